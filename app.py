@@ -1,4 +1,4 @@
-"""The app: draws the screen that the person is on, and the frame around it."""
+"""Entry point of the app: draws the chosen screen and the frame around it."""
 
 from __future__ import annotations
 
@@ -31,8 +31,8 @@ from pages.parts.shared import (
 )
 
 if __name__ == "__main__":
-    # An icon of our own: the browser would fetch a Material icon for its tab from the network. As an address that holds
-    # the image, it is there before a login, when the server hands out no file.
+    # Streamlit would fetch a Material icon for the browser tab from the network. A data address also works before
+    # login, when the server refuses files.
     icon = b64encode((Path(__file__).parent / "docs" / "icon.png").read_bytes()).decode()
     st.set_page_config(page_title=ui.NAME, page_icon=f"data:image/png;base64,{icon}", layout="wide")
 
@@ -43,10 +43,10 @@ if __name__ == "__main__":
     name, screen, all_screens = screens.navigation()
     if not login.passed():
         st.stop()
-    place = ui.frame(name)
+    menu, tabs = ui.frame(name)
     try:
         with ui.errors():
-            # First, so that the line says what was saved a moment ago.
+            # First, so that the line shows the latest saved changes.
             bank_window.take_in()
         with ui.errors():
             policy_widgets.line(name)
@@ -55,8 +55,11 @@ if __name__ == "__main__":
         with ui.errors():
             presence.accompany()
     finally:
-        with place:
-            screens.menu(all_screens, address.travelling(), ui.visible())
+        choices, visible = address.travelling(), ui.visible()
+        with menu:
+            screens.menu(name, all_screens, choices, visible, ui.folded(name))
+        with tabs:
+            screens.tabs(name, all_screens, choices, visible)
     with ui.errors():
         ui.check(name)
         if login.begins_with_work() and name == "home":
@@ -67,7 +70,7 @@ if __name__ == "__main__":
     presses.presses().forget()
 else:
     keep_private()
-    # `streamlit run` imports this file for what it serves, and runs the same file as the script of every visitor.
+    # `streamlit run` imports this file to find the app, and runs the same file as the script of every visitor.
     lasting_files.install()
     app = st.App(
         Path(__file__).resolve(),

@@ -1,4 +1,4 @@
-"""What pyproject.toml cannot say: the folder `core` is the package `exam_workbench`, and the app lies inside it."""
+"""Build steps beyond pyproject.toml: the folder `core` is the package `exam_workbench`, and the app is inside it."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from setuptools import find_packages, setup
 from setuptools.command.build_py import build_py
 
 APP = ("app.py", "pages", ".streamlit/config.toml", "data/demo", "docs/icon.png")
-"""Files and folders of the app; they keep their places to each other."""
+"""Files and folders of the app; their relative paths stay the same."""
 
 
 class BuildWithApp(build_py):

@@ -1,4 +1,6 @@
-"""Replay of audits on collections with full judgments: coverage, width and order of each way to audit."""
+"""Replay of audits on collections with full judgments: coverage, interval width and order of systems for each way to
+audit.
+"""
 
 from __future__ import annotations
 
@@ -28,7 +30,7 @@ REPEATS, LOOKS = 500, 8
 
 
 def audit(shared: Path, tiny: bool) -> None:
-    """Print the tables of the replay; a generated collection takes the place of the real ones if `tiny` is set."""
+    """Print the tables of the replay; with `tiny`, use a generated collection instead of the real ones."""
     if tiny:
         _replay(made(), "generated", (20,), 2)
         return
@@ -62,7 +64,7 @@ def say(what: str, *facts: str) -> None:
 
 
 def table(held: Collection, title: str, chosen: Sequence[Way], budgets: Sequence[int], repeats: int) -> None:
-    """Print coverage, median width and Kendall's tau for every way and budget."""
+    """Print coverage, median interval width and Kendall's tau for every way and budget."""
     truth, w = held.truth, held.weights.w
     first, second = np.triu_indices(len(w), 1)
     apart = truth[first] - truth[second]
@@ -106,12 +108,12 @@ def table(held: Collection, title: str, chosen: Sequence[Way], budgets: Sequence
 
 
 def adversarial(held: Collection, budget: int, repeats: int) -> None:
-    """Print the effect of labels that are upside down, and of labels that favour a third of the systems."""
+    """Print the effect of inverted labels, and of labels that favour a third of the systems."""
     w, truth = held.weights.w, held.truth
     rng = np.random.default_rng(0)
     favoured = np.zeros(len(w), bool)
     favoured[rng.permutation(len(w))[: len(w) // 3]] = True
-    # What the favoured rank high and the others do not gets the highest label.
+    # Passages that the favoured systems rank high and the others rank low get the highest label.
     theirs = w[favoured].mean(axis=0) > 2 * w[~favoured].mean(axis=0)
     machines = {
         "labels upside down": np.where(np.isnan(held.label), np.nan, np.nanmax(held.label) - held.label),
@@ -148,7 +150,7 @@ def adversarial(held: Collection, budget: int, repeats: int) -> None:
 
 
 def looking(held: Collection, each: int, repeats: int) -> None:
-    """Print how often a statement is false if people look after every batch and stop at the first statement."""
+    """Print how often a statement is false if an assessor looks after every batch and stops at the first statement."""
     w, truth = held.weights.w, held.truth
     first, second = np.triu_indices(len(w), 1)
     apart = truth[first] - truth[second]
@@ -184,7 +186,7 @@ def looking(held: Collection, each: int, repeats: int) -> None:
 
 
 def which_is_best(held: Collection, budget: int, repeats: int) -> None:
-    """Print how many systems may still be the best after an audit, for three kinds of batches."""
+    """Print how many systems may still be the best after an audit, for three ways to draw batches."""
     w, winner = held.weights.w, int(np.argmax(held.truth))
     top = np.argsort(-held.truth)[:6]
     rows, columns = np.triu_indices(len(top), 1)
@@ -209,7 +211,7 @@ def which_is_best(held: Collection, budget: int, repeats: int) -> None:
 
 
 def correlations(held: Collection, budgets: Sequence[int], repeats: int) -> None:
-    """Print estimates of the correlation of the machine's leaderboard with that of full judgments."""
+    """Print estimates of the correlation between the machine's leaderboard and the leaderboard from full judgments."""
     w = held.weights.w
     machine = w @ held.machine
     true = np.corrcoef(machine, held.truth)[0, 1]

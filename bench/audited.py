@@ -1,4 +1,4 @@
-"""Collections with full judgments, and simulated audits that reveal a judgment only when it is drawn."""
+"""Collections with full judgments, and simulated audits that reveal only the judgments of drawn passages."""
 
 from __future__ import annotations
 
@@ -43,9 +43,9 @@ class Collection:
     """A collection with a judgment for every pooled passage.
 
     Args:
-        weights: of its systems.
-        gains: shape (N,), judgments of people.
-        label: shape (N,), labels of the machine in the unit of gains; NaN if it gave none.
+        weights: weights of the passages in the score of each system.
+        gains: shape (N,), gains from people's judgments.
+        label: shape (N,), the machine's labels in the unit of gains; NaN if it gave none.
         columns: the machine's features.
     """
 
@@ -61,7 +61,7 @@ class Collection:
 
     @property
     def machine(self) -> Array:
-        """The machine's labels as gains; 0 if it gave none."""
+        """The machine's labels as gains; 0 if it gave no label."""
         return np.nan_to_num(self.label)
 
 
@@ -70,13 +70,13 @@ class Way:
     """One way to audit.
 
     Args:
-        name: for the table.
-        size: what chances are proportional to; ones for a uniform sample.
-        pool: what predictions are made of.
-        learn: whether later batches use what earlier ones showed.
-        batches: how many the budget is drawn in.
-        one_share: whether a batch has the same share in the estimate of every passage, as a comparison.
-        contenders: whether later batches are about the differences of those that may still be the best.
+        name: shown in the table.
+        size: the chances of passages are proportional to it; ones for a uniform sample.
+        pool: features for the predictions.
+        learn: whether later batches use the judgments of earlier ones.
+        batches: number of batches that share the budget.
+        one_share: whether a batch has the same share in the estimate of every passage, for comparison.
+        contenders: whether later batches estimate differences between systems that may still be the best.
     """
 
     name: str
@@ -103,10 +103,10 @@ class Drawn:
 
 
 def dl20(shared: Path, measure: str, condensed: bool = False) -> Collection:
-    """The 54 judged queries of TREC DL 2020, 24 runs, question ratings by FLAN-T5-large.
+    """Return the 54 judged queries of TREC DL 2020 with 24 runs and question ratings by FLAN-T5-large.
 
     Args:
-        measure: a linear one.
+        measure: a linear measure.
         condensed: remove passages without a NIST judgment from the rankings; otherwise they count as 0.
     """
     folder = shared / "dl20"
@@ -125,7 +125,7 @@ def dl20(shared: Path, measure: str, condensed: bool = False) -> Collection:
 
 
 def dl23(shared: Path, measure: str) -> Collection:
-    """The 25 queries of LLMJudge, 16 systems made for tests, question ratings by FLAN-T5-large."""
+    """Return the 25 queries of LLMJudge with 16 systems made for tests and question ratings by FLAN-T5-large."""
     folder = shared / "dl23-llmjudge"
     judged = _qrels(folder / "qrels-nist.txt")
     runs = {file.stem: _run(file) for file in sorted((folder / "runs").glob("*.run"))}
@@ -146,7 +146,7 @@ def dl23(shared: Path, measure: str) -> Collection:
 
 
 def made(queries: int = 6, runs: int = 5) -> Collection:
-    """Return a small generated collection: labels follow the judgments with an error of at most one step."""
+    """Return a small generated collection whose labels differ from the judgments by at most one step."""
     dice = np.random.default_rng(0)
     judged = {(f"q{q}", f"p{p}"): int(dice.integers(0, 4)) for q in range(queries) for p in range(20)}
     rated = {item: int(np.clip(value + dice.integers(-1, 2), 0, 3) * 5 / 3) for item, value in judged.items()}
@@ -206,7 +206,7 @@ def ways(held: Collection) -> list[Way]:
     size = importance(weights.w)
     alike = np.ones(n)
     full = pool_of(weights, held.columns)
-    # Plain prediction-powered inference: the machine's features alone, no queries, nothing of the rankings.
+    # Plain prediction-powered inference: the machine's features alone, without queries and rankings.
     machine = pool_of(replace(weights, w=np.ones((1, n))), held.columns)
     plain = replace(machine, queries=np.zeros(n, np.int64))
     nothing = replace(plain, x=np.empty((n, 0)))
@@ -256,5 +256,5 @@ def missed(told: Estimates, truth: Array) -> NDArray[np.bool_]:
 
 
 def covered(told: Estimates, truth: Array) -> float:
-    """Return the share of intervals that hold the truth; rounding errors do not count as a miss."""
+    """Return the share of intervals that contain the truth; rounding errors do not count as a miss."""
     return float(1 - missed(told, truth).mean())

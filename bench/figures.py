@@ -1,4 +1,4 @@
-"""Figures of a bench: a measured value beside its alternative and its budget, and helpers to measure."""
+"""Results of a bench next to an alternative and a budget, and helpers to measure them."""
 
 from __future__ import annotations
 
@@ -17,11 +17,11 @@ HEADER = "| what | measured | alternative | ratio | budget | kept |\n| --- | ---
 
 @dataclass(frozen=True)
 class Figure:
-    """A measured value beside an alternative that the same call measured.
+    """A measured value and an alternative that the same call measured.
 
     Args:
         measured, alternative: the values with their units.
-        ratio: of the two; each bench says in `what` or `alternative` which is divided by which.
+        ratio: quotient of the two; each bench says in `what` or `alternative` which is divided by which.
         budget: the limit of DESIGN section 10 in words.
         kept: whether the measured value is within the budget.
     """
@@ -68,5 +68,5 @@ def in_child(work: Callable[..., T], *arguments: Any) -> T:
 
 
 def in_this_process(work: Callable[..., T], *arguments: Any) -> T:
-    """Call a function here, for benches at the smallest size: a new process takes longer than their work."""
+    """Call a function in this process, for benches at the smallest size: a new process takes longer than their work."""
     return work(*arguments)

@@ -1,4 +1,4 @@
-"""Benches of grading: a local model beside a loop over pairs, and an endpoint beside its ideal rate."""
+"""Benches of grading: a local model against a loop over pairs, and an endpoint against its ideal rate."""
 
 from __future__ import annotations
 
@@ -31,10 +31,10 @@ Texts = tuple[dict[int, Asked], dict[int, str]]
 
 
 def local(tiny: bool) -> Iterator[Figure]:
-    """Measure pairs per second of small local models beside `generate` for one pair at a time.
+    """Measure pairs per second of small local models, compared with `generate` for one pair at a time.
 
     Raises:
-        AssertionError: the ratings of the two differ.
+        AssertionError: the two give different ratings.
     """
     questions, passages = _texts(*((3, 4) if tiny else (10, 15)))
     with tempfile.TemporaryDirectory() as root:
@@ -59,7 +59,7 @@ def local(tiny: bool) -> Iterator[Figure]:
 
 
 def endpoint(tiny: bool) -> Iterator[Figure]:
-    """Measure calls per second at endpoints of a fixed latency beside the ideal n / latency."""
+    """Measure calls per second at endpoints of a fixed latency, compared with the ideal n / latency."""
     for latency, in_flight, calls in ((0.05, 4, 80),) if tiny else ENDPOINTS:
         seconds, grades = _ask_endpoint(latency, in_flight, calls)
         assert all(grade.status == "graded" for grade in grades.values())
@@ -76,7 +76,7 @@ def endpoint(tiny: bool) -> Iterator[Figure]:
 
 
 def _texts(questions: int, passages: int) -> Texts:
-    """Make texts of different lengths in the words of the small models; most passages contain a rating."""
+    """Make texts of different lengths from the words of the small models; most passages contain a rating."""
     dice = random.Random(1)
     ratings = [word for word, answer in ANSWERS.items() if answer in "012345"]
     asked = {key: Asked(" ".join(["which", *dice.choices(FILLER[:40], k=8), "?"])) for key in range(questions)}
@@ -91,7 +91,6 @@ def _texts(questions: int, passages: int) -> Texts:
 def _grade(
     grader: Any, questions: dict[int, Asked], passages: dict[int, str], control: Control | None = None
 ) -> dict[Pair, Grade]:
-    """Grade every question with every passage."""
     pairs = [(question, passage) for question in questions for passage in passages]
     batches = grader.grade(questions, passages, pairs, control or Control())
     return {(question, passage): grade for batch in batches for question, passage, grade in batch}

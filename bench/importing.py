@@ -1,4 +1,6 @@
-"""Bench of imports: time beside parsing the same file, and peak memory beside a file of a fifth of the size."""
+"""Bench of imports: time compared with parsing the same file, and peak memory compared with a file of a fifth of the
+size.
+"""
 
 from __future__ import annotations
 
@@ -19,7 +21,7 @@ def importing(tiny: bool) -> Iterator[Figure]:
     """Measure the import of a graded file with its rankings.
 
     Raises:
-        AssertionError: the import and the parser count different grades.
+        AssertionError: the import and the parser count different numbers of grades.
     """
     few, many = (2, 5) if tiny else (QUERIES // 5, QUERIES)
     passages = 101 if tiny else PASSAGES_A_QUERY

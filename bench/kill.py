@@ -65,18 +65,18 @@ from exam_workbench.types import Asked, Grade, GraderSpec, Question
 ROUNDS_A_PROJECT = 40
 """Rounds in one project; a new project keeps the rounds short."""
 LONGEST = 2.0
-"""Latest time of a kill in seconds of work."""
+"""Latest time of a kill, in seconds of work."""
 QUERIES, PASSAGES = 4, 12
 OUT = "out"
 """Folder for exported files."""
 OLD = 14
-"""Migrations that the older project has seen."""
+"""Number of migrations that the older project has had."""
 
 Ack = tuple[str, list[Any]]
 
 
 class Quick:
-    """A grader without a model: the rating is the sum of both keys modulo 6, in batches of five."""
+    """A grader without a model, which yields batches of five; a rating is the sum of both keys modulo 6."""
 
     def __init__(self, name: str) -> None:
         self.spec = GraderSpec(name, "self-rating", name)
@@ -93,7 +93,7 @@ class Quick:
 
 
 def begin(folder: Path) -> None:
-    """Make the project of the drill, a closed copy of it, and an older project for upgrades."""
+    """Make the project of the drill, a closed copy of it, and an older project for the upgrades."""
     every = migrations.MIGRATIONS
     migrations.MIGRATIONS = every[:OLD]
     try:
@@ -112,7 +112,7 @@ def begin(folder: Path) -> None:
     import_files(project, "queries", [Source("q.jsonl", data=queries.encode())], "drill")
     import_files(project, "passages", [Source("p.tsv", data=passages.encode())], "drill")
     import_files(project, "runs", [Source("one.run", data="\n".join(rows).encode() + b"\n")], "drill")
-    # One question of each query stays as it is, so that there is always a label to be published.
+    # One question of each query is never edited, so that there are always labels to publish.
     asked = [
         Question(f"q{q}/{name}", f"q{q}", f"What of {q}, {name}?") for q in range(QUERIES) for name in ("0", "kept")
     ]
@@ -124,7 +124,7 @@ def begin(folder: Path) -> None:
 
 
 def work(folder: str, seed: int, kind: str, acks: Connection) -> None:
-    """Repeat one kind of act and acknowledge each committed act, until the process is killed."""
+    """Repeat one kind of action and acknowledge each committed action, until the process is killed."""
     dice, place = random.Random(seed), Path(folder)
     try:
         project = open_project(place / "drill.duckdb")
@@ -141,7 +141,7 @@ Say = Callable[..., None]
 
 
 def _draft(project: Project, name: str, dice: random.Random, say: Say) -> list[Any]:
-    # A person of its own, so that no later act takes the draft's place.
+    # Each draft gets its own person, so that no later action replaces it.
     bank.put_draft(project, f"ann {name}", Question("q0/0", "q0", f"Drafted {name}?"))
     return [f"ann {name}", f"Drafted {name}?"]
 
@@ -224,12 +224,12 @@ ACTS: dict[str, Callable[[Project, str, random.Random, Say], list[Any]]] = {act.
 
 
 def look(folder: str, known: list[Ack], said: Connection) -> None:
-    """Open the project as a restart does, check it, and send faults and losses as sentences."""
+    """Open and check the project as after a restart, and send faults and losses as sentences."""
     lost: list[str] = []
     try:
         project = open_project(Path(folder) / "drill.duckdb")
         close_interrupted(project)
-        # Once more, so that nothing is left out of the check for a log that was just read.
+        # `exam check` is incomplete right after an opening that read the log, so the project is opened twice.
         project.close()
         project = open_project(project.path)
         lost += [str(one) for findings in check(project).values() for one in findings]
@@ -245,7 +245,7 @@ def look(folder: str, known: list[Ack], said: Connection) -> None:
 
 
 def _wrong_files(project: Project) -> Iterator[str]:
-    """Yield faults of exported files, acknowledged or not: torn files, and publications without their file."""
+    """Yield faults of exported files, acknowledged or not: incomplete files, and publications without their file."""
     out = project.path.parent / OUT
     for manifest in publications(project):
         file = out / f"{manifest['note']}.qrels"
@@ -257,7 +257,7 @@ def _wrong_files(project: Project) -> Iterator[str]:
         elif file.name == "bank.jsonl":
             [json.loads(line) for line in file.read_bytes().splitlines()]
         elif file.name.startswith(PREFIX):
-            # The next command that works there removes all of them; a publication has two.
+            # The next write to this folder removes all of them; a publication has two.
             write_file(out / "next.json", b"{}")
         elif file.suffix != ".qrels":
             with tempfile.TemporaryDirectory() as folder:
@@ -293,7 +293,7 @@ def _is_restored(project: Project, path: str) -> bool:
 
 
 def _is_sound(path: str) -> bool:
-    """Open a project twice, since the first opening reads the log; return whether `exam check` finds nothing."""
+    """Open a project twice, since the first opening reads the log; return whether `exam check` finds no fault."""
     open_project(Path(path)).close()
     project = open_project(Path(path))
     sound = not any(check(project).values())
@@ -324,17 +324,17 @@ SEEN: dict[str, Callable[..., bool]] = {
     "export": lambda project, path: True,
     "publish": lambda project, manifest: manifest in publications(project) and bool(reproduce(project, manifest, "d")),
 }  # fmt: skip
-"""By kind of act, a check that an acknowledged act is in the project."""
+"""For each kind of action, a check that an acknowledged action is in the project."""
 ONCE = ("copied", "migrate", "backup", "placed", "restore", "publish", "export")
 """Kinds that are checked after their own round only; `exam check` reproduces publications in each round."""
 
 
 def drill(each: int, seed: int, say: Callable[[str], None] = print, longest: float = LONGEST) -> list[str]:
-    """Kill a process `each` times during each kind of act; return all losses and faults as sentences.
+    """Kill a process `each` times during each kind of action; return all losses and faults as sentences.
 
     Args:
-        say: takes each fault at once, and the lines of a table at the end.
-        longest: latest time of a kill in seconds of work.
+        say: gets each fault at once, and the lines of a table at the end.
+        longest: latest time of a kill, in seconds of work.
     """
     context = multiprocessing.get_context("forkserver")
     context.set_forkserver_preload(["bench.kill"])
@@ -381,13 +381,15 @@ def _looked(context: Any, folder: str, known: list[Ack]) -> list[str]:
 def _killed(
     context: Any, folder: str, seed: int, kind: str, dice: random.Random, longest: float
 ) -> tuple[list[Ack], bool]:
-    """Run a process for a random time and kill it; return its acknowledged acts, and whether an act had begun."""
+    """Run a process for a random time and kill it; return its acknowledged actions, and whether it had begun an
+    action.
+    """
     receiving, sending = context.Pipe(duplex=False)
     process = context.Process(target=work, args=(folder, seed, kind, sending))
     process.start()
     sending.close()
     if dice.random() < 0.95:
-        # Most processes are killed at work, some while they open the project.
+        # Most processes are killed during an action, a few while they open the project.
         receiving.poll(30)
     time.sleep(dice.random() * longest)
     process.kill()

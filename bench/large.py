@@ -1,4 +1,4 @@
-"""A generated project, by default of the size of TREC CAR Y3: 131 queries, 85,000 passages, 4.7 million grades."""
+"""A generated project, by default as large as TREC CAR Y3: 131 queries, 85,000 passages, 4.7 million grades."""
 
 from __future__ import annotations
 
@@ -20,15 +20,16 @@ SPEC = GraderSpec("generated", "self-rating", "generated")
 def make_large(
     path: Path, queries: int = QUERIES, passages: int = PASSAGES_A_QUERY, runs: int = RUNS, seed: int = 0
 ) -> Project:
-    """Make the project; ratings come from a hash, so that it is the same every time.
+    """Make the project; ratings come from a hash, so that they are the same every time.
 
     Args:
         queries: number of queries, each with 55 questions.
-        passages: of each query, at least 101; all of them are graded.
+        passages: number of passages per query, at least 101; all of them are graded.
         runs: number of systems, each of which ranks 100 passages of every query.
-        seed: of the ratings and of where each ranking begins.
+        seed: for the ratings and for the first passage of each ranking.
     """
-    # A ranking goes round the passages of its query in steps that meet each of them once: nothing has to be sorted.
+    # A ranking visits the passages of its query in steps that are coprime to their number. So each is ranked once,
+    # without sorting.
     steps = [step for step in range(7, passages) if gcd(step, passages) == 1]
     strides = ", ".join(f"({run}, {steps[run * 37 % len(steps)]})" for run in range(runs))
     project = create(path)

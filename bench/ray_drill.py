@@ -2,10 +2,10 @@
 
     python -m bench.ray_drill PROJECT [QUERIES]
 
-Copies of the project are graded with an embedding grader that it does not have yet: one in this process, one by plan,
-cluster and ingest. The grades must be the same and no pair may lie in the folder twice. Pairs that workers began more
-than once are counted: a model behind an endpoint would bill them. Ray must be installed: pip install
-"exam-workbench[ray]".
+Copies of the project are graded with an embedding grader that it does not have yet. One copy is graded in this
+process, the other by plan, cluster and ingest. The grades must be the same, and no pair may be in the folder twice.
+The drill counts pairs that workers began more than once, because a model behind an endpoint would bill them again.
+Ray must be installed: pip install "exam-workbench[ray]".
 """
 
 from __future__ import annotations
@@ -31,14 +31,14 @@ from exam_workbench.grading import Request, Scope, run_job, take_in_grades, writ
 from exam_workbench.project import Project, open_project
 
 SETTINGS = {"cuts": [0.31, 0.41, 0.51, 0.61, 0.71]}
-"""Of a grader that no project has, so that every pair is missing."""
+"""Settings of a grader that no project has, so that every pair is missing."""
 BEGUN = "EXAM_DRILL_BEGUN"
-"""Folder in which every worker writes the names of the pairs that it begins."""
+"""Environment variable with the folder in which every worker writes the names of the pairs that it begins."""
 LOOK_SECONDS = 0.1
 
 
 class WatchedWorker(GraderOnWorker):
-    """Writes down the pairs that it begins, so that repeated ones can be counted."""
+    """A worker that records the pairs that it begins, so that repeated ones can be counted."""
 
     def __call__(self, table: Any) -> Any:
         with open(Path(os.environ[BEGUN], str(os.getpid())), "a", encoding="utf-8") as out:
@@ -53,7 +53,7 @@ def main(path: Path, queries: int = 3) -> None:
 
 
 def drill(path: Path, queries: int, scratch: Path) -> bool:
-    """Grade both ways and compare; whether all is as it must be."""
+    """Grade both ways and compare; return whether all checks pass."""
     here, there = (open_project(Path(shutil.copy(path, scratch / f"{name}.duckdb"))) for name in ("here", "there"))
     grader = make_grader("embedding", SETTINGS)
     names = [name for (name,) in here.rows("SELECT query_id FROM queries ORDER BY query_key LIMIT ?", [queries])]
@@ -91,7 +91,7 @@ def drill(path: Path, queries: int, scratch: Path) -> bool:
 
 
 def _grade_with_kills(plan: Path, folder: Path, begun: Path) -> tuple[list[str], float, adapter.GradedPlan]:
-    """Grade on two nodes; a worker is killed at a third of the pairs, a node at two thirds."""
+    """Grade on two nodes; kill a worker after a third of the pairs, and a node after two thirds."""
     from ray.cluster_utils import Cluster
 
     nodes = Cluster(initialize_head=True, head_node_args={"num_cpus": 1})
@@ -127,12 +127,11 @@ def _grade_with_kills(plan: Path, folder: Path, begun: Path) -> tuple[list[str],
 
 
 def begun_pairs(folder: Path) -> list[str]:
-    """The names of all pairs that workers began, one for each time."""
+    """Return the names of all pairs that workers began, once for each time."""
     return [name for file in folder.iterdir() for name in file.read_text(encoding="utf-8").split()]
 
 
 def grades(project: Project, fingerprint: str) -> list[tuple[Any, ...]]:
-    """The grades of a grader."""
     return project.rows(
         "SELECT question_text_key, passage_text_key, rating, answer FROM grades JOIN graders USING (grader_key)"
         " WHERE fingerprint = ?",

@@ -26,7 +26,7 @@ BUDGETS = {
     "screens": "screens",
     "status": "status",
 }
-"""The module of each bench; it is imported when its bench runs."""
+"""The module of each bench, imported when its bench runs."""
 SHARED = Path(__file__).resolve().parents[2] / "shared" / "data"
 
 

@@ -1,4 +1,4 @@
-"""Benches of scoring: the impact of an edit, and the recomputation of labels, coverage and six measures."""
+"""Benches of scoring: the impact of an edit, and the computation of labels, coverage and six measures."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ MEASURES = {
     "RR": "recip_rank",
     "P@20": "P_20",
 }
-"""The six measures by their names here and in trec_eval."""
+"""The six measures: their names in this program and in trec_eval."""
 EDITS = 15
 
 RATED = (
@@ -48,7 +48,9 @@ RANKINGS = (
 
 
 def impact(tiny: bool) -> Iterator[Figure]:
-    """Measure the impact of an edit beside a new leaderboard, and in a project with a tenth of the queries."""
+    """Measure the impact of an edit, compared with a new leaderboard and with a project that has a tenth of the
+    queries.
+    """
     few, many = (2, 4) if tiny else (QUERIES // 10, QUERIES)
     passages = 101 if tiny else PASSAGES_A_QUERY
     run = in_this_process if tiny else in_child
@@ -73,10 +75,10 @@ def impact(tiny: bool) -> Iterator[Figure]:
 
 
 def recompute(tiny: bool) -> Iterator[Figure]:
-    """Measure labels, coverage and six measures from the file, beside plain SQL with pytrec_eval.
+    """Measure labels, coverage and six measures computed from the file, compared with plain SQL and pytrec_eval.
 
     Raises:
-        AssertionError: the numbers of the two differ.
+        AssertionError: the two give different numbers.
     """
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "large.duckdb"
@@ -95,7 +97,7 @@ def recompute(tiny: bool) -> Iterator[Figure]:
 
 
 def _impact_among(queries: int, passages: int) -> tuple[float, float]:
-    """Return the median processor time of an edit's impact, and that of a whole leaderboard."""
+    """Return the median processor time of an edit's impact, and the processor time of a whole leaderboard."""
     dice = random.Random(0)
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "large.duckdb"
@@ -110,7 +112,7 @@ def _impact_among(queries: int, passages: int) -> tuple[float, float]:
 
 
 def _edited(project: Project, dice: random.Random, query_id: str) -> dict[str, list[Question]]:
-    """Return the questions of a query with one of them reworded, reweighted or retired."""
+    """Return the questions of a query after one of them is reworded, reweighted or retired."""
     asked = questions(project, query_id=query_id)
     place = dice.randrange(len(asked))
     change = dice.choice([{"weight": 0.5}, {"active": False}, {"text": f"Another wording {dice.random()}?"}])
@@ -156,7 +158,7 @@ def _by_sql(path: Path) -> tuple[float, Means]:
 
 def _by_pytrec_eval(labelled: pd.DataFrame, ranked: pd.DataFrame, min_rating: int) -> Means:
     for frame in (labelled, ranked):
-        # pytrec_eval takes ids as texts only.
+        # pytrec_eval accepts ids only as strings.
         frame[["query", "passage"]] = frame[["query", "passage"]].astype(str)
     qrels = {
         query: dict(zip(own["passage"], own["label"].tolist(), strict=True)) for query, own in labelled.groupby("query")

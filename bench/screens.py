@@ -1,4 +1,4 @@
-"""Bench of clicks and screens in a headless Chromium, each beside opening the same screen in a new tab."""
+"""Bench of clicks and screens in a headless Chromium, compared with opening the same screen in a new tab."""
 
 from __future__ import annotations
 
@@ -66,7 +66,7 @@ CLICKS: tuple[tuple[str, str, Callable[[Page, int], None], str], ...] = (
     ("next query", "question_bank", _press("Alt+j"), QUESTION),
     ("next passage", "passages", _walk, "location.href"),
 )
-"""Name, screen, the click, and JavaScript whose value changes when the click has taken effect."""
+"""Name, screen, the click, and JavaScript whose value changes after the click has taken effect."""
 
 
 def screens(tiny: bool) -> Iterator[Figure]:
@@ -97,13 +97,13 @@ def screens(tiny: bool) -> Iterator[Figure]:
         for turn in range(times + 1):
             took.append(_timed(page, _choose("By budget"), turn, "location.href"))
             _timed(page, _choose("Leaderboard"), turn, "location.href")
-        # The first time fills the caches, as the first visit of the other screens does.
+        # The first time fills the caches, like the first visit of the other screens.
         del took[0]
         yield _figure("screen: By budget", took, opened["leaderboard"], 700)
 
 
 def _figure(what: str, took: list[float], new_tab: float, budget: int) -> Figure:
-    """Return the median of some times in milliseconds as a figure beside a new tab of the same screen."""
+    """Return the median of times in milliseconds, compared with the time of a new tab with the same screen."""
     median = statistics.median(took)
     measured = f"{median:.0f} ms (of {' '.join(f'{value:.0f}' for value in took)})"
     return Figure(what, measured, f"new tab: {new_tab:.0f} ms", new_tab / median, f"< {budget} ms", median < budget)
@@ -147,7 +147,7 @@ def _open_tab(page: Page, link: str) -> float:
 
 
 def _wait(page: Page, condition: str = "true") -> None:
-    """Wait until the page is complete and a condition in JavaScript holds, with a look in every frame."""
+    """Wait until the page is complete and a JavaScript condition holds, and check in every frame."""
     page.wait_for_function(f"document.querySelector({json.dumps(DRAWN)}) && {condition}", polling="raf")
 
 
@@ -166,7 +166,7 @@ def _served(tiny: bool) -> Iterator[str]:
 
 @contextmanager
 def _page() -> Iterator[Page]:
-    """Open a tab of a person who has given a name."""
+    """Open a tab as a person who has given a name."""
     with sync_playwright() as playwright:
         browser = playwright.chromium.launch(executable_path=find_chromium(), args=list(FLAGS))
         person = browser.new_context(viewport=WINDOW, reduced_motion="reduce")

@@ -1,4 +1,4 @@
-"""Bench of `exam status`: processor time of the command beside a script that counts grades with DuckDB."""
+"""Bench of `exam status`: processor time of the command, compared with a script that counts grades with DuckDB."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ print(project.execute("SELECT rating, count(*) FROM grades GROUP BY ALL").df())
 
 
 def status(tiny: bool) -> Iterator[Figure]:
-    """Measure the median processor time of three runs, start of Python included."""
+    """Measure the median processor time of three runs, including the start of Python."""
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "large.duckdb"
         make_large(path, *((2, 101, 3) if tiny else (QUERIES, PASSAGES_A_QUERY, RUNS))).close()

@@ -20,7 +20,7 @@ _HOMES = {"Policy": ".labels", "WorkbenchError": ".errors"}
 
 
 def __getattr__(name: str) -> Any:
-    # Late, because commands import this package too, and pandas takes a third of a second.
+    # Imported late, because commands import this package too, and pandas loads slowly.
     if name not in __all__:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     from importlib import import_module

@@ -1,7 +1,8 @@
-"""Files that are written whole or not at all, and working folders that no process leaves behind for long.
+"""Files that are written completely or not at all, and working folders that do not outlive their process for long.
 
-A file is made in a working folder beside its place, written out to the disk, and renamed. Each working folder is locked
-while its process lives. The system drops the lock with the process, so a folder that can be locked is a leftover.
+A file is made in a working folder next to its destination, flushed to the disk, and renamed. Each working folder is
+locked while its process lives. The system drops the lock when the process ends, so a folder that can be locked is a
+leftover.
 """
 
 from __future__ import annotations
@@ -22,20 +23,21 @@ if sys.platform != "win32":
     import fcntl
 
 PREFIX = ".exam-work-"
-"""Beginning of the name of every working folder."""
+"""Prefix of the name of every working folder."""
 GROUP = "EXAM_GROUP_FILES"
-"""Variable of the environment: if it is set, the group may read and write projects, too."""
+"""Environment variable: if it is set, the group may also read and write projects."""
 FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
-"""What the system says of a full disk, a used-up quota and a file that may not grow."""
+"""Error numbers of a full disk, a used-up quota and a file that may not grow."""
 
 _NO_LINKS = (errno.EPERM, errno.EOPNOTSUPP, errno.ENOSYS, errno.EMLINK)
 _umask: int | None = None
 
 
 def keep_private() -> None:
-    """From here on create all files of this process for its owner alone; with `GROUP`, for the group too.
+    """Create all files of this process for its owner alone from now on; if `GROUP` is set, for the group too.
 
-    This covers the engine's log and its temporary files. Exports still follow the umask that the process started with.
+    This covers the engine's log and its temporary files. Exports still follow the umask that the process started
+    with.
     """
     global _umask
     if _umask is None:
@@ -45,16 +47,16 @@ def keep_private() -> None:
 class WorkingFolder:
     """A new folder that only its owner can open, deleted at the end of the block or by `close`.
 
-    Leftovers beside it are deleted first.
+    Leftovers in the same parent folder are deleted first.
 
     Args:
-        parent: an existing folder; the system's folder for temporary files for None.
+        parent: an existing folder; None means the system's folder for temporary files.
 
     Attributes:
         path: the folder.
 
     Raises:
-        OSError: it cannot be made.
+        OSError: the folder cannot be made.
         ProjectError: the disk became full within the block.
     """
 
@@ -67,10 +69,10 @@ class WorkingFolder:
             try:
                 self._handle = _lock(self.path)
             except (BlockingIOError, FileNotFoundError):
-                # Another process took it for a leftover, before it was locked.
+                # Another process deleted the folder as a leftover before it was locked.
                 continue
             except OSError:
-                # This disk has no locks. Other processes cannot lock the folder either, so they leave it alone.
+                # This disk has no locks. Other processes cannot lock the folder either, so they do not delete it.
                 pass
             return
 
@@ -83,7 +85,7 @@ class WorkingFolder:
             raise full_disk(self.path.parent) from error
 
     def close(self) -> None:
-        """Delete the folder and all that is in it."""
+        """Delete the folder and its content."""
         shutil.rmtree(self.path, ignore_errors=True)
         if self._handle is not None:
             os.close(self._handle)
@@ -91,8 +93,8 @@ class WorkingFolder:
 
 
 def remove_leftovers(folder: Path) -> None:
-    """Delete the working folders in a folder whose processes have ended. A link of such a name is left alone."""
-    # A folder that is in use, another person's, or a link cannot be locked.
+    """Delete the working folders in a folder whose processes have ended. Links with such a name are kept."""
+    # A folder that is in use, a folder of another person and a link cannot be locked.
     with suppress(OSError):
         for entry in [one for one in os.scandir(folder) if one.name.startswith(PREFIX)]:
             with suppress(OSError):
@@ -122,7 +124,7 @@ def _lock(folder: Path) -> int:
 
 @contextmanager
 def written(path: Path) -> Iterator[Path]:
-    """A temporary path for the block to write. After the block, that file takes the place of `path`.
+    """Yield a temporary path for the block to write. After the block, that file replaces `path`.
 
     If the block fails, `path` stays as it was. An existing file keeps its mode and owner, and a link stays a link. A
     pipe, a device, and a file in a folder without write access receive the finished content instead.
@@ -152,7 +154,7 @@ def _can_be_replaced(path: Path, folder: Path) -> bool:
 
 
 def write_file(path: Path, content: bytes) -> None:
-    """Write a file, whole or not at all, as `written` does.
+    """Write a file, completely or not at all, as `written` does.
 
     Raises:
         InputError, ProjectError: as `written`.
@@ -162,19 +164,19 @@ def write_file(path: Path, content: bytes) -> None:
 
 
 def put(made: Path, path: Path, private: bool = False) -> None:
-    """Move a finished file or folder to its place on the same disk, so that a loss of power cannot undo it.
+    """Move a finished file or folder to a path on the same disk; a power failure cannot undo the move.
 
     Args:
-        path: a file there is replaced, and its mode and owner stay.
-        private: a new one keeps the mode that it was created with, instead of following the umask.
+        path: an existing file is replaced; its mode and owner stay.
+        private: a new file keeps the mode that it was created with, instead of following the umask.
 
     Raises:
-        OSError: it cannot be moved. `path` is as it was.
+        OSError: the file cannot be moved. `path` is as it was.
     """
     if path.is_file():
         before = path.stat()
-        # A person may write a file of another one, but not give one away. Some disks have no owners and modes, and
-        # Windows has no function for owners.
+        # You may write another person's file, but you cannot give a file away. Some disks have no owners and modes,
+        # and Windows has no function for owners.
         if hasattr(os, "chown"):
             with suppress(PermissionError):
                 shutil.chown(made, before.st_uid, before.st_gid)
@@ -189,7 +191,7 @@ def put(made: Path, path: Path, private: bool = False) -> None:
 
 
 def put_new(made: Path, path: Path) -> bool:
-    """Give a finished file another name on the same disk, for good; return whether the name was free."""
+    """Give a finished file another name on the same disk, permanently; return whether the name was free."""
     sync(made)
     try:
         os.link(made, path)
@@ -198,7 +200,7 @@ def put_new(made: Path, path: Path) -> bool:
     except OSError as error:
         if error.errno not in _NO_LINKS:
             raise
-        # This disk gives a file one name only.
+        # This disk allows only one name per file.
         if path.exists():
             return False
         made.rename(path)
@@ -207,7 +209,7 @@ def put_new(made: Path, path: Path) -> bool:
 
 
 def make_folder(path: Path) -> None:
-    """Make a folder for exports, and the missing ones around it; they follow the umask.
+    """Make a folder for exports and its missing parents; their modes follow the umask.
 
     Raises:
         InputError, ProjectError: as `written`.
@@ -219,7 +221,7 @@ def make_folder(path: Path) -> None:
 
 
 def _follow_umask(path: Path) -> None:
-    """Give a file, or a folder with all in it, the mode that it would have without `keep_private`."""
+    """Set the mode that a file, or a folder and its content, would have without `keep_private`."""
     if (mask := _umask) is not None:
         for one in (path, *path.rglob("*")):
             with suppress(PermissionError):
@@ -227,9 +229,9 @@ def _follow_umask(path: Path) -> None:
 
 
 def sync(path: Path) -> None:
-    """Wait until a file, or the names in a folder, are on the disk."""
+    """Wait until a file, or the list of names in a folder, is on the disk."""
     is_folder = path.is_dir()
-    # Windows and some network drives cannot do so for a folder.
+    # Windows and some network drives cannot sync a folder.
     with suppress(OSError) if is_folder else nullcontext():
         handle = os.open(path, os.O_RDWR if os.name == "nt" else os.O_RDONLY)
         try:
@@ -240,7 +242,7 @@ def sync(path: Path) -> None:
 
 @contextmanager
 def writing(place: Path) -> Iterator[None]:
-    """Raise a fault of the operating system as an error that says what to do.
+    """Turn an error of the operating system into an error with a fix.
 
     Raises:
         InputError: `place` cannot be written.
@@ -257,7 +259,7 @@ def writing(place: Path) -> Iterator[None]:
 
 
 def full_disk(place: object) -> ProjectError:
-    """What to say if a disk is full.
+    """Return the error for a full disk.
 
     Args:
         place: a file or folder on that disk.

@@ -1,4 +1,4 @@
-"""The errors that a user may see: what was wrong, where, and what to do next."""
+"""Errors that are shown to users: the problem, the offending value and the fix."""
 
 from __future__ import annotations
 
@@ -10,23 +10,23 @@ from .text import first_few, one_line
 LONGEST_MESSAGE = 1_000
 """Characters of a message, and of a hint."""
 LONGEST_REASON = 500
-"""Characters of what is said of a line of a file."""
+"""Characters of the reason of a problem."""
 MOST_NAMES = 15
-"""Names that the error for an unknown name lists."""
+"""Number of existing names that the error for an unknown name lists."""
 LONGEST_FILE = 200
-"""Characters of a file's name in what is said of its lines."""
+"""Characters of a file's name in a problem."""
 UNENDED = "the last line has no line end, so the file may be cut off"
 
 
 @dataclass(frozen=True)
 class Problem:
-    """One refused or noteworthy line of a file; what it quotes is cut, and put on one line.
+    """One refused or noteworthy line of a file. Quoted text is cut and put on one line.
 
     Args:
         file: name of the file as the user knows it.
-        line: line number from 1, or None where the problem is the whole file.
+        line: line number from 1, or None if the problem is the whole file.
         code: the stable name of the kind of problem, in kebab-case.
-        reason: what is wrong, as a sentence without a full stop.
+        reason: the problem, as a sentence without a full stop.
     """
 
     file: str
@@ -44,13 +44,14 @@ class Problem:
 
 
 class WorkbenchError(Exception):
-    """Base of every error that is shown to a user; whatever it quotes, it is one line and of bounded length.
+    """Base of every error that is shown to a user. Message and hint are one line each, of bounded length.
 
     Args:
-        code: the stable name of the kind of problem, in kebab-case. Programs and tests rely on it, not on the message.
-        message: what was wrong and where, one sentence; a full stop is added where it has none, since the hint
-            follows it.
-        hint: what to do about it, one sentence; empty where nothing helps.
+        code: the stable name of the kind of problem, in kebab-case. Programs and tests rely on it, not on the
+            message.
+        message: the problem and its place, one sentence. A full stop is added if it is missing, because the hint
+            follows.
+        hint: the fix, one sentence; empty if nothing helps.
     """
 
     def __init__(self, code: str, message: str, hint: str = "") -> None:
@@ -65,7 +66,7 @@ class WorkbenchError(Exception):
 
 
 class InputError(WorkbenchError):
-    """Input that cannot be used: a file, an argument, a value. Nothing was changed."""
+    """Input that cannot be used: a file, an argument, a value. No data was changed."""
 
 
 def unknown_name(
@@ -80,11 +81,11 @@ def unknown_name(
     """Return the error for a name that does not exist: "Unknown run 'x'. Available: a, b, c."
 
     Args:
-        code: as for every error.
-        kind: the kind of thing that was named, in the singular: "run".
-        value: the name that was given.
+        code: as in `WorkbenchError`.
+        kind: the kind of name, in the singular: "run".
+        value: the unknown name.
         available: the names that exist; at most `MOST_NAMES` of them are listed.
-        hint: what else to do, a sentence; the only fix if no name exists.
+        hint: a further fix, one sentence; the only one if no name exists.
         error: the class of the error.
     """
     names = list(available)
@@ -93,11 +94,11 @@ def unknown_name(
 
 
 class FileError(InputError):
-    """A file that was refused, with the lines that were the reason; its code is that of the first problem.
+    """A refused file with the lines that caused the refusal; its code is that of the first problem.
 
     Args:
         problems: at least one problem, in file order.
-        hint: what to do about it.
+        hint: the fix.
         more: number of further problems that are not listed.
     """
 
@@ -114,24 +115,24 @@ class ProjectError(WorkbenchError):
 
 
 class EngineError(ProjectError):
-    """The database engine gave up in the middle of work that could not be repeated; the project is open again."""
+    """The database engine failed during work that could not be repeated. The project is open again."""
 
 
 class NotAllowed(WorkbenchError):
-    """An act that the role of whoever is logged in does not include. Nothing was changed, and nothing shown."""
+    """The role of the person or token does not allow this action. No data was changed or shown."""
 
 
 class GradingError(WorkbenchError):
-    """A grader or a grading job that cannot go on."""
+    """A grader or a grading job that cannot continue."""
 
 
 KEPT = 100
 
 
 class Report:
-    """What was refused and what was remarkable in files, gathered while they are read.
+    """The refusals and remarks about files, gathered while they are read.
 
-    `problems` holds the first 100 refusals in file order and `count` the number of all of them.
+    `problems` holds the first 100 refusals in file order; `count` is the number of all refusals.
     """
 
     def __init__(self) -> None:
@@ -148,21 +149,21 @@ class Report:
             self.problems.append(Problem(file, line, code, reason))
 
     def require(self, found: object, file: str, what: str) -> None:
-        """Refuse a file in which nothing was found, unless something in it was refused already."""
+        """Refuse a file if `found` is empty, unless the file has a refusal already."""
         if not found and file not in self._refused:
             self.refuse(file, None, "nothing-found", f"the file contains no {what}")
 
     def stop(self, file: str, line: int, code: str, reason: str) -> None:
-        """Record why a file is read no further: that is told, however much was refused before."""
+        """Record why reading of a file stopped. This reason replaces the last problem if the list is full."""
         self.refuse(file, line, code, reason)
         self.problems[-1] = Problem(file, line, code, reason)
 
     def remark(self, file: str, line: int | None, code: str, reason: str, times: int = 1) -> None:
-        """Record something understood but worth telling; equal reasons in a file become one note.
+        """Record a line that was understood but is worth mentioning; equal reasons in a file become one note.
 
         Args:
             file: name of the file as the user knows it.
-            line: where it happened (first), or None for the whole file.
+            line: the first such line, or None for the whole file.
             code: as for a problem.
             reason: a sentence without a full stop that is the same for every such line.
             times: how often it happened.
@@ -175,19 +176,19 @@ class Report:
             self._remarks[key] = (line, times)
 
     def whole(self, file: str) -> None:
-        """Take back that the last line has no end: a JSON document ends with its bracket, whatever follows."""
+        """Withdraw the remark about a missing last line end, since a JSON document ends with its closing bracket."""
         self._remarks.pop((file, "no-line-end", UNENDED), None)
 
     @property
     def notes(self) -> list[Problem]:
-        """One note per file and kind of thing, with its first line and how often it occurred."""
+        """One note per file and reason, with its first line and its number of occurrences."""
         return [
             Problem(file, line, code, reason if times == 1 else f"{reason} ({times} times, first here)")
             for (file, code, reason), (line, times) in self._remarks.items()
         ]
 
     def raise_if_refused(self, hint: str = "") -> None:
-        """Raise FileError with the kept problems where anything was refused.
+        """Raise the kept problems if there are any.
 
         Raises:
             FileError: at least one line or file was refused.

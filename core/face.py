@@ -1,4 +1,4 @@
-"""The workbench in Python: `import exam_workbench as ew` gives these names.
+"""The Python interface of the workbench: `import exam_workbench as ew` gives these names.
 
 Tables are DataFrames with the columns of ir_measures (`query_id`, `doc_id`, `relevance`, `score`).
 """
@@ -32,13 +32,13 @@ Scores = Mapping[str, Mapping[str, float]]
 """Values by query and passage."""
 Ranked = FilePath | Records | Scores
 _EXPECTED_NOTES = {"header", "unreadable"}
-"""Notes about tables with a header and about runs without ranks."""
+"""Codes of notes that are not shown as warnings: tables with a header, and runs without ranks."""
 PYTERRIER = {"query_id": "qid", "doc_id": "docno", "relevance": "label", "run": "name"}
-"""Names of columns in PyTerrier."""
+"""PyTerrier's column names by ours."""
 
 
 class Frame(pd.DataFrame):
-    """A DataFrame that can also be had with the column names of PyTerrier."""
+    """A DataFrame that can rename its columns to those of PyTerrier."""
 
     @property
     def _constructor(self) -> type[Frame]:
@@ -89,19 +89,19 @@ class Project:
         skip_unknown: bool = False,
         replace: bool = False,
     ) -> dict[str, dict[str, int]]:
-        """Import data in one transaction: all of it, or nothing if any of it is refused.
+        """Import data in one transaction: if any of it is refused, nothing is imported.
 
         Args:
             queries, passages: a file in any format of `exam import`, or records with an id and a text.
             bank: the exam questions: a file, or records with query_id, question_id and text.
             runs: run files; records with run, query_id, doc_id and score; or a file, records or scores by run name.
             qrels: judgments: a file, records with query_id, doc_id and relevance, or values by query and passage.
-            source: name under which the judgments are kept. Default: the file's name, or judgments.
+            source: name of the source of the judgments. Default: the file's name, or "judgments".
             skip_unknown: skip runs and judgments of unknown queries.
             replace: replace data of the same names.
 
         Returns:
-            Counts by kind of data. Each note about the data is a warning.
+            Counts by kind of data. Each note about the data is issued as a warning.
 
         Raises:
             InputError: the data is invalid, or would replace other data.
@@ -139,14 +139,14 @@ class Project:
         retry_failed: bool = False,
         **parameters: Any,
     ) -> dict[str, Any]:
-        """Grade the ungraded pairs.
+        """Grade the ungraded pairs of a question and a passage.
 
         Args:
             grader: a method, or a name from `exam graders list`.
             queries, runs: grade only these.
             top: grade only the first passages of each run per query.
             limit: grade at most this many pairs.
-            max_calls, max_cost: limits of calls and cost (in the currency of `exam prices`) of a remote model.
+            max_calls, max_cost: limits on calls and cost (in the currency of `exam prices`) of a remote model.
             concurrency: parallel calls.
             retry_failed: retry failed pairs too.
             parameters: parameters of the grader, such as model, prompt, base_url.
@@ -290,8 +290,8 @@ def demo(path: FilePath, *, grade: bool = True) -> Project:
 def measure(name: str, project: Project, **settings: Any) -> Any:
     """Return EXAM-Cover as a measure for `pt.Experiment` and ir_measures. It scores any run by the project's grades.
 
-    Of the qrels only the query ids are used. The settings are part of the measure's name. Measures of two projects have
-    the same name, so evaluate them one after the other.
+    Only the query ids of the qrels are used. The settings are part of the measure's name. Measures of two projects
+    have the same name, so evaluate them one after the other.
 
     Args:
         name: EXAM-Cover with a cutoff, such as EXAM-Cover@20.
@@ -303,7 +303,7 @@ def measure(name: str, project: Project, **settings: Any) -> Any:
 
 
 def _texts(name: str, given: FilePath | Records | None) -> list[Source]:
-    """The source of records with ids and texts; none without records."""
+    """Return the source of records with ids and texts; an empty list for None."""
     if given is None:
         return []
     if isinstance(given, FilePath):
@@ -327,7 +327,7 @@ def _runs(given: FilePath | Iterable[FilePath] | Mapping[str, Ranked] | Records 
 
 
 def _ranked(name: str, given: Ranked, value: str = "score") -> Source:
-    """The source of a run or of judgments; its name is that of the run unless the data names it."""
+    """Return the source of a run or of judgments. `name` is the run's name unless the data has one."""
     if isinstance(given, FilePath):
         return Source.of(given)
     if isinstance(given, Mapping):

@@ -1,4 +1,4 @@
-"""How much is believed of what comes from outside: one table of limits, each of which can be set."""
+"""Limits on data from outside: one table, and an environment variable that sets each limit."""
 
 from __future__ import annotations
 
@@ -18,10 +18,10 @@ class Limit:
     """One limit.
 
     Args:
-        name: what follows EXAM_LIMIT_ in the name of the environment variable that sets it.
-        default: where that is not set.
-        unit: what is counted.
-        what: what is limited, as a phrase.
+        name: the part of its environment variable after EXAM_LIMIT_.
+        default: the value if that variable is not set.
+        unit: the unit of the value.
+        what: the limited thing, as a phrase.
     """
 
     name: str
@@ -31,7 +31,7 @@ class Limit:
 
     @property
     def variable(self) -> str:
-        """The environment variable that sets it."""
+        """The environment variable that sets this limit."""
         return PREFIX + self.name
 
 
@@ -74,17 +74,17 @@ LIMITS: dict[str, Limit] = {
         ),
     )
 }
-"""Every limit by its name, in the order in which the docs list them."""
+"""Every limit by its name, in the order of the docs."""
 
 
 def limit(name: str) -> int:
-    """What a limit is now: the environment's value, else the default.
+    """Return the value of a limit: the environment's, else the default.
 
     Args:
         name: a key of `LIMITS`.
 
     Raises:
-        InputError: the environment has something else than a whole number from 1.
+        InputError: the environment variable is not a whole number from 1.
     """
     known = LIMITS[name]
     given = os.environ.get(known.variable, "").strip()
@@ -104,13 +104,13 @@ _counts: dict[tuple[str, str], tuple[int, int]] = {}
 
 
 def within(name: str, key: str, period: float, now: float | None = None) -> bool:
-    """Count one more, and say whether a limit for each period allows it.
+    """Count one event and return whether a limit per period still allows it.
 
     Args:
-        name: the limit's.
-        key: who is counted.
+        name: a key of `LIMITS`.
+        key: the person or token whose events are counted.
         period: in seconds.
-        now: seconds that only grow; the clock's for None.
+        now: seconds that only grow; None means the clock's.
     """
     which = int((time.monotonic() if now is None else now) // period)
     with _counting:
@@ -121,12 +121,12 @@ def within(name: str, key: str, period: float, now: float | None = None) -> bool
 
 
 def exceeded(what: str, name: str, most: int) -> str:
-    """That something is beyond a limit, and how to raise it, as a sentence without a full stop.
+    """Return a sentence without a full stop: a limit is exceeded, and the variable that sets it.
 
     Args:
-        what: what is too large, with its verb: "the line is longer than".
-        name: the limit's.
-        most: what it is now.
+        what: the oversized thing with its verb: "the line is longer than".
+        name: a key of `LIMITS`.
+        most: the limit's present value.
     """
     known = LIMITS[name]
     return f"{what} {most:,} {known.unit} ({known.variable} sets this limit)"

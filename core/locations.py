@@ -1,4 +1,4 @@
-"""Where the files of the app and the projects of a user are: in the clone, or with the installed package."""
+"""Locations of the app's files and a user's projects: in the clone, or with the installed package."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _RESERVED = re.compile(r"(?:con|prn|aux|nul|com[1-9¹²³]|lpt[1-9¹²³])\s*(?:
 
 
 def is_reserved(name: str) -> bool:
-    """Return whether Windows keeps a file name for a device, with any extension, such as CON or aux.txt."""
+    """Return whether Windows reserves a file name for a device, with any extension, such as CON or aux.txt."""
     return _RESERVED.fullmatch(name) is not None
 
 
@@ -32,9 +32,9 @@ def projects_folder() -> Path:
 
 
 def secrets_files() -> list[Path]:
-    """Return the files with secrets of an installed app: those of the user, then that of the working folder.
+    """Return the secrets files of an installed app: those of the user, then that of the working folder.
 
-    Values of a later file win. The folder of the package is not among them.
+    Values of a later file win. The folder of the package is left out.
     """
     return [
         Path.home() / ".streamlit" / "secrets.toml",

@@ -1,4 +1,4 @@
-"""YAML from outside: one reader with limits for all of the program, and the writer of texts as blocks."""
+"""YAML from outside, read with limits, and YAML output with long texts as blocks."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ from .errors import FileError, Problem
 from .limits import limit
 
 MAX_BYTES = 100_000
-"""Bytes of a YAML file."""
+"""Largest size of a YAML file, in bytes."""
 
 _CONTROL = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\ud800-\udfff]")
 
 
 class _Loader(yaml.SafeLoader):
-    """Refuses references and tags before anything is built, and leaves dates as the texts that they are in JSON."""
+    """Refuses references and tags before building anything, and leaves dates as texts, as in JSON."""
 
     def compose_node(self, parent: yaml.Node | None, index: Any) -> yaml.Node | None:
         event: yaml.Event = self.peek_event()  # type: ignore[no-untyped-call]
@@ -35,17 +35,17 @@ _Loader.yaml_implicit_resolvers = {
 
 
 def read_yaml(text: str, file: str, hint: str) -> Any:
-    """The content of a YAML file, or of a JSON file by its name: mappings, lists, texts and numbers.
+    """Return the content of a YAML file, or of a JSON file if its name says so: mappings, lists, texts and numbers.
 
-    The limits hold before anything is built, because a short file of references can unfold to gigabytes.
+    The limits are checked before the content is built, because a short file of references can expand to gigabytes.
 
     Args:
         file: its name as the user knows it.
-        hint: what to do if it is refused.
+        hint: the fix that a refusal names.
 
     Raises:
-        FileError: it is larger than `MAX_BYTES`, nests deeper than the limit DEPTH, has references, tags, control
-            characters or numbers beyond 64 bits, or cannot be read.
+        FileError: the file is larger than `MAX_BYTES`, nests deeper than the limit DEPTH, or cannot be read.
+            References, tags, control characters and numbers beyond 64 bits are refused too.
     """
     try:
         if len(text.encode(errors="replace")) > MAX_BYTES:
@@ -61,7 +61,7 @@ def read_yaml(text: str, file: str, hint: str) -> Any:
 
 
 def write_yaml(content: Mapping[str, Any]) -> str:
-    """A mapping as YAML, in its order, with texts of several lines as blocks."""
+    """Return a mapping as YAML, in its order; texts of several lines become blocks."""
     return yaml.dump(content, Dumper=_Dumper, sort_keys=False, allow_unicode=True, width=MAX_BYTES)
 
 
@@ -70,7 +70,7 @@ def _check_values(value: Any, depth: int) -> None:
         raise ValueError("the nesting is too deep")
     if isinstance(value, str) and _CONTROL.search(value):
         raise ValueError("control characters are not allowed")
-    # Also what is no number: no comparison with it is true. An endless one cannot even be printed.
+    # The negated comparison also refuses NaN. Infinity is refused because it cannot be printed.
     if isinstance(value, int | float) and not abs(value) < 1 << 63:
         raise ValueError("a number is out of range")
     if isinstance(value, dict | list):

@@ -1,11 +1,11 @@
-"""Where the sentences of a passage begin and end, by a few rules and without any model."""
+"""The split of a passage into sentences, by a few rules and without a model."""
 
 from __future__ import annotations
 
 import re
 
 SPLITTER = "rules-1"
-"""Version of the rules; it changes whenever a change of the rules can move a span."""
+"""Version of the rules. It changes with every change of the rules that can move a span."""
 
 MAX_SENTENCE = 400
 """Characters beyond which a sentence is cut at a space."""
@@ -30,14 +30,14 @@ def _words(*lines: str) -> frozenset[str]:
     return frozenset(word for line in lines for word in line.split())
 
 
-# Abbreviations that a name or an explanation follows: they do not end a sentence.
+# Abbreviations before a name or an explanation: they do not end a sentence.
 _INSIDE = _words(
     "mr mrs ms dr prof st gen col sgt lt capt cmdr adm rev hon pres gov sen rep mt",
     "vs e.g i.e eg ie cf viz approx ca",
 )
-# Abbreviations that do not end one where a number follows.
+# Abbreviations that do not end a sentence if a number follows.
 _NUMBERED = _words("no nos fig figs eq eqs sec ch vol vols p pp art ed")
-# Abbreviations that may end one: only a word that usually opens a sentence tells.
+# Abbreviations that end a sentence only if the next word usually opens one.
 _EITHER = _words(
     "etc al inc ltd co corp jr sr dept univ assn bros ave blvd",
     "jan feb apr jun jul aug sep sept oct nov dec mon tue wed thu fri",
@@ -49,24 +49,25 @@ _OPENERS = _words(
     "moreover also then thus therefore some many most other his her their our my your one what who how",
     "why which to",
 )
-# A shorter line that ends without a punctuation mark is a heading or an item, not wrapped text.
+# A shorter line without a final punctuation mark is a heading or an item, not wrapped text.
 _WRAPPED = 45
 
 
 def split_sentences(text: str) -> list[Span]:
     """Split a text into sentences.
 
-    A sentence ends at a full stop, question mark, exclamation mark or ellipsis (with the quotes and
-    brackets that close after it) unless the next word begins in lower case or the stop belongs to an
-    abbreviation, an initial, a number or a list number; at an empty line; at a line end that does not
-    look like wrapped text; and before a list item. What is longer than 400 characters is cut at a space.
+    A sentence ends at:
+    - a full stop, question mark, exclamation mark or ellipsis, with the quotes and brackets that close after it;
+    - an empty line;
+    - a line end that does not look like wrapped text;
+    - the beginning of a list item.
 
-    Args:
-        text: any text.
+    A mark does not end it if the next word begins in lower case. Nor does a full stop of an abbreviation, an
+    initial, a number or a list number. A sentence over 400 characters is cut at a space.
 
     Returns:
-        Character spans (begin, end) in order, disjoint and none empty; together they cover every
-        character that is not white space, and none begins or ends with white space.
+        Character spans (begin, end) in order, disjoint and not empty. Together they cover every character that is
+        not white space. No span begins or ends with white space.
     """
     spans: list[Span] = []
     begin = 0
@@ -84,7 +85,7 @@ def split_sentences(text: str) -> list[Span]:
 
 
 def _mark_ends(text: str, begin: int, match: re.Match[str]) -> bool:
-    """Whether a punctuation mark followed by white space ends the sentence that started at `begin`."""
+    """Return whether a punctuation mark before white space ends the sentence that started at `begin`."""
     if match["gap"].count("\n") > 1:
         return True
     after = match.end()
@@ -110,7 +111,7 @@ def _mark_ends(text: str, begin: int, match: re.Match[str]) -> bool:
 
 
 def _line_ends(text: str, match: re.Match[str]) -> bool:
-    """Whether a line end without a punctuation mark before it ends a sentence."""
+    """Return whether a line end without a punctuation mark ends a sentence."""
     at, after = match.span()
     if match["line"].count("\n") > 1 or _LIST_ITEM.match(text, after):
         return True
@@ -121,7 +122,7 @@ def _line_ends(text: str, match: re.Match[str]) -> bool:
 
 
 def _add(spans: list[Span], text: str, begin: int, end: int) -> None:
-    """Append the span without the white space around it, cut where it is too long."""
+    """Append the span without the white space around it, cut if it is too long."""
     while begin < end and text[begin].isspace():
         begin += 1
     while end > begin and text[end - 1].isspace():
@@ -142,11 +143,11 @@ def _add(spans: list[Span], text: str, begin: int, end: int) -> None:
 
 
 def _last_space(text: str, begin: int, limit: int) -> int | None:
-    """Index of the last white space in text[begin + 1 : limit + 1], or None."""
+    """Return the index of the last white space in text[begin + 1 : limit + 1], or None."""
     return next((i for i in range(limit, begin, -1) if text[i].isspace()), None)
 
 
 def _first_space(text: str, begin: int, end: int) -> int | None:
-    """Index of the first white space in text[begin:end], or None."""
+    """Return the index of the first white space in text[begin:end], or None."""
     found = _SPACE.search(text, begin, end)
     return found.start() if found else None

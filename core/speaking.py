@@ -1,4 +1,4 @@
-"""What a text says to the grader that reads it: orders, claimed ratings, role markers, tags, hidden signs."""
+"""Signs that a text addresses its grader: orders, claimed ratings, role markers, tags, hidden characters."""
 
 from __future__ import annotations
 
@@ -11,10 +11,10 @@ from .text import one_line
 
 _RATING = "(?:rating|grade|score|mark)"
 _TOP = "(?:top|highest|maximum|perfect|best|full|largest)"
-_END = r"(?:[^.0-9a-z]|\.[^0-9]|\.?$)"  # "Rating: 4.8" is what a shop has
+_END = r"(?:[^.0-9a-z]|\.[^0-9]|\.?$)"  # "Rating: 4.8" is common in shop texts
 _GRADER = "(?:ai|llm|language model|model|grader|rater|assessor|judge|assistant|chat ?gpt)"
 
-_SENTENCE = r"[^.!?\n]*"  # or the rest of it
+_SENTENCE = r"[^.!?\n]*"  # up to the end of the sentence or line
 
 PATTERNS: dict[str, tuple[str, ...]] = {
     "asks for a rating": (
@@ -63,34 +63,35 @@ PATTERNS: dict[str, tuple[str, ...]] = {
         "[a-z][\u0400-\u04ff][a-z]",
     ),
 }
-"""What a text can do, by a few words for it, and how that is recognised in lines and whatever the case of letters.
+"""Regular expressions by the kind of sign; they match line by line and ignore case.
 
-The expressions are of the kind that the database understands, too: it looks through a whole collection with them, in a
-time that grows with the texts alone. Python's could take the square of it, so it gets a text in pieces.
+The database understands them too: it searches a whole collection in time that is linear in the texts. Python's
+engine could take quadratic time, so it gets a text in pieces.
 """
 PIECE = 2_000
 MOST_PIECES = 10
-"""Characters of a text that are looked at together, and how many such pieces, at the beginning and at the end."""
+"""Pieces of `PIECE` characters are searched. If a text is longer, half come from the beginning and half from the
+end."""
 
 REPEATS = "repeats a question"
-"""What a text does that says a question of its query over again, word by word, question marks included."""
+"""The sign of a text that repeats a question of its query word by word, question marks included."""
 FEWEST_WORDS = 5
-"""Words of a question from which that is no chance: people do ask what something is in their texts."""
+"""Fewest words of a question for this sign: texts may repeat a shorter question by chance."""
 LONGEST_WORDS = 80
-"""Characters that are shown of what was found."""
+"""Characters of a match that are shown."""
 
 FLAGS = "(?im)"
 ANY = FLAGS + "|".join(pattern for patterns in PATTERNS.values() for pattern in patterns)
-"""All of it as one expression."""
+"""All patterns as one expression."""
 
 
 @dataclass(frozen=True)
 class Sign:
-    """One thing that a text does to its grader.
+    """One sign that a text addresses its grader.
 
     Args:
         what: a key of `PATTERNS`, or `REPEATS`.
-        words: where it does so, cut; empty where nobody can see them.
+        words: the matching words, cut; empty if they are invisible.
     """
 
     what: str
@@ -98,13 +99,14 @@ class Sign:
 
 
 def signs(text: str, questions: Iterable[str] = ()) -> list[Sign]:
-    """What a text says to the grader, each thing once; nothing for ordinary prose.
+    """Return the signs that a text addresses its grader, one per kind; none for ordinary prose.
 
-    It is a hint for people, not a proof: a text about grading may have the same words, and a clever one has others.
+    They are hints for people, not proof: a text about grading may contain the same words, and a clever text avoids
+    them.
 
     Args:
-        text: of a passage.
-        questions: what is asked about it.
+        text: text of a passage.
+        questions: questions that are asked about it.
     """
     found = [
         Sign(what, one_line(match[0])[:LONGEST_WORDS])
@@ -120,7 +122,7 @@ def signs(text: str, questions: Iterable[str] = ()) -> list[Sign]:
 
 
 def repeatable(question: str) -> str:
-    """A question as a text has it that says it over again; empty where it is too short to tell."""
+    """Return a question in the form in which a text would repeat it; empty if it is too short."""
     said = question.lower().strip().rstrip("?.! ")
     return said if len(said.split()) >= FEWEST_WORDS else ""
 

@@ -1,4 +1,4 @@
-"""CSV for spreadsheets: cells that a spreadsheet would take for a formula are neutralised."""
+"""CSV for spreadsheets: cells that a spreadsheet would read as formulas are made harmless."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ from .text import TURNING, with_escapes
 
 
 def csv_text(header: Sequence[str], rows: Iterable[Sequence[object]]) -> str:
-    """A table as CSV; None gives an empty cell.
+    """Return a table as CSV; None gives an empty cell.
 
     Args:
-        rows: as many cells each as the header has. Texts that begin like a formula get an apostrophe
-            in front, numbers stay as they are.
+        rows: as many cells each as the header has. A text that begins like a formula gets an apostrophe in front.
+            Numbers stay as they are.
     """
     out = io.StringIO()
-    # The csv module quotes a carriage return inside a cell only where line ends have one too.
+    # The csv module quotes a carriage return inside a cell only if line ends contain one too.
     writer = csv.writer(out, lineterminator="\r\n")
     writer.writerow(header)
     for row in rows:
@@ -40,17 +40,17 @@ _WRITTEN = re.compile(r"(?<!\\)(\\+)u(20(?:2[a-e]|6[6-9]))")
 
 
 def disarmed(cell: str) -> str:
-    """A text for a cell of a CSV or TSV file, which shows what it holds and is no formula.
+    """Return a text for a cell of a CSV or TSV file that no spreadsheet reads as a formula.
 
-    One that a spreadsheet would take for a formula gets an apostrophe. Signs that turn the direction of writing are
-    written as in JSON; backslashes before them, or before such a code, are doubled, so that `rearmed` can tell.
+    A text that looks like a formula gets an apostrophe in front. Characters that turn the direction of writing are
+    written as in JSON. Backslashes before them, or before such a code, are doubled, so that `rearmed` is exact.
     """
     cell = _TURNED.sub(lambda found: (found[3] or found[1]) * 2 + with_escapes(found[2] or ""), cell)
     return "'" + cell if _FORMULA.match(cell) else cell
 
 
 def rearmed(cell: str) -> str:
-    """What `disarmed` was given for a cell."""
+    """Return the text that `disarmed` received."""
     cell = cell[1:] if cell.startswith("'") and _FORMULA.match(cell) else cell
     return _WRITTEN.sub(_sign, cell)
 

@@ -1,4 +1,4 @@
-"""The plain records that flow from files into a project and from a project onto screens."""
+"""Plain records that carry data from files into a project and from a project to screens."""
 
 from __future__ import annotations
 
@@ -22,9 +22,9 @@ Status = Literal["graded", "defaulted", "failed"]
 MAX_RATING = 5
 RATINGS = range(MAX_RATING + 1)
 MAX_WEIGHT = 1_000_000.0
-"""The largest weight of a question, and the smallest with a minus: sums of them stay exact enough to compare."""
+"""Largest absolute weight of a question: sums of such weights stay exact enough to compare."""
 ANSWERED = 4
-"""The rating from which a person says that the passage answers the question."""
+"""The rating from which an assessor considers the question answered."""
 
 
 @dataclass(frozen=True)
@@ -39,7 +39,7 @@ class Subtopic:
 class Query:
     """An information need.
 
-    `answer` is its correct answer as a whole, where one is known; `further_answers` are others that are as correct.
+    `answer` is its complete correct answer, if known; `further_answers` are equally correct.
     """
 
     query_id: str
@@ -51,7 +51,7 @@ class Query:
 
     @property
     def answers(self) -> tuple[str, ...]:
-        """Every correct answer that is known, the first one first."""
+        """Every known correct answer, `answer` first."""
         return () if self.answer is None else (self.answer, *self.further_answers)
 
 
@@ -77,11 +77,13 @@ class Ranked(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class RankedColumns(Mapping[str, list[Ranked]]):
-    """What runs rank for one query, in columns: files have millions of lines. It is read as rankings by run, too.
+    """The rankings of several runs for one query, in columns, since files have millions of lines.
+
+    It also reads as a mapping from a run's name to its ranking.
 
     Args:
         runs, passages: names and ids.
-        run, passage: places among these, of one length with `rank` and `score`; a run has a passage once.
+        run, passage: positions in these lists. The four columns have the same length; a run has each passage once.
     """
 
     query_id: str
@@ -93,7 +95,7 @@ class RankedColumns(Mapping[str, list[Ranked]]):
     score: NDArray[np.float64]
 
     def __getitem__(self, name: str) -> list[Ranked]:
-        """The ranking of a run, in the order of its ranks."""
+        """Return the ranking of a run, in the order of its ranks."""
         if name not in self.runs:
             raise KeyError(name)
         (rows,) = (self.run == self.runs.index(name)).nonzero()
@@ -105,11 +107,10 @@ class RankedColumns(Mapping[str, list[Ranked]]):
         ]
 
     def __iter__(self) -> Iterator[str]:
-        """The names of the runs."""
+        """Iterate over the names of the runs."""
         return iter(self.runs)
 
     def __len__(self) -> int:
-        """How many runs there are."""
         return len(self.runs)
 
 
@@ -126,9 +127,9 @@ class Judgment:
 class Question:
     """One entry of a question bank, in one wording.
 
-    `text` is None where a file names a question by id only. `weight` 0 keeps it out of every
-    score; a negative weight marks what a response should not contain. `position` orders the questions
-    of a query; it is no part of what the question says, so two questions may be equal at two places.
+    `text` is None if a file names a question by id only. A `weight` of 0 keeps it out of every score; a negative
+    weight marks something that a response should not contain. `position` orders the questions of a query. It is not
+    compared, so questions at different positions can be equal.
     """
 
     question_id: str
@@ -145,20 +146,21 @@ class Question:
 
     @property
     def shown(self) -> str:
-        """What people read: the words, or the id, and where that stands for words that nobody knows, that it does."""
+        """The text that people see: the words, or the id if the words are empty. If the words are unknown, it says
+        so."""
         return f"{self.question_id} (words not known)" if self.text is None else self.text or self.question_id
 
 
 SEPARATOR = "\x1f"
-"""Stands between the parts of what is asked where a grader reads more than the question; `clean_text` leaves none."""
+"""Separates the parts of the asked text of a grader that reads more than the question. `clean_text` removes it."""
 
 
 @dataclass(frozen=True)
 class Asked:
-    """What a grader is asked about a passage.
+    """The input of a grader about a passage.
 
-    A grader that checks answers reads the answer key, one that chooses reads the choices as well: for them a new
-    key is a new thing to grade, as a new wording is for every grader.
+    A grader that checks answers also reads the answer key; one that chooses also reads the choices. For these
+    graders a new key makes a new pair to grade, as a new wording does for every grader.
     """
 
     text: str
@@ -167,18 +169,18 @@ class Asked:
 
     @classmethod
     def read(cls, text: str, reads: Sequence[str]) -> Asked:
-        """Take apart what `GraderSpec.asked_text` put together.
+        """Split the text that `GraderSpec.asked_text` joined.
 
         Args:
-            reads: what the grader reads beside the question, `GraderSpec.reads`.
+            reads: the grader's `GraderSpec.reads`.
         """
-        # Projects of earlier versions may have questions with the separator in them: the last parts are the others.
+        # Questions of projects from earlier versions may contain the separator, so the text is split from the end.
         question, *rest = text.rsplit(SEPARATOR, len(reads)) if reads else [text]
         return cls(question, rest[0] if rest else "", tuple(json.loads(rest[1])) if len(rest) > 1 else ())
 
     @property
     def written(self) -> str:
-        """All of it in one text, which `read` takes apart where a grader reads key and choices."""
+        """All parts in one text, which `read` splits for a grader that reads key and choices."""
         return SEPARATOR.join((self.text, self.answer_key, json.dumps(list(self.choices), ensure_ascii=False)))
 
 
@@ -194,11 +196,11 @@ class BoardRow:
 
 @dataclass(frozen=True)
 class Board:
-    """A leaderboard that came from a file: systems with the scores of one measure.
+    """A leaderboard from a file: systems with their scores by one measure.
 
     Args:
         per_query: score by query by system, if the file has them.
-        apart: the cells that tell rows of the same system apart, of which the first counts.
+        apart: the cells that distinguish rows of the same system, of which the first row counts.
     """
 
     name: str
@@ -210,14 +212,14 @@ class Board:
 
 @dataclass(frozen=True)
 class GraderSpec:
-    """What identifies a grader: method, model, prompt and parameters.
+    """The identity of a grader: method, model, prompt and parameters.
 
     Args:
-        name: what people call it; not part of the fingerprint.
+        name: its name for people; not part of the fingerprint.
         method: self-rating, answer, extractive, choice, direct, embedding or human.
         model: model name, or the checksum that pins it.
-        prompt: name of the prompt; empty where the method has none.
-        prompt_hash: SHA-256 of the prompt's content; empty where unknown.
+        prompt: name of the prompt; empty if the method uses no prompt.
+        prompt_hash: SHA-256 of the prompt's content; empty if unknown.
         parameters: everything else that changes a rating; JSON values only.
         kinds: the kinds of question that it can grade.
         max_rating: top of its scale (5; direct graders keep their own).
@@ -234,31 +236,31 @@ class GraderSpec:
 
     @property
     def imported(self) -> bool:
-        """Whether it stands for labels that were made elsewhere."""
+        """Whether it is the grader of imported labels."""
         return "imported" in self.parameters
 
     def on_scale(self, rating: int) -> int:
-        """A person's rating, 0 to 5, on this grader's scale.
+        """Convert an assessor's rating, 0 to 5, to this grader's scale.
 
-        On a shorter one 4 and 5, which say that the question is answered, are its top, and what is below falls in
-        proportion, rounded down: on a scale of 0 and 1 only they are 1.
+        On a shorter scale, 4 and 5 (the question is answered) become the top. Lower ratings are scaled in proportion
+        and rounded down: on a scale of 0 and 1, only 4 and 5 become 1.
         """
         return rating if self.max_rating == MAX_RATING else min(self.max_rating, rating * self.max_rating // ANSWERED)
 
     def min_rating(self, asked: int) -> int:
-        """The effective min rating: the one that was asked for, or the top of this grader's scale if that is lower."""
+        """Return the effective min rating: the requested one, or the top of this grader's scale if that is lower."""
         return min(asked, self.max_rating)
 
     @cached_property
     def fingerprint(self) -> str:
-        """SHA-256 (16 hex digits) over all that changes a rating."""
+        """SHA-256 (16 hex digits) of everything that changes a rating."""
         return self._hash_with(self.parameters)
 
     @cached_property
     def fingerprints(self) -> tuple[str, ...]:
-        """The fingerprint, and that under which another version keeps the same grader.
+        """The fingerprint, and the one that another version uses for the same grader.
 
-        Earlier versions put the usual number format of a local model down where a person had named it.
+        Earlier versions recorded the default number format of a local model only if a person had named it.
         """
         if self.parameters.get("back_end") != "transformers" or self.parameters.get("dtype", "float32") != "float32":
             return (self.fingerprint,)
@@ -268,7 +270,7 @@ class GraderSpec:
 
     @property
     def in_form(self) -> bool:
-        """Whether what came from a file is a grader: texts, names of kinds, a scale, and what it reads by name."""
+        """Whether the data of a file describes a grader: texts, names of kinds, a scale, and the names in `reads`."""
         texts = (self.name, self.method, self.model, self.prompt, self.prompt_hash)
         if not all(isinstance(text, str) for text in texts) or not (self.name and self.method):
             return False
@@ -297,16 +299,16 @@ class GraderSpec:
 
     @property
     def takes(self) -> tuple[Kind, ...]:
-        """The kinds of question that it can be asked: one that takes questions is asked a multiple-choice one, too."""
+        """The kinds of question that it can be asked. A grader of questions also takes multiple-choice ones."""
         return (*self.kinds, "choice") if "question" in self.kinds and "choice" not in self.kinds else self.kinds
 
     @property
     def reads(self) -> tuple[str, ...]:
-        """What the grader reads beside the question: nothing, `answer_key`, or that and `choices`."""
+        """The names of its inputs in addition to the question: none, `answer_key`, or `answer_key` and `choices`."""
         return tuple(self.parameters.get("reads", ()))
 
     def asked_text(self, question: Question) -> str | None:
-        """The text that a grade of this grader is about; None where the question lacks what the grader reads."""
+        """Return the text that this grader grades; None if the question lacks an input of the grader."""
         text = question.text.strip() if question.text else None
         if not self.reads or text is None:
             return text
@@ -320,12 +322,12 @@ class GraderSpec:
 
 @dataclass(frozen=True)
 class Grade:
-    """What a grader says of one (question, passage).
+    """A grader's result for one (question, passage).
 
-    `rating` is None exactly where `status` is failed. `answer` is the extracted answer or, for a
-    grader that only rates, what the model wrote. `confidence` is between 0 and 1, `distribution` the
-    probability of each rating from 0 to the top of the scale. `raw` is what the model wrote, `reason`
-    says why a pair failed, and `note` what else should be known, as that the passage was shortened.
+    `rating` is None exactly if `status` is failed. `answer` is the extracted answer or, for a grader that only
+    rates, the model's output. `confidence` is between 0 and 1. `distribution` holds the probability of each rating
+    from 0 to the top of the scale. `raw` is the model's output. `reason` says why a pair failed. `note` holds
+    remarks, for example that the passage was shortened.
     """
 
     rating: int | None
@@ -340,7 +342,7 @@ class Grade:
 
 @dataclass(frozen=True, slots=True)
 class GradeDetail:
-    """What is known of a grade in a file beside its rating and answer; the fields are those of `Grade`."""
+    """The parts of a grade in a file except its rating and answer; the fields are those of `Grade`."""
 
     defaulted: bool = False
     confidence: float | None = None
@@ -353,7 +355,7 @@ class GradeDetail:
 class GradeColumns:
     """Many grades of one grader in columns of equal length, as files carry them.
 
-    `details` has what else is known of them, by row; rows of which there is nothing more are absent.
+    `details` holds further data by row; rows without any are absent.
     """
 
     grader: GraderSpec
@@ -366,15 +368,17 @@ class GradeColumns:
 
 @dataclass(eq=False)
 class GradeBlocks:
-    """Grades of one grader as a line of a file has them, passage by passage: files have millions. Equal to
-    `GradeColumns` that say the same.
+    """Grades of one grader in blocks, one per passage, as a line of a file has them: files have millions.
+
+    Equal to `GradeColumns` with the same content.
 
     Args:
-        passage_ids, question_ids, ratings, answers: one of each a block: a passage, the questions that it was asked
-            (one list for as many blocks as share it), what they were rated (bytes where each has a rating), and the
-            answers (None where there is none).
+        passage_ids: one passage per block.
+        question_ids: the questions asked about it; blocks may share one list.
+        ratings: their ratings; bytes if every question has one.
+        answers: their answers, or None.
         details: as in `GradeColumns`, by row of all blocks together.
-        size: how many rows these have.
+        size: number of rows of all blocks.
     """
 
     grader: GraderSpec
@@ -392,7 +396,7 @@ class GradeBlocks:
         ratings: bytes | list[int | None],
         answers: list[str | None] | None,
     ) -> None:
-        """Add a block; its lists are kept as they are."""
+        """Add a block; its lists are stored without a copy."""
         self.passage_ids.append(passage_id)
         self.question_ids.append(question_ids)
         self.ratings.append(ratings)
@@ -400,7 +404,7 @@ class GradeBlocks:
         self.size += len(question_ids)
 
     def columns(self) -> GradeColumns:
-        """The same, row by row."""
+        """Return the same grades, row by row."""
         sizes = list(map(len, self.question_ids))
         return GradeColumns(
             self.grader,
@@ -419,11 +423,11 @@ class GradeBlocks:
 
 @dataclass
 class GradedQuery:
-    """One line of an Autograder/RUBRIC file: a query with its passages and all that is known of them.
+    """One line of an Autograder/RUBRIC file: a query, its passages and all data about them.
 
-    `rankings` maps a run's name to its ranking of this query, and of its facets `query/facet` where they have rankings
-    of their own; judgments may be of facets, too. Grades of direct graders carry the query id in place of a question
-    id. `questions` names every question that a grade refers to.
+    `rankings` maps a run's name to its ranking of this query. Rankings of a facet have the name `query/facet`;
+    judgments may be of facets, too. Grades of direct graders carry the query id in place of a question id.
+    `questions` names every question that a grade refers to.
     """
 
     query: Query
@@ -445,13 +449,13 @@ class Sentence:
 
 @dataclass(frozen=True)
 class Response:
-    """What one system wrote for one query.
+    """A response: the text that one system wrote for one query.
 
     Args:
-        run: the system, as the file calls it; the file's own name where it says nothing.
-        query_text: the query's words, where the file has them.
-        sentences: as the file cuts the text; empty where it is plain text.
-        file, line: where it was read; the line of a JSON map is not known.
+        run: the name of the system in the file; the file's own name if the file names no system.
+        query_text: the query's words, if the file has them.
+        sentences: as the file splits the text; empty if it is plain text.
+        file, line: its source; the line of a JSON map is unknown.
     """
 
     run: str
@@ -467,4 +471,4 @@ Act = Literal["override", "edit", "dispute", "comment", "reopen"]
 
 Said = Literal["judged", "cannot say", "skipped", "taken back"]
 SAID: tuple[Said, ...] = ("judged", "cannot say", "skipped", "taken back")
-"""What an assessor of an audit may say of a passage: `skipped` leaves it to somebody else, or for later."""
+"""The decisions of an assessor of an audit about a passage: `skipped` leaves it for later, or for another assessor."""

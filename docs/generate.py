@@ -31,13 +31,13 @@ With `--json`, a reading command prints one JSON object on standard output and n
 
 
 def table(header: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
-    """A Markdown table; cells may hold any text of one line."""
+    """Return a Markdown table; a cell may hold any single line of text."""
     lines = [header, ["---"] * len(header), *rows]
     return "".join("| " + " | ".join(cell.replace("|", r"\|") for cell in line) + " |\n" for line in lines)
 
 
 def commands_of(command: click.Command, context: click.Context) -> Iterator[tuple[click.Command, click.Context]]:
-    """Every command below a group with the context that knows its full name, in the order of the help."""
+    """Yield every command below a group, in the order of the help, with the context that knows its full name."""
     if not isinstance(command, click.Group):
         yield command, context
         return
@@ -58,13 +58,13 @@ def all_commands() -> list[tuple[click.Command, click.Context]]:
 
 
 def reference() -> str:
-    """A page with the full help of every command."""
+    """Return a page with the full help of every command."""
     helps = (f"## {c.command_path}\n\n```text\n{command.get_help(c)}\n```\n" for command, c in all_commands())
     return "\n".join([INTRODUCTION, *helps])
 
 
 def well_known_keys() -> str:
-    """The variables whose names say whose key they hold."""
+    """Return the environment variables whose names identify a provider's key."""
     from exam_workbench.graders import WELL_KNOWN
 
     return table(
@@ -73,7 +73,7 @@ def well_known_keys() -> str:
 
 
 def formats() -> str:
-    """The kinds of file that are read and written."""
+    """Return the kinds of file that can be read and written."""
     from exam_workbench.exchange import IMPORTERS
     from exam_workbench.formats import KINDS_OF_FILE
 
@@ -93,7 +93,7 @@ def formats() -> str:
 
 
 def limits() -> str:
-    """The limits on what comes from outside."""
+    """Return the limits on input from outside."""
     from exam_workbench.limits import LIMITS
 
     return table(
@@ -103,7 +103,7 @@ def limits() -> str:
 
 
 def measures() -> str:
-    """The measures, with their sources."""
+    """Return the measures, with their sources."""
     from exam_workbench.measures import MEASURES
 
     return table(
@@ -113,13 +113,13 @@ def measures() -> str:
 
 
 def roles() -> str:
-    """Every act that a role is needed for, with the roles that may do it and where it is reached."""
+    """Return every action that needs a role, the roles that may do it, and its screens, commands and routes."""
     from exam_workbench.operations import every_operation
     from exam_workbench.project import ACTS, ROLES
     from pages.parts.shared.screens import SCREENS
 
     def commands(act: str) -> list[str]:
-        # What an export takes out decides about the role.
+        # The role that an export needs depends on the exported data.
         named = [one.name for one in every_operation() if one.act == act]
         return named + [f"export {kind}" for kind in ACTS[act].exports]  # type: ignore[index]
 
@@ -144,7 +144,7 @@ def roles() -> str:
 
 
 def answer_judges() -> str:
-    """The judges of answers, with their usual thresholds and sources."""
+    """Return the answer checks, with their usual thresholds and sources."""
     from exam_workbench.pipelines import JUDGES
 
     needs = {"texts": "–", "encoder": "the shipped encoder", "model": "a model that is asked"}
@@ -165,7 +165,7 @@ GENERATORS: dict[str, Callable[[], str]] = {
 
 
 def fill(text: str) -> str:
-    """A page with the body of each generated table replaced."""
+    """Return a page with the body of each generated table replaced."""
     return PART.sub(lambda match: f"{match['start']}\n{GENERATORS[match['name']]().strip()}\n\n{match['end']}", text)
 
 
@@ -188,7 +188,7 @@ def main(check: bool) -> None:
     built.parent.mkdir(exist_ok=True)
     for path, text in stale.items():
         path.write_text(text, encoding="utf-8")
-    # The commands are made from the table, so the reference comes last.
+    # The commands are made from the table, so the reference is built last.
     built.write_text(reference(), encoding="utf-8")
     for path in (*stale, built):
         click.echo(f"Written: {path.relative_to(ROOT)}")

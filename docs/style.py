@@ -1,7 +1,7 @@
-"""Check the language of the texts that users read: `make style`.
+"""Check the language of user-visible texts: `make style`.
 
-`FORBIDDEN` is the one list of words and openings. It holds for errors, screens and commands: every string of the
-program that begins with a capital letter or has at least four words, and the help of every command.
+`FORBIDDEN` is the only list of forbidden words and openings. It covers errors, screens and commands. Checked are the
+help of every command, and strings of the program that begin with a capital letter or have at least four words.
 """
 
 from __future__ import annotations
@@ -32,19 +32,19 @@ FORBIDDEN = {
     r"\b(?:stands?|stood)\b": "is",
     r"\bkey facts?\b": "nugget",
 }
-"""What no text says, as a regular expression, and what to write instead."""
+"""Regular expressions of forbidden phrases, and their replacements."""
 OPENINGS = ("Say", "Let", "Look", "Take", "Give", "Tell", "Put", "Make sure")
-"""How no summary of a command begins, and no label of a button."""
+"""Forbidden openings of command summaries and button labels."""
 EXEMPT = {ROOT / "core/graders/reading/injections.py"}
-"""Modules whose texts are examples of what passages say."""
+"""Modules whose texts are examples of passages."""
 TECHNICAL = re.compile(r"\bSELECT\b|\bFROM\b|\bWHERE\b|\bJOIN\b|\(\?[:!=i]|\\b|::|\{ [a-z-]+: ")
-"""Statements of SQL, regular expressions and style sheets, which are not texts."""
+"""SQL statements, regular expressions and style sheets, which are not texts."""
 
 Place = tuple[str, str]
 
 
 def strings(path: Path) -> Iterator[Place]:
-    """The place and the text of every string of a module that is not a docstring."""
+    """Yield the place and the text of every string of a module, docstrings excepted."""
     module = ast.parse(path.read_text(encoding="utf-8"))
     alone = {id(node.value) for node in ast.walk(module) if isinstance(node, ast.Expr)}
     for node in ast.walk(module):
@@ -53,14 +53,14 @@ def strings(path: Path) -> Iterator[Place]:
 
 
 def scripts(path: Path) -> Iterator[Place]:
-    """The place and the text of every line with a string of a script of a screen."""
+    """Yield the place and the text of every string in a screen's JavaScript."""
     for number, line in enumerate(path.read_text(encoding="utf-8").splitlines(), 1):
         for text in re.findall(r"\"[^\"]+\"|'[^']+'|`[^`]+`", line.partition("//")[0]):
             yield f"{path.relative_to(ROOT)}:{number}", text
 
 
 def summaries(command: click.Command, path: str = "exam") -> Iterator[Place]:
-    """Every command with its help and the helps of its options."""
+    """Yield every command with its help and the helps of its options."""
     yield path, (command.help or "").strip()
     for parameter in command.params:
         if isinstance(parameter, click.Option) and parameter.help:
@@ -73,7 +73,7 @@ def summaries(command: click.Command, path: str = "exam") -> Iterator[Place]:
 
 
 def faults() -> Iterator[str]:
-    """A line for every text that breaks a rule."""
+    """Yield a line for every text that breaks a rule."""
     from exam_workbench.cli import cli
 
     paths = sorted({path for folder in ("core", "pages") for path in (ROOT / folder).rglob("*")} - EXEMPT)

@@ -1,6 +1,6 @@
-"""Write the locks: every package that is installed, those that others need included, with the hashes of its files.
+"""Write the locks: every installed package, including indirect requirements, with the hashes of its files.
 
-`make lock` runs this. What is locked stays at its version as long as requirements.txt and pyproject.toml allow it.
+`make lock` runs this. A locked package keeps its version as long as requirements.txt and pyproject.toml allow it.
 """
 
 from __future__ import annotations
@@ -26,13 +26,13 @@ CUDA = re.compile(r"(nvidia|cuda|triton)\b")
 CPU_TORCH = """torch==2.13.0+cpu ; sys_platform == 'linux' and platform_machine == 'x86_64' \\
     --hash=sha256:6746dbcbeb526eb61330b76b41ff1b4eb848951103a892eeb080dfa2b264667b
 """
-"""Published apart from all else, so nobody can look it up: with another torch its line has to be written anew."""
+"""The CPU build of torch is on its own index, which the resolver does not use. Edit this line for another version."""
 
 Blocks = dict[str, str]
 
 
 def blocks(text: str) -> Blocks:
-    """The lines of each package in a lock, by its name as the lock writes it."""
+    """Return the lines of each package in a lock, by its name as written in the lock."""
     found: Blocks = {}
     for part in re.split(r"^(?=[A-Za-z0-9])", text, flags=re.MULTILINE):
         if name := re.match(r"[\w.-]+", part):
@@ -41,18 +41,18 @@ def blocks(text: str) -> Blocks:
 
 
 def read() -> dict[str, Blocks]:
-    """The locks as they are, by name; a missing one is empty."""
+    """Return the present locks by name; a missing lock is empty."""
     paths = {name: HERE / f"{name}.txt" for name in HEADS}
     return {name: blocks(path.read_text(encoding="utf-8")) if path.exists() else {} for name, path in paths.items()}
 
 
 def resolve(uv: str, wanted: str, known: Mapping[str, Blocks]) -> Blocks:
-    """Every package that some requirements come to, at the version that is locked where that still fits.
+    """Return every package that the requirements lead to, at its locked version if that still fits.
 
     Args:
         uv: the program that resolves.
-        wanted: requirements, one in a line.
-        known: the locks as they are.
+        wanted: requirements, one per line.
+        known: the present locks.
     """
     with tempfile.TemporaryDirectory() as folder:
         source, target = Path(folder, "wanted.in"), Path(folder, "locked.txt")
@@ -66,7 +66,7 @@ def resolve(uv: str, wanted: str, known: Mapping[str, Blocks]) -> Blocks:
 
 
 def main(uv: str) -> None:
-    """Write them all."""
+    """Write all locks."""
     known = read()
     wanted = (ROOT / "requirements.txt").read_text(encoding="utf-8")
     project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]

@@ -1,4 +1,4 @@
-"""Activity: who did what, newest first, found by person, act, time and words; each act leads to its object."""
+"""Activity: actions, newest first, searchable by person, action, time and words, with links to their objects."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from pages.parts.shared import presses, screens, ui
 from pages.parts.shared.html import visible
 
 ACTS_A_PAGE = 25
-# What was done takes the room there is; where it leads stands beside it, or below where the window is narrow.
+# The text of an action takes the free width; its link is on the right, or below in a narrow window.
 STYLE = """
 [class*="st-key-act-"] { flex-wrap: wrap; gap: 0 0.6rem; }
 [class*="st-key-act-"] > :first-child { flex: 1 1 24rem; min-width: min(100%, 24rem); }
@@ -22,7 +22,7 @@ NOTHING_SOUGHT = {"find": "", "who": None, "act": None, "since": None, "until": 
 
 
 def filters(project: Project) -> Sought:
-    """The widgets that say which acts are listed; the choice is in the URL."""
+    """Draw the filters of the list and return the chosen ones; the choice is kept in the URL."""
     with st.container(key="sought", horizontal=True, vertical_alignment="bottom"):
         return Sought(
             words=st.text_input(
@@ -39,7 +39,7 @@ def filters(project: Project) -> Sought:
 
 
 def row(act: Act) -> None:
-    """One act: when, who, what, its number, and a link to where its object can be seen."""
+    """Draw one action: time, person, text, number, and a link to the object."""
     with st.container(key=f"act-{act.key}", horizontal=True, vertical_alignment="center"):
         st.container(key=f"said act {act.key}").html(
             '<div class="asked" dir="auto">'

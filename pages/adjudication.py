@@ -1,4 +1,4 @@
-"""Adjudication: what several people gave for the same without seeing each other, beside what it is about; decide it."""
+"""Adjudication: independent ratings or judgments of the same pair, next to the passage, for a person to decide."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ NOTHING = {
     "waiting": "No pairs are waiting for an assessor.",
     "decided": "No decisions yet.",
 }
-# The passage takes the room there is; what is decided stands beside it, or below where the window is narrow.
+# The passage takes the free width; the decision is on the right, or below in a narrow window.
 STYLE = """
 .st-key-adjudicate { flex-wrap: wrap; align-items: flex-start; }
 .st-key-adjudicate > :first-child { flex: 3 1 26rem; min-width: min(100%, 26rem); }
@@ -36,7 +36,7 @@ STYLE = """
 
 
 def step(project: Project, listed: list[Contested], at: int) -> None:
-    """Where in the list one is, and the ways on."""
+    """Draw the position in the list, and the buttons to move on."""
     query_id = listed[at].query_id
     with st.container(horizontal=True, vertical_alignment="center"):
         with st.container(width="content"):
@@ -49,7 +49,7 @@ def step(project: Project, listed: list[Contested], at: int) -> None:
 
 
 def about(project: Project, one: Contested) -> None:
-    """The query, the passage, and the question whose rating is meant."""
+    """Draw the query, the passage, and the question if a rating is contested."""
     st.html(f'<div class="asked" dir="auto"><b>{visible(one.query)}</b></div>')
     st.caption(ui.plain(f"Passage {one.passage_id}"))
     text = passage_texts(project, [one.passage_id]).get(one.passage_id)
@@ -61,7 +61,7 @@ def about(project: Project, one: Contested) -> None:
 
 
 def values(project: Project, one: Contested) -> None:
-    """What everybody gave, the decision that stands, and a way to make or undo one."""
+    """Draw the values that people gave, the present decision, and buttons to make or withdraw a decision."""
     judged = one.question_id is None
     given = st.container(key="given-values")
     for name, value in one.given.items():
@@ -90,7 +90,7 @@ def values(project: Project, one: Contested) -> None:
 
 
 def history(project: Project, one: Contested) -> None:
-    """What was decided and taken back before."""
+    """Draw the earlier decisions and withdrawals."""
     if past := decisions(project, one.place):
         with st.expander("History", icon=":material/history:"):
             for made in past:
@@ -109,7 +109,8 @@ if not may_decide(project, ui.person()):
         "people",
         code="nothing-to-decide",
     )
-# It has its place when it says nothing, too: else what comes after it would be drawn anew while somebody types there.
+# The container is there even when empty. Otherwise Streamlit would redraw the widgets below while a person types in
+# them.
 told = st.container()
 with told, ui.errors():
     deciding.act(project)

@@ -1,4 +1,4 @@
-"""Answers: what retrievers are worth by the answers that they make possible, beside Recall, Precision and F1."""
+"""Answers: evaluate retrievers by the answers generated from their passages, next to Recall, Precision and F1."""
 
 from __future__ import annotations
 

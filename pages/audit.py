@@ -1,4 +1,4 @@
-"""Audit: people's judgments of a random sample correct the machine's leaderboard, and say how sure it is."""
+"""Audit: judgments of a random sample correct the machine's leaderboard and show its uncertainty."""
 
 from __future__ import annotations
 

@@ -1,4 +1,6 @@
-"""Cases: queries on which Recall, LLM-retEval and the gold answers part, and why, for a person to confirm."""
+"""Cases: queries on which Recall, LLM-retEval and the gold answers disagree, with likely causes, for people to
+confirm.
+"""
 
 from __future__ import annotations
 

@@ -1,5 +1,4 @@
-"""Changes: any two states side by side, what differs in labels, questions and boards, and what did it; or two freezes
-of a live target."""
+"""Changes: compare two states of labels, questions and leaderboards, with causes; or two snapshots of a live target."""
 
 from __future__ import annotations
 
@@ -21,7 +20,7 @@ from pages.parts.shared import address, policy_widgets, ui
 from pages.parts.shared.html import visible
 
 SIDES = {"from": "Before", "to": "After"}
-# Where there is room the states are chosen openly; in a narrow window, where somebody asks for it.
+# A wide window always shows the choices of the states; a narrow one shows them on demand.
 STYLE = """
 @media (min-width: 1200px) { .st-key-from-state, .st-key-to-state { display: none; } }
 @media (max-width: 1199px) { .st-key-from-choices, .st-key-to-choices { display: none; }
@@ -33,13 +32,16 @@ YES, NO = "yes", "no"
 KINDS = {"states": "Question bank and scoring settings", "freezes": "Snapshots of a live target"}
 VIEWS = {"Labels": flips.labels, "Questions": change_views.questions, "Leaderboard": change_views.boards}
 VIEW = "differs"
-"""What the address calls the view, and the key of its choice."""
+"""Name of the view in the address, and key of its widget."""
 OF = "project of the states"
-"""Key of the project that the states are of which the address was let name last."""
+"""Session key of the project whose states were last written to the address."""
 
 
 def defaults(project: Project) -> dict[str, Policy]:
-    """The two newest bank versions; with one version only, that one without and with overrides."""
+    """Return the states before and after the newest bank version.
+
+    If only one version exists, return it without and with overrides.
+    """
     policy = policy_widgets.chosen(project)
     newest = latest_version(project)
     if newest < 2:
@@ -49,7 +51,7 @@ def defaults(project: Project) -> dict[str, Policy]:
 
 
 def options(project: Project) -> dict[str, list[Any]]:
-    """What can be chosen for each part of a state."""
+    """Return the options for each part of a state."""
     return {
         "version": [version.version for version in bank.versions(project)] + [0],
         "grader": [grader.spec.name for grader in graders(project) if grader.grades],
@@ -61,7 +63,7 @@ def options(project: Project) -> dict[str, list[Any]]:
 
 
 def chosen(project: Project, side: str, default: Policy) -> Policy:
-    """The state that the address or its widgets name."""
+    """Return the state that the widgets or the address name."""
     usual = {
         "version": default.bank_version or latest_version(project),
         "grader": default.grader,
@@ -85,7 +87,7 @@ def chosen(project: Project, side: str, default: Policy) -> Policy:
 
 
 def _value(key: str, known: Sequence[Any], default: Any) -> Any:
-    """What is chosen: what its widget has, unless the address is new or it was not drawn; else what that says."""
+    """Return the value of the widget, or that of the address if the address is new or the widget was not drawn."""
     if _given(key) is None and st.session_state.get(key) in known:
         return st.session_state[key]
     named = {_in_address(option): option for option in known}
@@ -98,13 +100,13 @@ def _in_address(value: Any) -> str:
 
 
 def _given(key: str) -> str | None:
-    """What the address says of a part where it is another one than before, after a link or a step back; else None."""
+    """Return the address's value of a part if a link or a step back changed it; otherwise None."""
     given = st.query_params.get(key)
     return given if given != st.session_state.get(flips.STATES, {}).get(key) else None
 
 
 def card(project: Project, side: str, state: Policy, other: Policy) -> None:
-    """What one state has and the other has not, and the choices that make it."""
+    """Draw how one state differs from the other, and the widgets that choose it."""
     versions = {version.version: version for version in bank.versions(project)}
 
     def version_name(version: int) -> str:
@@ -132,7 +134,7 @@ def card(project: Project, side: str, state: Policy, other: Policy) -> None:
         ):
             st.container(key=f"state {side}").html(f"<b>{SIDES[side]}</b>&ensp;{differing or 'No differences.'}")
             opened = st.toggle("Settings", key=f"{side}-state", width="content")
-        # Always drawn, so that no choice is lost where the window gets wider or narrower.
+        # Always drawn, so that choices survive a change of the window's width.
         with st.container(key=f"{side}-choices{'-opened' * opened}", gap="xsmall"):
             with st.container(horizontal=True):
                 st.selectbox("Bank version", known["version"], key=f"{side}-version", format_func=version_name)
@@ -146,10 +148,10 @@ def card(project: Project, side: str, state: Policy, other: Policy) -> None:
 
 
 def come_back(project: Project) -> dict[str, str]:
-    """Let whoever comes back from another screen be where they were, though the address says nothing of it.
+    """Reopen the last states when a person returns from another screen by a link that does not name them.
 
     Returns:
-        What the address is to say for that, beside the states; nothing where nobody comes back so.
+        Further parts of the address; empty if the person did not return in this way.
     """
     states: dict[str, str] = st.session_state.get(flips.STATES, {})
     back = address.went_back() or "passage" in st.query_params
@@ -162,10 +164,10 @@ def come_back(project: Project) -> dict[str, str]:
 
 
 def name_states(project: Project, states: Mapping[str, Policy], view: str, beside: Mapping[str, str]) -> None:
-    """Write both states and the view into the address, at once: each change of it is a step for Back.
+    """Write both states and the view into the address in one step, since each change of it is a step for Back.
 
     Args:
-        beside: what else it is to say where somebody came back.
+        beside: further parts of the address after a return from another screen.
     """
     named = {
         f"{side}-{name}": value
@@ -189,7 +191,7 @@ def name_states(project: Project, states: Mapping[str, Policy], view: str, besid
 
 
 def summary(project: Project, found: StateChanges, against: str | None) -> None:
-    """How much differs, in four numbers and a sentence."""
+    """Draw the size of the difference: four numbers and a sentence."""
     higher = sum(
         (flip.after or -1) > (flip.before or -1) for flip in found.flips if None not in (flip.before, flip.after)
     )
@@ -249,7 +251,7 @@ def summary(project: Project, found: StateChanges, against: str | None) -> None:
             if bank.latest_version(project) in lacking:
                 ui.go("grading", "Grade ungraded pairs")
             else:
-                # The screen grades for the newest version alone.
+                # The screen grades only for the newest version.
                 st.container(key="grade-older-version", width="content").markdown(
                     f"To grade them, run `exam grade --bank-version {min(lacking)}`", width="content"
                 )
@@ -259,7 +261,7 @@ ui.begin()
 st.html(f"<style>{STYLE}</style>")
 project = ui.project()
 if frozen := freezes.offered(project):
-    # Links made before the views were renamed have the old name.
+    # Old links have the former name of the view.
     old = st.query_params.get("compared") == "Two freezes of a target"
     linked = "freezes" if old or "freeze-to" in st.query_params else "states"
     compared = st.segmented_control(

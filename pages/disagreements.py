@@ -1,4 +1,4 @@
-"""Disagreements: labels, judgments, graders and people against one another, and what to do where they part."""
+"""Disagreements: compare labels, judgments, graders and people, and decide the cases on which they differ."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ VIEWS = {
 
 
 def chosen_policy(project: Project) -> Policy | None:
-    """The policy that labels come from; None where nothing has been graded."""
+    """Return the scoring settings of the labels; None if nothing has been graded."""
     if not any(grader.grades for grader in graders(project)):
         return None
     return policy_widgets.view().policy
@@ -36,7 +36,7 @@ if len(known) < 2:
     ui.empty("Nothing to compare yet.", "Import judgments or grade the pool.", "home", code="no-two-sides")
 with st.container(horizontal=True, vertical_alignment="bottom", key="case-sides"):
     left, right = parts.choose_sides(known, arrived)
-    # Sides that cannot be compared end the screen here; they are chosen all the same.
+    # If the sides cannot be compared, the screen ends below; the address should name them anyway.
     place.write()
     parts.downloads(agreement(project, left, right))
 offered = [view for view in VIEWS if view in ("queue", "record") or rows.judged_by(left, right, project, policy)]

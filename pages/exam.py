@@ -1,4 +1,4 @@
-"""Exam: its items, proposed ones, what the filters find before examinees sit it, and what guessing would earn."""
+"""Exam: its items, proposed items, findings of the filters before examinees sit it, and the score of guessing."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Export: one click for the qrels, publishing them with a manifest, and every other file of the project."""
+"""Export: qrels in one click, publishing with a manifest, and all other files of the project."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from pages.parts.export.files import download, others
 from pages.parts.export.publishing import publishing
 from pages.parts.shared import policy_widgets, ui
 
-# Boxes stand side by side where there is room, and below one another where there is not.
+# Boxes are side by side if they fit, otherwise below each other.
 STYLE = """
 .st-key-files { flex-wrap: wrap; align-items: stretch; }
 .st-key-files > * { flex: 1 1 15rem; min-width: min(100%, 15rem); }
@@ -23,7 +23,7 @@ STYLE = """
 
 
 def qrels(project: Project) -> tuple[Policy, bool]:
-    """The qrels of the policy, with a word on what they rest on; returns the policy and whether they are binary."""
+    """Draw the qrels of the scoring settings with their basis; return the settings and whether the qrels are binary."""
     st.header("Labels as qrels", anchor=False)
     policy = policy_widgets.view().policy
     base = basis(project, policy)
@@ -35,7 +35,7 @@ def qrels(project: Project) -> tuple[Policy, bool]:
     with st.container(horizontal=True, vertical_alignment="center"):
         button = st.container(width="content")
         if "binary" not in st.session_state and "binary" not in st.query_params:
-            # The menu leads here without it.
+            # A link from the menu has no such parameter.
             st.session_state["binary"] = st.session_state.get("binary before", False)
         binary = st.checkbox(f"Binary: 1 from rating {base.min_rating}, else 0", key="binary", bind="query-params")
         st.session_state["binary before"] = binary
@@ -59,7 +59,7 @@ def qrels(project: Project) -> tuple[Policy, bool]:
 
 
 def _rests_on(state: Readiness, labelled: int) -> None:
-    """What the labels rest on, in four numbers."""
+    """Draw the basis of the labels in four numbers."""
     rated = state.graded + state.overridden
     share = f"{rated / state.needed:.1%}" if state.needed else "–"
     with st.container(key="rest-on", horizontal=True):
@@ -78,9 +78,9 @@ def _rests_on(state: Readiness, labelled: int) -> None:
 
 
 def gate(state: Readiness, ungraded: list[str]) -> None:
-    """Say before anything is downloaded what is missing behind the labels, or that nothing is.
+    """Show before any download how complete the labels are.
 
-    What a person has to decide comes first, then what can be graded, then what the file is like because of it.
+    The order is: decisions for a person, pairs to grade, effect on the file.
 
     Args:
         ungraded: the queries with ungraded pairs.

@@ -1,4 +1,4 @@
-"""Grading: choose a grader and try it, see what a job would take, run it in the background, and mend what failed."""
+"""Grading: choose and try a grader, see the size of a job, run it in the background, and repair failed pairs."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ if not running:
         request = plan(project, chosen.grader)
         if request is not None and presses.button("Grade", type="primary", icon=":material/play_arrow:", key="grade"):
             with ui.errors():
-                # So that the grader can be had again.
+                # Makes the grader available later.
                 remember_settings(project, chosen.grader, chosen.kind, chosen.parameters, ui.author())
                 start(project, chosen.grader, request)
 failed_pairs(project, running)

@@ -1,4 +1,4 @@
-"""Home: what this is, how the project stands, three doors to the work on it, and how files come in."""
+"""Home: an introduction, the state of the project, three doors to its tasks, and imports."""
 
 from __future__ import annotations
 
@@ -24,8 +24,8 @@ WHAT_THIS_IS = (
     " qrels and leaderboards are derived from the ratings."
 )
 SAID_FOR = timedelta(days=7)
-"""How long Home says that another grader became the usual one."""
-# The doors stand side by side where there is room, and below one another where there is not.
+"""Time for which Home announces a new default grader."""
+# The doors are side by side if they fit, otherwise below each other.
 STYLE = """
 .st-key-doors { flex-wrap: wrap; align-items: stretch; }
 .st-key-doors > * { flex: 1 1 18rem; min-width: min(100%, 18rem); }
@@ -34,7 +34,7 @@ STYLE = """
 
 
 def boards_alone(project: Project) -> None:
-    """How the project stands for somebody who sees its boards and nothing else."""
+    """Draw the state of the project for a viewer who may see only its leaderboards."""
     board = None
     if (view := policy_widgets.seen()) is not None:
         board = leading(project, view.policy, view.measure, view.against)
@@ -47,13 +47,13 @@ def boards_alone(project: Project) -> None:
 
 
 def standing(project: Project) -> None:
-    """How the project stands: the next step, three doors with what waits behind them, and a picture of its state."""
+    """Draw the next step, three doors with their open tasks, and a picture of the project's state."""
     found, person = counts(project), ui.person()
     progress: Progress | None = None
     agreement, board = None, None
     stale: list[Override] = []
     if (view := policy_widgets.seen()) is not None:
-        # What was found out before comes at once.
+        # Cached results appear at once.
         with st.spinner("Reading the grades", show_time=False):
             progress = progress_of(project, basis(project, view.policy))
             agreement = agreeing(project, view.policy)
@@ -85,7 +85,7 @@ def standing(project: Project) -> None:
 
 
 def qrels_download(project: Project) -> None:
-    """The labels of the policy as qrels in one click; the Export screen says what they rest on."""
+    """Draw a button that downloads the labels as qrels in one click; the Export screen shows their basis."""
     policy, author, file = policy_widgets.chosen(project), ui.person(), f"{project.name}.qrels"
     ui.download(
         "Download qrels",
@@ -120,11 +120,11 @@ else:
     if project.allows("import files"):
         imports(project)
     if project.allows("organize"):
-        # Whether it is open is kept here and not in the browser, which forgets it where the page is drawn anew.
+        # The server keeps whether the expander is open: the browser forgets it when the page is redrawn.
         with st.expander("Create another project", key="create another", on_change="rerun"):
             creation()
     if project.allows("take everything out"):
         safekeeping(project)
-    # Last, so that all else is there while grades of a size are read for the first time.
+    # Last, so that the rest of the screen is there while a large set of grades is read for the first time.
     with drawn:
         standing(project) if reads else boards_alone(project)

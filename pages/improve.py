@@ -1,4 +1,4 @@
-"""Improve: which items an exam could do without, what that would do, and retiring those that a person confirms."""
+"""Improve: items that an exam does not need, the effect of dropping them, and their retirement by a person."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Items: what each tells of the students, which one could do without, and who fails it."""
+"""Items: how much each item tells about the examinees, which items are dispensable, and which examinees fail them."""
 
 from __future__ import annotations
 

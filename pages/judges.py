@@ -1,4 +1,4 @@
-"""Judges: how far each judge of answers agrees with people, and from which threshold it does so best."""
+"""Judges: agreement of each answer check with people, and the threshold at which it is highest."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Leaderboard: the board that the questions make, beside the official one, and down to the passages."""
+"""Leaderboard: systems ordered by exam questions, compared with the official leaderboard, and their passages."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from pages.parts.boards.views import Screen, all_boards, correlation_strip, two_
 from pages.parts.shared import policy_widgets, ui, views
 
 BOARD = "Board"
-# The views and what is behind More keep to one line in a narrow window, too.
+# The views and the More menu stay on one line in a narrow window, too.
 STYLE = """
 @media (max-width: 1000px) { .st-key-board-head button { padding: 0.2rem 0.4rem; } .st-key-board-head { gap: 0.5rem; } }
 """
@@ -36,7 +36,7 @@ VIEWS = {
 
 
 def rests_on(project: Project, policy: Policy, board: Leaderboard) -> str:
-    """What part of the needed pairs the labels rest on, and why the others are missing; nothing where none is."""
+    """Return the share of needed pairs behind the labels and why others are missing; empty if complete."""
     if board.usable == board.needed:
         return ""
     lacks = readiness(project, basis(project, policy))
@@ -52,7 +52,7 @@ def rests_on(project: Project, policy: Policy, board: Leaderboard) -> str:
 
 
 def reached(project: Project, policy: Policy, board: Leaderboard) -> list[Column]:
-    """Columns that only some boards need: what is labelled, who comes up to the reference, what a score cost."""
+    """Return columns that only some leaderboards need: labelled share, star for the reference, cost of a score."""
     runs = [system.run for system in board.systems]
     found: list[Column] = []
     if board.usable < board.needed:
@@ -70,7 +70,7 @@ def reached(project: Project, policy: Policy, board: Leaderboard) -> list[Column
 
 
 def told_apart(board: Leaderboard, groups: Alike) -> str:
-    """Whether the best systems differ, in a sentence."""
+    """Return a sentence on whether the best systems differ significantly."""
     if groups.untested:
         return f":material/help: No significance test: {ui.plain(groups.untested[0])}"
     if len(board.systems) < 2:
@@ -93,7 +93,7 @@ def told_apart(board: Leaderboard, groups: Alike) -> str:
 
 @st.fragment
 def systems(mine: Named, official: Named | None, further: list[Column]) -> None:
-    """The board; a system that is clicked opens to its queries, and nothing else is drawn anew."""
+    """Draw the leaderboard; a click on a system opens its queries without redrawing the rest."""
     follow = board_table.follow()
     groups = alike(mine.board, remembered_pairs(project, mine.board, screen.test))
     if said := told_apart(mine.board, groups):
@@ -101,7 +101,7 @@ def systems(mine: Named, official: Named | None, further: list[Column]) -> None:
     run, asked = board_table.followed()
     opened = None
     if run in mine.board.scores:
-        # A system can be followed into all its queries, not only into those that the boards are compared over.
+        # A system opens with all its queries, including those outside the compared ones.
         found = leaderboard(project, measure, "exam", policy, with_ungraded=True)
         beside = official_board(project, against, measure, policy, official_measure) if against else None
         name = official.title if official else ""

@@ -1,4 +1,4 @@
-"""Meta-evaluation: how well every grader, min rating and measure agrees with the official leaderboard."""
+"""Meta-evaluation: agreement of every grader, min rating and measure with the official leaderboard."""
 
 from __future__ import annotations
 
@@ -40,13 +40,13 @@ SAME = "Measure of the column"
 RESAMPLES = 400
 TABLE, HEAT = "Table", "Heat map"
 SOON = 0.6
-"""Seconds between two looks at a table that is still being made."""
+"""Seconds between two updates of a table that is being computed."""
 
 
 def closer(
     project: Project, table: MetaTable, place: tuple[int, int], official: Policy, ties: Ties, queries: QueryChoice
 ) -> dict[str, Any]:
-    """The two boards behind one cell."""
+    """Return the details of a cell: its two leaderboards."""
     row, column = table.rows[place[0]], table.columns[place[1]]
     policy, cell = row.row.policy, row.cells[place[1]]
     href = None
@@ -61,7 +61,7 @@ def closer(
 
 
 def chosen_measure(against: str, imported: dict[str, str]) -> str | None:
-    """A widget for the measure of the official board; None for the measure of each column."""
+    """Draw a widget for the measure of the official leaderboard; return None for the measure of each column."""
     if against in imported:
         st.text_input("Official measure", imported[against], disabled=True)
         return None
@@ -71,14 +71,14 @@ def chosen_measure(against: str, imported: dict[str, str]) -> str | None:
 
 
 def several(label: str, options: list[str], key: str, everything: str, **more: Any) -> list[str]:
-    """A choice of several, in the URL; none of them means what `everything` says."""
+    """Draw a multiple choice that is kept in the URL and return it; an empty choice means `everything`."""
     picked: list[str] = st.multiselect(label, options, key=key, bind="query-params", placeholder=everything, **more)
     return picked
 
 
 @st.fragment
 def cells(table: MetaTable) -> None:
-    """The table; a cell that is clicked opens to its two boards, and nothing else is drawn anew."""
+    """Draw the table; a click on a cell opens its two leaderboards without redrawing the rest."""
     detail = None
     with ui.errors():
         if (place := agreements.place(table)) is not None:
@@ -160,7 +160,7 @@ drawn_at = time.monotonic()
 
 
 def tell(part: MetaTable) -> None:
-    """Show the rows that are there already, and say which comes next; where all come at once, nothing."""
+    """Draw the finished rows and the progress; draw nothing if all rows are ready at once."""
     global drawn_at
     done = len(part.rows)
     if done == len(rows) or time.monotonic() - drawn_at < SOON:

@@ -1,4 +1,4 @@
-"""My work: the queries of an assessor, how far each is, and what is next."""
+"""My work: the queries of an assessor, their progress, and the next steps."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from exam_workbench.text import how_many
 from pages.parts.shared import login, policy_widgets, presses, ui
 
 ROWS_A_PAGE = 25
-# What a query is takes the room there is; the rest stands beside it, or below where the window is narrow.
+# The description of a query takes the free width; the rest is on the right, or below in a narrow window.
 STYLE = """
 [class*="st-key-work-"] { flex-wrap: wrap; gap: 0 0.8rem; }
 [class*="st-key-work-"] > :first-child { flex: 1 1 22rem; min-width: min(100%, 22rem); }
@@ -31,7 +31,7 @@ STYLE = """
 
 
 def day_of(one: Work) -> str:
-    """Until when it is to be done, as Markdown; nothing where no day was said or it is done."""
+    """Return the due date as Markdown; empty if no date is set or the work is done."""
     if one.due is None or one.done:
         return ""
     said = f"{one.due:%d %B %Y}"
@@ -39,7 +39,7 @@ def day_of(one: Work) -> str:
 
 
 def offers(project: Project, name: str, texts: dict[str, str]) -> None:
-    """What one was asked to judge beside others, or may claim, with a way to say yes or no."""
+    """Draw the double assignments that the person was asked to judge or may claim, with buttons to claim or decline."""
     found = [one for one in doubles(project) if one.is_open_to(name)]
     if not (name and found and project.allows("claim work")):
         return
@@ -52,7 +52,7 @@ def offers(project: Project, name: str, texts: dict[str, str]) -> None:
 
 
 def offer(project: Project, one: Double, name: str, text: str) -> None:
-    """One of them."""
+    """Draw one offered double assignment."""
     with st.container(key=f"work-offer-{one.key}", horizontal=True, vertical_alignment="center"):
         about = "" if one.passages is None else f"{how_many(len(one.passages), 'passages')} of "
         asked = one.people.get(name) == "asked"
@@ -68,10 +68,10 @@ def offer(project: Project, one: Double, name: str, text: str) -> None:
 
 
 def row(project: Project, one: Work, name: str, listed_as: str) -> None:
-    """One query: its text, how far it is, the next step, and whether it is done.
+    """Draw one query: its text, its progress, the next step, and whether it is done.
 
     Args:
-        listed_as: how the filter of Passages names it.
+        listed_as: its name in the filter of Passages.
     """
     said, screen, of_sample = one.next
     with st.container(key=f"work-{one.query_id}", horizontal=True, vertical_alignment="center"):

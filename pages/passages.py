@@ -1,4 +1,4 @@
-"""Passages: one passage of one query in full, what graders and people say of it, and the list to choose it from."""
+"""Passages: a passage of a query in full, its ratings and judgments, and the list to choose it from."""
 
 from __future__ import annotations
 
@@ -37,13 +37,13 @@ NO_FILTERS = {
     **dict.fromkeys(("of_query", "has_label", "has_rating", "judged", "in_run", "pairs")),
     **dict.fromkeys(("flagged", "overridden", "unjudged", "assigned", "speaking"), False),
 }
-"""What the widgets of the list hold when nothing is asked for; the source alone asks for nothing."""
+"""Values of the list's widgets without any filter; the source alone does not filter."""
 
 OUTSIDE = (*NO_FILTERS, "judged_by", "depth", "beside_it", "blind", "author")
-"""Keys of the widgets around the desk, which itself is drawn anew without them."""
+"""Keys of the widgets around the desk, which is a fragment and redraws without them."""
 
 TO_OPEN = "query to open"
-"""Key of a query that was chosen for the list, until a passage of it is open."""
+"""Session key of a newly chosen query of the list, until a passage of it is open."""
 
 STATES: dict[State, str] = {
     "failed": "Some questions failed",
@@ -53,7 +53,7 @@ STATES: dict[State, str] = {
 
 
 def measured_with(project: Project) -> tuple[Policy | None, list[str]]:
-    """The policy, and the graders to look at side by side; no policy where nothing has been graded."""
+    """Return the scoring settings and the graders to compare; None for the settings if nothing has been graded."""
     stored = graders(project)
     known = [grader.spec.name for grader in stored if grader.grades or grader.failures]
     if not any(grader.grades for grader in stored):
@@ -69,7 +69,7 @@ def measured_with(project: Project) -> tuple[Policy | None, list[str]]:
 
 
 def filters(project: Project, policy: Policy | None, blind: bool) -> Filters:
-    """The widgets that say which passages are listed; while blind, none that gives away a rating or a judgment."""
+    """Draw the filters of the list and return them; in blind judging, none that reveals ratings or judgments."""
     texts = ui.told_apart(pooled_queries(project))
     words = st.text_input(
         "Search in passages", key="words", placeholder="Search in passages", label_visibility="collapsed",
@@ -128,7 +128,7 @@ def filters(project: Project, policy: Policy | None, blind: bool) -> Filters:
 
 
 def _assigned(project: Project) -> str | None:
-    """Whoever is here where they ask for what they judge beside others; a box is there for those who do."""
+    """Draw a filter for the person's double assignments if there are any; return the person if it is on."""
     me = ui.person()
     if not any(me in one.present for one in doubles(project)):
         return None
@@ -147,10 +147,10 @@ def _choice(label: str, options: Sequence[T], key: str, names: Mapping[Any, str]
 
 
 def opened(project: Project) -> tuple[str, str | None] | None:
-    """The place that the URL names, or that was open last in this project."""
+    """Return the query and passage in the URL, or those last opened in this project."""
     last_project, last = st.session_state.get("last passage", (project.name, None))
     query, passage = st.query_params.get("query"), st.query_params.get("passage")
-    # After a change of the project the URL still names a passage of the other one.
+    # After a change of the project, the URL still names a passage of the former one.
     if last_project != project.name:
         return None
     if TO_OPEN in st.session_state:
@@ -159,14 +159,14 @@ def opened(project: Project) -> tuple[str, str | None] | None:
         st.container(key="another-query").warning(
             f"No passages for query {ui.plain(query)}. The first passage is shown instead.", icon=":material/info:"
         )
-    # After a link to a query alone the browser knows which passage of it is shown, and Streamlit does not.
+    # After a link to a query, the browser's address gets its first passage, but Streamlit does not see that.
     if query is None or (last is not None and passage is None and last[0] == query):
         return last
     return query, passage
 
 
 def find(project: Project, policy: Policy | None, wanted: Filters, place: tuple[str, str | None] | None) -> Found:
-    """The page of the list to show: the one that was turned to, else the one of the open passage."""
+    """Return the page of the list that the person turned to, otherwise the one with the open passage."""
     about, page = st.session_state.get("passages page", (None, None))
     return search(project, policy, wanted, PASSAGES_A_PAGE, page if about == (wanted, place) else None, place)
 
@@ -179,22 +179,21 @@ def _go_to_query() -> None:
 
 
 def outside() -> dict[str, object]:
-    """All that the desk depends on and other parts of the screen say; the desk is drawn anew without them."""
+    """Return the values of all widgets outside the desk on which it depends."""
     return {key: st.session_state.get(key) for key in OUTSIDE}
 
 
 @st.fragment
 def desk(project: Project, policy: Policy | None, shown: list[str], wanted: Filters, hidden: bool) -> None:
-    """The list, the open passage and what is known of it.
+    """Draw the list, the open passage and its details.
 
-    To go on to the next passage draws this part of the screen alone.
+    A step to the next passage redraws only this fragment.
 
     Args:
-        shown: graders to look at.
+        shown: graders to compare.
     """
     if st.session_state["desk outside"] != outside():
-        # Streamlit sends what happens in one moment as one message, and draws this part alone where any of it
-        # happened here.
+        # Streamlit joins simultaneous events into one message, and redraws only this fragment if one of them is here.
         st.rerun()
     with ui.errors():
         desk_parts.act(project)
@@ -233,7 +232,7 @@ def _desk(project: Project, policy: Policy | None, shown: list[str], wanted: Fil
         if place is not None and place[1] is not None:
             at = (place[0], place[1])
             _passage(project, policy, shown, at, hidden and at not in judged)
-    # Only now: where the run ends before, the next one opens it.
+    # Only now: if the run ends earlier, the next one opens the query.
     st.session_state.pop(TO_OPEN, None)
     if not hidden:
         desk_parts.override_list(project, policy)
@@ -265,7 +264,7 @@ def _passage(project: Project, policy: Policy | None, shown: list[str], at: tupl
         blind_beside(project, read.query_id, read.passage_id)
         guidelines_beside(project, read.query_id)
         beside.judge(project, read)
-        # Below what one presses: whoever comes or goes moves no button that is about to be pressed.
+        # Below the buttons, so that people who arrive or leave do not move a button.
         presence.beside(project, read.query_id)
         if hidden:
             st.container(key="blind-now").caption(

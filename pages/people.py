@@ -1,4 +1,4 @@
-"""People: who has which role, in which queries assessors work and until when, and how well people agree."""
+"""People: roles, the queries of assessors with due dates, and agreement between people."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from pages.parts.people import assigning
 from pages.parts.shared import login, presses, ui
 from pages.parts.shared.outcome import empty, form_key, tell
 
-# What is said of a person stands in one line where there is room, and below one another where there is not.
+# The data of a person are on one line if they fit, otherwise below each other.
 STYLE = """
 [class*="st-key-person-"] { flex-wrap: wrap; }
 [class*="st-key-person-"] > :first-child { flex: 1 1 14rem; }
@@ -35,7 +35,7 @@ DONE = "people done"
 
 
 def did(identity: str, said: str, do: Callable[[], Any]) -> None:
-    """Do something to a person's role, and keep what came of it for the run that follows."""
+    """Change a person's role, and keep the result for the next run."""
     try:
         do()
         st.session_state[DONE] = said, identity, None
@@ -44,7 +44,7 @@ def did(identity: str, said: str, do: Callable[[], Any]) -> None:
 
 
 def latest() -> None:
-    """What came of the last act, with a way to take it back."""
+    """Draw the result of the last change, with a button to undo it."""
     said, identity, error = st.session_state.get(DONE, ("", "", None))
     if error is not None:
         ui.show_error(error)
@@ -57,7 +57,7 @@ def latest() -> None:
 
 
 def row(project: Project, one: Member, texts: dict[str, str]) -> None:
-    """One person: name and identity, the role, the queries of an assessor, and the way out."""
+    """Draw a person: name and identity, the role, the queries of an assessor, and a button to remove them."""
     author, stamp = ui.person(), f"{one.identity} {one.role} {one.queries}"
 
     def changed(key: str, **what: Callable[[Any], Any]) -> None:
@@ -70,7 +70,7 @@ def row(project: Project, one: Member, texts: dict[str, str]) -> None:
         )
 
     with st.container(key=f"person-{one.identity}", horizontal=True, vertical_alignment="bottom", border=True):
-        # Markdown would make a link of an address.
+        # Markdown would turn an e-mail address into a link.
         with st.container(gap=None):
             st.markdown(f"**{ui.plain(one.name)}**")
             st.text(one.identity)
@@ -83,7 +83,7 @@ def row(project: Project, one: Member, texts: dict[str, str]) -> None:
             key = f"queries {stamp}"
             theirs = len(one.queries or ())
             st.multiselect(
-                # The box has room for one or two of them.
+                # The box is wide enough for only one or two of them.
                 f"Queries ({theirs} of {len(texts)})" if theirs else "Queries", list(texts),
                 [q for q in one.queries or () if q in texts], key=key, placeholder=ALL,
                 format_func=lambda query: texts[query], on_change=changed, args=(key,), width=360,
@@ -99,7 +99,7 @@ def row(project: Project, one: Member, texts: dict[str, str]) -> None:
 
 
 def adding(project: Project, texts: dict[str, str]) -> None:
-    """A form that gives somebody a role."""
+    """Draw a form that gives a person a role."""
     form = form_key("add person")
     with st.form(form), st.container(horizontal=True, vertical_alignment="bottom"):
         identity = st.text_input(

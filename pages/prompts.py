@@ -43,11 +43,11 @@ WHERE_ASKED = {
     "generate items": "Used by `exam items generate` to draft exam items.",
 }
 MONOSPACE = "<style>.st-key-prompt-as-yaml textarea { font-family: ui-monospace, Menlo, Consolas, monospace; }</style>"
-"""Indentation means something in YAML."""
+"""A fixed-width font, since indentation matters in YAML."""
 
 
 def chosen_name(library: Mapping[str, Prompt]) -> str:
-    """The prompt that the URL names, else the one of the plainest grader."""
+    """Return the prompt in the URL, otherwise that of the plain self-rating grader."""
     name, usual = st.query_params.get("prompt"), usual_prompt("self-rating", {})
     if name is not None and name not in library:
         st.container(key="another-prompt").warning(
@@ -57,7 +57,7 @@ def chosen_name(library: Mapping[str, Prompt]) -> str:
 
 
 def prompt_list(library: Mapping[str, Prompt], chosen: str) -> None:
-    """All prompts by what they are for."""
+    """Draw all prompts, grouped by use."""
     with st.container(key="list-of-prompts"):
         for use, its in USES.items():
             names = sorted((p.name for p in library.values() if p.use == use), key=lambda name: library[name].title)
@@ -76,7 +76,7 @@ def _open(name: str) -> None:
 
 
 def facts(prompt: Prompt) -> None:
-    """What is to be known of a prompt beside its text."""
+    """Draw the properties of a prompt."""
     scale = f" from 0 to {prompt.top}" if prompt.form == "rating" else ""
     asked = "queries" if prompt.use in ABOUT_QUERIES else ", ".join(KIND_NAMES[kind] for kind in prompt.kinds)
     st.container(key="source").caption(f"Source: {ui.plain(prompt.source)}")
@@ -88,7 +88,7 @@ def facts(prompt: Prompt) -> None:
 
 
 def texts(prompt: Prompt) -> None:
-    """The template, the system's text and the examples, word for word."""
+    """Draw the template, the system's text and the examples verbatim."""
     if prompt.system:
         st.caption("System")
         st.code(prompt.system, language=None, wrap_lines=True)
@@ -105,7 +105,7 @@ def texts(prompt: Prompt) -> None:
 
 
 def earlier(project: Project, prompt: Prompt) -> None:
-    """The states of an own prompt, each of which grades may name by its hash."""
+    """Draw the earlier versions of a project's prompt, each of which grades may name by its hash."""
     states = [state for state in versions(project) if state.prompt.name == prompt.name]
     if len(states) < 2:
         return
@@ -123,14 +123,13 @@ def earlier(project: Project, prompt: Prompt) -> None:
 
 
 def _begin(opened: str, prompt: Prompt) -> None:
-    """Open the editor on a prompt."""
     st.session_state[f"editing {opened}"] = write_prompt(prompt)
     st.session_state.pop(f"yaml {opened}", None)
     st.rerun()
 
 
 def begin_editing(library: Mapping[str, Prompt], prompt: Prompt) -> None:
-    """The button that opens the editor, under a new name where the prompt is built in."""
+    """Draw the button that opens the editor; for a built-in prompt, with a new name."""
     if prompt.name in built_in():
         if presses.button("Copy and edit", icon=":material/content_copy:", key="copy prompt"):
             _begin(prompt.name, draft_of(prompt, library))
@@ -147,7 +146,7 @@ def begin_editing(library: Mapping[str, Prompt], prompt: Prompt) -> None:
 
 
 def editor(project: Project, opened: Prompt) -> Prompt | None:
-    """The text of a prompt to be edited, with what is wrong in it; the prompt that it says, None while it is none."""
+    """Draw the editable text of a prompt and its errors; return the prompt, or None while the text is invalid."""
     held, key = f"editing {opened.name}", f"yaml {opened.name}"
     _take_examples(opened.name, held, key)
     st.session_state.setdefault(key, st.session_state[held])
@@ -156,7 +155,7 @@ def editor(project: Project, opened: Prompt) -> Prompt | None:
             "Prompt (YAML)", height=420, key=key,
             help="Required: name, title, source, use, form, template. Optional: system, top, kinds, example, examples.",
         )  # fmt: skip
-    # The widget forgets its text when the screen is left.
+    # The widget forgets its text after a visit to another screen.
     st.session_state[held] = text
     drafted = None
     try:
@@ -174,7 +173,7 @@ def editor(project: Project, opened: Prompt) -> Prompt | None:
         )
         st.caption(f"Use another name, such as {ui.plain(new_name(drafted.name, prompts(project)))}.")
     with st.container(horizontal=True):
-        # Never off: what was typed is known once the field is left, which a press on the button does.
+        # Always enabled: the text is known after the field loses focus, which the click on the button causes.
         save = presses.button("Save", type="primary", icon=":material/save:", key="save prompt")
         if presses.button("Discard", icon=":material/close:", key="discard prompt"):
             _close(opened.name)
@@ -195,12 +194,12 @@ def _close(name: str) -> None:
 
 
 def _take_examples(name: str, held: str, key: str) -> None:
-    """Put the examples of an uploaded file in place of the drafted prompt's."""
+    """Replace the examples of the drafted prompt by those of an uploaded file."""
     text = st.session_state.get(key, st.session_state[held])
     try:
         drafted = read_prompt(text, "Prompt")
     except FileError:
-        # The editor says what is wrong; examples can be replaced once it is mended.
+        # The editor shows the error; examples can be replaced after it is corrected.
         return
     if not drafted.example:
         return
@@ -223,7 +222,7 @@ def _take_examples(name: str, held: str, key: str) -> None:
 
 
 def try_it(project: Project, prompt: Prompt) -> None:
-    """The prompt filled in, and with a model what comes back."""
+    """Draw the filled-in prompt, and the answer of a model on demand."""
     st.header("Trial", anchor=False)
     pair = choose_pair(project, lambda query_id: questions_for(project, prompt, query_id), f"try {prompt.name}")
     if pair is None:

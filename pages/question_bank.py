@@ -1,4 +1,4 @@
-"""Question bank: queries on the left, the questions of one in the middle, what is asked and the impact on the right."""
+"""Question bank: queries on the left, a query's questions in the middle, narrative and impact on the right."""
 
 from __future__ import annotations
 
@@ -70,7 +70,7 @@ STYLE = """
 
 
 def opened(project: Project, found: list[QueryOverview]) -> int:
-    """Place of the query that was chosen, that the URL names, or that was open last; else the first."""
+    """Return the position of the query that was chosen, is in the URL, or was last open; by default the first."""
     here = bank_window.window()
     if (to_edit := st.session_state.pop(TO_EDIT, None)) is not None:
         here.go_to(bank.find_question(project, ui.person(), to_edit))
@@ -82,7 +82,7 @@ def opened(project: Project, found: list[QueryOverview]) -> int:
     named = st.query_params.get("query")
     wanted = named or st.session_state.get("last query")
     at = next((i for i, q in enumerate(found) if q.query_id == wanted), None)
-    # Whoever chose another project asked for none of its queries: the address still has that of the one before.
+    # After a change of the project, the address still names a query of the former one, which is not a request.
     if st.session_state.get("project of bank", project.name) != project.name:
         st.session_state["query left behind"] = named
     st.session_state["project of bank"] = project.name
@@ -98,7 +98,7 @@ def opened(project: Project, found: list[QueryOverview]) -> int:
 
 
 def query_list(project: Project, found: list[QueryOverview], chosen: QueryOverview) -> None:
-    """The queries with their counts and alerts."""
+    """Draw the queries with their counts and alerts."""
     edited = {draft.question.query_id for draft in bank.drafts(project, ui.person()).values()}
     unsaved = pick_list.Mark("changed", "✎", "has unsaved changes")
     idle = pick_list.Mark("alert", "▲", "no active questions, so nothing can be graded")
@@ -108,7 +108,7 @@ def query_list(project: Project, found: list[QueryOverview], chosen: QueryOvervi
             ui.shortened(query.text, ui.LISTED),
             "?" + urlencode({"project": project.name, "query": query.query_id}),
             f"{how_many(query.active, 'questions')} · {how_many(query.pooled, 'passages')}",
-            # Where nothing was retrieved there is nothing to ask, as of topics that nobody judged.
+            # A query without pooled passages needs no questions, such as a topic without judgments.
             (unsaved,) * (query.query_id in edited) + (idle,) * (query.pooled > 0 and not query.active),
         )
         for query in found
@@ -144,7 +144,7 @@ with right, st.container(key="impact"):
 with middle:
     diagnosis, grader = None, policy_widgets.grader(project)
     whole = grader.name if grader and grader.method == "direct" else None
-    # Where no passage is asked, as of the items of an exam, there is nothing to say of a question.
+    # Without pooled passages, as for exam items, there is nothing to diagnose.
     if view is not None and whole is None and query.pooled:
         diagnosis = bank_review.diagnosis(project, query.query_id, view.policy, view.against)
     bank_rows.editor(project, query, diagnosis, place, whole)

@@ -1,4 +1,4 @@
-"""Students: who sits the exam, what each gets right, by model and context, by topic, and two beside each other."""
+"""Students: the examinees of an exam, their accuracy by model, context and topic, and a comparison of two."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ if not found.students:
         code="nobody-sat",
     )
 if st.query_params.get("view") == "Two students":
-    # The name of the view in addresses of earlier versions.
+    # Addresses of earlier versions have this name of the view.
     st.query_params["view"] = VIEWS["two"][0]
 view = views.choose(list(VIEWS), lambda name: VIEWS[name][0])
 VIEWS[view][1](boards.Sat(project, exam, items, found, exam_board(found), statistics(items)))

@@ -104,7 +104,8 @@ def test_the_steps_that_are_documented_are_those_of_the_files() -> None:
 
 def _section() -> str:
     """What is documented of the way from a blank machine to a login."""
-    return (ROOT / "docs" / "team.md").read_text(encoding="utf-8").partition("## From a blank machine to a login\n")[2]
+    page = (ROOT / "docs" / "how-to" / "run-a-team-server.md").read_text(encoding="utf-8")
+    return page.partition("## From a blank machine to a login\n")[2]
 
 
 def test_the_example_of_secrets_has_what_a_login_needs_and_is_no_secret() -> None:

@@ -78,8 +78,10 @@ def test_every_command_that_is_named_is_there_with_its_options() -> None:
 
 def test_the_check_finds_what_is_not_there(tmp_path: Path) -> None:
     page = tmp_path / "page.md"
-    page.write_text("Run exam imprt runs FILE\nRun exam meta --agianst NIST\nRun exam meta --against NIST\n")
+    page.write_text(
+        "Run exam imprt runs FILE\nRun exam meta-evaluation --agianst NIST\nRun exam meta-evaluation --against NIST\n"
+    )
     assert wrong(page) == [
         "'exam imprt runs FILE' is no command",
-        "'exam meta --agianst NIST' has no option ['--agianst']",
+        "'exam meta-evaluation --agianst NIST' has no option ['--agianst']",
     ]

@@ -202,3 +202,28 @@ def test_every_package_that_is_imported_is_a_direct_dependency() -> None:
 
 def _normal(name: str) -> str:
     return re.sub(r"[-_.]+", "-", name).lower()
+
+
+HIDDEN = re.compile(r"(?<!DELETE )\b(?:FROM|JOIN) (?:judgments|overrides|activity|settlings)\b")
+WHOLE = {
+    "core/project/visible.py": "says what may be seen",
+    "core/project/project.py": "the state of a project counts every action",
+    "core/project/pool.py": "the pool has every judged passage, as part of a write",
+    "core/project/judgments.py": "a source without judgments goes with its last one, as part of a write",
+    "core/project/replacing.py": "counts what rests on a passage before it is replaced, as part of a write",
+    "core/labels/overrides.py": "finds whose override is withdrawn, as part of a write",
+    "core/exchange/published.py": "records which overrides count, as part of a write",
+}
+"""Files that read all rows of tables from which an open double assignment hides rows, and why."""
+
+
+def test_tables_with_hidden_rows_are_read_through_the_function_that_hides_them() -> None:
+    found = {
+        str(path.relative_to(ROOT))
+        for path in sorted((ROOT / "core").rglob("*.py"))
+        if any(
+            isinstance(node, ast.Constant) and isinstance(node.value, str) and HIDDEN.search(node.value)
+            for node in ast.walk(ast.parse(text_of(path)))
+        )
+    }
+    assert found == set(WHOLE)

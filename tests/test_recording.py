@@ -14,7 +14,7 @@ from tests.recording import product
 from tests.recording.__main__ import compare
 from tests.recording.table import table
 
-RECORDED = ("status", "token list", "export bank")
+RECORDED = ("status", "tokens list", "export bank")
 
 
 def test_every_reading_command_has_a_line_in_the_table() -> None:

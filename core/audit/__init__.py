@@ -1,4 +1,4 @@
-"""The audit: a few hundred judgments of a random sample correct the machine's leaderboard, and say how sure it is."""
+"""Audits: a few hundred judgments of a random sample correct the grader's leaderboard and bound its error."""
 
 from __future__ import annotations
 

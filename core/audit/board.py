@@ -1,4 +1,4 @@
-"""The audited board: the machine's scores beside those that people's judgments of a sample give, with intervals."""
+"""The audited leaderboard: the grader's scores and scores corrected by judgments of a sample, with intervals."""
 
 from __future__ import annotations
 
@@ -38,24 +38,24 @@ from .statements import Statement, statement_of
 
 @dataclass(frozen=True)
 class AuditBoard:
-    """What an audit says so far.
+    """The results of an audit so far.
 
     Args:
-        systems: best first by the audited score, before a batch is done by the machine's.
-        groups: runs that cannot be told apart, best first; groups can overlap.
+        systems: best first by the audited score, before a batch is done by the grader's.
+        groups: runs that are not separated, best first; groups can overlap.
         differences: every two systems; empty before a batch is done.
-        labels: how right the machine's labels are for the pool; None before a batch is done.
-        statement: whether what was to be known is known.
-        correlation: Pearson's, of the machine's board with the one that judging everything would give, freed of the
-            noise of the sample; None before a batch is done.
-        kendall: between which values Kendall's tau with that board lies, as far as pairs of systems can be told apart;
-            None likewise, and with one system.
-        favour: see `Favour`; None where no system, or every one, is made with the machine's family.
-        people: Cohen's kappa of first and second judgments; None where none was given twice.
+        labels: accuracy of the grader's labels for the pool; None before a batch is done.
+        statement: the conclusion on the goal.
+        correlation: Pearson's, of the grader's leaderboard with a fully judged one, corrected for sampling noise; None
+            before a batch is done.
+        kendall: bounds of Kendall's tau with that leaderboard, from the pairs of systems that are separated; None
+            likewise, and with a single system.
+        favour: see `Favour`; None if no system, or every one, uses a model family of the grader or the questions.
+        people: Cohen's kappa of first and second judgments; None without second judgments.
         frame, judged, known, missed: passages that count, judged in batches that are done, known before the first
             batch, and drawn but without a value.
-        waiting: passages of a batch that is not done; the board does not have them yet.
-        variance: what intervals are about: these queries (`pool`), or more `queries` of their kind.
+        waiting: passages of a batch that is not done; the leaderboard does not include them yet.
+        variance: the scope of intervals: these queries (`pool`), or more queries of their kind (`queries`).
     """
 
     audit: str
@@ -80,12 +80,12 @@ class AuditBoard:
 
     @property
     def untested(self) -> list[str]:
-        """The systems of which nothing says how far their audited score may be off."""
+        """The systems whose audited score has an unknown error."""
         return [one.run for one in self.systems if one.audited is not None and one.low is None]
 
     @property
     def says(self) -> str:
-        """What the board rests on, in a sentence."""
+        """The data behind the leaderboard, in a sentence."""
         if not self.batches:
             return "Not audited: the error of these scores is unknown."
         waiting = f" Passages of the next batch to judge: {self.waiting:,}." if self.waiting else ""
@@ -102,16 +102,16 @@ class AuditBoard:
         )
 
     def as_dict(self) -> dict[str, Any]:
-        """The board as plain values, as `--json` prints it."""
+        """Return the leaderboard as plain values, as `--json` prints it."""
         return asdict(self)
 
 
 def audit_board(project: Project, audit: Audit, variance: Variance = "pool") -> AuditBoard:
-    """The board of an audit as its judgments are now.
+    """Return the leaderboard of an audit from its current judgments.
 
     Args:
-        variance: whether intervals are about these queries as they are (`pool`), or see them as a sample of more
-            (`queries`), which makes them wider.
+        variance: `pool` for intervals about exactly these queries; `queries` for wider ones that treat these as a
+            sample.
     """
 
     def compute() -> AuditBoard:
@@ -122,10 +122,10 @@ def audit_board(project: Project, audit: Audit, variance: Variance = "pool") -> 
 
 
 def board_of(facts: Facts, variance: Variance = "pool", kin: Sequence[str] = ()) -> AuditBoard:
-    """The board of an audit from its facts alone; see `audit_board`.
+    """Return the leaderboard of an audit from its facts alone; see `audit_board`.
 
     Args:
-        kin: systems that are made with the family of models that graded or wrote the questions.
+        kin: systems that use a model family of the grader or of the questions.
     """
     found = estimation(facts)
     w, names = facts.weights.w, facts.weights.systems
@@ -185,7 +185,7 @@ def _known(value: float) -> float | None:
 
 
 def _rank(values: Array) -> list[int]:
-    """Places from 1, best first, equal for values that are."""
+    """Return ranks from 1, best first; equal values have equal ranks."""
     return [1 + int((values > value + 1e-12).sum()) for value in values]
 
 
@@ -231,7 +231,7 @@ def _systems(
 
 def _differences(names: Sequence[str], compared: Comparisons) -> list[Difference]:
     told = compared.difference
-    # Where the error is not known, p is there for the correction alone.
+    # If the error is unknown, p only serves the correction, so it is not shown.
     p, adjusted = (np.where(np.isnan(told.error), np.nan, one) for one in (compared.p, compared.adjusted))
     return [
         Difference(names[a], names[b], float(value), *map(_known, numbers))
@@ -242,7 +242,7 @@ def _differences(names: Sequence[str], compared: Comparisons) -> list[Difference
 
 
 def _people(facts: Facts) -> Coefficient | None:
-    """How far first and second judgments agree; None where none was given twice."""
+    """Return the agreement of first and second judgments; None without second judgments."""
     pairs = [
         (int(one), int(other))
         for batch in facts.batches

@@ -1,4 +1,4 @@
-"""What an audit's judgments say of labels: what each means, a min rating, cut points: proposals to be accepted."""
+"""Calibration of labels by an audit's judgments: the meaning of each label, and proposed min ratings and cut points."""
 
 from __future__ import annotations
 
@@ -30,14 +30,14 @@ from .facts import Facts, Values, gather
 from .records import Audit
 
 LEAST_STEP = 0.005
-"""Cut points lie apart by no less."""
+"""Least distance of cut points."""
 LOWEST_SHARE = 0.05
-"""The lowest cut point is where this share of the pool lies below it, unless the others leave no room for that."""
+"""Share of the pool below the lowest cut point, unless the other cut points leave no room for that."""
 
 
 @dataclass(frozen=True)
 class Share:
-    """A number with its interval; None where it is undefined, as the precision of what is never said."""
+    """A number with its interval; None if undefined, such as the precision of a label that never occurs."""
 
     value: float | None
     low: float | None
@@ -45,7 +45,7 @@ class Share:
 
     @classmethod
     def of(cls, rate: Rate) -> Share:
-        """From what `measures.audit` gives."""
+        """Return the share for a rate of `measures.audit`."""
         if np.isnan(rate.value):
             return cls(None, None, None)
         return cls(float(rate.value), float(rate.low), float(rate.high))
@@ -53,11 +53,12 @@ class Share:
 
 @dataclass(frozen=True)
 class LabelQuality:
-    """How right labels are for the pool as a whole, taken as relevant or not.
+    """Accuracy of labels for the whole pool, each taken as relevant or not.
 
     Args:
-        precision, recall: of what is labelled relevant, the share that people call so; and the other way round.
-        accuracy, kappa: how often both sides agree, and how much more than by chance.
+        precision, recall: the share of relevant labels that people confirm, and the share of relevant passages that the
+            labels find.
+        accuracy, kappa: the share of agreement, and the agreement beyond chance.
         prevalence: the share of relevant passages.
     """
 
@@ -69,18 +70,18 @@ class LabelQuality:
 
     @classmethod
     def of(cls, found: Quality) -> LabelQuality:
-        """From what `measures.audit` gives."""
+        """Return the accuracy for a quality of `measures.audit`."""
         rates = (found.precision, found.recall, found.accuracy, found.kappa, found.prevalence)
         return cls(*map(Share.of, rates))
 
 
 @dataclass(frozen=True)
 class LabelMeaning:
-    """What people say of the passages with one label.
+    """People's judgments of the passages with one label.
 
     Args:
         passages, judged: how many have it, and how many of these were judged.
-        chances: the chance of each judgment; empty where none was judged.
+        chances: the probability of each judgment; empty if none was judged.
         mean: judgment; None likewise.
     """
 
@@ -93,7 +94,7 @@ class LabelMeaning:
 
 @dataclass(frozen=True)
 class MinRating:
-    """How labels do where they count as relevant from a rating."""
+    """Accuracy of the labels if they count as relevant from a rating on."""
 
     rating: int
     quality: LabelQuality
@@ -101,18 +102,18 @@ class MinRating:
 
 @dataclass(frozen=True)
 class Calibration:
-    """Proposals from an audit's judgments; nothing changes until somebody takes them over.
+    """Proposals from an audit's judgments; nothing changes until a person accepts them.
 
     Args:
-        quality: of the labels as they are.
+        quality: of the current labels.
         meanings: by rising label.
-        min_rating: as the policy has it.
-        min_ratings: what every other one would do.
-        balanced: the one at which precision and recall are nearest to each other; None where undefined.
-        cuts: cut points of the embedding grader as it is; empty for another grader.
-        new_cuts: fitted to the judgments: the min rating is reached where people say relevant; empty where they cannot
-            be fitted.
-        why_no_cuts: why not, as a sentence; empty where they are.
+        min_rating: the policy's.
+        min_ratings: accuracy for every possible min rating.
+        balanced: the min rating with the smallest difference of precision and recall; None if undefined.
+        cuts: current cut points of the embedding grader; empty for another grader.
+        new_cuts: cut points fitted to the judgments, so that the min rating begins where judgments become relevant;
+            empty if they cannot be fitted.
+        why_no_cuts: the reason for that, as a sentence; empty otherwise.
     """
 
     quality: LabelQuality
@@ -126,7 +127,7 @@ class Calibration:
 
 
 def label_quality(facts: Facts, found: Estimation | None) -> LabelQuality | None:
-    """How right the labels are; None before a batch is done, or where nothing with a label was judged."""
+    """Return the accuracy of the labels; None before a batch is done, or if no judged passage has a label."""
     sample = _sample(facts, found)
     if sample is None:
         return None
@@ -139,7 +140,7 @@ def label_quality(facts: Facts, found: Estimation | None) -> LabelQuality | None
 
 
 def _sample(facts: Facts, found: Estimation | None) -> tuple[Values, Values, Values] | None:
-    """Judgments with their weights and what each adds to variances; None where nothing with a label was judged."""
+    """Return judgments, their weights, and their contributions to variances; None if no judged passage has a label."""
     if found is None:
         return None
     weight, spread = combined_weights(found.batches, shares(found.planned[: len(found.batches)]))
@@ -150,10 +151,10 @@ def _sample(facts: Facts, found: Estimation | None) -> tuple[Values, Values, Val
 
 
 def calibration(project: Project, audit: Audit) -> Calibration:
-    """What the judgments of an audit say of the labels of its grader.
+    """Return calibration proposals from the judgments of an audit for the labels of its grader.
 
     Raises:
-        InputError: nothing with a label was judged in a batch that is done.
+        InputError: no judged passage of a finished batch has a label.
     """
     facts = gather(project, audit)
     found = estimation(facts)
@@ -205,19 +206,19 @@ def _cuts(
 
 
 def rating_cuts(by_level: Sequence[float], min_rating: int, cosines: Values) -> tuple[float, ...]:
-    """Five cut points of ratings from those of judgments.
+    """Return five cut points of ratings from those of judgments.
 
-    The min rating begins where people begin to say relevant, so that a label counts as relevant just there. The ratings
-    above it are spread up to where the highest judgment that is told begins, those below it down to the similarity that
-    few passages fall short of.
+    The min rating begins at the first relevant cut, so that a label counts as relevant exactly there. Higher ratings
+    are spread up to the cut of the highest judgment that has one. Lower ratings are spread down to the `LOWEST_SHARE`
+    quantile of similarities.
 
     Args:
-        by_level: cuts of the judgments from the first that is relevant, rising or equal; infinite where nothing tells.
+        by_level: cuts of the judgments from the first that is relevant, rising or equal; infinite if unknown.
         min_rating: 1 to 5.
         cosines: of the pool, for the lowest cut.
 
     Returns:
-        Five rising numbers rounded to four decimals, between -1 and 1; empty where there is no room for them.
+        Five rising numbers rounded to four decimals, between -1 and 1; empty without room for them.
     """
     relevant = by_level[0]
     highest = max((cut for cut in by_level if np.isfinite(cut)), default=relevant)
@@ -235,7 +236,7 @@ def rating_cuts(by_level: Sequence[float], min_rating: int, cosines: Values) -> 
 
 
 def _cosines(project: Project, audit: Audit, facts: Facts) -> Values:
-    """The highest similarity of each passage to a question of its query; the embedding grader keeps it with a grade."""
+    """Return each passage's highest similarity to a question of its query, as the embedding grader stored it."""
     base = basis(project, audit.policy)
     column = {item: i for i, item in enumerate(facts.weights.items)}
     found = np.full(len(column), np.nan)
@@ -254,13 +255,13 @@ def _cosines(project: Project, audit: Audit, facts: Facts) -> Values:
 
 
 def accept_cut_points(project: Project, audit: Audit, name: str, author: str) -> tuple[float, ...]:
-    """Set the embedding grader up with the cut points that the judgments give, under a new name; it is to grade yet.
+    """Add the embedding grader with the proposed cut points under a new name; it has not graded anything yet.
 
     Returns:
         The cut points.
 
     Raises:
-        InputError: there are none to accept, or another grader has the name.
+        InputError: no cut points are proposed, or another grader has the name.
     """
     found = calibration(project, audit)
     if not found.new_cuts:

@@ -1,4 +1,4 @@
-"""Circularity: who wrote the questions, who graded, which systems use the same models; where one plays two roles."""
+"""Circularity: the models behind questions, grades and systems, with warnings if a model plays two roles."""
 
 from __future__ import annotations
 
@@ -16,13 +16,13 @@ _STEMS = (
     ("llama", "llama"), ("mistral", "mistral"), ("mixtral", "mistral"), ("gemma", "gemma"), ("gemini", "gemini"),
     ("qwen", "qwen"), ("deepseek", "deepseek"), ("phi", "phi"), ("command", "command"), ("minilm", "minilm"),
 )  # fmt: skip
-"""How names of models begin, or a part of them between signs, and the family that it tells."""
+"""Beginnings of model names, or of parts between separators, with their families."""
 
 _O_SERIES = re.compile(r"o[1-9]")
 
 
 def family_of(model: str) -> str:
-    """The family that the name of a model tells, as "gpt" for openai/gpt-4o-mini; else its name without maker and size.
+    """Return a model's family by its name, such as "gpt" for openai/gpt-4o-mini; else its name without maker and size.
 
     Args:
         model: as a grader or a draft names it.
@@ -40,13 +40,13 @@ def family_of(model: str) -> str:
 
 @dataclass(frozen=True)
 class Role:
-    """A part of the evaluation and the families of models that it is made with.
+    """A part of the evaluation and the model families behind it.
 
     Args:
         name: of the run, or the grader; empty for the questions.
-        models: as far as the project knows them itself.
-        families: as somebody stated them, else as the names of models tell; None where nobody knows.
-        stated: whether somebody stated them.
+        models: those that the project knows itself.
+        families: as a person stated them, else derived from the names of models; None if unknown.
+        stated: whether a person stated them.
     """
 
     name: str
@@ -64,13 +64,13 @@ class Role:
 
 @dataclass(frozen=True)
 class Circularity:
-    """Who plays which role.
+    """The roles of models.
 
     Args:
-        questions, grader: who wrote the questions, and who graded; the grader has no name where nothing was graded.
-        runs: which models each system uses.
-        kin: the systems that use a model of the grader's families, or of those that wrote the questions.
-        warnings: sentences about models that play two roles; empty where none does.
+        questions, grader: models that wrote the questions, and that graded; the grader's name is empty without grades.
+        runs: models of each system.
+        kin: the systems that use a model family of the grader or of the questions.
+        warnings: sentences about models that play two roles; empty without any.
     """
 
     questions: Role
@@ -81,7 +81,7 @@ class Circularity:
 
     @property
     def says(self) -> str:
-        """Who did what, in a sentence or two."""
+        """The roles, in a sentence or two."""
         unstated = sum(run.families is None for run in self.runs)
         rest = f" Systems without stated models: {unstated:,} of {len(self.runs):,}." if unstated else ""
         return f"Models of questions: {self.questions.says}. Models of the grader: {self.grader.says}.{rest}"
@@ -89,14 +89,14 @@ class Circularity:
 
 @as_act("see boards")
 def circularity(project: Project, policy: Policy | None = None, runs: Sequence[str] = ()) -> Circularity:
-    """Say who plays which role on the machine's board.
+    """Return the roles of models on the grader's leaderboard.
 
     Args:
-        policy: names the grader; the default policy for None.
-        runs: the systems; all for none.
+        policy: names the grader; None for the default policy.
+        runs: the systems; empty for all.
 
     Raises:
-        InputError: there is no such grader.
+        InputError: the grader is unknown.
     """
     grader = _grader(project, policy or Policy()) if graders(project) else Role("", (), None, False)
     questions = _questions(project)

@@ -1,4 +1,4 @@
-"""Dealing a batch to people: query by query, no passage to two of them unless a second judgment was asked for."""
+"""Dealing of a batch to assessors, by query. Each passage goes to one assessor unless it needs a second judgment."""
 
 from __future__ import annotations
 
@@ -14,17 +14,17 @@ from .records import Audit
 from .state import Claim, Place, State, read_state
 
 LEASE = timedelta(hours=1)
-"""How long a query stays with somebody who does nothing; then it is anybody's again. What was judged stays judged."""
+"""How long a query stays with an inactive assessor; then it is free again. Judgments stay."""
 
 
 @dataclass(frozen=True)
 class Card:
-    """A passage as it is dealt.
+    """A dealt passage.
 
     Args:
-        text: None where the passage is known by its id alone: nobody can judge it.
-        said, value: what its assessor said of it last; None where nothing yet.
-        looked: whether they asked for the machine's label.
+        text: None if the passage is known only by its id, so that it cannot be judged.
+        said, value: its assessor's last verdict; None without one.
+        looked: whether they asked for the grader's label.
     """
 
     passage_id: str
@@ -41,13 +41,13 @@ class Card:
 
 @dataclass(frozen=True)
 class Hand:
-    """What somebody is judging: the drawn passages of one query, with its questions.
+    """The drawn passages of one query that an assessor is judging, with its questions.
 
     Args:
         batch: number of the batch.
-        turn: 2 where these passages were judged by somebody else before, and are judged again.
-        cards: in the order in which they are judged; those that were skipped come last.
-        until: when the query is given back by itself if nothing is done; None where it is judged elsewhere.
+        turn: 2 for second judgments of passages that another assessor has judged.
+        cards: in the order of judging; skipped ones follow the others.
+        until: when the query is released after inactivity; None if it is judged elsewhere.
         left: open passages of the whole batch, in both turns.
     """
 
@@ -62,17 +62,17 @@ class Hand:
 
 
 def deal_ahead(project: Project, audit: Audit, assessor: str, passages: int, lease: timedelta = LEASE) -> list[Hand]:
-    """Give somebody whole queries until so many passages wait, so that nobody waits between one query and the next.
+    """Assign whole queries to an assessor until enough passages wait, to avoid delays between queries.
 
     Args:
-        passages: that are to wait, from 1; there are fewer where the batch has no more for them.
-        lease: how long they are theirs, counted anew with every verdict.
+        passages: number that should wait, from 1; fewer if the batch has no more for them.
+        lease: how long they keep them; it restarts with every verdict.
 
     Returns:
-        What they hold, in the order in which it is judged; empty where nothing is left for them.
+        Their queries, in the order of judging; empty if nothing is left for them.
 
     Raises:
-        InputError: no name, or no batch to judge.
+        InputError: the name is empty, or no batch is open.
     """
     name = assessor_name(assessor)
     with project.transaction("audit_claims", "judge audits", author=name) as cursor:
@@ -81,7 +81,7 @@ def deal_ahead(project: Project, audit: Audit, assessor: str, passages: int, lea
         kept = [claim for claim in held if _waiting(state, name, claim.query_key, claim.turn, again=False)]
         waits = sum(_waiting(state, name, claim.query_key, claim.turn, again=False) for claim in kept)
         while waits < passages:
-            # What somebody skipped comes to them once nothing else is left.
+            # Passages that they skipped are dealt again when nothing else is left.
             again = not kept
             has = [(claim.query_key, claim.turn) for claim in kept]
             chosen = _choose(cursor, state, name, has, again, lambda query: project.allows("judge audits", query))
@@ -97,7 +97,6 @@ def deal_ahead(project: Project, audit: Audit, assessor: str, passages: int, lea
 
 
 def _hands(project: Project, audit: Audit, name: str, state: State, claims: Sequence[Claim]) -> list[Hand]:
-    """What somebody holds by claims, in their order."""
     if not claims:
         return []
     looked = set(
@@ -133,7 +132,7 @@ def _hands(project: Project, audit: Audit, name: str, state: State, claims: Sequ
 
 
 def left(project: Project, audit: Audit) -> int:
-    """How many judgments the newest batch waits for, second ones included."""
+    """Return how many judgments the newest batch waits for, including second ones."""
     return _left(project.read(lambda cursor: read_state(cursor, audit)))
 
 
@@ -142,10 +141,10 @@ def _left(state: State) -> int:
 
 
 def give_back(project: Project, audit: Audit, assessor: str) -> int:
-    """Give back what somebody holds, so that others can have it; what they judged stays.
+    """Release an assessor's queries for other assessors; their judgments stay.
 
     Returns:
-        The number of queries that are free again.
+        The number of released queries.
     """
     name = assessor_name(assessor)
     with project.transaction("audit_claims", "judge audits", author=name) as cursor:
@@ -156,7 +155,7 @@ def give_back(project: Project, audit: Audit, assessor: str) -> int:
 
 
 def assessor_name(assessor: str) -> str:
-    """The name under which somebody's verdicts are recorded.
+    """Return the name under which an assessor's verdicts are recorded.
 
     Raises:
         InputError: it is empty.
@@ -169,10 +168,10 @@ def assessor_name(assessor: str) -> str:
 
 
 def take(cursor: Cursor, state: State, query_key: int, turn: int, assessor: str, lease: timedelta | None) -> Claim:
-    """Let somebody hold a query that nobody holds.
+    """Assign a free query to an assessor.
 
     Args:
-        lease: None where the passages are judged elsewhere and the query is theirs until it is given back.
+        lease: None if the passages are judged elsewhere, so that the query stays assigned until it is given back.
     """
     until = "NULL" if lease is None else f"now()::TIMESTAMP + to_seconds({lease.total_seconds():f})"
     row = cursor.execute(
@@ -184,7 +183,7 @@ def take(cursor: Cursor, state: State, query_key: int, turn: int, assessor: str,
 
 
 def renew(cursor: Cursor, claim: Claim, lease: timedelta) -> None:
-    """Count the lease of a query anew; one that is judged elsewhere has none."""
+    """Restart the lease of a query; queries judged elsewhere have no lease."""
     cursor.execute(
         f"UPDATE audit_claims SET until = now()::TIMESTAMP + to_seconds({lease.total_seconds():f})"
         " WHERE claim_key = ? AND until IS NOT NULL",
@@ -197,7 +196,7 @@ def _end(cursor: Cursor, claim: Claim) -> None:
 
 
 def _own(state: State, assessor: str) -> list[Claim]:
-    """What somebody holds here, in the order in which they got it; what they judge elsewhere is in a file."""
+    """Return an assessor's claims here, oldest first, without queries that they judge elsewhere in a file."""
     return [claim for claim in state.claims if claim.assessor == assessor and claim.until is not None]
 
 
@@ -206,7 +205,7 @@ def _is_of(place: Place, assessor: str, turn: int) -> bool:
 
 
 def _waiting(state: State, assessor: str, query_key: int, turn: int, again: bool) -> int:
-    """How many passages of a query somebody can judge; those that they skipped themselves count only `again`."""
+    """Return how many passages of a query an assessor can judge; those that they skipped count only with `again`."""
     return sum(
         one.open_to(assessor, turn) and (again or (one.said[turn - 1], one.by[turn - 1]) != ("skipped", assessor))
         for one in state.places
@@ -222,14 +221,14 @@ def _choose(
     skipped: bool,
     may: Callable[[str], bool],
 ) -> tuple[int, int] | None:
-    """The query and turn to deal next: first what nobody has judged, then second judgments, then what was skipped.
+    """Return the query and turn to deal next: first unjudged passages, then second judgments, then skipped passages.
 
-    A query that somebody held before comes to them again before others do: they have read its questions.
+    Queries that the assessor had before are preferred, because they have read the questions.
 
     Args:
         but: queries and turns that they have already.
-        skipped: whether what they skipped comes to them at all.
-        may: whether a query is theirs to judge, by its id.
+        skipped: whether passages that they skipped are dealt at all.
+        may: whether they may judge a query, by its id.
     """
     before = {
         key

@@ -1,4 +1,4 @@
-"""Planning an audit: what is to be known, of which systems by which measure, and what stood at which rank then."""
+"""Planning of audits: goal, systems and measure, with the ranks at that time; and the end of batches and audits."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from ..project import SCALE, Project, as_name, check_new, check_runs, judged_val
 from .records import Audit, Goal, batches, find_audit
 
 BATCH_SIZE, LOOKS = 100, 4
-"""Passages of a batch, and batches, where nobody says otherwise."""
+"""Default numbers of passages per batch, and of batches."""
 ALPHA = 0.05
 LARGEST_SEED = 2**31 - 1
 
@@ -27,11 +27,11 @@ DESIGN, END_AUDIT, END_BATCH = "design audit", "end audit", "end audit batch"
 
 
 def in_batches(goal: Goal, batch_size: int | None, looks: int | None) -> tuple[int, int]:
-    """How large batches are, and how many there are at most.
+    """Return the size of batches, and their greatest number.
 
     Args:
-        batch_size: passages of each batch; the goal's budget over the looks, else `BATCH_SIZE`, for None.
-        looks: batches after which the board may be looked at; as many as a budget takes, else `LOOKS`, for None.
+        batch_size: passages of each batch; for None the goal's budget over the looks, else `BATCH_SIZE`.
+        looks: batches after which the leaderboard may be inspected; for None as many as the budget needs, else `LOOKS`.
     """
     if goal.budget:
         looks = looks or (-(-goal.budget // batch_size) if batch_size else 1)
@@ -56,26 +56,26 @@ def design(
     seed: int | None = None,
     author: str,
 ) -> Audit:
-    """Plan an audit. Nothing is drawn yet; what stands at which rank now is what it is about from now on.
+    """Plan an audit and store the current ranks, which it is about. Nothing is drawn yet.
 
-    The queries are those that the machine's board has. Overrides do not count: what people say after they saw the
-    machine's ratings would come into the predictions twice.
+    The queries are those of the grader's leaderboard. Overrides do not count: people gave them after seeing the
+    grader's ratings, which would then influence the predictions twice.
 
     Args:
         name: of the audit.
-        measure: P@k, mean judgment@k (DCG weights), which DCG@k stands for, or RBP(p=0.8)@k.
-        policy: of the machine's board; the default policy for None.
-        runs: the systems; all for none.
-        graders: from whose ratings judgments are predicted beside the policy's own.
-        source: under which the judgments are kept; what it has already is known. `audit: NAME` for None.
-        highest: judgment that can be given; what the source has, else 3, for None.
+        measure: P@k, mean judgment@k (DCG weights), for which DCG@k is an alias, or RBP(p=0.8)@k.
+        policy: of the grader's leaderboard; None for the default policy.
+        runs: the systems; empty for all.
+        graders: further graders whose ratings predict judgments, in addition to the policy's.
+        source: under which the judgments are kept; its existing judgments are known. None for `audit: NAME`.
+        highest: greatest possible judgment; for None that of the source, else 3.
         batch_size, looks: see `in_batches`.
         alpha: error that is spent over the looks.
-        seed: decides, with the chances, who is drawn; one is made for None.
+        seed: determines, with the chances, which passages are drawn; None for a random one.
 
     Raises:
-        InputError: a name that is empty or taken, a measure that is not linear in gains, an unknown run or grader, no
-            labels, or a number out of range.
+        InputError: the name is empty or taken, the measure is not linear in gains; a run or grader is unknown; labels
+            are missing; or a number is out of range.
     """
     project.require("plan audits", author=author)
     if not (name := as_name(name)):
@@ -174,10 +174,10 @@ def _check_runs(goal: Goal, chosen: Sequence[str]) -> None:
 
 
 def end_batch(project: Project, audit: Audit, author: str) -> None:
-    """End the newest batch with passages unjudged; they count as those of which people cannot say.
+    """End the newest batch with passages unjudged; they count as passages that people cannot judge.
 
     Raises:
-        InputError: there is none, or nothing is left to be judged in it.
+        InputError: the newest batch is not open, or nothing in it was judged.
     """
     found = batches(project, audit)
     if not found or found[-1].done:
@@ -199,7 +199,7 @@ def end_batch(project: Project, audit: Audit, author: str) -> None:
 
 
 def end_audit(project: Project, audit: Audit, author: str) -> None:
-    """End an audit: nothing more is drawn or judged. Its board stays; once more, nothing changes."""
+    """End an audit: nothing more is drawn or judged. Its leaderboard stays. Ending it again changes nothing."""
     if audit.ended:
         return
     with project.transaction(act="plan audits", author=author) as cursor:
@@ -212,11 +212,11 @@ def end_audit(project: Project, audit: Audit, author: str) -> None:
 
 @dataclass(frozen=True)
 class Texts:
-    """Whether all that can be drawn can be read.
+    """Numbers of passages that can be drawn.
 
     Args:
-        passages: that could be drawn.
-        without_text: those that are known by their id alone: nobody can judge them here.
+        passages: all of them.
+        without_text: those known only by their id, which cannot be judged here.
     """
 
     passages: int
@@ -224,7 +224,7 @@ class Texts:
 
 
 def texts(project: Project, audit: Audit) -> Texts:
-    """How many of the passages that could be drawn have a text."""
+    """Return how many of the passages that can be drawn have a text."""
     row = project.rows(
         "SELECT count(*), count(*) FILTER (text_key IS NULL) FROM (SELECT DISTINCT query_key, passage_key"
         " FROM audit_ranks WHERE audit_key = ?) JOIN passages USING (passage_key)",
@@ -234,7 +234,7 @@ def texts(project: Project, audit: Audit) -> Texts:
 
 
 def measure_of(audit: Audit) -> LinearMeasure:
-    """The measure of an audit."""
+    """Return the measure of an audit."""
     return linear_measure(audit.measure)
 
 
@@ -243,7 +243,7 @@ Ranked = tuple[str, str, str, int]
 
 
 def ranks_of(project: Project, audit: Audit) -> list[Ranked]:
-    """What stood at which rank when the audit was planned."""
+    """Return the ranks of passages at the time when the audit was planned."""
     return [
         (run, query, passage, rank)
         for run, query, passage, rank in project.rows(
@@ -256,7 +256,7 @@ def ranks_of(project: Project, audit: Audit) -> list[Ranked]:
 
 
 def weights_from(ranks: Sequence[Ranked], runs: Sequence[str], measure: LinearMeasure, queries: int) -> Weights:
-    """Rank weights of runs over the union of their passages; a rank that a file left out stays empty.
+    """Return rank weights of runs over the union of their passages; a rank missing from a file stays empty.
 
     A run's weight on a passage is the discount of the passage's rank, divided by the number of queries. A query that a
     run skipped therefore counts as 0.

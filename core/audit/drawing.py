@@ -1,4 +1,4 @@
-"""Drawing a batch: chances by what matters to the board and what may be wrong, a seed, and the record of both."""
+"""Drawing of batches: chances by influence on the leaderboard and expected error, a seed, and the record of both."""
 
 from __future__ import annotations
 
@@ -20,7 +20,8 @@ DRAW = "draw audit batch"
 
 
 def weighed(facts: Facts) -> Array:
-    """How much each passage matters to what is asked: to the two systems of a pair, to differences, or to all scores.
+    """Return the importance of each passage for the goal: for the two systems of a pair, for differences, or for all
+    scores.
 
     Returns:
         Shape (N,), at least 0.
@@ -35,15 +36,15 @@ def weighed(facts: Facts) -> Array:
 def draw(project: Project, audit: Audit, author: str, size: int | None = None, doubled: float = 0.0) -> Batch:
     """Draw the next batch: every passage by its own chance, so that the number drawn varies about the size.
 
-    What the source has judged until now is known: it counts as it is, and is not drawn.
+    Existing judgments of the source are known: they count unchanged, and their passages are not drawn.
 
     Args:
-        size: how many passages to draw, as planned for None.
-        doubled: share of the drawn passages that a second person judges, too, which says how far people agree.
+        size: how many passages to draw; None for the planned number.
+        doubled: share of the drawn passages that a second person judges too, to measure agreement.
 
     Raises:
-        InputError: the audit was ended, the batch before waits for judgments, nothing is left to be drawn, or a number
-            is out of range.
+        InputError: the audit has ended, the previous batch is open, nothing is left to draw, or a number is out of
+            range.
     """
     before = batches(project, audit)
     if audit.ended:
@@ -67,7 +68,7 @@ def draw(project: Project, audit: Audit, author: str, size: int | None = None, d
         raise InputError(
             "everything-judged",
             "No passages left to draw: every passage that affects a score is judged.",
-            "See the audited leaderboard: exam audit board",
+            "See the audited leaderboard: exam audit leaderboard",
         )
     number = len(before) + 1
     sizes, how = _sizes(facts)
@@ -127,13 +128,13 @@ def draw(project: Project, audit: Audit, author: str, size: int | None = None, d
 
 
 def _known(project: Project, audit: Audit, facts: Facts) -> Array:
-    """What the source has judged; NaN where nothing."""
+    """Return the source's judgments; NaN for unjudged passages."""
     given = judgments(project, audit.source)
     return np.array([float(given.get(query, {}).get(passage, np.nan)) for query, passage in facts.weights.items])
 
 
 def _sizes(facts: Facts) -> tuple[Array, dict[str, str]]:
-    """To what chances are proportional, and how that came about: the first batch knows no residual."""
+    """Return the sizes to which chances are proportional, and their origin: the first batch has no residuals yet."""
     found = estimation(facts)
     if found is None:
         return weighed(facts), {"spread": "alike"}

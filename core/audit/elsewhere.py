@@ -1,4 +1,4 @@
-"""Judging elsewhere: a batch, or a part of it, goes out as a sheet and comes back judged, any number of times."""
+"""Judging elsewhere: export of a batch, or a part of it, as a sheet, and import of the judged sheet, repeatedly."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ class Sheet:
 
     Args:
         text: the file.
-        passages, queries: how many are on it.
+        passages, queries: numbers on the sheet.
     """
 
     text: str
@@ -41,16 +41,16 @@ def sheet(
     most: int | None = None,
     deliver: Callable[[str], object] = lambda _: None,
 ) -> Sheet:
-    """The open passages of the newest batch that nobody holds, with the queries' questions and without any label.
+    """Return the open, unassigned passages of the newest batch, with the queries' questions and without any label.
 
     Args:
-        assessor: holds their queries from now on, until they are given back (`give_back`), so that nobody is dealt them
-            here; for None they stay free, and whoever judges a passage first has it.
-        most: about how many passages: queries are taken whole until there are so many; all for None.
+        assessor: gets their queries until they are given back (`give_back`), so that these are not dealt to anyone
+            here. For None they stay free, and the first judgment of a passage counts.
+        most: approximate number of passages, as queries are not divided; None for all.
         deliver: writes the sheet. If it fails, nothing is recorded.
 
     Raises:
-        InputError: no batch waits for judgments, or nothing of it is free.
+        InputError: no batch is open, or no unassigned passage is left.
     """
     name = None if assessor is None else assessor_name(assessor)
     with project.transaction(act="plan audits") as cursor:
@@ -94,7 +94,7 @@ def _lines(project: Project, audit: Audit, places: list[Place]) -> list[SheetLin
 
 @dataclass(frozen=True)
 class TakenIn:
-    """What came of a sheet.
+    """The outcome of importing a sheet.
 
     Args:
         verdicts: judgments and `cannot say` on it.
@@ -108,14 +108,14 @@ class TakenIn:
 
 
 def take_in(project: Project, audit: Audit, source: Source, assessor: str) -> TakenIn:
-    """Take in a sheet that was filled in; all of it, or, where a line is refused, nothing. Twice, it changes nothing.
+    """Import a judged sheet; all of it, or nothing if a line is refused. Importing it again changes nothing.
 
     Args:
-        assessor: who judged, where the sheet does not say it.
+        assessor: the person who judged, unless the sheet names them.
 
     Raises:
-        FileError: a line has a passage that was not drawn, a wrong value, or one that somebody else has judged.
-        InputError: no batch waits for judgments, or no name.
+        FileError: a line has a passage that was not drawn, a wrong value, or a passage that another person judged.
+        InputError: no batch is open, or the name is empty.
     """
     name = assessor_name(assessor)
     report = Report()
@@ -144,7 +144,7 @@ _MEND = "Nothing was imported. Correct the file and import it again."
 def _placed(
     audit: Audit, state: State, by_name: dict[tuple[str, str], Place], line: SheetLine, assessor: str
 ) -> tuple[str, int]:
-    """What is wrong with a line, empty where nothing, and the turn that it is of."""
+    """Return the fault of a line, empty for a valid one, and its turn."""
     place = by_name.get((line.query_id, line.passage_id))
     if place is None:
         return f"passage {line.passage_id} of query {line.query_id} is not in batch {state.number}", 0
@@ -173,7 +173,7 @@ def _write(
     said: Said = "cannot say" if line.cannot_say else "judged"
     verdict = Verdict(line.query_id, line.passage_id, said, line.judgment, line.note)
     is_new = write_verdict(cursor, audit, state, place, turn, verdict, assessor, elsewhere=True)
-    # A second line of the same file sees what the first one did.
+    # Later lines of the same file must see this one.
     if turn == 1:
         now = replace(
             place, said=(said, place.said[1]), by=(assessor, place.by[1]), values=(line.judgment, place.values[1])
@@ -187,7 +187,7 @@ def _write(
 
 
 def sentence(done: TakenIn) -> str:
-    """What came of a sheet, in words."""
+    """Return the outcome of an import, in words."""
     return (
         f"Imported {how_many(done.verdicts, 'judgments')} ({done.new:,} new)."
         f" Passages of the batch left to judge: {done.left:,}."

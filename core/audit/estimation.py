@@ -1,4 +1,4 @@
-"""The gain of every passage as the judgments of the batches that are done give it."""
+"""Estimation of the gain of every passage from the judgments of finished batches."""
 
 from __future__ import annotations
 
@@ -20,18 +20,19 @@ from ..measures.audit import (
 from .facts import Facts
 
 PLANNED = 50
-"""Batches for which shares are planned at least, whatever the number of looks."""
+"""Least number of batches for which shares are planned, for any number of looks."""
 
 
 @dataclass(frozen=True, eq=False)
 class Estimation:
-    """The audited gains of passages, and what they were computed from.
+    """The audited gains of passages, with their inputs.
 
     Args:
-        batches: those that are done.
-        planned: chances of the batches as they were planned before the first, from which their shares come.
+        batches: finished ones.
+        planned: chances of the batches as planned before the first one; they determine the shares of batches.
         gains: of the judged passages; NaN for the others.
-        corrected: with predictions from the machine; `plain` without.
+        predicted: predictions from graders or ranks.
+        corrected: estimates from gains and predictions.
     """
 
     facts: Facts
@@ -44,18 +45,18 @@ class Estimation:
 
 
 def estimation(facts: Facts, machine: bool = True) -> Estimation | None:
-    """Estimate the gain of every passage from the batches that are done; None where there is none.
+    """Estimate the gain of every passage from finished batches; None before any.
 
     Args:
-        machine: whether judgments are predicted from what graders say, or from ranks and what was judged alone; the
-            estimate without is unbiased as well.
+        machine: whether to predict judgments from graders; otherwise only from ranks and other judgments. Both
+            estimates are unbiased.
     """
     done = [batch for batch in facts.batches if batch.done]
     if not done:
         return None
     first = facts.batches[0]
     pool = pool_of(facts.weights, facts.columns if machine else {})
-    # Shares are fixed before anything is drawn, so that they know nothing of what was.
+    # Shares are fixed before anything is drawn, so that they do not depend on the outcome.
     size = float(first.size)
     planned = planned_chances(first.sizes, [size] * max(facts.looks, len(done), PLANNED), known=~np.isnan(first.known))
     judged = [

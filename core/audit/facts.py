@@ -1,4 +1,4 @@
-"""All that an audited board is computed from, gathered from a project or read from the file that a bundle has."""
+"""All data behind an audited leaderboard, gathered from a project or read from a file in a bundle."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from .designing import Ranked, measure_of, ranks_of, weights_from
 from .records import LAST_SAID, Audit, Goal, batches
 
 Values = NDArray[np.float64]
-"""A value for each passage; NaN where there is none, which is not 0."""
+"""A value for each passage; NaN if missing, which is not 0."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -26,14 +26,14 @@ class Drawn:
 
     Args:
         size: how many passages were to be drawn.
-        chances: of each passage; 1 where it was known before.
-        sizes: to what the chances are proportional before they are capped.
-        drawn, doubled: whether it was drawn, and to be judged by a second person.
-        known: the judgment that the source had before.
-        first, second: what the first person judged, and the second one.
-        looked: drawn passages whose machine's label somebody asked for.
+        chances: of each passage; 1 if it was known before.
+        sizes: chances are proportional to these before they are capped.
+        drawn, doubled: whether it was drawn, and is to be judged by a second person.
+        known: the source's earlier judgment.
+        first, second: judgments of the first and the second person.
+        looked: number of drawn passages whose label a person asked for.
         done: whether nothing is left to be judged.
-        design: how the chances came about.
+        design: how the chances were computed.
     """
 
     number: int
@@ -55,12 +55,12 @@ class Facts:
     """An audit as numbers, for N passages and S systems.
 
     Args:
-        ranks: what stood at which rank when the audit was planned; `weights` of the systems on the passages come from
-            them, and passages are in their order.
-        labels: the machine's, NaN where it gave none; `top_rating` is the highest.
+        ranks: at the time of planning; the `weights` of the systems on the passages are derived from them, and passages
+            are in their order.
+        labels: the grader's, NaN if missing; `top_rating` is the highest.
         min_rating, min_judgment: from which a label and a judgment are relevant, for binary measures.
         top_judgment: the highest value of a judgment.
-        columns: what judgments are predicted from, by name.
+        columns: predictors of judgments, by name.
         batches: in order.
     """
 
@@ -83,7 +83,7 @@ class Facts:
     batches: Sequence[Drawn]
 
     def gains(self, values: Values) -> Values:
-        """What judgments are worth: 1 or 0 for a binary measure, else the value, 0 for a negative one."""
+        """Return the gains of judgments: 1 or 0 for a binary measure, else the value, 0 for a negative one."""
         if linear_measure(self.measure).binary:
             return np.where(np.isnan(values), np.nan, values >= self.min_judgment)
         return np.maximum(values, 0.0)
@@ -95,8 +95,8 @@ class Facts:
 
     @property
     def machine(self) -> Array:
-        """What labels are worth: 1 from the min rating for a binary measure, else the same share of the judgments'
-        scale; 0 without a label, as a board without an audit takes it."""
+        """The gains of labels: 1 from the min rating for a binary measure, else the same share of the judgments'
+        scale. A missing label has 0, as on a leaderboard without an audit."""
         if linear_measure(self.measure).binary:
             return np.asarray(self.labels >= self.min_rating, float)
         share: Array = np.nan_to_num(self.labels) / self.top_rating
@@ -104,7 +104,7 @@ class Facts:
 
     @property
     def judged(self) -> Values:
-        """The judgment of every passage that has one: known before, or given in a batch that is done."""
+        """The judgment of every passage that has one: known before, or given in a finished batch."""
         found = np.full(len(self.weights.items), np.nan)
         for batch in self.batches:
             for values in (batch.known, batch.first if batch.done else np.full_like(batch.first, np.nan)):
@@ -113,7 +113,7 @@ class Facts:
 
 
 def gather(project: Project, audit: Audit) -> Facts:
-    """The facts of an audit as they are now."""
+    """Return the current facts of an audit."""
     return project.remember(("audit facts", audit.key), lambda: _gather(project, audit))
 
 
@@ -153,7 +153,7 @@ def _labels(project: Project, audit: Audit, grader: str, column: Mapping[tuple[s
 
 
 def _columns(project: Project, audit: Audit, column: Mapping[tuple[str, str], int]) -> dict[str, Values]:
-    """Of each grader the label, the mean rating, its square, and how many questions are answered."""
+    """Return, for each grader, the label, the mean rating, its square, and the number of answered questions."""
     found: dict[str, Values] = {}
     for fingerprint in audit.graders:
         name = find_grader(project, fingerprint).spec.name

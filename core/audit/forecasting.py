@@ -1,4 +1,4 @@
-"""How many judgments an audit will need: the width of intervals against judgments, with and without a machine."""
+"""Forecast of the judgments that an audit needs: width of intervals by judgments, with and without a grader."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ from .records import Audit, Goal
 POINTS = 15
 """Points of the curve."""
 LEAST = 20
-"""Judgments with which the curve begins."""
+"""Judgments at the beginning of the curve."""
 
 
 @dataclass(frozen=True)
@@ -39,11 +39,11 @@ class Width:
     """A point of the curve.
 
     Args:
-        judgments: given in all.
-        width: that intervals are expected to have: of the difference where the goal is a pair, the median over the
-            differences from the leader where it is which is best, else over the scores of the systems.
-        without_machine: the same if nothing were predicted from the machine.
-        uniform: the same without a machine, every passage being as likely to be drawn as every other.
+        judgments: total number.
+        width: expected width of intervals: of the difference for the goal `pair`; for `best` the median over the
+            differences from the leader; otherwise the median over the scores.
+        without_machine: the same without predictions from graders.
+        uniform: the same without predictions, and with equal chances for all passages.
     """
 
     judgments: int
@@ -54,16 +54,16 @@ class Width:
 
 @dataclass(frozen=True)
 class Forecast:
-    """What an audit is expected to need.
+    """The expected needs of an audit.
 
     Args:
         curve: by rising numbers of judgments.
-        made: judgments so far, with the width of intervals now; None before a batch is done.
-        needed: judgments in all with which the goal is expected to be reached; None where no number can be told, as
-            for systems that are the same.
-        frame: passages that could be drawn: more judgments than these cannot be made.
-        guessed: whether the spread of judgments is a guess from the labels, since nothing was judged yet.
-        given: whether it was said how many judgments there are to be, so that they need not be told.
+        made: judgments so far.
+        width: current width of intervals; None before a batch is done.
+        needed: total judgments expected for the goal; None if unknown, as for systems that are the same.
+        frame: passages that could be drawn, the most possible judgments.
+        guessed: whether the spread of judgments is a guess from the labels, because nothing was judged yet.
+        given: whether the goal itself sets the number of judgments.
     """
 
     curve: list[Width]
@@ -76,7 +76,7 @@ class Forecast:
 
     @property
     def says(self) -> str:
-        """What is needed, in a sentence."""
+        """The needs, in a sentence."""
         if self.needed is None:
             return "The number of judgments that this goal needs is unknown."
         guess = " This forecast rests on labels only. The first batch makes it more reliable." if self.guessed else ""
@@ -90,24 +90,24 @@ class Forecast:
         return f"About {self.needed:,} of {self.frame:,} passages need a judgment. Judged so far: {self.made:,}.{guess}"
 
     def as_dict(self) -> dict[str, Any]:
-        """The forecast as plain values, as `--json` prints it."""
+        """Return the forecast as plain values, as `--json` prints it."""
         return asdict(self)
 
 
 def forecast(project: Project, audit: Audit) -> Forecast:
-    """What an audit is expected to need, from what is known now."""
+    """Return the forecast of an audit from current data."""
     return project.remember(("audit forecast", audit.key), lambda: forecast_of(gather(project, audit)))
 
 
 def forecast_of(facts: Facts) -> Forecast:
-    """What an audit is expected to need, from its facts alone; see `forecast`."""
+    """Return the forecast of an audit from its facts alone; see `forecast`."""
     found, plain = estimation(facts), estimation(facts, machine=False)
     known = ~np.isnan(facts.batches[0].known) if facts.batches else np.zeros(len(facts.weights.items), bool)
     frame = int((~known).sum())
     size = weighed(facts)
     spread, without = _spreads(facts, found, plain)
     rows = _rows(facts, found)
-    # Where all was known before, there is nothing to forecast.
+    # If everything was known before, there is nothing to forecast.
     budgets = np.unique(np.geomspace(min(LEAST, frame), frame, POINTS).round().astype(int)).tolist() if frame else []
     confidence = 1 - facts.alpha
     learnt = size * (spread if isinstance(spread, np.ndarray) else 1.0)
@@ -129,20 +129,20 @@ def forecast_of(facts: Facts) -> Forecast:
 
 
 def told_apart(project: Project, audit: Audit) -> str:
-    """Which systems the judgments so far tell apart; see `told_apart_of`."""
+    """Return which systems the judgments so far separate; see `told_apart_of`."""
     return project.remember(
         ("audit told apart", audit.key), lambda: told_apart_of(gather(project, audit), audit_board(project, audit))
     )
 
 
 def told_apart_of(facts: Facts, board: AuditBoard) -> str:
-    """Which systems the judgments so far tell apart, and how many are needed to know the best, in sentences.
+    """Return sentences on which systems the judgments so far separate, and how many are needed to know the best.
 
     Args:
-        board: of the same facts. Its pairs are told apart by Holm's correction over all of them at the audit's alpha.
+        board: of the same facts. Its pairs are separated by Holm's correction over all of them at the audit's alpha.
 
     Returns:
-        Nothing before a batch is done, or with one system.
+        An empty text before a batch is done, or with a single system.
     """
     pairs = board.differences
     if not pairs:
@@ -159,7 +159,7 @@ def told_apart_of(facts: Facts, board: AuditBoard) -> str:
 
 
 def _rows(facts: Facts, found: Estimation | None) -> Array:
-    """What intervals are about: all scores, or the differences by which the goal is decided."""
+    """Return the weights of the quantities with intervals: all scores, or the differences that decide the goal."""
     goal, w = facts.goal, facts.weights
     if goal.aim == "pair":
         return (w.of(str(goal.first)) - w.of(str(goal.second)))[None]
@@ -170,19 +170,18 @@ def _rows(facts: Facts, found: Estimation | None) -> Array:
 
 
 def _scores(facts: Facts, found: Estimation | None) -> Array:
-    """The scores as they are known now."""
     scores: Array = facts.weights.w @ (facts.machine if found is None else found.corrected.gains)
     return scores
 
 
 def _spreads(facts: Facts, found: Estimation | None, plain: Estimation | None) -> tuple[Array | float, float]:
-    """The spread of gains around predictions, and without them; a guess before anything was judged."""
+    """Return the spread of gains around predictions, with and without graders; a guess before anything was judged."""
     if found is None or plain is None:
         return guessed_spread(0.0, facts.top_gain)
     with_machine = residual_spread(found.batches, found.planned, found.gains, found.predicted) or 0.0
     without = residual_spread(plain.batches, plain.planned, plain.gains, plain.predicted) or 0.0
     each = expected_spread(found.pool, found.batches, found.planned, found.gains, found.predicted)
-    # Where too little was judged to tell passages apart, all are taken to have the spread that was seen.
+    # If too few were judged to distinguish passages, all get the observed spread.
     return (each if np.ptp(each) > 0 else with_machine), without
 
 

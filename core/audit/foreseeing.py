@@ -1,4 +1,4 @@
-"""What an audit would need, before it is planned: the curve of widths, and the number of judgments."""
+"""Forecast of an audit before it is planned: the curve of widths, and the number of judgments."""
 
 from __future__ import annotations
 
@@ -29,15 +29,15 @@ def foresee(
     looks: int = LOOKS,
     alpha: float = ALPHA,
 ) -> Forecast:
-    """What an audit of that plan is expected to need, as long as nobody has judged; nothing is written.
+    """Return the forecast of an audit with this plan, without any judgments; nothing is written.
 
-    What a source has judged already is not counted: with it fewer judgments are needed.
+    Existing judgments of a source are ignored: with them fewer judgments are needed.
 
     Args:
         measure, goal, policy, runs, highest, looks, alpha: see `audit.design`.
 
     Raises:
-        InputError: a measure that is not linear in gains, an unknown run or grader, or nothing to audit.
+        InputError: the measure is not linear in gains, a run or grader is unknown, or nothing can be audited.
     """
     linear = linear_measure(measure)
     base = basis(project, replace(policy or Policy(), overrides=False))

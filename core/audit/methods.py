@@ -14,7 +14,7 @@ from .verdicts import assessors
 
 
 def methods(project: Project, audit: Audit) -> str:
-    """What was done and what came of it, in sentences that can stand in a paper."""
+    """Return the description and results of an audit, in sentences for a paper."""
     facts, board = gather(project, audit), audit_board(project, audit)
     parts = [_plan(project, audit, facts), _sample(project, audit, facts)]
     if board.batches:
@@ -70,7 +70,7 @@ def _estimate(audit: Audit, board: AuditBoard) -> str:
         f" The estimate is unbiased for any grader. Intervals ({board.confidence:.0%}, Student's t) are about {about}."
         " Pairs of systems were compared with Holm's correction."
     )
-    # An audit to a budget states nothing, so that no look spends any error.
+    # An audit with a budget draws no conclusion, so its looks spend no error.
     if audit.goal.aim != "budget":
         said += (
             f" The error of {1 - board.confidence:.2g} for the conclusion was spent over"

@@ -1,4 +1,4 @@
-"""An audit as a file in a bundle, from which anyone computes its board again, and what a board without one says."""
+"""Audits as files in a bundle, from which anyone can recompute the leaderboard; notices for unaudited leaderboards."""
 
 from __future__ import annotations
 
@@ -23,10 +23,10 @@ FORMAT, FORMAT_VERSION = "exam-workbench audit", 1
 
 
 def audit_files(project: Project) -> dict[str, tuple[str, bytes]]:
-    """What a bundle has of audits: for each that has a batch a file with its design, seed, chances and judgments.
+    """Return the audit files of a bundle: for each audit with a batch its design, seed, chances and judgments.
 
     Returns:
-        By name of the file, what it is in a sentence, and its content. No name of an assessor is in it.
+        By file name, a sentence of description, and the content. It names no assessors.
     """
     found = {}
     with_batches = [audit for audit in audits(project) if batches(project, audit)]
@@ -35,14 +35,14 @@ def audit_files(project: Project) -> dict[str, tuple[str, bytes]]:
         name = f"audit-{number}.json"
         what = (
             f"The audit '{facts.name}' by {facts.measure}: its design, seed, ranks, chances and judgments.\n"
-            f"    exam audit board --from {name} recomputes its leaderboard without the project."
+            f"    exam audit leaderboard --from {name} recomputes its leaderboard without the project."
         )
         found[name] = what, (json.dumps(facts_as_json(facts), ensure_ascii=False) + "\n").encode()
     return found
 
 
 def facts_as_json(facts: Facts) -> dict[str, Any]:
-    """The facts of an audit as plain values; None stands where a passage has no value."""
+    """Return the facts of an audit as plain values; None for missing values."""
     column = {item: i for i, item in enumerate(facts.weights.items)}
     return {
         "format": FORMAT,
@@ -85,14 +85,14 @@ def _listed(values: Values) -> list[float | None]:
 
 
 def read_facts(data: bytes, name: str) -> Facts:
-    """An audit from the file that a bundle has of it.
+    """Return the facts of an audit from its file in a bundle.
 
     Args:
         data: its content.
         name: of the file, for messages.
 
     Raises:
-        InputError: it is no such file, or one of a newer version.
+        InputError: it is not an audit file, or comes from a newer version.
     """
     try:
         given = json.loads(data)
@@ -157,10 +157,10 @@ def _values(values: Any, n: int) -> Values:
 
 @as_act("see boards")
 def audited_by(project: Project, policy: Policy | None = None, measure: str | None = None) -> Audit | None:
-    """The newest audit of what a grader labels that has a board; None where nobody audited it.
+    """Return the newest audit of a grader's labels that has a leaderboard; None without one.
 
     Args:
-        measure: one of this measure goes before newer ones of others.
+        measure: an audit of this measure is preferred to newer ones of other measures.
     """
     done = [audit for audit in _of(project, policy) if any(batch.done for batch in batches(project, audit))]
     return next((audit for audit in reversed(done) if audit.measure == measure), done[-1] if done else None)
@@ -168,7 +168,7 @@ def audited_by(project: Project, policy: Policy | None = None, measure: str | No
 
 @as_act("see boards")
 def under_way(project: Project, policy: Policy | None = None) -> Audit | None:
-    """The newest audit of what a grader labels that goes on and has no board yet; None where there is none."""
+    """Return the newest open audit of a grader's labels that has no leaderboard yet; None without one."""
     begun = (audit for audit in reversed(_of(project, policy)) if not audit.ended)
     return next((audit for audit in begun if not any(batch.done for batch in batches(project, audit))), None)
 
@@ -179,8 +179,7 @@ def _of(project: Project, policy: Policy | None) -> list[Audit]:
 
 
 def notice(project: Project, policy: Policy | None = None) -> str:
-    """What is to be said beside a board of the machine's labels: that nobody audited it, or by which audit, and who
-    plays which role in it."""
+    """Return the notice for a leaderboard of the grader's labels: whether it was audited, and the roles of models."""
     roles = circularity(project, policy)
     return " ".join((_audited(project, policy), roles.says, *roles.warnings))
 
@@ -188,7 +187,7 @@ def notice(project: Project, policy: Policy | None = None) -> str:
 def _audited(project: Project, policy: Policy | None) -> str:
     if (found := audited_by(project, policy)) is not None:
         name = shlex.quote(found.name)
-        return f"These scores rest on the grader's labels. For audited scores: exam audit board --audit {name}."
+        return f"These scores rest on the grader's labels. For audited scores: exam audit leaderboard --audit {name}."
     begun = under_way(project, policy)
     how = "design" if begun is None else f"status --audit {shlex.quote(begun.name)}"
     yet = "Not audited" if begun is None else f"Audit '{begun.name}' is in progress"

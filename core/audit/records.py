@@ -1,4 +1,4 @@
-"""Audits and their batches as they are kept: plans, what was drawn, and whether they are still open."""
+"""Stored audits and batches: plans, drawn passages, and progress."""
 
 from __future__ import annotations
 
@@ -14,20 +14,23 @@ from ..measures.audit import linear_measure
 from ..project import Project
 
 Aim = Literal["best", "pair", "width", "budget"]
-"""What somebody wants to know: which system is best; whether one is better than another; every score within a half
-width; or whatever a number of judgments says."""
+"""The question of an audit: which system is best; whether one is better than another; every score within a half
+width; or the results of a given number of judgments."""
 AIMS: tuple[Aim, ...] = ("best", "pair", "width", "budget")
 
 
 @dataclass(frozen=True)
 class Goal:
-    """What an audit is to find out.
+    """The goal of an audit.
 
     Args:
         aim: see `Aim`.
         first, second: the runs of a pair: is the first better than the second?
         half_width: of the interval of every score, for `width`.
-        budget: judgments to be given, for `budget`.
+        budget: number of judgments, for `budget`.
+
+    Raises:
+        InputError: the aim is unknown, or a field is missing or out of range.
     """
 
     aim: Aim
@@ -72,23 +75,23 @@ class Goal:
         }[self.aim]
 
     def as_dict(self) -> dict[str, Any]:
-        """The goal as plain values, without what it has not."""
+        """Return the goal as plain values, without missing fields."""
         return {name: value for name, value in asdict(self).items() if value is not None}
 
 
 @dataclass(frozen=True)
 class Audit:
-    """A plan, as it was made.
+    """The plan of an audit.
 
     Args:
         measure: as it was stored; audits of earlier versions have the name of the weights, such as DCG@10.
-        policy: of the machine's board: the grader by its fingerprint, the bank version settled, without overrides.
-        graders: fingerprints of the graders from whose ratings judgments are predicted, the policy's first.
+        policy: of the grader's leaderboard: the grader by its fingerprint, a fixed bank version, without overrides.
+        graders: fingerprints of the graders whose ratings predict judgments, the policy's first.
         source: under which its judgments are kept, from 0 to `highest`.
-        batch_size: passages that each batch is planned to have.
+        batch_size: planned passages per batch.
         looks: batches over which the error alpha is spent.
-        runs, queries: what it is about, in order.
-        ended: whether somebody ended it.
+        runs, queries: its systems and queries, in order.
+        ended: whether a person ended it.
     """
 
     key: int
@@ -111,11 +114,11 @@ class Audit:
 
     @property
     def measure_title(self) -> str:
-        """The measure by the name of its score, however it was stored."""
+        """The measure by the name of its score, for every stored form."""
         return linear_measure(self.measure).title
 
     def as_dict(self) -> dict[str, Any]:
-        """The plan as plain values, as `--json` prints it."""
+        """Return the plan as plain values, as `--json` prints it."""
         return {
             **vars(self),
             "measure": self.measure_title,
@@ -130,15 +133,14 @@ class Batch:
 
     Args:
         number: from 1 within the audit.
-        size: how many were to be drawn; `drawn` is how many the draw gave.
+        size: the intended number; `drawn` is the number that the draw gave.
         known: how many were judged before.
         doubled: how many a second person is to judge, too.
         frame: how many passages could be drawn.
-        judged, cannot_say, skipped, open: what was said last of the drawn ones in the first turn, and of how many
-            nothing yet.
+        judged, cannot_say, skipped: numbers of the drawn ones by last verdict in the first turn.
         judged_twice: how many of the doubled ones a second person has judged.
         ended: whether it was ended with passages unjudged.
-        design: how the chances came about.
+        design: how the chances were computed.
     """
 
     key: int
@@ -161,16 +163,16 @@ class Batch:
 
     @property
     def open(self) -> int:
-        """Drawn passages of which nobody said anything, or that were skipped."""
+        """Drawn passages without a verdict, or that were skipped."""
         return self.drawn - self.judged - self.cannot_say
 
     @property
     def done(self) -> bool:
-        """Whether nothing is left to be judged: everything was, or it was ended."""
+        """Whether nothing is left to be judged: everything was judged, or it was ended."""
         return self.ended or not self.open
 
     def as_dict(self) -> dict[str, Any]:
-        """The batch as plain values, as `--json` prints it."""
+        """Return the batch as plain values, as `--json` prints it."""
         return {**vars(self), "design": dict(self.design), "open": self.open, "done": self.done}
 
 
@@ -178,11 +180,11 @@ LAST_SAID = (
     "(FROM audit_verdicts QUALIFY row_number() OVER"
     " (PARTITION BY batch_key, query_key, passage_key, turn ORDER BY verdict_key DESC) = 1)"
 )
-"""What was said last of every passage in every turn."""
+"""SQL for the last verdict on every passage in every turn."""
 
 
 def audits(project: Project) -> list[Audit]:
-    """Every audit, in the order in which they were planned."""
+    """Return every audit, in the order of planning."""
     return [
         Audit(
             key=key,
@@ -218,10 +220,10 @@ def audits(project: Project) -> list[Audit]:
 
 
 def find_audit(project: Project, name: str | None = None) -> Audit:
-    """The audit of that name; the only one, or the newest that is not ended, for None.
+    """Return the audit of this name; for None the only one, or the newest that has not ended.
 
     Raises:
-        InputError: there is none.
+        InputError: it is unknown, or the project has no audits.
     """
     known = audits(project)
     if name is not None:
@@ -236,7 +238,7 @@ def find_audit(project: Project, name: str | None = None) -> Audit:
 
 
 def batches(project: Project, audit: Audit) -> list[Batch]:
-    """The batches of an audit, in order, with how far each is."""
+    """Return the batches of an audit, in order, with their progress."""
     return [
         Batch(*(*row[:-1], json.loads(row[-1])))
         for row in project.rows(
@@ -257,6 +259,6 @@ def batches(project: Project, audit: Audit) -> list[Batch]:
 
 
 def open_batch(project: Project, audit: Audit) -> Batch | None:
-    """The batch that waits for people; None where there is none."""
+    """Return the batch that is open for judging; None without one."""
     found = batches(project, audit)
     return found[-1] if found and not found[-1].done else None

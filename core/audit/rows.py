@@ -1,4 +1,4 @@
-"""What an audited board says of one system, of two, and of those that are made with the machine's own family."""
+"""Rows of an audited leaderboard: one system, a pair of systems, and the systems of the grader's model family."""
 
 from __future__ import annotations
 
@@ -9,20 +9,20 @@ from ..text import first_few
 
 @dataclass(frozen=True)
 class AuditedSystem:
-    """A row of the audited board.
+    """A row of the audited leaderboard.
 
     Args:
         rank, machine_rank: from 1, equal for equal scores; `rank` by the audited score.
-        audited: the score that the judgments give, unbiased; None before a batch is done, as everything of it.
-        error, low, high: its standard error, and its interval by itself; None where people judged none of the passages
-            that it ranks and that can be off: nothing says how far the score is.
-        worst_low, worst_high: the same whatever the values of passages of which people could not say; None where
-            there are none.
-        machine: the score by the machine's labels.
-        bias, bias_low, bias_high: how much the machine's score lies above the audited one, with its interval; that is
-            None where the audited score has none.
-        order: place from 1 in the order of the scores whose residuals are shrunk to their common shift; it has no
-            interval.
+        audited: the score from the judgments, unbiased; None before a batch is done, as are the fields that depend on
+            it.
+        error, low, high: its standard error, and its own interval; None if the error is unknown, because no judged
+            passage affects the score.
+        worst_low, worst_high: the same for the worst values of passages that people could not judge; None without such
+            passages.
+        machine: the score by the grader's labels.
+        bias, bias_low, bias_high: the grader's score less the audited one, with its interval; that is None if the
+            audited score has no interval.
+        order: rank from 1 by scores whose residuals are shrunk to their common shift; without an interval.
     """
 
     run: str
@@ -46,8 +46,8 @@ class Difference:
     """Two systems compared from the same sample.
 
     Args:
-        value: score of the first minus that of the second, with the interval of this difference by itself.
-        low, high, p, adjusted: None where people judged no passage by which the two differ: nothing tells them apart.
+        value: score of the first minus that of the second, with its own interval.
+        low, high, p, adjusted: None if no judged passage distinguishes the two.
         p, adjusted: two-sided p value of no difference; the same after Holm over all pairs of systems.
     """
 
@@ -62,12 +62,11 @@ class Difference:
 
 @dataclass(frozen=True)
 class Favour:
-    """Whether the machine gains the systems that are made with its own family, or that of who wrote the questions.
+    """Whether the grader favours systems with its own model family, or that of the questions' authors.
 
     Args:
         runs: those systems.
-        value: their mean bias minus that of the others, with its interval; that is None where nothing says how far the
-            value may be off.
+        value: their mean bias minus that of the others, with its interval; that is None if the error is unknown.
     """
 
     runs: tuple[str, ...]

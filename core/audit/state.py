@@ -1,4 +1,4 @@
-"""Where the passages of a batch stand: what was said of each, and who holds which query; read inside a transaction."""
+"""The state of a batch: the last verdict on each passage, and the assessors of queries; read inside a transaction."""
 
 from __future__ import annotations
 
@@ -12,19 +12,19 @@ from ..types import Said
 from .records import LAST_SAID, Audit
 
 HELD = "(until IS NULL OR until BETWEEN now()::TIMESTAMP AND now()::TIMESTAMP + INTERVAL 2 HOUR)"
-"""SQL condition for a live claim of a query. A later end comes from a clock that was put back."""
+"""SQL condition for a live claim of a query. A later end was written before the clock was set back."""
 
 FINAL = ("judged", "cannot say")
-"""What settles a passage in a turn; everything else leaves it open."""
+"""Verdicts that settle a passage in a turn; all others leave it open."""
 
 
 @dataclass(frozen=True)
 class Claim:
-    """A query that somebody holds.
+    """A query assigned to an assessor.
 
     Args:
-        turn: 1 for all drawn passages of the query, 2 for those that a second person judges, too.
-        until: when it is given back by itself; None where the passages are judged elsewhere.
+        turn: 1 for all drawn passages of the query, 2 for second judgments.
+        until: when it is released after inactivity; None if the passages are judged elsewhere.
     """
 
     key: int
@@ -36,7 +36,7 @@ class Claim:
 
 @dataclass(frozen=True)
 class Place:
-    """A drawn passage with what was said of it last in the two turns, and by whom."""
+    """A drawn passage with its last verdicts in the two turns, and their assessors."""
 
     query_key: int
     query_id: str
@@ -48,11 +48,11 @@ class Place:
     values: tuple[int | None, int | None]
 
     def settled(self, turn: int) -> bool:
-        """Whether nobody is asked in a turn any more."""
+        """Whether it needs no more verdicts in a turn."""
         return self.said[turn - 1] in FINAL
 
     def open_to(self, assessor: str, turn: int) -> bool:
-        """Whether somebody may be asked in a turn: a second judgment is another person's than the first."""
+        """Whether an assessor may judge it in a turn. Second judgments need another person than first ones."""
         if self.settled(turn):
             return False
         return turn == 1 or (self.doubled and self.settled(1) and self.by[0] != assessor)
@@ -64,7 +64,7 @@ class State:
 
     Args:
         places: the drawn passages, by query and in the order in which they are dealt.
-        claims: those that are neither given back nor lapsed.
+        claims: those that are neither given back nor expired.
     """
 
     batch_key: int
@@ -73,7 +73,7 @@ class State:
     claims: Sequence[Claim] = field(default_factory=tuple)
 
     def place(self, query_id: str, passage_id: str) -> Place:
-        """The drawn passage of that name.
+        """Return the drawn passage with these ids.
 
         Raises:
             InputError: it was not drawn.
@@ -88,15 +88,15 @@ class State:
         )
 
     def holder(self, query_key: int, turn: int) -> Claim | None:
-        """Who holds a query in a turn."""
+        """Return the claim of a query in a turn; None if it is free."""
         return next((c for c in self.claims if (c.query_key, c.turn) == (query_key, turn)), None)
 
 
 def read_state(cursor: Cursor, audit: Audit) -> State:
-    """The newest batch of an audit as it stands.
+    """Return the current state of the newest batch of an audit.
 
     Raises:
-        InputError: nothing was drawn yet, or the batch or the audit was ended.
+        InputError: nothing was drawn yet, or the batch or the audit has ended.
     """
     found = cursor.execute("SELECT number, batch_key FROM audit_batches WHERE audit_key = ?", [audit.key]).fetchall()
     if not found:

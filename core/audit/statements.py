@@ -1,4 +1,4 @@
-"""Whether what was to be known is known, however often somebody looked: the error is spent over the planned looks."""
+"""Conclusions on the goal of an audit: the error is spent over the planned looks, so that repeated looks stay valid."""
 
 from __future__ import annotations
 
@@ -16,15 +16,15 @@ from .records import Aim
 
 @dataclass(frozen=True)
 class Statement:
-    """What the audit can say of its goal.
+    """The conclusion of an audit on its goal.
 
     Args:
-        holds: whether it can be said; None before a batch is done.
-        says: the statement, or how far it is from holding, as a sentence.
-        look, looks: which look this is, of how many that were planned.
-        level: the error that this look may spend, so that looking after every batch and stopping is wrong in at most
-            alpha of audits; None where no look is left.
-        may_stop: whether nothing more need be judged.
+        holds: whether it can be drawn; None before a batch is done.
+        says: the conclusion, or its distance, as a sentence.
+        look, looks: number of this look, and of planned looks.
+        level: the error that this look may spend. Looking after every batch and stopping is then wrong in at most alpha
+            of audits. None if no look is left.
+        may_stop: whether judging can stop.
     """
 
     holds: bool | None
@@ -36,7 +36,7 @@ class Statement:
 
 
 def statement_of(facts: Facts, found: Estimation | None) -> Statement:
-    """The statement of an audit after its batches that are done; it is about these queries as they are.
+    """Return the conclusion of an audit after its finished batches; it is about exactly these queries.
 
     Args:
         found: None before a batch is done.
@@ -47,7 +47,7 @@ def statement_of(facts: Facts, found: Estimation | None) -> Statement:
     if facts.goal.aim == "budget":
         budget = facts.goal.budget or 0
         says = f"Judged: {found.corrected.judged:,} of about {budget:,}."
-        # How many are drawn is a matter of chance, how many were asked for is not.
+        # The number drawn is random, but the number requested is not.
         asked = sum(batch.size for batch in facts.batches if batch.done)
         spent = asked >= budget or not np.isnan(facts.judged).any()
         return Statement(spent, says, look, facts.looks, None, spent)

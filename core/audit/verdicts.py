@@ -1,4 +1,4 @@
-"""What people say of drawn passages: a judgment, that they cannot say, or that somebody else may; kept as it comes."""
+"""Verdicts on drawn passages: a judgment, "cannot say", or skipping; stored at once."""
 
 from __future__ import annotations
 
@@ -14,16 +14,16 @@ from .records import Audit
 from .state import HELD, Place, State, read_state
 
 CANNOT_SAY, SKIP, LOOK = "cannot say", "skip passage", "look at label"
-"""Acts of the log beside those of every judgment."""
+"""Actions of the log in addition to those of every judgment."""
 
 
 @dataclass(frozen=True)
 class Verdict:
-    """What somebody says of a drawn passage.
+    """A person's verdict on a drawn passage.
 
     Args:
-        value: of a judgment; None for everything else.
-        note: why, for people.
+        value: of a judgment; None for other verdicts.
+        note: a reason for people to read.
     """
 
     query_id: str
@@ -34,7 +34,7 @@ class Verdict:
 
 
 def scale(audit: Audit) -> dict[int, str]:
-    """The values that a judgment of an audit may have, with what they mean where they are the usual ones."""
+    """Return the possible values of a judgment in an audit, with their meanings if they are the usual ones."""
     values = range(audit.highest + 1)
     return {value: SCALE[value] if audit.highest == max(SCALE) else "" for value in values}
 
@@ -49,35 +49,35 @@ def judge(
     note: str = "",
     lease: timedelta = LEASE,
 ) -> None:
-    """Judge a drawn passage; one's own verdict can be given again until the next batch is drawn.
+    """Judge a drawn passage; assessors can change their own verdicts until the next batch is drawn.
 
     Args:
         value: on the scale, see `scale`.
         lease: how long the query stays with this person from now on.
 
     Raises:
-        InputError: a value out of range, no name, a passage that was not drawn or that is somebody else's.
+        InputError: the value is out of range, the name is empty, or the passage was not drawn or is another person's.
     """
     say(project, audit, Verdict(query_id, passage_id, "judged", value, note), assessor, lease)
 
 
 def cannot_say(project: Project, audit: Audit, query_id: str, passage_id: str, assessor: str, note: str = "") -> None:
-    """Say that the passage cannot be judged. It stays without a value, and intervals allow for that; see `judge`."""
+    """Record that the passage cannot be judged. It stays without a value, and intervals allow for that; see `judge`."""
     say(project, audit, Verdict(query_id, passage_id, "cannot say", None, note), assessor)
 
 
 def skip(project: Project, audit: Audit, query_id: str, passage_id: str, assessor: str) -> None:
-    """Leave the passage to somebody else, or for the end; see `judge`."""
+    """Leave the passage for other assessors, or for the end; see `judge`."""
     say(project, audit, Verdict(query_id, passage_id, "skipped"), assessor)
 
 
 def take_back(project: Project, audit: Audit, query_id: str, passage_id: str, assessor: str) -> None:
-    """Take one's own verdict back: the passage waits again; see `judge`."""
+    """Withdraw the assessor's own verdict, so that the passage is open again; see `judge`."""
     say(project, audit, Verdict(query_id, passage_id, "taken back"), assessor)
 
 
 def say(project: Project, audit: Audit, verdict: Verdict, assessor: str, lease: timedelta = LEASE) -> None:
-    """Keep a verdict; the one that was given last counts. Said twice, it is kept once; see `judge`."""
+    """Store a verdict; the last one counts. A repeated one is stored once; see `judge`."""
     name = assessor_name(assessor)
     if verdict.said == "judged":
         check_value(audit, verdict.value)
@@ -89,7 +89,7 @@ def say(project: Project, audit: Audit, verdict: Verdict, assessor: str, lease: 
 
 
 def check_value(audit: Audit, value: int | None) -> None:
-    """Refuse what is no value of a judgment.
+    """Refuse an invalid value of a judgment.
 
     Raises:
         InputError: it is not on the scale.
@@ -101,13 +101,13 @@ def check_value(audit: Audit, value: int | None) -> None:
 
 
 def _turn(cursor: Cursor, state: State, place: Place, said: Said, assessor: str, lease: timedelta) -> int:
-    """In which turn somebody speaks of a passage, which they hold from now on.
+    """Return the turn in which an assessor judges a passage, and assign its query to them.
 
     Raises:
-        InputError: it is somebody else's.
+        InputError: it is another person's.
     """
     for turn in (1, 2):
-        # What somebody said last they may say otherwise, whoever holds the query now.
+        # Assessors may change their last verdict, even if the query is now with another assessor.
         if place.by[turn - 1] == assessor and place.said[turn - 1] is not None and place.settled(turn):
             held = state.holder(place.query_key, turn)
             if held is not None and held.assessor == assessor:
@@ -119,7 +119,7 @@ def _turn(cursor: Cursor, state: State, place: Place, said: Said, assessor: str,
                     "You cannot withdraw your judgment now. Change its value instead.",
                 )
             elif said == "taken back":
-                # It waits again, and for them: else it might be dealt to somebody else while they think it over.
+                # It is open again, and stays with them: otherwise it could be dealt to another person meanwhile.
                 take(cursor, state, place.query_key, turn, assessor, lease)
             return turn
     if said == "taken back":
@@ -160,9 +160,9 @@ def write_verdict(
     assessor: str,
     elsewhere: bool = False,
 ) -> bool:
-    """Write a verdict, the judgment of the source with it, and the act; nothing where it was said so already.
+    """Write a verdict, the source's judgment, and the action; nothing if the verdict is the same as before.
 
-    The source has the judgment of the first turn: the second one says how far people agree.
+    The source has the judgment of the first turn; the second one measures agreement.
 
     Returns:
         Whether it is new.
@@ -188,17 +188,17 @@ def write_verdict(
 
 @dataclass(frozen=True)
 class Look:
-    """What the machine says of a passage: its label, up to `highest`; None where it has none."""
+    """The grader's label of a passage, up to `highest`; None without a label."""
 
     label: int | None
     highest: int
 
 
 def look(project: Project, audit: Audit, query_id: str, passage_id: str, assessor: str) -> Look:
-    """Show somebody the machine's label of a drawn passage. That they looked is on record, and the methods say so.
+    """Show an assessor the grader's label of a drawn passage. The look is recorded, and reported in the methods.
 
     Raises:
-        InputError: no name, or a passage that was not drawn.
+        InputError: the name is empty, or the passage was not drawn.
     """
     name = assessor_name(assessor)
     with project.transaction(act="judge audits", queries=[query_id], author=name) as cursor:
@@ -218,13 +218,13 @@ def look(project: Project, audit: Audit, query_id: str, passage_id: str, assesso
 
 @dataclass(frozen=True)
 class Assessor:
-    """How far somebody is with a batch.
+    """The progress of an assessor in a batch.
 
     Args:
-        query_id: which query they hold; None where none.
-        judged, cannot_say, skipped: of how many passages they said so last; `second` of the judged ones were judged by
-            somebody else before.
-        looked: of how many they asked for the machine's label.
+        query_id: the query that they have; None without one.
+        judged, cannot_say, skipped: numbers of passages by their last verdict; `second` of the judged ones are second
+            judgments.
+        looked: for how many they asked for the grader's label.
     """
 
     name: str
@@ -237,12 +237,12 @@ class Assessor:
 
 
 def assessors(project: Project, audit: Audit, number: int | None = None) -> list[Assessor]:
-    """Everybody who has to do with a batch, by name.
+    """Return every assessor with a part in a batch, by name.
 
     Args:
-        number: of the batch; the newest for None.
+        number: of the batch; None for the newest.
     """
-    # Asked anew every time: claims lapse without anybody writing anything.
+    # Not cached, because claims expire without any write.
     rows = project.read(lambda cursor: cursor.execute(_ASSESSORS, {"audit": audit.key, "number": number}).fetchall())
     return [Assessor(*row) for row in rows]
 

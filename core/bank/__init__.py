@@ -1,4 +1,4 @@
-"""The question bank: questions at any version, drafts, saving, proposals, and what a grader is asked."""
+"""The question bank: questions of every version, drafts, saving, proposals, and the questions of graders."""
 
 from __future__ import annotations
 
@@ -74,7 +74,7 @@ from .questions import (
 from .repeats import NEAR, Repeat, marks, near_duplicates, same_wordings
 from .saving import is_wordless, restore, save, save_questions
 from .speaking_passages import speaking_passages
-from .status import counts, judged_queries, next_step
+from .status import counts, judged_queries, next_step, parts_without_content
 from .topics import (
     add_topics,
     answered_by_topic,
@@ -156,6 +156,7 @@ __all__ = [
     "note_written",
     "others",
     "overview",
+    "parts_without_content",
     "pasted",
     "proposals",
     "put_back",

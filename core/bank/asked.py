@@ -1,4 +1,4 @@
-"""What a grader is asked: the active questions that it can grade, of every query and topic, and their texts."""
+"""Questions of a grader: the active questions of all queries and topics that it can grade, with their texts."""
 
 from __future__ import annotations
 
@@ -11,15 +11,16 @@ _PLACED = (
     f" JOIN places() t ON t.query_key = o.query_key AND {asks('t', 'r')}"
     f" ANTI JOIN {EXAMS} x ON x.query_key = asking_key)"
 )
-"""The revisions of the bank, one row a query or topic that asks the question."""
+"""The revisions of the bank, one row per question and per query or topic that asks it."""
 
 
 def bank_for(spec: GraderSpec) -> str:
-    """The active questions that a grader can grade, as a subquery over `$version`.
+    """Return SQL for the active questions that a grader can grade: a subquery over `$version`.
 
-    Its columns are query_key, question_key, text_key (of what the grader is asked; NULL where it never was),
-    weight. For a direct grader the query itself is the one question. A question is asked for its query, and
-    for the topic `query/subtopic` where the project has one; without a subtopic for every topic of its query.
+    Its columns are query_key, question_key, text_key and weight. text_key belongs to the text that the grader gets, and
+    is NULL if that text was never asked. For a direct grader, the query itself is the only question. A question is
+    asked for its query, and for the topic `query/subtopic` if the project has it. A question without a subtopic is
+    asked for every topic of its query.
     """
     if spec.method == "direct" or spec.reads:
         return f"(SELECT * EXCLUDE (asked) FROM {asked_bank(spec)})"
@@ -28,7 +29,7 @@ def bank_for(spec: GraderSpec) -> str:
 
 
 def asked_bank(spec: GraderSpec) -> str:
-    """The same as `bank_for`, with the text that is asked in a column `asked`."""
+    """Return the same as `bank_for`, with the text that the grader gets in a column `asked`."""
     if spec.method == "direct":
         source = (
             "SELECT query_key, query_key AS question_key, 1e0 AS weight, text, answer AS answer_key, '[]' AS choices"
@@ -49,7 +50,7 @@ def asked_bank(spec: GraderSpec) -> str:
 
 
 def _asked_sql(spec: GraderSpec) -> str:
-    """`GraderSpec.asked_text` over the columns text, answer_key and choices."""
+    """Return `GraderSpec.asked_text` as SQL over the columns text, answer_key and choices."""
     if not spec.reads:
         return "text"
     separator = f"chr({ord(SEPARATOR)})"
@@ -64,14 +65,14 @@ def _asked_sql(spec: GraderSpec) -> str:
 
 
 def name_asked_texts(project: Project, spec: GraderSpec, version: int) -> None:
-    """Give a key to everything that a grader is asked at a bank version and was never asked before.
+    """Give a key to every text that a grader gets at a bank version and that has no key yet.
 
-    Where all has one, as mostly, nothing is written: whoever only looks what a job would take leaves known what is.
+    Writes nothing if all texts have keys, so that a mere forecast of a job keeps caches valid.
     """
     unnamed = f"FROM {asked_bank(spec)} WHERE text_key IS NULL"
     if not project.value(f"SELECT count(*) {unnamed}", {"version": version}):
         return
-    # Who may look what a job would take may do so first, too.
+    # People who may forecast a job may also be the first to do so.
     with project.transaction(act="read the bank") as cursor:
         cursor.execute(
             "INSERT INTO question_texts SELECT nextval('keys'), asked, NULL"
@@ -81,7 +82,7 @@ def name_asked_texts(project: Project, spec: GraderSpec, version: int) -> None:
 
 
 def question_text_key(cursor: Cursor, text: str) -> int:
-    """The key of a question text, which is added where it is new."""
+    """Return the key of a question text; add the text if it is new."""
     known = cursor.execute("SELECT text_key FROM question_texts WHERE text = ?", [text]).fetchall()
     if not known:
         known = cursor.execute(

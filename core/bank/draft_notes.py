@@ -1,4 +1,4 @@
-"""What drafts do to the bank, in a few words: for the marks of a question, and for a note that nobody wrote."""
+"""Short descriptions of draft changes, for the marks of a question and for automatic notes of versions."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from ..project import Project
 from ..types import Question
 
 SHOWN_QUERY = 60
-"""Characters of a query's text that a note quotes."""
+"""Maximum number of characters of a query's text in a note."""
 
 DONE: dict[str, Callable[[Question, Question], bool]] = {
     "reworded": lambda before, after: after.text != before.text,
@@ -18,17 +18,17 @@ DONE: dict[str, Callable[[Question, Question], bool]] = {
     "restored": lambda before, after: after.active and not before.active,
     "moved": lambda before, after: after.position not in (None, before.position),
 }
-"""What can be done to a question, and how that is seen; what weighs most for its readers comes first."""
+"""Tests for each kind of change to a question; the most important kind is listed first."""
 
 ADDED, OTHERWISE = "added", "changed in detail"
 
 
 def done(before: Question | None, after: Question) -> list[str]:
-    """What was done to a question, such as "reworded" and "retired".
+    """Return the kinds of change to a question, such as "reworded" and "retired".
 
     Args:
-        before: the question as it is saved; None where it is new.
-        after: the question as a draft has it.
+        before: the saved question; None if it is new.
+        after: the question in the draft.
     """
     if before is None:
         return [ADDED]
@@ -36,11 +36,11 @@ def done(before: Question | None, after: Question) -> list[str]:
 
 
 def note(project: Project, changes: Sequence[tuple[Question | None, Question]]) -> str:
-    """One line that says what changed and where, such as "2 reworded, 1 added in effects of green tea".
+    """Return a line that summarizes changes, such as "2 reworded, 1 added in effects of green tea".
 
     Args:
-        changes: every question that changed, as it was (None where it is new) and as it is. Each counts once, for
-            what weighs most.
+        changes: saved (None if new) and drafted version of every changed question. Each counts once, for its most
+            important change.
     """
     counted = Counter(done(before, after)[0] for before, after in changes)
     said = ", ".join(f"{counted[name]} {name}" for name in (*DONE, OTHERWISE, ADDED) if counted[name])

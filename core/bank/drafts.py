@@ -1,4 +1,4 @@
-"""Drafts: what a person has changed in the bank and not saved, kept in the project at every step."""
+"""Drafts: unsaved changes of a person to the bank, stored in the project at every step."""
 
 from __future__ import annotations
 
@@ -21,15 +21,15 @@ from .questions import questions as bank_questions
 from .saving import check_ids, check_weight, clean_questions, is_wordless, save_questions
 
 DRAFTS = "draft"
-"""In the names of the tables that drafts are in: an edit leaves known whatever does not ask about drafts."""
+"""Word in the names of tables with drafts. An edit invalidates only cached results that read these tables."""
 
 
 @dataclass(frozen=True)
 class Draft:
-    """One question as a person has changed it.
+    """An unsaved change of a question.
 
     Args:
-        question: what it would be after saving.
+        question: the question after saving.
         base_version: the bank version that the person saw when the change began.
     """
 
@@ -39,12 +39,12 @@ class Draft:
 
 @dataclass(frozen=True)
 class Conflict:
-    """A question that somebody else saved after a person began to change it.
+    """A question that another person saved after this person began to change it.
 
     Args:
-        base: as it was when the change began; None where it was not there.
-        theirs: as it is saved now.
-        mine: as the draft has it.
+        base: the question when the change began; None if it did not exist.
+        theirs: the question as now saved.
+        mine: the question in the draft.
     """
 
     base: Question | None
@@ -55,11 +55,11 @@ class Conflict:
 
 
 class CrossedEdit(InputError):
-    """A field that the same person changed in another window, after this window showed it.
+    """Raised if the same person changed the field in another window after this window showed it.
 
     Args:
-        stored: what the other window left in the field.
-        given: what was to be stored in its place; it is not.
+        stored: the value from the other window, which stays.
+        given: the value of this window, which is not stored.
     """
 
     def __init__(self, stored: object, given: object) -> None:
@@ -69,31 +69,31 @@ class CrossedEdit(InputError):
 
 
 class _Whatever:
-    """In the place of what a person saw in a field: whatever is there."""
+    """Type of `WHATEVER`, which says that an edit may replace any value of a field."""
 
 
 WHATEVER = _Whatever()
 
 _NAME = re.compile("[0-9a-f]{12}")
-"""What the id of a new question ends in."""
+"""Pattern of the last part of a new question's id."""
 
 Mark = tuple[int, int, int, datetime | None]
-"""Steps, steps undone, drafts, and the last change of a draft: two equal marks are the same drafts."""
+"""Steps, undone steps, drafts, and time of the last change. Equal marks mean equal drafts."""
 
 
 def new_question(query_id: str, text: str = "", subtopic_id: str | None = None) -> Question:
-    """A question with an id of its own, to be written by a person."""
+    """Return a new question with an id of its own."""
     return Question(f"{query_id}/{uuid.uuid4().hex[:12]}", query_id, text, subtopic_id=subtopic_id)
 
 
 def begin_question(project: Project, author: str, query_id: str, name: str) -> None:
-    """Draft a new question whose words are still to be written; once, however often that is asked for.
+    """Draft a new question without text. Repeated calls have no effect.
 
     Args:
-        name: what its id ends in: twelve digits and letters from a to f.
+        name: last part of the question's id: twelve digits and letters from a to f.
 
     Raises:
-        InputError: another name, or an unknown query.
+        InputError: the name is invalid, or the query is unknown.
     """
     if not _NAME.fullmatch(name):
         raise InputError("invalid-name", f"Invalid id {name!r} for a new question.", "Add the question again.")
@@ -103,7 +103,7 @@ def begin_question(project: Project, author: str, query_id: str, name: str) -> N
 
 
 def drafts(project: Project, author: str) -> dict[str, Draft]:
-    """The drafts of a person by question id, in the order in which they were begun."""
+    """Return the drafts of a person by question id, in the order of their creation."""
     return {
         question_id: Draft(_read(content), base)
         for question_id, content, base in project.rows(
@@ -113,15 +113,16 @@ def drafts(project: Project, author: str) -> dict[str, Draft]:
 
 
 def authors(project: Project) -> list[str]:
-    """Everybody who has drafts."""
+    """Return the names of all people who have drafts."""
     return [author for (author,) in project.rows("SELECT DISTINCT author FROM drafts ORDER BY author")]
 
 
 def others(project: Project, author: str, query_id: str | None = None) -> dict[str, int]:
-    """How many drafts everybody else has, by name; those of one query, or all.
+    """Return the number of drafts by author, for everyone except one person.
 
     Args:
-        author: whose own are left out.
+        author: the person to leave out.
+        query_id: count drafts of this query only; None for all.
     """
     return dict(
         project.rows(
@@ -133,7 +134,7 @@ def others(project: Project, author: str, query_id: str | None = None) -> dict[s
 
 
 def mark(project: Project, author: str) -> Mark:
-    """Where a person's drafts stand: what a window remembers, to notice that another window changed them."""
+    """Return the present mark of a person's drafts. A window compares marks to notice changes in other windows."""
     made, undone = steps(project, author)
     count, latest = project.rows("SELECT count(*), max(changed_at) FROM drafts WHERE author = ?", [author])[0]
     return made, undone, count, latest
@@ -150,7 +151,7 @@ def _written(draft: Draft | None) -> str | None:
 
 
 def put_draft(project: Project, author: str, question: Question) -> None:
-    """Store a change of one question; see `put_drafts`."""
+    """Store the change of one question; see `put_drafts`."""
     put_drafts(project, author, [question])
 
 
@@ -163,23 +164,23 @@ def change_draft(
     over: object = WHATEVER,
     join: bool = False,
 ) -> None:
-    """Store one changed field on top of whatever the draft holds by now: two edits may arrive together.
+    """Store one changed field on top of the stored draft, because two edits may arrive together.
 
     Args:
-        question: as the person saw it; counts where there is no draft yet. What somebody else saved
-            since is a conflict.
-        over: what the person saw in the field.
-        join: whether it goes on with the edit that was the last step, as typing does after a pause: both
-            are one step then, and none where they come to nothing.
+        question: the question that the person saw; used until there is a draft. A version that another person saved
+            since then causes a conflict.
+        over: the value of the field that the person saw.
+        join: whether to merge this edit into the last step, as for typing after a pause. Edits that cancel each other
+            leave no step.
 
     Raises:
-        CrossedEdit: the draft holds something that the person has not seen there; nothing is stored.
-        InputError: a weight that is no number or too large.
+        CrossedEdit: the draft has a value that the person has not seen; nothing is stored.
+        InputError: the weight is not a number or is too large.
     """
     key, value, over = question.question_id, _clean(value), _clean(over)
     with project.transaction(DRAFTS, "edit questions", [question.query_id], author) as cursor:
         draft = drafts(project, author).get(key)
-        # The place stays the bank's until the person moves the question: others may move it meanwhile.
+        # Others may move the question meanwhile, so the draft has no position until this person moves it.
         now = replace(question, position=None) if draft is None else draft.question
         if draft is not None and over is not WHATEVER and getattr(now, field) not in (over, value):
             raise CrossedEdit(getattr(now, field), value)
@@ -188,17 +189,17 @@ def change_draft(
 
 
 def _clean(value: object) -> object:
-    """What a field would hold of a value, so that what was given is known again in what is stored."""
+    """Clean a value in the same way as stored fields, so that the two can be compared."""
     if isinstance(value, tuple):
         return tuple(map(_clean, value))
     return clean_text(value) if isinstance(value, str) else value
 
 
 def seen(project: Project, question: Question, field: str, value: object) -> Question:
-    """A question as a person saw it who saw a value in one of its fields.
+    """Return a question as a person saw it, given the value that they saw in one field.
 
     Args:
-        question: as they saw it, by what is known; an earlier saved wording counts where it does not say that.
+        question: the presumed question; if the value differs, an earlier saved version with that value is returned.
     """
     if getattr(question, field) == value:
         return question
@@ -207,17 +208,17 @@ def seen(project: Project, question: Question, field: str, value: object) -> Que
 
 
 def _version_seen(project: Project, question: Question) -> int | None:
-    """The version that left the question as a person saw it; None where it is so still, or never was."""
+    """Return the version that saved the question which a person saw; None if it is the latest or was never saved."""
     revisions = history(project, question.question_id)
     seen = next((revision for revision in revisions if revision.question == question), None)
     return None if seen is None or seen is revisions[0] else seen.version
 
 
 def put_drafts(project: Project, author: str, questions: Sequence[Question]) -> None:
-    """Store changes as one step that can be undone; what is as the bank has it is no draft any more.
+    """Store changes as one step that can be undone. A draft that equals the saved question is removed.
 
     Raises:
-        InputError: a question of an unknown query, or a weight that is no number or too large.
+        InputError: the query of a question is unknown, or a weight is not a number or is too large.
     """
     after = {question.question_id: question for question in questions}
     with project.transaction(DRAFTS, "edit questions", {one.query_id for one in questions}, author) as cursor:
@@ -225,7 +226,7 @@ def put_drafts(project: Project, author: str, questions: Sequence[Question]) -> 
 
 
 def take_back(project: Project, author: str, question_ids: Sequence[str] | None = None) -> None:
-    """Drop drafts of a person, those of the named questions or all, as one step that can be undone."""
+    """Discard a person's drafts of the given questions, or all of them, as one step that can be undone."""
     ids = list(drafts(project, author)) if question_ids is None else list(question_ids)
     with project.transaction(DRAFTS, "edit questions", author=author) as cursor:
         _step(cursor, project, author, {}, ids)
@@ -240,14 +241,14 @@ def _step(
     seen: int | None = None,
     join: bool = False,
 ) -> None:
-    """Write one step: drafts as in `after`, and none for the other ids.
+    """Write one step: the drafts in `after`, and no drafts for the other ids.
 
     Args:
-        seen: the bank version that new drafts begin from; the newest for None.
-        join: whether it goes on with the last step, where that left one question as this one finds it.
+        seen: the bank version that new drafts are based on; None for the newest.
+        join: whether to merge the change into the last step, if that step left the same question in this state.
     """
     for question in after.values():
-        # What is drafted is scored at once, by the impact beside it.
+        # The screen computes the impact of drafts immediately, so a bad weight must not be stored.
         check_weight(question)
     check_ids(cursor, list(after.values()))
     known = drafts(project, author)
@@ -283,10 +284,10 @@ def _joined(
     last: Sequence[tuple[int, str, str | None, str | None]],
     changed: Mapping[str, tuple[str | None, str | None]],
 ) -> bool:
-    """Make a change part of the last step; whether it goes on with that.
+    """Merge a change into the last step; return whether that was possible.
 
     Args:
-        last: the rows of the last step: its number, then question, before and after of each.
+        last: rows of the last step: its number, then question, before and after.
     """
     if len(last) != 1 or [(key, was) for key, (was, _) in changed.items()] != [(last[0][1], last[0][3])]:
         return False
@@ -301,7 +302,7 @@ def _joined(
 
 
 def _is_saved(project: Project, question: Question) -> bool:
-    """Whether the bank says the same, at the same place."""
+    """Return whether the bank has the same question at the same position."""
     saved = {q.question_id: q for q in bank_questions(project, query_id=question.query_id)}
     same = saved.get(question.question_id)
     return same is not None and same == question and question.position in (None, same.position)
@@ -313,7 +314,7 @@ def _put(cursor: Cursor, author: str, question_id: str, written: str | None) -> 
         return
     draft = json.loads(written)
     query_id = draft["question"]["query_id"]
-    # A draft that is there keeps its base: a conflict may have been settled since the step.
+    # An existing draft keeps its base: a conflict may have been settled since the step.
     stored = cursor.execute(
         "INSERT INTO drafts SELECT ?, ?, query_key, ?, ?, now()::TIMESTAMP FROM queries WHERE query_id = ?"
         " ON CONFLICT (author, question_id) DO UPDATE SET content = excluded.content,"
@@ -325,17 +326,17 @@ def _put(cursor: Cursor, author: str, question_id: str, written: str | None) -> 
 
 
 def undo(project: Project, author: str) -> bool:
-    """Take the last step back; whether there was one."""
+    """Undo the last step; return whether there was one."""
     return _move(project, author, "undo")
 
 
 def redo(project: Project, author: str) -> bool:
-    """Do the step again that was undone last; whether there was one."""
+    """Redo the step that was undone last; return whether there was one."""
     return _move(project, author, "redo")
 
 
 def steps(project: Project, author: str) -> tuple[int, int]:
-    """How many steps can be undone, and how many done again."""
+    """Return the numbers of steps that can be undone and redone."""
     rows = dict(
         project.rows("SELECT undone, count(DISTINCT step) FROM draft_steps WHERE author = ? GROUP BY 1", [author])
     )
@@ -360,7 +361,7 @@ def _move(project: Project, author: str, way: Literal["undo", "redo"]) -> bool:
 
 
 def drafted_bank(project: Project, author: str, query_id: str) -> list[Question]:
-    """The questions of a query as the person's drafts would leave them; new ones at the end."""
+    """Return the questions of a query with the person's drafts applied; new ones are last."""
     mine = {key: draft.question for key, draft in drafts(project, author).items()}
     saved = bank_questions(project, query_id=query_id)
     place = {question.question_id: question.position for question in saved}
@@ -375,13 +376,13 @@ def drafted_bank(project: Project, author: str, query_id: str) -> list[Question]
 
 
 def drafted_edits(project: Project, author: str) -> dict[str, list[Question]]:
-    """Every query that has drafts, with all its questions as they would be; empty new ones left out."""
+    """Return all questions of every query with drafts, with the drafts applied and without empty new questions."""
     queries = dict.fromkeys(draft.question.query_id for draft in drafts(project, author).values())
     return {query: [q for q in drafted_bank(project, author, query) if not is_wordless(q)] for query in queries}
 
 
 def conflicts(project: Project, author: str) -> list[Conflict]:
-    """Drafts of questions that somebody else has saved differently since the person began."""
+    """Return drafts of questions that another person saved differently since the draft began."""
     mine = drafts(project, author)
     found = []
     for question_id, draft in mine.items():
@@ -396,7 +397,7 @@ def conflicts(project: Project, author: str) -> list[Conflict]:
 
 
 def settle(project: Project, author: str, question_id: str, keep: Literal["mine", "theirs"]) -> None:
-    """Settle a conflict: keep the draft on top of what is saved now, or drop it for what is saved."""
+    """Settle a conflict: base the draft on the saved question, or discard the draft."""
     if keep == "theirs":
         take_back(project, author, [question_id])
         return
@@ -409,7 +410,7 @@ def settle(project: Project, author: str, question_id: str, keep: Literal["mine"
 
 
 def note_written(project: Project, author: str) -> str:
-    """The note that a save gets where the person writes none: what their drafts change."""
+    """Return the automatic note of a save: a summary of the person's changes."""
     mine = [draft.question for draft in drafts(project, author).values()]
     queries = dict.fromkeys(question.query_id for question in mine)
     saved = {same.question_id: same for query in queries for same in bank_questions(project, query_id=query)}
@@ -417,19 +418,19 @@ def note_written(project: Project, author: str) -> str:
 
 
 def save_drafts(project: Project, author: str, note: str = "") -> int | None:
-    """Save all drafts of a person as a new bank version, and end them.
+    """Save all drafts of a person as a new bank version, and remove the drafts.
 
-    What others saved meanwhile stays: a version holds only the questions that it changes.
+    Changes that other people saved meanwhile stay, because a version holds only the questions that it changes.
 
     Args:
-        note: what changed and why; where it is empty, it says what changed.
+        note: what changed and why; if empty, a summary of the changes is used.
 
     Returns:
-        The new version, or None where nothing differs from the newest.
+        The new version, or None if nothing differs from the newest.
 
     Raises:
-        InputError: a question has no words or could not be scored, or somebody else saved one of the questions
-            differently meanwhile.
+        InputError: a question has no text or is invalid, or another person saved one of the questions differently
+            meanwhile.
     """
     with project.transaction(
         act="save the bank",
@@ -440,7 +441,7 @@ def save_drafts(project: Project, author: str, note: str = "") -> int | None:
             raise InputError(
                 "open-conflicts",
                 f"Another person has changed {len(open_conflicts):,} of the questions that you changed.",
-                "Choose a version of each question first (exam bank settle).",
+                "Choose a version of each question first (exam bank resolve).",
             )
         mine = [draft.question for draft in drafts(project, author).values()]
         known = {question.question_id for question in bank_questions(project)}

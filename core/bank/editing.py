@@ -1,4 +1,4 @@
-"""What a person does to questions, as functions from questions to the changed ones."""
+"""Edits of questions, as pure functions that return the changed questions."""
 
 from __future__ import annotations
 
@@ -16,13 +16,13 @@ _BULLET = re.compile(r"^\s*(?:[-*•–]|\(?\d{1,3}[.)]|\(?[a-z][.)])(?:\s+|$)")
 def pasted(
     query_id: str, text: str, subtopic_id: str | None = None, known: Iterable[Question] = ()
 ) -> tuple[list[Question], int]:
-    """New questions from pasted lines, one a line; bullets, numbers and empty lines are dropped.
+    """Return new questions from pasted lines, one per line, without bullets, numbers and empty lines.
 
     Args:
-        known: the query's questions; what an active one asks already would count twice.
+        known: the query's questions; lines with the text of an active one are skipped.
 
     Returns:
-        The questions, and how many lines are no new one: an active question, or a line above, has the same words.
+        The questions, and the number of skipped lines: those that repeat an active question or an earlier line.
     """
     lines = [found for line in text.splitlines() if (found := _BULLET.sub("", line).strip())]
     asked = {question.text for question in known if question.active}
@@ -31,13 +31,13 @@ def pasted(
 
 
 def duplicated(question: Question) -> Question:
-    """A new question that says the same, to be reworded."""
+    """Return a new question with the same content, to be reworded."""
     copy = new_question(question.query_id, question.text or "")
     return replace(question, question_id=copy.question_id, text=copy.text, position=question.position)
 
 
 def split(question: Question, parts: Sequence[str]) -> list[Question]:
-    """Several new questions in place of one, which is retired; each has an equal share of its weight.
+    """Return the retired question and several new ones in its place, each with an equal share of its weight.
 
     Raises:
         InputError: fewer than two parts.
@@ -50,10 +50,10 @@ def split(question: Question, parts: Sequence[str]) -> list[Question]:
 
 
 def merged(questions: Sequence[Question], text: str) -> list[Question]:
-    """One new question in place of several, which are retired; the weight is the greatest of theirs.
+    """Return one new question and the retired ones that it replaces; its weight is the greatest of theirs.
 
     Raises:
-        InputError: fewer than two questions, of several queries, or no text.
+        InputError: fewer than two questions, questions of several queries, or an empty text.
     """
     if len(questions) < 2 or len({question.query_id for question in questions}) > 1:
         raise InputError("too-few-questions", "A merge needs two or more questions of one query.", "Select them first.")
@@ -71,19 +71,19 @@ def merged(questions: Sequence[Question], text: str) -> list[Question]:
 
 
 def weighted(questions: Sequence[Question], weight: float) -> list[Question]:
-    """The same questions with another weight."""
+    """Return the questions with another weight."""
     return [replace(question, weight=weight) for question in questions]
 
 
 def retired(questions: Sequence[Question], active: bool = False) -> list[Question]:
-    """The same questions, retired or, with `active`, restored."""
+    """Return the questions, retired or, with `active`, restored."""
     return [replace(question, active=active) for question in questions]
 
 
 def moved(questions: Sequence[Question], question_id: str, by: int) -> list[Question]:
-    """The questions whose position changes when one moves up (by -1) or down (by 1); none at an end.
+    """Return the questions whose position changes when a question moves up (by -1) or down (by 1); none at an end.
 
-    Two questions change places. Others are among them only where they had no position, or shared one.
+    Two questions swap positions. Others are included only if they had no position or shared one.
 
     Args:
         questions: all questions of the query in their order.
@@ -97,7 +97,7 @@ def moved(questions: Sequence[Question], question_id: str, by: int) -> list[Ques
         places.append(free if question.position is None else max(free, question.position))
     order = list(questions)
     order[at], order[at + by] = order[at + by], order[at]
-    # New questions without a position stand at the end in any case: those after the two need none.
+    # New questions without a position are sorted last anyway, so those after the swapped two need none.
     last = max(at, at + by)
     return [
         replace(question, position=place)

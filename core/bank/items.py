@@ -1,4 +1,4 @@
-"""What is kept of an item of an exam beside its question in the bank: its source, its topic, how it was made."""
+"""Facts about exam items beyond their questions in the bank: source passage, topic and origin."""
 
 from __future__ import annotations
 
@@ -12,18 +12,18 @@ from ..text import clean_text
 
 Scheme = Literal["bloom", "question type"]
 SCHEMES: tuple[Scheme, ...] = ("bloom", "question type")
-"""What an item may be put into a category by."""
+"""Schemes of categories for items."""
 
 
 @dataclass(frozen=True)
 class ItemFacts:
-    """What is known of an item beside its question; each part may be unknown.
+    """Facts about an item beyond its question; each may be unknown.
 
     Args:
-        source_passage_id: the passage that it was written from, which is the context of an oracle.
-        topic: what it is about, by which accuracies are told apart.
-        raw: what a model wrote, word for word.
-        shuffle_seed: by which its choices were put into their order; None where they stand as they were given.
+        source_passage_id: the passage that the item was written from; oracle examinees read it.
+        topic: subject of the item, for accuracies by topic.
+        raw: the model's unchanged reply.
+        shuffle_seed: seed of the order of its choices; None if they are in the given order.
     """
 
     source_passage_id: str | None = None
@@ -33,10 +33,10 @@ class ItemFacts:
 
 
 def item_facts(project: Project, query_id: str | None = None) -> dict[str, ItemFacts]:
-    """The facts of every item that has some, by question id.
+    """Return the facts of every item that has some, by question id.
 
     Args:
-        query_id: only items of this query; of all for None.
+        query_id: only items of this query; None for all.
     """
     return {
         question_id: ItemFacts(*facts)
@@ -50,16 +50,16 @@ def item_facts(project: Project, query_id: str | None = None) -> dict[str, ItemF
 
 
 def put_items(cursor: Cursor, facts: Mapping[str, ItemFacts]) -> int:
-    """Keep the facts of items, in a transaction that logs what it does; they take the place of what was there.
+    """Store the facts of items, replacing earlier ones. The caller's transaction must log the change.
 
     Args:
-        facts: by the id of a question that the project has.
+        facts: by question id of the project.
 
     Returns:
-        How many items this changes.
+        The number of changed items.
 
     Raises:
-        InputError: a passage that the project does not have.
+        InputError: a passage is unknown.
     """
     types = {
         "question_id": "VARCHAR", "passage_id": "VARCHAR", "topic": "VARCHAR", "raw": "VARCHAR",
@@ -96,16 +96,16 @@ def set_item(
     topic: str | None = None,
     source_passage_id: str | None = None,
 ) -> int:
-    """Give items a topic, a source passage, or both; the log says what was replaced by what.
+    """Set the topic, the source passage or both of items; the log records the old and new values.
 
     Args:
-        topic, source_passage_id: for each of the items; None leaves what is there, and an empty text takes it away.
+        topic, source_passage_id: the value for all these items; None keeps the present value, an empty text removes it.
 
     Returns:
-        How many items this changes.
+        The number of changed items.
 
     Raises:
-        InputError: there is no such question or passage.
+        InputError: a question or passage is unknown.
     """
     given = {"topic": topic, "source": source_passage_id}
     with project.transaction() as cursor:
@@ -136,7 +136,7 @@ def set_item(
 
 
 def take_accepted(cursor: Cursor) -> None:
-    """Keep the facts of items that were accepted as proposals, once the bank has their questions."""
+    """Store the facts of items from accepted proposals, once the bank has their questions."""
     cursor.execute(
         "INSERT INTO items SELECT question_key, any_value(passage_key), any_value(i.topic), any_value(raw),"
         " any_value(i.shuffle_seed) FROM proposed_items i JOIN proposals p USING (proposal_key)"
@@ -147,7 +147,7 @@ def take_accepted(cursor: Cursor) -> None:
 
 
 def item_categories(project: Project, scheme: Scheme) -> dict[str, tuple[str, ...]]:
-    """The categories that people gave items in the place of the computed ones, by question id."""
+    """Return the categories that people set in place of the computed ones, by question id."""
     return {
         question_id: tuple(categories)
         for question_id, categories in project.rows(
@@ -160,13 +160,13 @@ def item_categories(project: Project, scheme: Scheme) -> dict[str, tuple[str, ..
 def set_categories(
     project: Project, question_ids: Sequence[str], scheme: Scheme, categories: Sequence[str] | None, author: str
 ) -> None:
-    """Give items categories in the place of the computed ones.
+    """Set the categories of items in place of the computed ones.
 
     Args:
-        categories: of each of the items; None goes back to the computed ones.
+        categories: for each of the items; None restores the computed ones.
 
     Raises:
-        InputError: an unknown scheme or question, or no category.
+        InputError: the scheme or a question is unknown, or the list of categories is empty.
     """
     if scheme not in SCHEMES:
         raise unknown_name("unknown-category-scheme", "category scheme", scheme, SCHEMES)

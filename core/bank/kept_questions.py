@@ -1,4 +1,4 @@
-"""Questions that were read from files and wait to be saved: in a file of their own, whatever their number."""
+"""Imported questions that wait to be saved. They are kept in a file, so memory does not limit their number."""
 
 from __future__ import annotations
 
@@ -18,20 +18,25 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
 ROWS_A_PART = 50_000
-"""Questions among which those that come again are looked for together."""
+"""Number of questions among which repetitions are searched at a time."""
 QUESTIONS_SAVED, CHARACTERS_SAVED = 30_000, 1 << 22
-"""Questions that are saved together, or as many as have about so many characters."""
+"""Limits of a batch of questions that are saved together."""
 PARTS_HELD = 4
-"""So many parts are read from their file once while they are saved: more take memory, reading again takes time."""
+"""Files with up to this many batches are read once for saving.
+
+Larger ones are read again for each step to limit memory.
+"""
 
 _OWN = "question_id, query_id, kind, weight, active, subtopic_id, answer_key, choices, note, place"
 
 
 class QuestionFile:
-    """Questions of files, kept as they are read. A file may name one again and again, on every line of its query.
+    """Questions of imported files, stored while these are read.
+
+    A file may repeat a question on every line of its query.
 
     Args:
-        folder: for the files that keep them.
+        folder: folder for the stored questions.
     """
 
     def __init__(self, folder: Path) -> None:
@@ -45,15 +50,15 @@ class QuestionFile:
         self._query, self._asked = "", dict[str, bool]()
 
     def take(self, questions: Iterable[Question]) -> None:
-        """Keep questions.
+        """Store questions.
 
         Raises:
-            InputError: one of them could not be scored.
+            InputError: a question is invalid.
         """
         for question in questions:
             if question.query_id != self._query:
                 self._query, self._asked = question.query_id, {}
-            # What a line before said counts, unless that was an id alone and this one gives the words.
+            # Skip a repeated question, unless an earlier line had only its id and this line has its text.
             words = question.text is not None
             if self._asked.get(question.question_id) in (True, words):
                 continue
@@ -63,18 +68,18 @@ class QuestionFile:
                 self._write()
 
     def close(self) -> None:
-        """Write them out; no more are taken."""
+        """Write the waiting questions and close the file."""
         self._write()
         self._writer.close()
 
     def settle(self, cursor: Cursor) -> int:
-        """Decide what is said of each question that comes more than once: what comes first, words before none.
+        """Merge repeated questions: the first one counts, but one with a text goes before one without.
 
         Returns:
             The number of questions.
 
         Raises:
-            InputError: a question belongs to several queries, or there are more of them than are believed.
+            InputError: a question belongs to several queries, or there are too many questions.
         """
         if self._named_again(cursor) or self._unclean:
             self._settle(cursor)
@@ -85,7 +90,7 @@ class QuestionFile:
         return self._rows
 
     def _named_again(self, cursor: Cursor) -> bool:
-        """Whether a question comes more than once."""
+        """Return whether any question is repeated."""
         parts, repeated = self._rows // ROWS_A_PART + 1, False
         for part in range(parts):
             again, stray = cursor.execute(
@@ -115,7 +120,7 @@ class QuestionFile:
             f" FROM {self.relation} r JOIN (SELECT min(position) AS first,"
             "   coalesce(min(position) FILTER (text IS NOT NULL), first) AS position"
             f"   FROM {self.relation} GROUP BY question_id) USING (position)"
-            # A wording that earlier versions took in as it was stays that wording, with its grades.
+            # An uncleaned wording that an earlier version stored stays as it is, so that its grades stay valid.
             " LEFT JOIN (SELECT DISTINCT text FROM question_texts) o ON o.text = r.given ORDER BY first)"
             f" TO {quoted_path(settled)} (FORMAT parquet, ROW_GROUP_SIZE {QUESTIONS_A_PART})"
         )
@@ -124,21 +129,21 @@ class QuestionFile:
 
     @property
     def relation(self) -> str:
-        """What SQL reads as a table of them, as `bank.saving.columns_of` has it; once they are settled."""
+        """SQL for a table of the questions after `settle`, with the columns of `bank.saving.columns_of`."""
         return f"read_parquet({quoted_path(self._file)})"
 
     def take_words(self, cursor: Cursor) -> Words:
-        """Give words to questions that were known by id only; see `bank.take_words`."""
+        """Add texts to questions that were known by id only; see `bank.take_words`."""
         return take_words_of(cursor, self.relation)
 
     def save(self, cursor: Cursor, note: str, author: str) -> int | None:
-        """Put them into the bank, but for those of which nothing but an id is said that the bank has already.
+        """Save the questions in the bank. Questions without text that the bank already has are left out.
 
         Returns:
-            The new version, or None where nothing differs.
+            The new version, or None if nothing differs.
 
         Raises:
-            InputError: a question belongs to another query in the project, or to none.
+            InputError: a question belongs to another query in the project, or its query is unknown.
         """
         new = (
             "text IS NOT NULL OR question_id NOT IN"
@@ -150,10 +155,10 @@ class QuestionFile:
         return save_parts(cursor, lambda: iter(held), note, author)
 
     def parts(self, cursor: Cursor, which: str = "true") -> Iterator[pa.Table]:
-        """The questions in order, so many at a time that a statement about them takes little memory.
+        """Yield the questions in order, in batches small enough to use little memory.
 
         Args:
-            which: SQL for the condition under which one is among them.
+            which: SQL condition for the questions to yield.
         """
         size = self._saved_together()
         for start in range(0, self._rows, size):
@@ -167,7 +172,7 @@ class QuestionFile:
         return max(min(QUESTIONS_SAVED, fitting), 1)
 
     def named(self, cursor: Cursor, question_ids: Sequence[str]) -> dict[str, Question]:
-        """Some of the questions by id."""
+        """Return some of the questions by id."""
         columns = "question_id, query_id, text, kind, weight, active, subtopic_id, answer_key, choices, note, place"
         rows = cursor.execute(
             f"SELECT {columns} FROM {self.relation} WHERE list_contains(?, question_id)", [list(question_ids)]
@@ -189,10 +194,10 @@ class QuestionFile:
 
 
 def _kept(read: Sequence[Question], clean: Sequence[Question], start: int) -> pa.Table:
-    """Questions in columns, and `given`, the text as it came where that is not clean."""
+    """Return questions as a table with the column `given`: the original text if it was not clean."""
     import pyarrow as pa
 
     given = [a.text.strip() if a.text and a.text != b.text else None for a, b in zip(read, clean, strict=True)]
-    # Halves of surrogate pairs cannot stand in a table; no project has them.
+    # Arrow cannot store lone surrogates, and no project has them.
     given = [text if text and text.encode(errors="ignore").decode() == text else None for text in given]
     return columns_of(clean, start).append_column("given", pa.array(given, pa.string()))

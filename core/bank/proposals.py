@@ -1,4 +1,4 @@
-"""Proposals: questions, key facts, answer keys and items that a model drafted, until a person decides on them."""
+"""Proposals: questions, nuggets, answer keys and items drafted by a model, waiting for a person's decision."""
 
 from __future__ import annotations
 
@@ -22,13 +22,13 @@ STATES: tuple[State, ...] = ("open", "accepted", "rejected")
 
 @dataclass(frozen=True)
 class DraftedItem:
-    """The rest of an item of an exam beside its question's words.
+    """Facts about a drafted item beyond its question's text.
 
     Args:
-        question_id: of the question that it becomes.
+        question_id: id of its future question.
         choices: in the order in which they are shown.
-        answer_key: the text of the right one.
-        shuffle_seed: by which they were put into that order; None where they stand as they were given.
+        answer_key: text of the right choice.
+        shuffle_seed: seed of the order of the choices; None if they are in the given order.
     """
 
     question_id: str
@@ -40,16 +40,16 @@ class DraftedItem:
 
 @dataclass(frozen=True)
 class Generation:
-    """What a model wrote for one request.
+    """Reply of a model to one request.
 
     Args:
-        kind: what it was asked to draft.
-        texts: the drafts that were read from it, as `cleaned` leaves them; none where there is a reason.
-        raw: what it wrote, word for word.
-        reason: why nothing usable came.
-        question_id: of an answer key: the question.
-        passage_id: of an answer key or an item: the passage that it was drafted from.
-        item: of an item: all but the question's words, which are the only text.
+        kind: kind of the requested drafts.
+        texts: drafts that were read from the reply, cleaned with `cleaned`; empty if there is a reason.
+        raw: the unchanged reply.
+        reason: why the reply is unusable.
+        question_id: the question, for an answer key.
+        passage_id: the passage from which an answer key or item was drafted.
+        item: an item without its question's text, which is the only entry of `texts`.
     """
 
     kind: Drafted
@@ -68,15 +68,15 @@ class Generation:
 
 @dataclass(frozen=True)
 class Proposal:
-    """A draft of a model with where it came from and what became of it.
+    """A draft of a model, with its origin and its decision.
 
     Args:
-        text: as it stands: a person's wording where one was written, else the model's.
+        text: a person's wording if there is one, else the model's.
         original: the model's wording.
-        question_id: of an answer key, its question; else the question that it became, None before that.
-        edited_by: who wrote the wording; None where it is the model's.
-        decided_by, decided_at: who accepted, rejected or put back, and when; None before that.
-        item: of an item: its choices, its key and what else is known of it.
+        question_id: the question of an answer key; else the question made from the proposal, None before that.
+        edited_by: author of the wording; None if it is the model's.
+        decided_by, decided_at: who accepted, rejected or reopened the proposal, and when; None before that.
+        item: choices, answer key and other facts of an item.
     """
 
     key: int
@@ -106,7 +106,7 @@ class Proposal:
 
 @dataclass(frozen=True)
 class EmptyGeneration:
-    """A request that gave nothing usable."""
+    """A request without a usable reply."""
 
     query_id: str
     subtopic_id: str | None
@@ -119,10 +119,10 @@ class EmptyGeneration:
 
 
 def add_generations(project: Project, generations: Sequence[Generation], author: str) -> list[int]:
-    """Store what a model wrote; every draft in it becomes an open proposal.
+    """Store replies of a model; every draft in them becomes an open proposal.
 
     Args:
-        author: who asked.
+        author: the person who asked the model.
 
     Returns:
         The keys of the proposals, in order.
@@ -172,7 +172,7 @@ def _key(cursor: Cursor, what: Literal["query", "passage"], name: str) -> int:
 
 
 def cleaned(text: str) -> str:
-    """A model's text on one line, without control characters and what is no character at all."""
+    """Return a model's text on one line, without control characters and lone surrogates."""
     kept = (c for c in text if c.isspace() or unicodedata.category(c) not in ("Cc", "Cs"))
     return " ".join("".join(kept).split())
 
@@ -190,12 +190,12 @@ def proposals(
     states: Sequence[State] = ("open",),
     keys: Sequence[int] | None = None,
 ) -> list[Proposal]:
-    """Proposals by query, in the order in which they came.
+    """Return proposals by query, in the order of their creation.
 
     Args:
-        query_id: only those of this query; of all for None.
+        query_id: only those of this query; None for all.
         states: only those in these states.
-        keys: only these; all for None.
+        keys: only these; None for all.
     """
     asked: dict[str, Any] = {"query": query_id, "states": list(states), "keys": None if keys is None else list(keys)}
     only = {"query": "query_id = $query", "states": "list_contains($states, state)", "keys": "proposal_key IN $keys"}
@@ -219,7 +219,7 @@ def _proposal(row: tuple[Any, ...]) -> Proposal:
 
 
 def empty_generations(project: Project, query_id: str) -> list[EmptyGeneration]:
-    """The requests for a query that gave nothing usable, the latest first, with what the model wrote."""
+    """Return the requests for a query without a usable reply, the latest first."""
     return [
         EmptyGeneration(*row)
         for row in project.rows(
@@ -231,10 +231,10 @@ def empty_generations(project: Project, query_id: str) -> list[EmptyGeneration]:
 
 
 def edit_proposal(project: Project, key: int, text: str, author: str) -> None:
-    """Reword an open proposal; the model's wording stays beside it, and comes back by writing it again.
+    """Reword an open proposal. The model's wording is kept, and is used again if a person enters the same words.
 
     Raises:
-        InputError: no text, or no open proposal of this key.
+        InputError: the text is empty, or no open proposal has this key.
     """
     if not (text := cleaned(text)):
         raise InputError("empty-proposal", "The proposal has no text.", "Write the text, or reject the proposal.")
@@ -249,16 +249,17 @@ def edit_proposal(project: Project, key: int, text: str, author: str) -> None:
 
 
 def accept(project: Project, keys: Sequence[int], author: str) -> list[Question]:
-    """Take proposals into the person's drafts, as one step that can be undone; the bank has them once it is saved.
+    """Accept proposals into the person's drafts, as one step that can be undone. Saving adds them to the bank.
 
-    A question, key fact or item becomes a new question, an answer key goes to its question. All say in their note
-    where they came from.
+    A question, nugget or item becomes a new question; an answer key is added to its question. The note of each question
+    names the origin.
 
     Returns:
-        The questions as the drafts have them now.
+        The questions in their drafts.
 
     Raises:
-        InputError: a key of no open proposal, an answer key of a question that is gone, or two of one question.
+        InputError: a proposal is not open, the question of an answer key is missing, or two keys belong to one
+            question.
     """
     with project.transaction(act="edit questions", queries=lambda: _queries(project, keys), author=author) as cursor:
         chosen = _in_state(project, keys, ("open",))
@@ -268,8 +269,8 @@ def accept(project: Project, keys: Sequence[int], author: str) -> list[Question]
                 "two-keys-for-a-question", "Two answer keys are for the same question.", "Accept only one of them."
             )
         made = [_as_question(project, author, proposal) for proposal in chosen]
-        # The drafts are a transaction of their own, and the first to end: were the process to die between the two,
-        # the proposal is still open and marked as what is already in the draft. Nothing is lost.
+        # The drafts are committed first, in a transaction of their own. If the process dies between the two commits,
+        # the proposal is still open and marked as a repeat of the draft, so nothing is lost.
         put_drafts(project, author, made)
         for proposal, question in zip(chosen, made, strict=True):
             _decide(cursor, proposal.key, "accepted", author, question.question_id)
@@ -277,19 +278,19 @@ def accept(project: Project, keys: Sequence[int], author: str) -> list[Question]
 
 
 def reject(project: Project, keys: Sequence[int], author: str) -> None:
-    """Reject proposals; they stay on record, so that the same wording is recognised when it comes again.
+    """Reject proposals. They are kept, so that the same wording is recognized later.
 
     Raises:
-        InputError: a key of no open proposal.
+        InputError: no open proposal has one of these keys.
     """
     _decide_all(project, keys, ("open",), "rejected", author)
 
 
 def put_back(project: Project, keys: Sequence[int], author: str) -> None:
-    """Make accepted or rejected proposals open again. What is in a draft stays there.
+    """Reopen accepted or rejected proposals. Drafts made from them stay.
 
     Raises:
-        InputError: a key of no decided proposal.
+        InputError: no decided proposal has one of these keys.
     """
     _decide_all(project, keys, ("accepted", "rejected"), "open", author)
 
@@ -313,7 +314,7 @@ def _queries(project: Project, keys: Sequence[int]) -> set[str]:
 
 
 def _in_state(project: Project, keys: Sequence[int], states: tuple[State, ...]) -> list[Proposal]:
-    """The proposals of some keys, in the order of the keys, all of them in one of some states."""
+    """Return proposals in the order of their keys, after a check that all have one of some states."""
     found = {proposal.key: proposal for proposal in proposals(project, states=STATES, keys=keys)}
     for key in keys:
         if key not in found:
@@ -343,7 +344,7 @@ def _as_question(project: Project, author: str, proposal: Proposal) -> Question:
 
 
 def provenance(proposal: Proposal) -> str:
-    """Where a proposal came from, as the note of the question that it becomes."""
+    """Return the origin of a proposal, as a note for its question."""
     what = "answer key drafted" if proposal.kind == "answer key" else "drafted"
     said = f"{what} by {proposal.model}, prompt {proposal.prompt} ({proposal.prompt_hash[:8]})"
     said += f", from passage {proposal.passage_id}" if proposal.passage_id else ""
@@ -352,10 +353,10 @@ def provenance(proposal: Proposal) -> str:
 
 
 def find_question(project: Project, author: str, question_id: str) -> Question:
-    """A question as a person's draft has it, else as the newest bank version does.
+    """Return a question from a person's drafts, or else from the newest bank version.
 
     Raises:
-        InputError: it is in neither.
+        InputError: the question is in neither.
     """
     draft = drafts(project, author).get(question_id)
     found = draft.question if draft else next((q for q in questions(project) if q.question_id == question_id), None)

@@ -1,4 +1,4 @@
-"""The questions of the bank at any version, and its history."""
+"""Questions of the bank at every version, and the history of the bank."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ class BankVersion:
 
 @dataclass(frozen=True)
 class Revision:
-    """A question as one bank version left it."""
+    """A question as one bank version saved it."""
 
     version: int
     note: str
@@ -37,7 +37,7 @@ class Revision:
 
 @dataclass(frozen=True)
 class QueryOverview:
-    """A query with what the screens say about it at a glance."""
+    """A query with its numbers of questions and pooled passages."""
 
     query_id: str
     text: str
@@ -49,7 +49,7 @@ class QueryOverview:
 
 @as_act("see boards")
 def latest_version(project: Project) -> int:
-    """The number of the newest bank version; 0 where none has been saved."""
+    """Return the number of the newest bank version; 0 if none was saved."""
     return project.remember(
         "latest version", lambda: int(project.value("SELECT coalesce(max(version), 0) FROM bank_versions"))
     )
@@ -57,10 +57,10 @@ def latest_version(project: Project) -> int:
 
 @as_act("see boards")
 def check_version(project: Project, version: int | None) -> int:
-    """The version that is meant: the newest for None.
+    """Check a bank version and return it; the newest for None.
 
     Raises:
-        InputError: there is no such version.
+        InputError: the version does not exist.
     """
     newest = latest_version(project)
     if version is None:
@@ -75,23 +75,23 @@ def check_version(project: Project, version: int | None) -> int:
 
 
 def questions(project: Project, version: int | None = None, query_id: str | None = None) -> list[Question]:
-    """The questions of the bank, active or not, in their order.
+    """Return the questions of the bank, active or not, in their order.
 
     Args:
-        version: bank version; the newest for None.
-        query_id: only those of this query; of all for None.
+        version: bank version; None for the newest.
+        query_id: only those of this query; None for all.
     """
     rows = project.rows(_BANK, {"version": check_version(project, version), "query_id": query_id})
     return list(map(as_question, rows))
 
 
 def latest_questions(cursor: Cursor) -> list[Question]:
-    """The same for the newest version, in a transaction that may have changed it."""
+    """Return the questions of the newest version, in a transaction that may have changed it."""
     return list(map(as_question, cursor.execute(_BANK, {"version": NEWEST, "query_id": None}).fetchall()))
 
 
 NEWEST = 2**31 - 1
-"""Stands for the number of the newest version: no other one is greater."""
+"""Larger than any version number, so it selects the newest version."""
 _COLUMNS = "question_id, query_id, t.text, kind, weight, active, subtopic_id, answer_key, choices, r.note, r.position"
 _BANK = (
     f"SELECT {_COLUMNS} FROM bank_at($version) r JOIN questions USING (question_key)"
@@ -101,18 +101,18 @@ _BANK = (
 
 
 def as_question(row: Sequence[Any]) -> Question:
-    """A question from its columns, in the order of its fields; choices are JSON."""
+    """Return a question from its columns, in the order of its fields; choices are JSON."""
     values = list(row)
-    # Most questions have no choices.
+    # A short cut: most questions have no choices.
     values[8] = () if row[8] == "[]" else tuple(json.loads(row[8]))
     return Question(*values)
 
 
 @as_act("see boards")
 def versions(project: Project) -> list[BankVersion]:
-    """Every saved version, newest first, with the number of questions that it changed.
+    """Return every saved version, newest first, with the number of questions that it changed.
 
-    The notes quote questions: they are empty for somebody who may not read these.
+    Notes quote questions, so they are empty for people who may not read questions.
     """
     note = "v.note" if project.allows("read the bank") else "''"
     return [
@@ -125,7 +125,7 @@ def versions(project: Project) -> list[BankVersion]:
 
 
 def history(project: Project, question_id: str) -> list[Revision]:
-    """Every wording and setting that a question has had, newest first."""
+    """Return every saved version of a question, newest first."""
     return [
         Revision(row[0], row[1], row[2], row[3], as_question(row[4:]))
         for row in project.rows(
@@ -140,7 +140,7 @@ def history(project: Project, question_id: str) -> list[Revision]:
 
 
 def overview(project: Project) -> list[QueryOverview]:
-    """Every query with its counts of questions (newest version) and pooled passages."""
+    """Return every query with its numbers of questions (newest version) and pooled passages."""
     return [
         QueryOverview(*row)
         for row in project.rows(
@@ -156,10 +156,10 @@ def overview(project: Project) -> list[QueryOverview]:
 
 
 def find_query(project: Project, query_id: str) -> Query:
-    """A query with its narrative, its subtopics and its answer.
+    """Return a query with its narrative, its subtopics and its answer.
 
     Raises:
-        InputError: there is no such query.
+        InputError: the query is unknown.
     """
     found = project.rows("SELECT text, narrative, answer, further_answers FROM queries WHERE query_id = ?", [query_id])
     if not found:
@@ -175,11 +175,11 @@ def find_query(project: Project, query_id: str) -> Query:
 
 @dataclass(frozen=True)
 class BankDifference:
-    """How one list of questions differs from another, by question id.
+    """Difference between two lists of questions, by question id.
 
     Args:
-        added, removed: questions that only one of them has.
-        changed: questions that both have, before and after.
+        added, removed: questions that only the new or only the old list has.
+        changed: questions of both lists, before and after.
     """
 
     added: list[Question]
@@ -188,7 +188,7 @@ class BankDifference:
 
 
 def difference(before: Sequence[Question], after: Sequence[Question]) -> BankDifference:
-    """What was added, changed and removed between two lists of questions."""
+    """Return the questions that were added, changed and removed between two lists."""
     old = {question.question_id: question for question in before}
     new = {question.question_id: question for question in after}
     return BankDifference(

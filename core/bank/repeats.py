@@ -1,4 +1,4 @@
-"""Marks on proposals that say nothing new: the same wording as something that is there, or nearly the same."""
+"""Detection of proposals and questions that repeat another wording, or nearly repeat it."""
 
 from __future__ import annotations
 
@@ -13,19 +13,21 @@ from .drafts import drafted_bank
 from .proposals import STATES, Proposal, proposals
 
 NEAR = 0.85
-"""The cosine of two questions' texts from which they are near-duplicates."""
+"""Cosine of two questions' embeddings from which they are near-duplicates."""
 _EDGES = " .,:;!?…\"'`“”‘’«»„"
 
 
 @dataclass(frozen=True)
 class Repeat:
-    """What a proposal repeats.
+    """The wording that a proposal repeats.
 
     Args:
-        relation: `same` wording but for case, spaces and marks at its ends, or `like` by the embedding model.
-        of: what is repeated: a question, a retired question, an open, accepted or rejected proposal, or an answer key.
+        relation: `same` for the same wording except for case, spaces and marks at its ends; `like` for a near-duplicate
+            by the embedding model.
+        of: kind of the repeated thing: a question, a retired question, an open, accepted or rejected proposal, or an
+            answer key.
         text: its wording.
-        cosine: of the two; None for the same wording.
+        cosine: cosine of the two; None for the same wording.
     """
 
     relation: Literal["same", "like"]
@@ -41,7 +43,7 @@ class Repeat:
 
 @dataclass(frozen=True)
 class _Known:
-    """A wording that is there. `before` is the key of a proposal, which only later ones can repeat."""
+    """A known wording. `before` is the key of an open proposal, which only later ones can repeat."""
 
     of: str
     text: str
@@ -49,24 +51,24 @@ class _Known:
 
 
 def normalised(text: str) -> str:
-    """A wording without what makes no difference: case, forms of one character, spaces, marks at its ends."""
+    """Return a wording without case, compatibility forms of characters, extra spaces, and marks at its ends."""
     return " ".join(unicodedata.normalize("NFKC", text).casefold().split()).strip(_EDGES)
 
 
 def marks(
     project: Project, author: str, query_id: str, near: bool = False, threshold: float = NEAR
 ) -> dict[int, Repeat]:
-    """What the open proposals of a query repeat.
+    """Return the wordings that the open proposals of a query repeat.
 
-    They are compared with the questions as the person's drafts have them, with what was accepted or rejected before,
-    and with open proposals that came earlier. An answer key is compared with those of its question.
+    Proposals are compared with the questions in the person's drafts, with decided proposals, and with earlier open
+    ones. An answer key is compared with those of its question.
 
     Args:
-        near: whether the embedding model looks for what is nearly the same, too.
-        threshold: cosine from which two wordings are nearly the same.
+        near: whether to search for near-duplicates with the embedding model, too.
+        threshold: cosine from which two wordings are near-duplicates.
 
     Returns:
-        By the key of the proposal; the same wording goes before a like one.
+        Repeats by proposal key; the same wording is preferred to a near-duplicate.
 
     Raises:
         GradingError: the embedding model cannot be loaded.
@@ -91,7 +93,7 @@ def marks(
 
 
 def _for(proposal: Proposal, known: Sequence[_Known]) -> Iterator[_Known]:
-    # A decided proposal may be older or newer (it can be put back), so only open ones are bound to an order.
+    # A decided proposal may be reopened, so its age says nothing. Only open ones have an order.
     return (one for one in known if one.before < proposal.key)
 
 
@@ -111,7 +113,7 @@ def _answer_keys(project: Project, author: str, proposal: Proposal, every: Seque
 
 def _proposed(every: Sequence[Proposal]) -> Iterator[_Known]:
     for state, of in (("accepted", "an accepted proposal"), ("rejected", "a rejected proposal")):
-        # In the model's wording as well, which is what comes when it is asked again.
+        # Include the model's wording, because a repeated request may return it again.
         for proposal in [proposal for proposal in every if proposal.state == state]:
             yield from (_Known(of, text) for text in dict.fromkeys((proposal.text, proposal.original)))
     yield from (_Known("an open proposal", p.text, p.key) for p in every if p.state == "open")
@@ -120,7 +122,7 @@ def _proposed(every: Sequence[Proposal]) -> Iterator[_Known]:
 def _like(opened: Sequence[Proposal], known: Sequence[_Known], threshold: float) -> dict[int, Repeat]:
     if not opened or not known:
         return {}
-    # The model and its libraries are for those who ask for near-duplicates.
+    # Import late: the model and its libraries are slow to load and rarely needed here.
     from ..graders import similarity
 
     cosines = similarity([*(proposal.text for proposal in opened), *(one.text for one in known)])
@@ -138,9 +140,9 @@ def _like(opened: Sequence[Proposal], known: Sequence[_Known], threshold: float)
 
 
 def same_wordings(questions: Sequence[Question]) -> dict[str, Question]:
-    """Active questions that ask what another active one asks; by question id, the first such other one.
+    """Return active questions that repeat another active one: by question id, the first such other one.
 
-    The same words are another question where there are other choices, or where a subtopic gives them another meaning.
+    The same words with other choices, or with another subtopic, are another question.
     """
     alike: dict[object, list[Question]] = {}
     for question in questions:
@@ -156,15 +158,15 @@ def same_wordings(questions: Sequence[Question]) -> dict[str, Question]:
 
 
 def _of_one_subtopic(one: Question, other: Question) -> bool:
-    """Whether both may be asked of the same; one of no subtopic is asked of the whole query."""
+    """Return whether both questions can be asked together. A question without a subtopic belongs to the whole query."""
     return one.subtopic_id == other.subtopic_id or not (one.subtopic_id and other.subtopic_id)
 
 
 def near_duplicates(questions: Sequence[Question], threshold: float = NEAR) -> dict[str, tuple[Question, float]]:
-    """Questions that nearly say the same as another one, by the embedding model.
+    """Return active questions that nearly repeat another one, by the embedding model.
 
     Args:
-        threshold: the cosine from which two are near-duplicates.
+        threshold: cosine from which two are near-duplicates.
 
     Returns:
         By question id: the nearest other question and the cosine.

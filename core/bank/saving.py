@@ -1,4 +1,4 @@
-"""Saving the question bank: every save appends a version that holds what it changed, and no more."""
+"""Saving the question bank. Every save appends a version that holds only its changes."""
 
 from __future__ import annotations
 
@@ -19,24 +19,23 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
 QUESTIONS_A_PART = 10_000
-"""Questions that one statement writes, of however many that are saved together: what it takes of memory while it joins
-and sorts them is what matters, not what they are."""
+"""Maximum number of questions that one SQL statement writes, which limits the memory of its joins and sorts."""
 
 
 def restore(
     project: Project, version: int, note: str, author: str, question_ids: Sequence[str] | None = None
 ) -> int | None:
-    """Bring back what an earlier version said, as a new version; nothing in between is lost.
+    """Restore questions from an earlier version, as a new version. Versions in between stay.
 
     Args:
-        question_ids: only these questions; all of the bank for None. Questions that the earlier
-            version did not have are retired.
+        question_ids: only these questions; None for all of the bank. Questions that the earlier version did not have
+            are retired.
 
     Returns:
-        The new version, or None where nothing differs.
+        The new version, or None if nothing differs.
 
     Raises:
-        InputError: there is no such version.
+        InputError: the version does not exist.
     """
     wanted = {question.question_id: question for question in questions(project, version)}
     now = questions(project)
@@ -50,7 +49,7 @@ def restore(
 
 
 def is_wordless(question: Question) -> bool:
-    """Whether nothing stands where a question should; one whose words nobody knows is none of these."""
+    """Return whether a question has an empty text. A question whose text is unknown (None) is not wordless."""
     return question.text is not None and not clean_text(question.text).strip()
 
 
@@ -58,7 +57,7 @@ def check_question(question: Question) -> None:
     """Refuse a question that could not be scored.
 
     Raises:
-        InputError: empty text, unknown kind, or a weight that is no number or beyond `MAX_WEIGHT`.
+        InputError: the text is empty, the kind is unknown, or the weight is not a number or exceeds `MAX_WEIGHT`.
     """
     where = f"Question {question.question_id}"
     if is_wordless(question):
@@ -71,10 +70,10 @@ def check_question(question: Question) -> None:
 
 
 def check_weight(question: Question) -> None:
-    """Refuse a weight that nothing could be computed with.
+    """Refuse a weight that cannot be used in computations.
 
     Raises:
-        InputError: it is no number, or beyond `MAX_WEIGHT`.
+        InputError: the weight is not a number, or its absolute value exceeds `MAX_WEIGHT`.
     """
     if not abs(question.weight) <= MAX_WEIGHT:
         raise InputError(
@@ -85,16 +84,16 @@ def check_weight(question: Question) -> None:
 
 
 def save(project: Project, changed: Sequence[Question], note: str, author: str) -> int | None:
-    """Save questions as a new bank version; questions that are not named stay as they are.
+    """Save questions as a new bank version; all others stay as they are.
 
-    Words for a question that is known by id only are a new wording without grades: only an import can say with which
-    words it was asked (`bank.words`). Without words, such a question is meant in the unknown ones.
+    A text for a question that was known by id only is a new wording without grades. Only an import can say with which
+    words it was asked (`bank.words`). If such a question is saved without a text, it keeps its unknown wording.
 
     Returns:
-        The new version, or None where nothing differs from the newest.
+        The new version, or None if nothing differs from the newest.
 
     Raises:
-        InputError: a question that could not be scored, or of an unknown query.
+        InputError: a question could not be scored, or its query is unknown.
     """
     with project.transaction(act="save the bank", queries=[one.query_id for one in changed], author=author) as cursor:
         version = save_questions(cursor, changed, note, author)
@@ -104,7 +103,7 @@ def save(project: Project, changed: Sequence[Question], note: str, author: str) 
 
 
 def save_questions(cursor: Cursor, changed: Sequence[Question], note: str, author: str) -> int | None:
-    """The same as `save`, as part of a larger transaction and without a line in the activity log."""
+    """Do the same as `save`, within a larger transaction and without a line in the activity log."""
     ids: set[str] = set()
     for question in changed:
         check_question(question)
@@ -119,12 +118,13 @@ def save_questions(cursor: Cursor, changed: Sequence[Question], note: str, autho
 
 
 def save_parts(cursor: Cursor, parts: Callable[[], Iterator[pa.Table]], note: str, author: str) -> int | None:
-    """The same as `save_questions`, of questions that were checked, whatever their number.
+    """Do the same as `save_questions`, for any number of checked questions.
 
     Args:
-        parts: gives them anew each time, as `columns_of` has them, `QUESTIONS_A_PART` at most together.
+        parts: returns the questions each time from the start, as tables of `columns_of` with at most `QUESTIONS_A_PART`
+            rows.
     """
-    # A key to all questions first, then to texts.
+    # All questions need keys before texts get theirs.
     for one in (_check_queries, _name_questions, _name_unknown_texts, _add_texts):
         for part in parts():
             if one is _name_unknown_texts and not _wordless(part):
@@ -135,7 +135,7 @@ def save_parts(cursor: Cursor, parts: Callable[[], Iterator[pa.Table]], note: st
 
 
 def _wordless(part: pa.Table) -> bool:
-    """Whether some questions have no words: few saves have such ones, and to look for what they mean takes a while."""
+    """Return whether some questions have no text. This is rare, and the search for the texts that they mean is slow."""
     return bool(part["text"].null_count)
 
 
@@ -158,7 +158,7 @@ def _check_queries(cursor: Cursor) -> None:
 
 
 def check_ids(cursor: Cursor, changed: Sequence[Question]) -> None:
-    """Refuse ids of questions and subtopics that no file could name; what the bank has already may stay.
+    """Refuse new ids of questions and subtopics that files cannot contain; ids that the bank already has may stay.
 
     Raises:
         InputError: a new id has control characters.
@@ -168,9 +168,9 @@ def check_ids(cursor: Cursor, changed: Sequence[Question]) -> None:
 
 
 def clean_questions(cursor: Cursor, changed: Sequence[Question]) -> list[Question]:
-    """Questions with clean texts.
+    """Return questions with clean texts.
 
-    A wording that earlier versions took in as it was stays that wording, so that a new weight costs no grade.
+    An uncleaned wording that an earlier version stored stays as it is, so that a new weight costs no grades.
     """
     clean = all_cleaned(changed)
     unclean = [a.text for a, b in zip(changed, clean, strict=True) if a.text and a.text != b.text]
@@ -184,8 +184,8 @@ def clean_questions(cursor: Cursor, changed: Sequence[Question]) -> list[Questio
 
 
 def all_cleaned(changed: Sequence[Question]) -> list[Question]:
-    """Questions as `clean_question` has them."""
-    # Most are words alone, which are looked at together in a fraction of the time.
+    """Return questions as `clean_question` does."""
+    # Most questions have only a text, and checking all texts together is much faster.
     further = any(question.answer_key or question.choices or question.note for question in changed)
     if not further and all_clean(question.text for question in changed if question.text):
         return list(changed)
@@ -193,12 +193,12 @@ def all_cleaned(changed: Sequence[Question]) -> list[Question]:
 
 
 def clean_question(question: Question) -> Question:
-    """A question all of whose texts are as `clean_text` keeps them; beside its words, blanks alone are none."""
+    """Return a question with all texts cleaned by `clean_text`. Blank texts, except its wording, become None."""
     text, note = clean_or_none(question.text), _words_or_none(question.note)
     key = _words_or_none(question.answer_key)
     choices = tuple(choice for choice in map(clean_text, question.choices) if choice.strip())
     if (text, key, choices, note) == (question.text, question.answer_key, question.choices, question.note):
-        # Nearly all are clean, and to make one anew costs more than to look at it.
+        # Nearly all are clean, and a new object costs more than this comparison.
         return question
     return replace(question, text=text, answer_key=key, choices=choices, note=note)
 
@@ -209,7 +209,7 @@ def _words_or_none(text: str | None) -> str | None:
 
 
 def _name_questions(cursor: Cursor) -> None:
-    # Questions at one place, as the parts of a split, stand in the order of their keys.
+    # Questions at one position, such as the parts of a split, are ordered by their keys.
     cursor.execute(
         "INSERT INTO questions SELECT nextval('keys'), question_id, query_key FROM"
         " (FROM incoming_bank ANTI JOIN questions USING (question_id) JOIN queries USING (query_id)"
@@ -229,7 +229,7 @@ def _name_unknown_texts(cursor: Cursor) -> None:
 
 @contextmanager
 def questions_lent(cursor: Cursor, changed: Sequence[Question]) -> Iterator[None]:
-    """Let SQL read questions as the table `incoming_bank` for a while."""
+    """Make questions readable in SQL as the table `incoming_bank`, within the context."""
     with lent(cursor, "incoming_bank", _table(cursor, changed)):
         yield
 
@@ -238,13 +238,13 @@ def _table(cursor: Cursor, changed: Sequence[Question]) -> pa.Table:
     import pyarrow as pa
 
     rows = clean_questions(cursor, changed)
-    # Of an import there may be tens of thousands: as lists of Python they take several times what the table does.
+    # An import may have tens of thousands: lists need several times the memory of a table.
     starts = range(0, max(len(rows), 1), QUESTIONS_A_PART)
     return pa.concat_tables(columns_of(rows[start : start + QUESTIONS_A_PART], start) for start in starts)
 
 
 def columns_of(rows: Sequence[Question], start: int) -> pa.Table:
-    """Questions in columns; `position` counts from `start`."""
+    """Return questions as a table; `position` counts from `start`."""
     types = {
         "question_id": "VARCHAR",
         "query_id": "VARCHAR",
@@ -269,13 +269,12 @@ def columns_of(rows: Sequence[Question], start: int) -> pa.Table:
 
 
 def _parts(table: pa.Table) -> Iterator[pa.Table]:
-    """The questions of a table in parts, in order; of an empty one, one part."""
+    """Yield the questions of a table in parts, in order; an empty table gives one part."""
     starts = range(0, max(len(table), 1), QUESTIONS_A_PART)
     return (table.slice(start, QUESTIONS_A_PART) for start in starts)
 
 
 def _add_texts(cursor: Cursor) -> None:
-    """Give a key to every incoming text that is new."""
     cursor.execute(
         "INSERT INTO question_texts SELECT nextval('keys'), text, NULL FROM (SELECT text, min(position) AS first"
         " FROM incoming_bank WHERE text IS NOT NULL AND text NOT IN"
@@ -312,10 +311,10 @@ def _append_revisions(cursor: Cursor, parts: Iterator[pa.Table], note: str, auth
 
 
 def _differing(wordless: bool) -> str:
-    """SQL of the incoming questions that are not what the bank has at `$version`, with what they would follow.
+    """Return SQL for the incoming questions that differ from the bank at `$version`, with their preceding revision.
 
     Args:
-        wordless: whether some of them have no words.
+        wordless: whether some of them have no text.
     """
     known = "coalesce(t.text_key, f.text_key, {}r.text_key)" if wordless else "coalesce(t.text_key, r.text_key)"
     return (
@@ -333,12 +332,12 @@ def _differing(wordless: bool) -> str:
 
 
 _OF_WORDLESS = (
-    # On what is equal alone: with further conditions the engine tries every pair of rows.
+    # Join on equality alone: with further conditions DuckDB compares every pair of rows.
     " LEFT JOIN question_texts p ON p.placeholder ="
     "  CASE WHEN r.revision_key IS NULL AND i.text IS NULL THEN i.question_id END"
-    # Without words, a question that began as an id alone is meant as it began: unknown, or known by now.
+    # A question without text keeps the text that it began with: unknown, or known by now.
     " LEFT JOIN (SELECT question_key, arg_min(o.text_key, version) AS text_key FROM question_revisions o"
     "  JOIN questions USING (question_key) JOIN question_texts a ON a.placeholder = question_id GROUP BY 1) f"
     "  ON f.question_key = CASE WHEN i.text IS NULL THEN questions.question_key END"
 )
-"""The texts that questions without words are about."""
+"""Joins that find the texts of questions without text."""

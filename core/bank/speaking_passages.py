@@ -1,4 +1,4 @@
-"""The passages of the pool that speak to the grader: found once for every text, and for every bank version."""
+"""Pooled passages that address the grader or repeat a question. Results are cached per text and bank version."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ from .questions import latest_version
 Place = tuple[int, int]
 """Keys of a query and of a passage in its pool."""
 Asked = frozenset[tuple[str, bool]]
-"""The questions of a query as a text would repeat them, and whether they have a question mark."""
+"""Questions of a query in the form in which a text would repeat them, and whether they have a question mark."""
 
 
 @dataclass
 class _Seen:
-    """What is known of a project while it is open: a text never changes, so it is looked at once.
+    """Cached results for an open project. A text never changes, so each is searched once.
 
-    `repeats` has the questions of each query as they were sought, and the passages that say one over again.
+    `repeats` has, for each query, the questions that were searched and the passages that repeat one.
     """
 
     upto: int = 0
@@ -36,7 +36,7 @@ class _Seen:
 
 _SEEN: WeakKeyDictionary[object, _Seen] = WeakKeyDictionary()
 _QUESTIONS = GraderSpec("any", "self-rating", "", kinds=("question",))
-"""Reads questions and no key facts: a passage that has a fact word by word is as it should be."""
+"""Reads questions and no nuggets: a passage that contains a nugget word for word is fine."""
 
 
 _REPEATING = (
@@ -45,19 +45,18 @@ _REPEATING = (
     " SELECT DISTINCT query_key, passage_key FROM (SELECT query_key, passage_key, lower(text) AS lowered,"
     "  contains(text, '?') AS has_mark FROM pool JOIN passage_texts USING (text_key)"
     "  WHERE query_key IN (SELECT query_key FROM said_questions))"
-    # Most passages ask nothing, which is soon seen.
+    # Most passages have no question mark, so this test is done early.
     " JOIN said_questions USING (query_key) WHERE (has_mark OR NOT asks) AND contains(lowered, said)"
 )
 
 
 def speaking_passages(project: Project, version: int | None = None) -> frozenset[Place]:
-    """The pooled passages whose text speaks to the grader, or says a question of their query over again.
+    """Return the pooled passages that address the grader or repeat a question of their query.
 
-    The first time looks through every text, which takes a few seconds for 85,000; after that only what is new is
-    looked at.
+    The first call searches all texts, which takes seconds for a large pool; later calls search only new ones.
 
     Args:
-        version: the bank version whose questions count; the newest for None.
+        version: bank version of the questions; None for the newest.
     """
     version = latest_version(project) if version is None else version
     seen = _SEEN.setdefault(project.opened, _Seen())
@@ -91,10 +90,10 @@ def _speaking(project: Project, texts: frozenset[int]) -> frozenset[Place]:
 
 
 def _seek_repeats(project: Project, version: int, known: dict[int, tuple[Asked, frozenset[Place]]]) -> None:
-    """Find the pooled passages in which a question of their query stands word by word.
+    """Find the pooled passages that contain a question of their query word for word.
 
     Args:
-        known: by query; only queries whose questions differ from these are looked at, and written here.
+        known: results by query; queries whose questions differ from these are searched and updated here.
     """
     asked: dict[int, set[tuple[str, bool]]] = {query: set() for query in known}
     for query, text in project.rows(

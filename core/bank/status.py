@@ -1,10 +1,10 @@
-"""What a project holds, at a glance."""
+"""Overview of a project: counts and the next step."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 
-from ..project import Project, as_act
+from ..project import Project, as_act, visible
 from ..text import how_many
 from ..types import GraderSpec
 from .asked import bank_for
@@ -16,7 +16,7 @@ _COUNTS = {
     "passages": "SELECT count(*) FROM passages",
     "passages without text": "SELECT count(*) FROM passages WHERE text_key IS NULL",
     "runs": "SELECT count(*) FROM runs",
-    "judgments": "SELECT count(*) FROM judgments",
+    "judgments": "SELECT count(*) FROM {judgments}",
     "judgment sources": "SELECT count(*) FROM sources",
     "imported leaderboards": "SELECT count(*) FROM boards",
     "questions": "SELECT count(*) FROM questions",
@@ -41,21 +41,22 @@ _COUNTS = {
 
 @as_act("see boards")
 def counts(project: Project) -> dict[str, int]:
-    """Numbers of things in a project, by what they are; queries have exams among them, and questions their items."""
+    """Return the numbers of things in a project, by name. Queries include exams, and questions include items."""
     names = list(_COUNTS)
-    columns = ", ".join(f"({sql})" for sql in _COUNTS.values())
+    judgments = visible(project, "judgments")
+    columns = ", ".join(f"({sql.format(judgments=judgments)})" for sql in _COUNTS.values())
     row = project.rows(f"SELECT {columns}", {"version": latest_version(project)})[0]
     return dict(zip(names, row, strict=True))
 
 
 @dataclass(frozen=True)
 class JudgedQueries:
-    """How well the bank covers the queries that have judgments.
+    """Coverage of the judged queries by the bank.
 
     Args:
-        queries: how many there are.
-        without_questions: those of which no active question is asked.
-        questions: active questions a judged query, the mean over all of them; None where there are none.
+        queries: number of judged queries.
+        without_questions: number of those without an active question.
+        questions: mean number of active questions per judged query; None without any.
     """
 
     queries: int
@@ -63,7 +64,7 @@ class JudgedQueries:
     questions: float | None
 
     def as_dict(self) -> dict[str, int | float | None]:
-        """The numbers by what they are, as `exam status` prints them."""
+        """Return the numbers by name, as `exam status` prints them."""
         return {
             "judged queries": self.queries,
             "judged queries without questions": self.without_questions,
@@ -71,14 +72,25 @@ class JudgedQueries:
         }
 
 
+@as_act("see boards")
+def parts_without_content(project: Project) -> list[str]:
+    """Return "Exams" if the project has no items and examinees, and "Answers" if it has no generated answers."""
+    exams, answers = project.rows(
+        "SELECT EXISTS (FROM students) OR EXISTS (FROM items)"
+        " OR EXISTS (FROM question_revisions WHERE kind = 'choice'), EXISTS (FROM generated_answers)"
+    )[0]
+    return [part for part, filled in (("Exams", exams), ("Answers", answers)) if not filled]
+
+
 _ANY_GRADER = GraderSpec("any", "self-rating", "")
 
 
 def judged_queries(project: Project) -> JudgedQueries:
-    """Count the active questions of the bank that are asked of queries with judgments, of whatever source."""
+    """Count the active questions of queries with judgments, from any source."""
     row = project.rows(
         "SELECT count(*), count(*) FILTER (n IS NULL), avg(coalesce(n, 0))"
-        " FROM (SELECT DISTINCT query_key FROM judgments) LEFT JOIN (SELECT query_key, count(*) AS n"
+        f" FROM (SELECT DISTINCT query_key FROM {visible(project, 'judgments')}"
+        ") LEFT JOIN (SELECT query_key, count(*) AS n"
         f" FROM {bank_for(_ANY_GRADER)} GROUP BY query_key) USING (query_key)",
         {"version": latest_version(project)},
     )[0]
@@ -87,7 +99,7 @@ def judged_queries(project: Project) -> JudgedQueries:
 
 @dataclass(frozen=True)
 class NextStep:
-    """What a person would do next, in a sentence, and the screen for it."""
+    """A suggestion for the next step, and its screen."""
 
     sentence: str
     screen: str
@@ -96,14 +108,14 @@ class NextStep:
 def next_step(
     found: dict[str, int], ungraded: int = 0, unsaved: int = 0, stale: int = 0, asked: str = "question"
 ) -> NextStep:
-    """What is most useful to do next.
+    """Return the most useful next step.
 
     Args:
-        found: what the project holds, as `counts` says it.
-        ungraded: pairs behind the labels that nobody was asked yet.
-        unsaved: changes to the bank that the person has not saved.
-        stale: overrides whose question was reworded since.
-        asked: what is asked of a passage; "query" for a grader that judges a query as a whole.
+        found: result of `counts`.
+        ungraded: number of pairs behind the labels that were never asked.
+        unsaved: number of the person's unsaved changes to the bank.
+        stale: number of overrides whose question was reworded since.
+        asked: noun for the graded thing; "query" for a grader that grades for a query as a whole.
     """
     if found["exams"] and found["exams"] == found["queries"]:
         return _next_of_exam(found, unsaved)
@@ -135,7 +147,7 @@ def next_step(
 
 
 def _next_of_exam(found: dict[str, int], unsaved: int) -> NextStep:
-    """The same for a project that has exams and no other query."""
+    """Return the next step of a project that has only exams."""
     if unsaved:
         return NextStep(_unsaved(unsaved), "question_bank")
     if not found["students"]:

@@ -1,4 +1,4 @@
-"""Topics `query/subtopic`: queries of a project that stand for one subtopic of another, as in TREC CAR."""
+"""Topics `query/subtopic`: queries of a project that represent one subtopic of another query, as in TREC CAR."""
 
 from __future__ import annotations
 
@@ -10,26 +10,26 @@ from .questions import questions as bank_questions
 
 
 def asks(place: str, question: str) -> str:
-    """Whether a row of places() asks a question, as a condition: what has no subtopic is asked of every section.
+    """Return the SQL condition that a row of places() asks a question.
 
-    TREC CAR's manual questions have none, and the papers ask them of every section of their query (exam-plus-plus,
-    section 5.1).
+    A question without a subtopic is asked of every section, because TREC CAR's manual questions have no subtopic. The
+    papers ask them of every section of their query (exam-plus-plus, section 5.1).
 
     Args:
         place: alias of the place.
-        question: alias of what has the question's subtopic_id, of the same query.
+        question: alias of the row with the question's subtopic_id; it belongs to the same query.
     """
     own = f"{place}.asking_key = {place}.query_key"
     return f"({own} OR {question}.subtopic_id IS NULL OR {question}.subtopic_id = {place}.subtopic_id)"
 
 
 def take_queries(cursor: Cursor, queries: Sequence[Query], replace: bool, keeper: Keeper | None = None) -> int:
-    """Add queries and their subtopics, and let topics that were named after them follow their new names.
+    """Add queries and their subtopics, and rename topics that were named after them.
 
-    Args, returns: as for `project.add_queries`.
+    Arguments and return value are those of `project.add_queries`.
     """
     if not cursor.execute("SELECT EXISTS (FROM all_subtopics())").fetchall()[0][0]:
-        # Then no query is named after one, as in most projects.
+        # Without subtopics, as in most projects, no query is named after one.
         return add_queries(cursor, queries, replace, keeper)
     named = (
         f"SELECT topic_key, any_value({_NAME}) AS text FROM topics()"
@@ -53,17 +53,17 @@ def take_queries(cursor: Cursor, queries: Sequence[Query], replace: bool, keeper
 
 
 _NAME = "q.text || ' / ' || s.text"
-"""The text of a topic that is named after query q and subtopic s, as in TREC CAR's outlines."""
+"""Text of a topic for query q and subtopic s, as in TREC CAR's outlines."""
 
 
 def add_topics(cursor: Cursor, topic_ids: Sequence[str]) -> int:
-    """Make a query of every id `query/subtopic` whose query and subtopic the project knows.
+    """Add a query for every id `query/subtopic` whose query and subtopic the project knows.
 
-    Its text is that of the query and of the subtopic, as in TREC CAR's outlines. The questions of the subtopic are
-    asked for it as they are for the query. Other ids are passed over.
+    Its text consists of the texts of the query and the subtopic, as in TREC CAR's outlines. The questions of the
+    subtopic are asked for it, too. Other ids are ignored.
 
     Returns:
-        The number of queries that were made.
+        The number of added queries.
     """
     if not topic_ids:
         return 0
@@ -86,15 +86,15 @@ EXAMS = (
     " GROUP BY query_key HAVING bool_or(item) OR (bool_or(active) AND bool_and(kind = 'choice' OR NOT active)"
     " AND query_key NOT IN (SELECT query_key FROM all_subtopics())))"
 )
-"""Exams of the bank at `$version`: students are asked their questions, and no system answers them.
+"""Exams of the bank at `$version`: their questions are for examinees, not for grading passages.
 
-They are the queries without passages that have items, or ask nothing but multiple-choice questions, as an exam that was
-written by hand does. A query with subtopics is none, since its topics may have the passages.
+An exam is a query without passages that has items, or whose questions are all multiple choice. The latter are exams
+written by hand. A query with subtopics is not such an exam, because its topics may have the passages.
 """
 
 
 def exam_queries(project: Project, version: int) -> list[str]:
-    """The ids of the queries that are exams, as `EXAMS` has them, in the order of the project.
+    """Return the ids of the exams (see `EXAMS`), in the order of the project.
 
     Args:
         version: bank version.
@@ -106,14 +106,14 @@ def exam_queries(project: Project, version: int) -> list[str]:
 
 
 Place = tuple[str, str | None]
-"""Where the bank keeps a question: its query id and subtopic id."""
+"""Query id and subtopic id under which the bank keeps a question."""
 
 
 def asking(project: Project, places: Iterable[Place]) -> list[str]:
-    """The ids of the queries that ask the questions of some places: the queries themselves, then topics of theirs.
+    """Return the ids of the queries that ask the questions of some places: the queries, then their topics.
 
-    With `asked_questions` this says for single queries, and for questions that are not saved, what
-    `bank.bank_for` says in SQL for the whole bank.
+    With `asked_questions` this gives for single queries and unsaved questions the same result as `bank.bank_for` in SQL
+    for the whole bank.
     """
     places = list(dict.fromkeys(places))
     topics = _topics_of(project, places)
@@ -129,13 +129,14 @@ def asking(project: Project, places: Iterable[Place]) -> list[str]:
 def asked_questions(
     project: Project, version: int, query_id: str, instead: Mapping[str, Sequence[Question]] | None = None
 ) -> list[Question]:
-    """The questions that a query asks, active or not: its own, then those of the query whose subtopic it stands for.
+    """Return the questions that a query asks, active or not: its own, then those of its parent query.
 
-    Of these it asks those of its subtopic and those without any. An exam asks nothing of passages.
+    A topic asks the questions of its parent query that have its subtopic or no subtopic. An exam asks nothing of
+    passages.
 
     Args:
         version: bank version.
-        instead: by query id, all questions of that query, in place of those that the bank has.
+        instead: by query id, all questions of that query, replacing those of the bank.
     """
     instead = instead or {}
 
@@ -147,7 +148,7 @@ def asked_questions(
         return []
     ends = [at for at, letter in enumerate(query_id) if letter == "/"]
     known = _queries_among(project, [query_id[:at] for at in ends])
-    # An id may be read in several ways: a/b/c is the subtopic c of a/b, and the subtopic b/c of a.
+    # An id can have several meanings: a/b/c is the subtopic c of a/b, and the subtopic b/c of a.
     for query, subtopic in ((query_id[:at], query_id[at + 1 :]) for at in ends if query_id[:at] in known):
         questions = own(query)
         if subtopic in _topics_of(project, _places(questions)).get(query, ()):
@@ -156,7 +157,7 @@ def asked_questions(
 
 
 def _is_exam(project: Project, query_id: str, own: Sequence[Question]) -> bool:
-    """Whether a query is one of `EXAMS`, or would be with some questions in place of its own."""
+    """Return whether a query is an exam (see `EXAMS`) if some questions replace its own."""
     rows = project.rows(
         "SELECT EXISTS (FROM questions o JOIN items USING (question_key) WHERE o.query_key = q.query_key),"
         " EXISTS (FROM all_subtopics() s WHERE s.query_key = q.query_key)"
@@ -172,7 +173,7 @@ def _is_exam(project: Project, query_id: str, own: Sequence[Question]) -> bool:
 
 
 def questions_by_query(project: Project, questions: Iterable[Question]) -> dict[str, list[Question]]:
-    """By the id of every query that asks any of some questions, those that it asks: its own, then its topic's."""
+    """Group questions by the id of every query that asks them. A query's own questions precede those of its parent."""
     questions = list(questions)
     topics = _topics_of(project, _places(questions))
     found: dict[str, list[Question]] = {}
@@ -190,9 +191,9 @@ def _places(questions: Iterable[Question]) -> list[Place]:
 
 
 def _topics_of(project: Project, places: Iterable[Place]) -> dict[str, list[str]]:
-    """The subtopics of queries that topics stand for, by query id.
+    """Return the subtopics of queries that have a topic, by query id.
 
-    A subtopic that only one of the places names, and no saved question, is among them, too.
+    Subtopics that only `places` names, and no saved question, are included.
     """
     places = list(dict.fromkeys(places))
     found: dict[str, dict[str, None]] = {}
@@ -211,9 +212,9 @@ def _topics_of(project: Project, places: Iterable[Place]) -> dict[str, list[str]
 
 
 def answered_by_topic(project: Project, query_id: str, questions: Iterable[Question] = ()) -> bool:
-    """Whether a query is answered topic by topic, or would be if it had some questions too."""
+    """Return whether a query is answered topic by topic, or would be with some further questions."""
     places = [(query_id, None), *_places(q for q in questions if q.query_id == query_id)]
-    # Most queries have no topics: to look whether any run answers one takes the longer, the more is ranked.
+    # Most queries have no topics, and the search in the runs is slow if they rank much.
     if query_id not in _topics_of(project, places):
         return False
     ranked = "SELECT EXISTS (FROM rankings JOIN queries USING (query_key) WHERE query_id = ?)"
@@ -221,14 +222,14 @@ def answered_by_topic(project: Project, query_id: str, questions: Iterable[Quest
 
 
 def without_answered_by_topic(project: Project, query_ids: Iterable[str]) -> list[str]:
-    """Those queries whose scores a mean over queries takes: not those that runs answer topic by topic."""
+    """Return the queries that enter a mean over queries: those that runs do not answer topic by topic."""
     rows = project.rows("SELECT query_id FROM queries WHERE query_key IN (FROM answered_by_topic())")
     left_out = {query_id for (query_id,) in rows}
     return [query_id for query_id in query_ids if query_id not in left_out]
 
 
 def query_as_question(project: Project, query_id: str) -> Question:
-    """The query itself as the one question of a direct judge: the title that it is asked by, its answer as the key."""
+    """Return the query as the only question of a direct grader: its title, with its answer as the key."""
     ((text, answer),) = project.rows(
         "SELECT t.text, t.answer FROM titles() t JOIN queries USING (query_key) WHERE query_id = ?", [query_id]
     )
@@ -236,7 +237,7 @@ def query_as_question(project: Project, query_id: str) -> Question:
 
 
 def _queries_among(project: Project, ids: Sequence[str]) -> set[str]:
-    """Those ids that queries bear."""
+    """Return those of the ids that are queries."""
     if not ids:
         return set()
     return {found for (found,) in project.rows("SELECT query_id FROM queries WHERE list_contains(?, query_id)", [ids])}

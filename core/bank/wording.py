@@ -7,16 +7,15 @@ import re
 from typing import Literal
 
 LIKE = 0.4
-"""Share of the longer wording that both have, below which a mixture of the two could not be read."""
+"""Least common share of the longer wording; below it, a mixed display of both is unreadable."""
 
 Segment = tuple[Literal["same", "added", "removed"], str]
 
 
 def word_difference(before: str, after: str) -> list[Segment]:
-    """What was removed and added, in reading order; joined, the removed and same parts give `before`.
+    """Return the words that were removed, added or kept, in reading order.
 
-    Args:
-        before, after: two wordings.
+    The removed and kept parts joined give `before`. Wordings with less than `LIKE` in common are returned whole.
     """
     old, new = (re.findall(r"\s+|\w+|[^\w\s]", text) for text in (before, after))
     found: list[Segment] = []

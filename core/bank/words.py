@@ -1,4 +1,4 @@
-"""The words of questions that were known by id only: they come once, with an import, and the grades stay theirs."""
+"""Texts for questions that were known by id only. An import gives the text once, and existing grades stay valid."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ from .saving import questions_lent
 
 @dataclass(frozen=True)
 class Words:
-    """What an import said of questions that the bank knew by id only.
+    """Result of an import for questions that the bank knew by id only.
 
     Args:
-        given: number of questions that got their words.
-        apart: number of those that did not, because people gave them the same words as a new wording before: whether
-            the old grades are about these words cannot be known any more.
+        given: number of questions that got their text.
+        apart: number of questions that did not, because people had already entered the same text as a new wording.
+            Whether the old grades are about this text is unknown.
     """
 
     given: int
@@ -25,25 +25,25 @@ class Words:
 
 
 def take_words(cursor: Cursor, imported: Sequence[Question]) -> Words:
-    """Give words to questions that were known by id only, so that what was graded under the id is about the words.
+    """Add texts to questions that were known by id only; grades under the id then belong to the text.
 
-    An import says with which words questions were asked. What a person writes is a new wording and never comes here:
-    a grader has not seen it.
+    An import says with which words questions were asked. A person's text is a new wording that no grader has seen, so
+    it must not be passed here.
 
     Args:
-        imported: questions as a file has them; those without a text say nothing.
+        imported: questions from a file; those without a text have no effect.
     """
     with questions_lent(cursor, imported):
         return take_words_of(cursor, "incoming_bank")
 
 
 def take_words_of(cursor: Cursor, imported: str) -> Words:
-    """The same as `take_words`.
+    """Do the same as `take_words`.
 
     Args:
         imported: SQL for a table of questions with `question_id` and `text`.
     """
-    # A text that another one took the place of is awaited no more: no revision has it.
+    # A placeholder that another text replaced is not awaited any more: no revision has it.
     cursor.execute(
         "CREATE OR REPLACE TEMP TABLE awaited AS SELECT question_key, question_id, t.text_key, i.text,"
         "  question_key IN (SELECT question_key FROM question_revisions) AS banked,"
@@ -67,20 +67,20 @@ def take_words_of(cursor: Cursor, imported: str) -> Words:
 
 
 def _merge(cursor: Cursor) -> None:
-    """Let the same words under two ids be one text: what was graded under the id now belongs to the text."""
+    """Merge texts that two ids share into one text, which gets the grades of both ids."""
     cursor.execute(
         "CREATE OR REPLACE TEMP TABLE merged AS SELECT a.text_key AS old, min(t.text_key) AS new"
         " FROM awaited a JOIN question_texts t USING (text) WHERE NOT apart GROUP BY a.text_key HAVING old <> new"
     )
     if not cursor.execute("SELECT count(*) FROM merged").fetchall()[0][0]:
-        # Most imports: looking through all grades for nothing would take longer than all else.
+        # The common case: a search through all grades would take longer than everything else.
         return
     for table in ("grades", "failures"):
         cursor.execute(
             f"UPDATE {table} SET question_text_key = new FROM merged WHERE question_text_key = old"
             f" AND NOT EXISTS (SELECT * FROM {table} g WHERE g.question_text_key = new AND g.grader_key ="
             f" {table}.grader_key AND g.passage_text_key = {table}.passage_text_key)"
-            # Where several ids meet in one text, the oldest id's grade of a pair is the text's.
+            # If several ids share one text, the grade of the oldest id is kept for each pair.
             f" AND NOT EXISTS (SELECT * FROM {table} g JOIN merged m ON m.old = g.question_text_key"
             f"  WHERE m.new = merged.new AND m.old < merged.old AND g.grader_key = {table}.grader_key"
             f"  AND g.passage_text_key = {table}.passage_text_key)"
@@ -91,7 +91,7 @@ def _merge(cursor: Cursor) -> None:
 
 
 def _tell_drafts(cursor: Cursor) -> None:
-    """Give the words to drafts that keep the wording, too: their people changed something else."""
+    """Add the texts to drafts that keep the wording, because their authors changed something else."""
     for table, columns, text in (
         ("drafts", ("content",), "'$.text'"),
         ("draft_steps", ("before", "after"), "'$.question.text'"),
@@ -107,7 +107,7 @@ def _tell_drafts(cursor: Cursor) -> None:
 
 
 def in_their_words(cursor: Cursor, named: Sequence[Question]) -> list[Question]:
-    """The questions of a file; those that it names by id only in the words that the newest version has."""
+    """Return the questions of a file; those with an id only get the text of the newest version."""
     said = dict(
         cursor.execute(
             "SELECT question_id, text FROM bank_at($version) JOIN questions USING (question_key)"

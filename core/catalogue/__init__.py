@@ -1,4 +1,4 @@
-"""The graders, prompts and prices of a project: as its people set them up, and as they have graded."""
+"""Graders, prompts and prices of a project."""
 
 from __future__ import annotations
 

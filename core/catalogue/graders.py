@@ -1,4 +1,4 @@
-"""The graders that have graded: kept with what identifies them, counted, and found by what people call them."""
+"""Graders with stored results: their identity, their counts, and lookup by name."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ from ..types import GraderSpec
 from .named import SPEC_COLUMNS, fingerprints_of, grade_command, stored_spec
 
 METHOD_ORDER = ("self-rating", "embedding", "answer", "extractive", "choice", "direct", "human")
-"""Where nobody says which grader is meant, the first method here that has grades is taken."""
+"""Methods in order of preference. The first one with grades is used if no grader is selected."""
 
 
 @dataclass(frozen=True)
 class StoredGrader:
-    """A grader as the project knows it, with how much it has done."""
+    """A grader of the project, with its numbers of grades and failures."""
 
     key: int
     spec: GraderSpec
@@ -26,10 +26,7 @@ class StoredGrader:
 
 
 def put_grader(cursor: Cursor, spec: GraderSpec) -> int:
-    """The key of a grader, which is added where its fingerprint is new.
-
-    A name that another grader has already gets a number.
-    """
+    """Return the key of a grader; add the grader if its fingerprint is new. A name that is taken gets a number."""
     known = grader_key(cursor, spec)
     if known is not None:
         return known
@@ -55,7 +52,7 @@ def put_grader(cursor: Cursor, spec: GraderSpec) -> int:
 
 
 def grader_key(cursor: Cursor, spec: GraderSpec) -> int | None:
-    """The key of a grader that the project has, under its fingerprint or an earlier version's; None without it."""
+    """Return the key of a known grader, found by its fingerprint or an earlier version's; None if it is unknown."""
     known = cursor.execute(
         "SELECT grader_key FROM graders WHERE list_contains($all, fingerprint) ORDER BY fingerprint <> $own LIMIT 1",
         {"all": list(spec.fingerprints), "own": spec.fingerprint},
@@ -65,7 +62,7 @@ def grader_key(cursor: Cursor, spec: GraderSpec) -> int | None:
 
 @as_act("see boards")
 def graders(project: Project) -> list[StoredGrader]:
-    """Every grader of the project with its counts, the default one first."""
+    """Return every grader of the project with its counts, the default grader first."""
     return project.remember("graders", lambda: _count_graders(project))
 
 
@@ -85,12 +82,12 @@ def _count_graders(project: Project) -> list[StoredGrader]:
 
 
 def place_among(grader: StoredGrader, most: int) -> tuple[bool, bool, int, int, int]:
-    """Where a grader stands among those of its project; the least is the usual one.
+    """Return the sort key of a grader; the grader with the least key is the default.
 
     Args:
-        most: grades that one of them has, imported labels aside.
+        most: the largest number of grades of one grader, imported labels aside.
     """
-    # Neither imported labels nor a grader that was only tried on a part of the pool become what every screen shows.
+    # Imported labels, and graders that were only tried on a part of the pool, must not become the default.
     tried = grader.spec.imported or 2 * grader.grades < most
     return grader.grades == 0, tried, _preference(grader.spec.method), -grader.grades, grader.key
 
@@ -102,14 +99,13 @@ def _preference(method: str) -> int:
 
 @as_act("see boards")
 def find_grader(project: Project, name: str | None) -> StoredGrader:
-    """The grader with grades that a person means; the default one for None.
+    """Return the grader with this name, or the default grader for None. Only graders with grades are considered.
 
     Args:
-        name: what a grader is printed as, its fingerprint, the name under which it is set up, or its method where
-            that says which one is meant (see `catalogue.named.named`).
+        name: printed name, fingerprint, saved name, or a method that only one grader has.
 
     Raises:
-        InputError: there is none, or several are meant.
+        InputError: nothing is graded, the name is unknown or has no grades, or several graders fit.
     """
     known = graders(project)
     if not known:

@@ -1,4 +1,4 @@
-"""Every grader of a project in one list: what each is called, what it has done, and whether it can be asked."""
+"""List of all graders of a project: their names, their results, and whether they can grade."""
 
 from __future__ import annotations
 
@@ -18,13 +18,13 @@ class ListedGrader:
     """A grader of a project.
 
     Args:
-        name: what it is printed as, on boards and everywhere.
-        fingerprint: empty where it is set up but cannot be made, because its model or its prompt is gone.
-        also: other names under which it is set up.
-        grades, failures: what it has given.
-        can_grade: whether the project knows how to ask it.
-        shown: whether boards and labels are its, where nobody names a grader.
-        kind, parameters: how it is made; None where that is not known.
+        name: printed name, on leaderboards and everywhere.
+        fingerprint: empty if the grader is saved but cannot be made, because its model or prompt is missing.
+        also: other names under which it is saved.
+        grades, failures: numbers of its results.
+        can_grade: whether its settings are known, so that it can grade again.
+        shown: whether it is the default grader of leaderboards and labels.
+        kind, parameters: its settings; None if they are unknown.
     """
 
     name: str
@@ -41,7 +41,7 @@ class ListedGrader:
 
 
 def list_of_graders(project: Project) -> list[ListedGrader]:
-    """The graders that have graded, the one that boards show first, then those that are only set up."""
+    """Return the graders with results, the default one first, then those that are only saved."""
     library = prompts(project)
     called: dict[str, list[str]] = {}
     waiting: list[ListedGrader] = []
@@ -53,7 +53,7 @@ def list_of_graders(project: Project) -> list[ListedGrader]:
         try:
             spec = make_grader(named.kind, named.parameters, library).spec
         except (GradingError, InputError):
-            # Its folder or its prompt is gone: it stays listed, so that it can be seen and removed.
+            # Its folder or prompt is missing. List it nevertheless, so that people can see and remove it.
             model = str(named.parameters.get("model") or "")
             waiting.append(ListedGrader(named.name, "", named.kind, model, can_grade=False, **how))
             continue

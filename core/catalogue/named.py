@@ -1,4 +1,4 @@
-"""Graders as people of a project set them up: kept under a name, without any key, ready to be asked again."""
+"""Saved graders: kinds and parameters under a name, without API keys."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from .prompts import prompts
 
 @dataclass(frozen=True)
 class NamedGrader:
-    """A grader's kind and parameters under a name."""
+    """Kind and parameters of a grader, saved under a name."""
 
     name: str
     kind: str
@@ -28,7 +28,7 @@ class NamedGrader:
 
 
 def named_graders(project: Project) -> list[NamedGrader]:
-    """Every grader that was set up, by name."""
+    """Return every saved grader, ordered by name."""
     return [
         NamedGrader(name, kind, json.loads(parameters), author, made_at)
         for name, kind, parameters, author, made_at in project.rows(
@@ -38,10 +38,10 @@ def named_graders(project: Project) -> list[NamedGrader]:
 
 
 def save_named_grader(project: Project, name: str, kind: str, parameters: Mapping[str, Any], author: str) -> Grader:
-    """Keep a grader under a name; one that has the name gives way.
+    """Save a grader under a name, and replace a saved one with that name.
 
     Raises:
-        InputError: no name, or that of another grader that has graded; or no grader can be made of this.
+        InputError: the name is empty or belongs to another grader, or the parameters are invalid.
     """
     name = as_name(name)
     if not name:
@@ -60,7 +60,7 @@ def save_named_grader(project: Project, name: str, kind: str, parameters: Mappin
 
 
 def remember_settings(project: Project, grader: Grader, kind: str, parameters: Mapping[str, Any], author: str) -> None:
-    """Keep how a grader is set up under its own name, unless it can be had again without that."""
+    """Save the settings of a grader under its own name, unless the project can make it without them."""
     if grader_again(project, grader.spec) is None:
         taken = {named.name for named in named_graders(project)} | _names_of_others(project, grader.spec)
         name, number = grader.spec.name, 2
@@ -70,10 +70,10 @@ def remember_settings(project: Project, grader: Grader, kind: str, parameters: M
 
 
 def remove_named_grader(project: Project, name: str, author: str) -> None:
-    """Forget how a grader is set up. What it graded stays.
+    """Remove the saved settings of a grader. Its grades stay.
 
     Raises:
-        InputError: there is none of this name.
+        InputError: the name is unknown.
     """
     _find(project, name)
     with project.transaction() as cursor:
@@ -82,13 +82,14 @@ def remove_named_grader(project: Project, name: str, author: str) -> None:
 
 
 def settings(project: Project, name: str) -> tuple[str, dict[str, Any]]:
-    """How to make the grader that a person means: its kind and parameters.
+    """Return the kind and parameters of a grader.
 
-    A grader is meant by the name under which it is set up, by what it is printed as or its fingerprint once it has
-    graded, or by its method, which with no parameters is the method's default.
+    Args:
+        name: saved name, printed name or fingerprint of a grader with grades, or a method, which selects its default
+            grader.
 
     Raises:
-        InputError: there is none, or it graded elsewhere and cannot be asked from what is known of it.
+        InputError: the name is unknown, or the grader graded elsewhere and its settings are unknown.
     """
     for spec in _specs(project):
         if name in (spec.name, spec.fingerprint):
@@ -96,7 +97,7 @@ def settings(project: Project, name: str) -> tuple[str, dict[str, Any]]:
                 raise InputError(
                     "unknown-grader-settings",
                     f"'{spec.name}' has grades, but its settings are unknown.",
-                    f"Save its settings: exam graders save NAME --grader {spec.method}, with its model and prompt.",
+                    f"Save its settings: exam graders add NAME --grader {spec.method}, with its model and prompt.",
                 )
             return found.kind, found.parameters
     if name in GRADERS:
@@ -112,19 +113,19 @@ def settings(project: Project, name: str) -> tuple[str, dict[str, Any]]:
 def make_named(
     project: Project, name: str, given: Mapping[str, Any], library: Mapping[str, Prompt] | None = None
 ) -> tuple[Grader, str, dict[str, Any]]:
-    """Make the grader of a name, see `settings`, with some parameters given anew.
+    """Make the grader with this name (see `settings`), with some parameters replaced.
 
     Args:
-        library: the prompts to choose from; those of the project for None.
+        library: the prompts to choose from; None for those of the project.
 
     Returns:
         The grader, its kind and all its parameters.
 
     Raises:
-        InputError: there is none, or a parameter makes no sense.
+        InputError: the name is unknown, or a parameter is invalid.
     """
     kind, known = settings(project, name)
-    # What the project says of an address binds no key to it: a person has to name both, or neither.
+    # A key is used for a saved address only if the person names the address, too.
     bound = "base_url" in given or "base_url" not in known
     parameters = {**known, **given}
     with acting(naming(given.get("base_url"), given.get("key_variable") if bound else None)):
@@ -132,21 +133,17 @@ def make_named(
 
 
 def fingerprints_of(project: Project, name: str) -> tuple[str, ...]:
-    """The fingerprints whose grades are those of the grader that is set up under a name; none where there is none."""
+    """Return the fingerprints whose grades belong to a saved grader; empty if the name is unknown."""
     return next((_fingerprints(project, named) for named in named_graders(project) if named.name == name), ())
 
 
 def grade_command(name: str, *more: str) -> str:
-    """The command that grades with a grader, to be pasted into a shell.
-
-    Args:
-        more: further arguments.
-    """
+    """Return the shell command that grades with a grader."""
     return shlex.join(["exam", "grade", "--grader", name, *more])
 
 
 def how_to_grade(project: Project, spec: GraderSpec, *more: str) -> str:
-    """What to do so that a grader goes on, in a sentence: the very grader, since another one's grades change nothing.
+    """Return a sentence that says how to continue grading with exactly this grader.
 
     Args:
         more: further arguments of the command.
@@ -154,16 +151,16 @@ def how_to_grade(project: Project, spec: GraderSpec, *more: str) -> str:
     if settings_again(project, spec) is not None:
         return f"Run: {grade_command(spec.name, *more)}"
     return (
-        f"'{spec.name}' graded elsewhere and is not set up here. Save its settings with exam graders save, or grade"
+        f"'{spec.name}' graded elsewhere and is not set up here. Save its settings with exam graders add, or grade"
         " with another grader and select that one with --grader."
     )
 
 
 def grader_again(project: Project, spec: GraderSpec) -> Grader | None:
-    """The grader that gave the project its grades, ready to go on: from how it was set up, else from its identity.
+    """Remake a grader that has graded, from its saved settings or else from its identity.
 
     Returns:
-        A grader of the same fingerprint; None where there is none to be had.
+        A grader with the same fingerprint; None if its settings are unknown.
     """
     found = settings_again(project, spec)
     return None if found is None else make_grader(found.kind, found.parameters, prompts(project))
@@ -171,10 +168,10 @@ def grader_again(project: Project, spec: GraderSpec) -> Grader | None:
 
 @dataclass(frozen=True)
 class Settings:
-    """How to make a grader that has graded.
+    """Settings of a grader that has graded.
 
     Args:
-        name: under which it is set up; None where what identifies it says all that it takes.
+        name: its saved name; None if its identity alone determines the settings.
     """
 
     name: str | None
@@ -183,7 +180,7 @@ class Settings:
 
 
 def settings_again(project: Project, spec: GraderSpec) -> Settings | None:
-    """How to make the grader that gave the project its grades; None where that is not known."""
+    """Return the settings of a grader that has graded; None if they are unknown."""
     for one in named_graders(project):
         if spec.fingerprint in _fingerprints(project, one):
             return Settings(one.name, one.kind, one.parameters)
@@ -192,25 +189,25 @@ def settings_again(project: Project, spec: GraderSpec) -> Settings | None:
 
 
 def _fingerprints(project: Project, one: NamedGrader) -> tuple[str, ...]:
-    """The fingerprints whose grades are this grader's, its own first; none where it cannot be made any more."""
+    """Return the fingerprints whose grades belong to a saved grader, its own first; empty if it cannot be made."""
     try:
         return make_grader(one.kind, one.parameters, prompts(project)).spec.fingerprints
     except (GradingError, InputError):
-        # Its folder or its prompt is gone; another may be the one.
+        # Its folder or prompt is missing; another saved grader may match.
         return ()
 
 
 def _names_of_others(project: Project, spec: GraderSpec) -> set[str]:
-    """The names of the graders that have graded, but for this one."""
+    """Return the names of all other graders with grades."""
     return {other.name for other in _specs(project) if other.fingerprint not in spec.fingerprints}
 
 
 SPEC_COLUMNS = "name, method, model, prompt, prompt_hash, parameters, kinds, max_rating"
-"""The columns of the table `graders` that identify one, in the order in which `stored_spec` takes them."""
+"""Columns of the table `graders` that identify a grader, in the order that `stored_spec` expects."""
 
 
 def stored_spec(row: Sequence[Any]) -> GraderSpec:
-    """What identifies a grader, from a row of `SPEC_COLUMNS`."""
+    """Return the identity of a grader, from a row of `SPEC_COLUMNS`."""
     name, method, model, prompt, prompt_hash, parameters, kinds, max_rating = row
     return GraderSpec(
         name, method, model, prompt, prompt_hash, json.loads(parameters), tuple(json.loads(kinds)), max_rating
@@ -218,7 +215,6 @@ def stored_spec(row: Sequence[Any]) -> GraderSpec:
 
 
 def _specs(project: Project) -> list[GraderSpec]:
-    """The graders that have graded."""
     return [stored_spec(row) for row in project.rows(f"SELECT {SPEC_COLUMNS} FROM graders ORDER BY grader_key")]
 
 
@@ -230,6 +226,6 @@ def _find(project: Project, name: str) -> NamedGrader:
             "saved grader",
             name,
             known,
-            "" if known else "Save one on the Grading screen or with exam graders save.",
+            "" if known else "Save one on the Grading screen or with exam graders add.",
         )
     return known[name]

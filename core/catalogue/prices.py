@@ -1,4 +1,4 @@
-"""The price table: what a model costs per million tokens, as people of the project set it."""
+"""The price table: prices per million tokens by model, set by people of the project."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ _SETTING = "prices"
 
 
 def prices(project: Project) -> dict[str, Price]:
-    """Price by model; a model that is not there has no known price."""
+    """Return the known prices by model."""
     stored = project.value("SELECT value FROM settings WHERE name = ?", [_SETTING])
     return {model: Price(*price) for model, price in json.loads(stored or "{}").items()}
 
 
 def _as_kept(price: Price) -> list[float | None]:
-    """A price as the table keeps it: two amounts, and the others where they say something of their own."""
+    """Return a price as a list for storage: two amounts, then the others if they differ from the defaults."""
     kept = [price.input, price.output, price.cached, price.batch]
     while len(kept) > 2 and kept[-1] == (None if len(kept) == 3 else BATCH_SHARE):
         kept.pop()
@@ -27,10 +27,10 @@ def _as_kept(price: Price) -> list[float | None]:
 
 
 def set_price(project: Project, model: str, price: Price | None, author: str) -> None:
-    """Set what a model costs; None forgets it.
+    """Set the price of a model; None removes it.
 
     Raises:
-        InputError: a price that is no amount of money, or no model.
+        InputError: an amount is invalid, or the model name is empty.
     """
     if not model.strip():
         raise InputError(

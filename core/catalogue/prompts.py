@@ -1,4 +1,4 @@
-"""The prompts of a project: the built-in ones and those that its people wrote or changed."""
+"""Prompts of a project: the built-in ones and those that people wrote."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from ..project import Project, log
 
 @dataclass(frozen=True)
 class PromptVersion:
-    """One state of a prompt that people of the project wrote."""
+    """A saved version of a prompt that people of the project wrote."""
 
     prompt: Prompt
     author: str
@@ -20,12 +20,12 @@ class PromptVersion:
 
 
 def prompts(project: Project) -> dict[str, Prompt]:
-    """Every prompt by name: the built-in ones, then the project's own in their latest state."""
+    """Return every prompt by name: the built-in ones, then the latest version of the project's own."""
     return {**built_in(), **{version.prompt.name: version.prompt for version in versions(project)}}
 
 
 def versions(project: Project) -> list[PromptVersion]:
-    """Every state of every prompt that was written here, oldest first."""
+    """Return every version of the project's own prompts, oldest first."""
     return [
         PromptVersion(read_prompt(content, f"prompt {name}"), author, made_at)
         for name, content, author, made_at in project.rows(
@@ -35,13 +35,13 @@ def versions(project: Project) -> list[PromptVersion]:
 
 
 def save_prompt(project: Project, prompt: Prompt, author: str) -> bool:
-    """Keep a prompt that a person wrote or changed. Its graders are new ones: the old one's grades stay its own.
+    """Save a prompt. Graders with a changed prompt are new ones; old grades stay with the old grader.
 
     Returns:
-        Whether anything differs from what is there.
+        Whether the prompt differs from the saved one.
 
     Raises:
-        InputError: the name is a built-in prompt's, or the prompt cannot serve its use.
+        InputError: the name belongs to a built-in prompt, or the prompt is invalid for its use.
     """
     if prompt.name in built_in():
         raise InputError(

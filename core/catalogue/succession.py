@@ -1,4 +1,4 @@
-"""Which grader became the usual one by itself, whose grades counted before, and since when."""
+"""Changes of the default grader that happened automatically."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ from .graders import graders, place_among
 
 @dataclass(frozen=True)
 class Succession:
-    """A change of the usual grader that nobody asked for.
+    """An automatic change of the default grader.
 
     Args:
-        usual: the grader that is the usual one now, by its name.
-        former: the one in whose place it came.
-        since: when the job began by which it did.
+        usual: name of the present default grader.
+        former: name of the grader that it replaced.
+        since: start time of the job that caused the change.
     """
 
     usual: str
@@ -26,7 +26,7 @@ class Succession:
 
 @as_act("see boards")
 def succession(project: Project) -> Succession | None:
-    """How the usual grader came to be that; None where it is the first that graded, or no job is on record."""
+    """Return the change to the present default grader. None if it graded first, or if no job is recorded."""
     return project.remember("succession", lambda: _succession(project))
 
 

@@ -27,7 +27,7 @@ def cli() -> None:
 
 
 class _Terminal:
-    """A stream to a terminal on which every text is shown in its order; it does all else that the stream does."""
+    """A terminal stream that escapes characters which turn the direction of writing."""
 
     def __init__(self, stream: TextIO) -> None:
         self._stream = stream
@@ -40,17 +40,17 @@ class _Terminal:
 
 
 def main() -> None:
-    """Run a command; exit 0 when done, 1 when the work failed, 2 for wrong use or bad input."""
+    """Run a command; exit 0 on success, 1 if the work failed, 2 for wrong usage or bad input."""
     keep_private()
     if threading.current_thread() is threading.main_thread():
-        # Whoever tells a command to end gets it ended as by Ctrl+C: the project is closed.
+        # SIGTERM ends a command like Ctrl+C: the project is closed.
         signal.signal(signal.SIGTERM, signal.default_int_handler)
     for name in ("stdout", "stderr"):
         stream = getattr(sys, name)
         if stream is not None and stream.isatty():
             setattr(sys, name, _Terminal(stream))
         elif isinstance(stream, io.TextIOWrapper):
-            # Files and pipes get UTF-8, as exports do; Windows would write them in its old code page.
+            # Files and pipes get UTF-8, as exports do; Windows would use its old code page.
             stream.reconfigure(encoding="utf-8")
     words = sys.argv[1:]
     if os.name == "nt":
@@ -60,7 +60,7 @@ def main() -> None:
 
 
 def expand_patterns(words: Sequence[str]) -> list[str]:
-    """Put the names of files in the place of patterns such as runs/*.run, as shells of other systems do."""
+    """Replace patterns such as runs/*.run by the names of files, as shells of other systems do."""
     expanded: list[str] = []
     for word in words:
         expanded += sorted(glob.glob(word)) or [word]
@@ -68,17 +68,17 @@ def expand_patterns(words: Sequence[str]) -> list[str]:
 
 
 def run(words: Sequence[str]) -> int:
-    """Run a command and print what it says.
+    """Run a command and print its output.
 
     Args:
-        words: of the command, after `exam`.
+        words: the words of the command, after `exam`.
 
     Returns:
-        Its exit code, as `main` has it.
+        Its exit code; see `main`.
     """
     try:
         _check_arguments(words)
-        # Of a command that a server ran, its exit code there; else nothing.
+        # The exit code of a command that a server ran, else None.
         return cli(args=list(words), prog_name="exam", standalone_mode=False) or 0
     except click.exceptions.Exit as stop:
         return stop.exit_code
@@ -92,7 +92,7 @@ def run(words: Sequence[str]) -> int:
         click.echo(f"exam: {one_line(error.format_message(), LONGEST_MESSAGE)}", err=True)
         return 2
     except Exception as error:
-        # It loads the database, which the help does without.
+        # This import loads the database, which the help does not need.
         from ..operations.failing import as_workbench_error, tell_failure
 
         if as_workbench_error(error) is None:
@@ -103,7 +103,7 @@ def run(words: Sequence[str]) -> int:
 
 
 def _check_arguments(arguments: Sequence[str]) -> None:
-    """Refuse what is no text: it could be neither stored nor written out again.
+    """Refuse an invalid text: it could be neither stored nor written.
 
     Raises:
         InputError: an argument is not valid UTF-8.

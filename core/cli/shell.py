@@ -1,4 +1,4 @@
-"""The commands of the shell, made from the list of operations."""
+"""The shell commands, made from the table of operations."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import click
 from click.core import ParameterSource
 
 from ..errors import InputError
-from ..operations import ABOUT_GROUPS, SECTIONS, find_operation
+from ..operations import ABOUT_GROUPS, SECTIONS, find_operation, renamed
 from ..operations.describing import DATE, LARGEST, Parameter
 from ..text import one_line
 from .table import Description, descriptions
@@ -20,7 +20,7 @@ GIVEN = (ParameterSource.COMMANDLINE, ParameterSource.ENVIRONMENT)
 
 
 class Whole(click.IntRange):
-    """A whole number; help shows its least value alone."""
+    """A whole number; help shows only its lower bound."""
 
     def __init__(self, parameter: Parameter) -> None:
         self.least, self.most = (int(bound) for bound in parameter.bounds)
@@ -28,10 +28,10 @@ class Whole(click.IntRange):
         self.name = "integer" if parameter.option.least is None else self.name
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
-        """The number.
+        """Return the number.
 
         Raises:
-            click.BadParameter: it is none, or out of range.
+            click.BadParameter: the value is not a whole number, or is out of range.
         """
         number = click.INT.convert(value, param, ctx)
         if self.least <= number <= self.most:
@@ -43,13 +43,13 @@ class Whole(click.IntRange):
 
 
 class Number(click.FloatRange):
-    """A number. NaN is within no bounds."""
+    """A number; NaN is out of any range."""
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
-        """The number.
+        """Return the number.
 
         Raises:
-            click.BadParameter: it is none, or out of range.
+            click.BadParameter: the value is not a number, or is out of range.
         """
         number = super().convert(value, param, ctx)
         if math.isnan(number) and (self.min, self.max) != (None, None):
@@ -61,11 +61,17 @@ class Commands(click.Group):
     """All commands, from the table of operations."""
 
     def list_commands(self, ctx: click.Context) -> list[str]:
-        """The first words of all commands."""
+        """Return the first words of all commands."""
         return sorted({name.partition(" ")[0] for name in descriptions()})
 
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        """The command that the words begin with, also by its earlier name."""
+        return super().resolve_command(ctx, renamed(args))
+
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
-        """The command or the group of a first word."""
+        """Return the command or the group with a first word."""
         found = [one for name, one in descriptions().items() if name.partition(" ")[0] == cmd_name]
         if not found:
             return None
@@ -75,7 +81,7 @@ class Commands(click.Group):
         return _group_of(cmd_name, own, found)
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        """The sections of the help."""
+        """Write the sections of the help."""
         width = max(map(len, self.list_commands(ctx)))
         for section, summaries in SECTIONS.items():
             with formatter.section(section):
@@ -106,7 +112,7 @@ def _unless_subcommand(run: Callable[..., Any] | None) -> Callable[..., Any]:
 
 
 def command_of(operation: Description, name: str) -> click.Command:
-    """The command of an operation."""
+    """Return the command of an operation."""
     parameters = [_parameter_of(one) for one in operation.parameters]
     parameters.append(
         click.Option(
@@ -127,7 +133,7 @@ def command_of(operation: Description, name: str) -> click.Command:
 def _parameter_of(one: Parameter) -> click.Parameter:
     option, kind = one.option, _type_of(one)
     default = one.default
-    # A default, even None, would make a value that is required optional.
+    # A default, even None, would make a required value optional.
     further = {} if one.required or one.many else {"default": default}
     if option.positional:
         return click.Argument(
@@ -155,7 +161,7 @@ def _type_of(one: Parameter) -> click.ParamType[Any]:
 
 
 def _run(operation: Description, values: dict[str, Any]) -> int:
-    # What runs an operation is loaded now: the help needs none of it.
+    # Imported here, because the help does not need it.
     from ..operations.door import answering
     from ..operations.opening import Elsewhere, Opening
     from ..operations.output import print_result

@@ -1,4 +1,4 @@
-"""The table of operations, from which commands are parsed and their help is shown before an operation is loaded.
+"""The table of operations, from which commands are parsed and help is shown without loading the operations.
 
 `make docs` writes `requests.json` from the list of operations.
 """
@@ -29,12 +29,12 @@ class Description:
 
     Args:
         name: its words after `exam`.
-        help: what it does, in sentences; the first is the summary.
-        at_shell: whether it works on files of a computer, and so at a shell of this computer alone.
-        opens: whether it opens the project whatever the values of its request are.
-        reads: whether it leaves the project as it is, whatever the values of its request are.
+        help: its description; the first sentence is the summary.
+        at_shell: whether it works on files of a computer, so that only a shell of this computer can run it.
+        opens: whether it opens the project for all values of its request.
+        reads: whether it never changes the project, for all values of its request.
         has_json: whether its result is also printed as JSON.
-        not_json: parameters that ask for another form than JSON.
+        not_json: parameters that select another form than JSON.
         parameters: all values of its request, in the order of the help.
     """
 
@@ -50,7 +50,7 @@ class Description:
 
 @functools.cache
 def descriptions() -> dict[str, Description]:
-    """All operations by name, from the table."""
+    """Return all operations by name, from the table."""
     return {one["name"]: _described(one) for one in json.loads(TABLE.read_bytes())}
 
 
@@ -67,7 +67,7 @@ def _parameter_of(record: dict[str, Any]) -> Parameter:
 
 
 def table_of(operations: Sequence[Operation]) -> str:
-    """The table of operations as JSON, a line for each."""
+    """Return the table of operations as JSON, one line each."""
     records = (
         {
             "name": one.name, "help": one.help, "at_shell": one.at_shell, "opens": "project" in one.request.special,
@@ -84,7 +84,7 @@ def _record_of(one: Parameter) -> dict[str, Any]:
     functions = ("parse", "default", "kept")
     usual = vars(Option()) | {name: getattr(one.option, name) for name in functions}
     option = {name: value for name, value in vars(one.option).items() if value != usual[name]}
-    # The shell only shows it. Who runs the operation decides on some defaults.
+    # The shell only shows this default. The process that runs the operation decides on some defaults.
     default = one.option.default() if one.option.default and not one.option.variable else one.default
     positional = {"positional": True} if one.option.positional else {}
     parts = {"name": one.name, "many": one.many, "default": default, "required": one.required}

@@ -1,4 +1,4 @@
-"""An operation whose project a server has open: the same request is sent there, and its result is printed here."""
+"""Operations on a project that a server has open: the request is sent there, and its result is printed here."""
 
 from __future__ import annotations
 
@@ -27,17 +27,17 @@ from ..project import Door, current_author, no_room
 from .table import Description
 
 LONGEST_ADDRESS = 4000
-"""Characters of values that an address may have; proxies cut long addresses off."""
+"""Most characters of values in an address; proxies truncate long addresses."""
 
 Lines = queue.SimpleQueue[dict[str, Any] | Exception]
 
 
 class _Unread(Exception):
-    """The reader of the output has ended, for example `head`. The command ends too, as it does without a server."""
+    """The reader of the output, for example `head`, has ended. The command ends too, as without a server."""
 
 
 def ask_server(door: Door, operation: Description, given: Mapping[str, Any], as_json: bool, project: str) -> int:
-    """Run an operation in the server behind a door.
+    """Run an operation in the server that has the project open.
 
     Args:
         given: the values of the request.
@@ -48,9 +48,9 @@ def ask_server(door: Door, operation: Description, given: Mapping[str, Any], as_
 
     Raises:
         InputError: a file cannot be read or written here.
-        ProjectError: the server went away; what it had saved is saved.
+        ProjectError: the connection was lost; saved results stay saved.
     """
-    # It takes a tenth of a second to load, and most commands ask no server.
+    # Imported here, because it loads slowly and most commands ask no server.
     import httpx2
 
     number = secrets.token_hex(16)
@@ -69,9 +69,9 @@ def ask_server(door: Door, operation: Description, given: Mapping[str, Any], as_
         values, files = _parts(operation, given, opened)
         lines: Lines = queue.SimpleQueue()
 
-        # What only reads is asked for by its address.
+        # An operation that only reads is sent as GET.
         reads = operation.reads and not files and sum(len(value) for _, value in values) < LONGEST_ADDRESS
-        # File names in a form are escaped, each server in its own way. So the real names travel as a value.
+        # Servers escape file names in a form in different ways, so the real names are sent as a value.
         names = {str(at): name for at, (_, name, _) in enumerate(files)}
         parts: list[Any] = [("", (None, json.dumps(names))), *((name, (None, value)) for name, value in values)]
         parts += [(parameter, (str(at), file)) for at, (parameter, _, file) in enumerate(files)]
@@ -100,11 +100,11 @@ def ask_server(door: Door, operation: Description, given: Mapping[str, Any], as_
 
 
 def _parts(operation: Description, given: Mapping[str, Any], opened: ExitStack) -> tuple[list[Any], list[Any]]:
-    """The values of a request as texts, and the files that it names."""
+    """Return the values of a request as texts, and the files that it names."""
     values: list[tuple[str, str]] = []
     files: list[tuple[str, str, IO[bytes]]] = []
     for one in operation.parameters:
-        # Who is recorded is said of the shell, as without a server.
+        # The author is sent with the data about the shell, as without a server.
         value = None if one.name == "author" else given.get(one.name)
         for each in value if isinstance(value, tuple | list) else [] if value is None else [value]:
             name = str(each)
@@ -119,7 +119,7 @@ def _parts(operation: Description, given: Mapping[str, Any], opened: ExitStack) 
 
 def _opened(name: str, opened: ExitStack) -> IO[bytes]:
     if name == "-":
-        # A request states its length, so that standard input is read to its end first.
+        # A request states its length, so standard input is read to its end first.
         spooled = opened.enter_context(tempfile.TemporaryFile())  # noqa: SIM115
         shutil.copyfileobj(sys.stdin.buffer, spooled)
         spooled.seek(0)
@@ -151,9 +151,9 @@ def _gone(reason: str) -> ProjectError:
 
 
 def _follow(lines: Lines, steer: Any) -> int:
-    """Print what the server says until its last line. Ctrl+C stops the operation, a second one this process."""
+    """Print the server's output until its last line. Ctrl+C stops the operation; a second one stops this process."""
     stopping = False
-    # Files come in pieces. They are put in their places together, once all are there.
+    # Files arrive in pieces. They are moved to their places together, once all are complete.
     with ExitStack() as files:
         made: dict[Path, Path] = {}
         while True:
@@ -203,7 +203,7 @@ def _print(stream: TextIO, content: bytes) -> None:
         stream.buffer.write(content)
         stream.buffer.flush()
     except BrokenPipeError as error:
-        # The rest of the stream is written once more at the end of the process, which would complain.
+        # Python flushes the stream again at the end of the process, which would print an error.
         with Path(os.devnull).open("wb") as nowhere:
             os.dup2(nowhere.fileno(), stream.fileno())
         raise _Unread from error

@@ -1,4 +1,4 @@
-"""Where a project meets files: import, export, publication, bundle, Parquet, demo."""
+"""Import, export, publication, bundle, Parquet and demo: exchange of files with a project."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Importing what students answered elsewhere, and of which components they are made."""
+"""Import of examinees' answers made elsewhere, and of the components that examinees are made of."""
 
 from __future__ import annotations
 
@@ -27,18 +27,18 @@ from .exam_import import EXAM, Words, bank_version, items_by_words, words_of
 
 
 def write_answers(cursor: Cursor, read: Sequence[SatElsewhere], names: str, author: str) -> dict[str, int]:
-    """Write what students answered; items that the bank does not have come into it, in their words where they are said.
+    """Write examinees' answers from elsewhere, and add the items that the bank lacks, with their words if known.
 
     Args:
-        read: by student; items by question id. One with words that an item of the bank has is that item.
+        read: by examinee; items by question id. An item with the words of an item of the bank is that item.
         names: of the files.
 
     Returns:
-        Numbers of students, answers, new answers and new items.
+        Numbers of examinees, answers, new answers and new items.
 
     Raises:
-        InputError: a student sits here, or has another answer to an item already; or an item is a question of another
-            kind. Nothing of this may be kept then.
+        InputError: an examinee takes exams in this project, or has another answer to an item already; or an item is a
+            question of another kind. The caller must then roll back.
     """
     places, version = _place_items(cursor, read, names, author)
     keys = _text_keys(cursor, {item for place in places for item in place.values()})
@@ -51,7 +51,7 @@ def write_answers(cursor: Cursor, read: Sequence[SatElsewhere], names: str, auth
                 f"Examinee '{one.student}' takes exams in this project, so its answers cannot be imported.",
                 "Give the examinee another name in the file, or rename the file.",
             )
-        # Components that a file states count before those that a name states.
+        # Components stated in a file take precedence over those read from a name.
         levels = factors_in_name(one.student) | dict(known.factors if known else {})
         key = put_student(cursor, replace(elsewhere(one.student), factors=levels), author)
         verdicts: dict[str, bool] = {}
@@ -78,10 +78,10 @@ def write_answers(cursor: Cursor, read: Sequence[SatElsewhere], names: str, auth
 
 
 def write_factors(cursor: Cursor, read: Sequence[Factors], author: str) -> dict[str, int]:
-    """Write of which components students are made; students that the project does not have come into it.
+    """Write the components of examinees, and add examinees that the project lacks.
 
     Returns:
-        Numbers of students, of those that are new, and of components that are news.
+        Numbers of examinees, of new examinees, and of new components.
     """
     before = {student.name: student.key for student in students_of(cursor)}
     stated: dict[int, dict[str, str]] = {}
@@ -97,7 +97,7 @@ def write_factors(cursor: Cursor, read: Sequence[Factors], author: str) -> dict[
 def _place_items(
     cursor: Cursor, read: Sequence[SatElsewhere], names: str, author: str
 ) -> tuple[list[dict[str, str]], dict[str, int]]:
-    """Find the items of files in the bank by their words, else by their ids; put those into it that it does not have.
+    """Find the items of files in the bank by their words, else by their ids; add the missing ones.
 
     Returns:
         For each examinee the id in the bank by the id in the file; and counts of new items, if any.
@@ -106,7 +106,7 @@ def _place_items(
         InputError: an id is that of a question without choices, or of an item with other words.
     """
     by_words = items_by_words(cursor)
-    # Those with keys come last, and so take the place of those without.
+    # Entries with keys follow, so they replace the entries without.
     words_by_id = {item: words for words, item in by_words.items()}
     kinds = dict(
         cursor.execute(
@@ -157,7 +157,7 @@ def _shown(words: Words) -> str:
 
 
 def _asked(text: str | None, answer_key: str | None, given: Sequence[str]) -> str | None:
-    """Question, key and choices in one text, as answers are kept of; None where the key is none of the choices."""
+    """Return question, key and choices in one text, to which answers refer. None if the key is not a choice."""
     at = key_position(Asked(text or "", answer_key or "", tuple(given)))
     if not text or isinstance(at, str):
         return None
@@ -166,7 +166,7 @@ def _asked(text: str | None, answer_key: str | None, given: Sequence[str]) -> st
 
 
 def _text_keys(cursor: Cursor, items: set[str]) -> dict[str, int]:
-    """What answers to items are about: their words with key and choices, else the words or the id alone."""
+    """Return the keys of the texts that answers refer to: words with key and choices, else only words or id."""
     rows = cursor.execute(
         "SELECT question_id, t.text, answer_key, choices, text_key FROM bank_at($version)"
         " JOIN questions USING (question_key) JOIN question_texts t USING (text_key) ORDER BY question_key",

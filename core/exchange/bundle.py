@@ -1,4 +1,4 @@
-"""A bundle: published qrels in one zip with their manifest and all that a reader needs beside them."""
+"""Bundles: published qrels in one zip with their manifest and everything that a reader needs."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from collections.abc import Callable, Mapping
 from ..errors import InputError, ProjectError
 from ..labels import Policy, overrides
 from ..leaderboard import Leaderboard, leaderboard
-from ..project import Project, log, rankings
+from ..project import Project, log, rankings, visible
 from ..project import record as record_act
 from ..tables import csv_text, disarmed
 from .exporting import bank_csv, bank_jsonl, board_latex
@@ -17,7 +17,7 @@ from .publication import Manifest, Publication, as_published, manifest_json, pub
 from .zipping import zipped
 
 BOARD_MEASURES = ("EXAM-Cover", "nDCG@10", "nDCG@20", "AP", "Rprec", "RR", "P@20")
-"""The measures of the leaderboard in a bundle, the one that orders it first."""
+"""Measures of the leaderboard in a bundle. The first one orders it."""
 
 _WHAT = {
     "qrels": "Labels in the four columns of trec_eval: query, 0, passage, {values}.\n"
@@ -35,8 +35,8 @@ _WHAT = {
 
 
 Beside = Callable[[Project], Mapping[str, tuple[str, bytes]]]
-"""What another room puts into a bundle: by name of a file, what it is in a sentence, and its content. It may depend on
-nothing but what a publication keeps (`exchange.published`), or the bundle could not be made again."""
+"""Returns further files for a bundle: by file name, a sentence of description and the content. The files may depend
+only on data that a publication keeps (`exchange.published`). Otherwise the bundle could not be reproduced."""
 
 
 def bundle(
@@ -50,15 +50,18 @@ def bundle(
 ) -> bytes:
     """Publish the qrels of a policy and pack them with their manifest, the bank, leaderboards and overrides.
 
-    Args: as for `exchange.publish`; and what goes in beside. `deliver` writes the zip file.
+    Args:
+        beside: makes further files for the bundle.
+        deliver: writes the zip file.
+        The others: as for `exchange.publish`.
 
     Returns:
         A zip file.
 
     Raises:
-        InputError: there is no such grader or version, or no label.
+        InputError: the grader or version is unknown, or nothing is labelled.
     """
-    # Nobody else writes meanwhile, so that everything in the bundle is of one moment.
+    # The transaction keeps other writers out, so that everything in the bundle is of one moment.
     with project.transaction(act="publish", author=author) as cursor:
         packed: list[bytes] = []
 
@@ -80,9 +83,9 @@ _README = "README.txt"
 
 
 def bundled(project: Project) -> dict[int, dict[str, int | None]]:
-    """What the bundles have that were made: bytes by file by publication; None where they were not recorded."""
+    """Return the sizes in bytes of all bundles' files, by file by publication. None if not recorded."""
     found: dict[int, dict[str, int | None]] = {}
-    for (text,) in project.rows(_MADE, [_ACT]):
+    for (text,) in project.rows(_MADE.format(visible(project, "activity")), [_ACT]):
         detail = json.loads(text)
         if detail.get("publication") is not None:
             sizes = detail.get("bytes") or {}
@@ -97,13 +100,13 @@ def bundle_again(
     beside: Beside = lambda _: {},
     deliver: Callable[[bytes], object] = lambda _: None,
 ) -> bytes:
-    """The bundle of a publication again, whatever was done to the project since.
+    """Reproduce the bundle of a publication, independently of later changes in the project.
 
-    Every file is the same to the byte, but README.txt may be worded differently if another version wrote it.
+    Every file is the same to the byte, except that another version may word README.txt differently.
 
     Args:
         manifest: that of the bundle.
-        beside: as when it was made.
+        beside: as when the bundle was made.
         deliver: writes the zip file. If it fails, nothing is recorded.
 
     Returns:
@@ -112,11 +115,11 @@ def bundle_again(
     Raises:
         InputError: the manifest is of another project, unknown here or changed; or the publication has no bundle, or
             one with a cascade, which only earlier versions can make.
-        ProjectError: the project no longer gives this bundle; says which files differ.
+        ProjectError: the project no longer gives this bundle; the message names the files that differ.
     """
     publication = Publication(manifest, remade(project, manifest))
     number = manifest["publication"]
-    acts = (json.loads(text) for (text,) in project.rows(_MADE, [_ACT]))
+    acts = (json.loads(text) for (text,) in project.rows(_MADE.format(visible(project, "activity")), [_ACT]))
     recorded = next((detail for detail in acts if detail.get("publication") == number), None)
     if recorded is None:
         raise InputError("not-a-bundle", f"Publication {number} has no bundle.", _QRELS_ONLY)
@@ -133,8 +136,8 @@ def bundle_again(
         more = {name: file for name, file in beside(then).items() if known is None or name in known}
         files = _files(then, publication, more)
     now = _hashes(files)
-    # Bundles from before their hashes were recorded cannot be compared; their qrels have been. Another version may word
-    # the descriptions of the files differently.
+    # Bundles from before hashes were recorded cannot be compared, but their qrels were compared above. README.txt is
+    # left out because another version may word it differently.
     if differing := known and sorted(name for name in {*known, *now} - {_README} if known.get(name) != now.get(name)):
         raise ProjectError(
             "bundle-differs",
@@ -148,7 +151,7 @@ def bundle_again(
 
 
 _QRELS_ONLY = "Reproduce only the qrels: exam export qrels --manifest FILE -o OUT"
-_MADE = "SELECT detail FROM activity WHERE act = ? ORDER BY activity_key"
+_MADE = "SELECT detail FROM {} WHERE act = ? ORDER BY activity_key"
 
 
 def _hashes(files: Mapping[str, bytes]) -> dict[str, str]:
@@ -204,10 +207,10 @@ def _readme(publication: Publication, names: list[str], sentences: Mapping[str, 
 
 
 def overrides_csv(project: Project, version: int | None = None) -> str:
-    """The overrides that nobody withdrew, oldest first, as CSV; cells that could be formulas are neutralised.
+    """Return the overrides that are not withdrawn, oldest first, as CSV. Cells that could be formulas are neutralised.
 
     Args:
-        version: the bank version that says which of them are stale; the newest for None.
+        version: the bank version that decides which overrides are stale; None for the newest.
     """
     header = ("query_id", "question_id", "question", "passage_id", "rating", "reason", "author", "made_at", "stale")
     rows = (
@@ -219,7 +222,7 @@ def overrides_csv(project: Project, version: int | None = None) -> str:
 
 
 def _wide_tsv(boards: list[Leaderboard]) -> str:
-    """Several leaderboards as one table that `formats.leaderboards` reads, in the order of the first."""
+    """Return several leaderboards as one table that `formats.leaderboards` reads, in the order of the first."""
     header = [cell for board in boards for cell in (board.measure, f"{board.measure} std_error")]
     lines = ["\t".join(("run", *map(disarmed, header)))]
     for run in boards[0].scores:

@@ -1,4 +1,4 @@
-"""Whether a project is sound: every block of its file, every rule of its tables, every publication made once more."""
+"""Integrity checks of a project: the blocks of its file, the rules of its tables, and its publications."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from .publication import publications, remade
 from .rules import Fault, Rule, broken, faults
 
 LONGEST_EXAMPLE = 200
-"""Characters of a row that is shown as an example."""
+"""Characters of a row shown as an example."""
 
 RESTORE = "Restore a backup (exam restore), or import an export of the project (exam import project)."
 MEND = "Another program changed the file. Restore a backup (exam restore), or undo that change."
@@ -31,16 +31,16 @@ MEND = "Another program changed the file. Restore a backup (exam restore), or un
 
 @dataclass(frozen=True)
 class Finding:
-    """Something that is not as it has to be.
+    """A fault of a project.
 
     Args:
         check: name of the check that found it.
-        code: the stable name of the rule that is broken, in kebab-case.
-        table: the table; empty if the finding is not about one.
-        reason: what is wrong, as a sentence without a full stop.
-        rows: how many there are.
-        example: the first of them.
-        todo: what to do about it.
+        code: the stable name of the broken rule, in kebab-case.
+        table: the table; empty if the finding does not concern a single table.
+        reason: the fault, as a sentence without a full stop.
+        rows: number of faulty rows.
+        example: the first faulty row.
+        todo: how to correct it.
     """
 
     check: str
@@ -62,10 +62,10 @@ class Check:
     """A check of a project.
 
     Args:
-        name: of the check, in a word.
-        says: what holds in a sound project.
-        todo: what to do if it does not hold.
-        find: yields the faults; it only reads. For None, the rules of the check's name are asked.
+        name: a single word.
+        says: the condition that a sound project meets.
+        todo: how to correct a fault.
+        find: yields the faults and only reads. None: the rules of this check are evaluated.
     """
 
     name: str
@@ -92,7 +92,7 @@ def _schema(project: Project, cursor: Cursor) -> Iterator[Fault]:
 
 
 def _keys(project: Project, cursor: Cursor) -> Iterator[Fault]:
-    # After the log of a file was read, the engine goes on from the right key. But it states an earlier one until the
+    # After DuckDB replays the log of a file, it assigns the right keys. But it reports an earlier last key until the
     # file is opened again.
     return iter(()) if project.not_closed else faults(cursor, ["keys"])
 
@@ -132,14 +132,14 @@ CHECKS: tuple[Check, ...] = (
           "Restore a backup from the time of the publication (exam restore), and compare it with this project.",
           _publications),
 )  # fmt: skip
-"""What `exam check` looks at, in this order: what comes first may be why what follows is wrong."""
+"""The checks of `exam check`, in this order: a fault found by an earlier check may cause those found by later ones."""
 
 
 def check(project: Project) -> dict[str, list[Finding]]:
-    """Look at everything in a project; nothing is changed, and nothing recorded.
+    """Run all checks on a project; change and record nothing.
 
     Returns:
-        What is wrong, by the name of each check, in the order of `CHECKS`; empty lists in a sound project.
+        The findings by the name of each check, in the order of `CHECKS`; empty lists in a sound project.
     """
     return {one.name: _found(project, one) for one in CHECKS}
 
@@ -153,7 +153,7 @@ def _found(project: Project, one: Check) -> list[Finding]:
         ]
 
     try:
-        return project.read(look, whole=True)
+        return project.read(look)
     except (duckdb.Error, WorkbenchError) as error:
         reason = error.message if isinstance(error, WorkbenchError) else first_line(error)
         told = f"the check failed ({reason.removesuffix('.')})"
@@ -163,7 +163,7 @@ def _found(project: Project, one: Check) -> list[Finding]:
 
 
 def _example(cursor: Cursor, fault: Fault) -> str:
-    """The first row that is at fault, by the names of its columns."""
+    """Return the first faulty row as text, with column names."""
     if fault.first is None:
         return ""
     cursor.execute(f"SELECT * FROM {quoted_name(fault.table)} WHERE rowid = ?", [fault.first - 1])

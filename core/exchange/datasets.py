@@ -1,4 +1,4 @@
-"""Importing whole collections: BEIR folders, and data sets of ir_datasets, which become BEIR folders first."""
+"""Import of whole collections: BEIR folders, and data sets of ir_datasets by way of BEIR folders."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _LEVELS = {
     re.compile(r"msmarco-passage(-v2)?/trec-dl-"): 2,
     re.compile(r"msmarco-document(-v2)?/trec-dl-"): 1,
 }
-"""By the ids of data sets, the judgment from which a passage is relevant."""
+"""Lowest judgment of a relevant passage, by the ids of data sets."""
 
 
 def import_beir(
@@ -43,7 +43,7 @@ def import_beir(
     Args:
         options: `source`, `skip_unknown` and `replace`.
         all_passages: import all passages, not only those that the split judges and those that the project names.
-        name: what messages call the folder, if not by its path.
+        name: the folder's name in messages; its path if empty.
         also: called with the cursor at the end of the transaction.
 
     Raises:
@@ -89,7 +89,7 @@ def import_beir(
 
 
 def _named(project: Project) -> set[str]:
-    """Ids of the passages that runs, judgments and files of the project name."""
+    """Return the ids of the passages that runs, judgments and files of the project name."""
     return {str(passage_id) for (passage_id,) in project.rows("SELECT passage_id FROM passages")}
 
 
@@ -101,7 +101,7 @@ def _known_split(folder: Path, split: str) -> str:
 
 
 def _within(folder: Path, name: str) -> Path:
-    """A file of a folder.
+    """Return the path of a file in a folder.
 
     Raises:
         InputError: it is missing, or a link leads out of the folder.
@@ -125,7 +125,7 @@ class DataSet:
     """A data set of ir_datasets.
 
     Args:
-        found: what ir_datasets has.
+        found: the object of ir_datasets.
         size: bytes to download; None if unknown.
     """
 
@@ -135,12 +135,12 @@ class DataSet:
 
     @property
     def min_judgment(self) -> int | None:
-        """The judgment from which a passage is relevant in this collection; None if unknown."""
+        """The lowest judgment of a relevant passage in this collection; None if unknown."""
         return next((level for ids, level in _LEVELS.items() if ids.match(self.terms.data_set)), None)
 
 
 def find_data_set(name: str) -> DataSet:
-    """Look a data set up. Nothing is downloaded.
+    """Find a data set by its id, without downloading anything.
 
     Raises:
         InputError: ir_datasets is not installed, does not know the id, or has no passages, queries or judgments for it.
@@ -173,7 +173,7 @@ def find_data_set(name: str) -> DataSet:
 
 
 def _downloads(parts: list[Any]) -> Iterator[Any]:
-    """The files that parts of a data set are made of; ir_datasets has no list of them."""
+    """Yield the files of parts of a data set. ir_datasets has no list of them, so its objects are searched."""
     waiting, seen = parts, dict[int, Any]()
     while waiting:
         one = waiting.pop()
@@ -189,7 +189,7 @@ def _downloads(parts: list[Any]) -> Iterator[Any]:
 
 
 def _size_of(downloads: Collection[Any]) -> int | None:
-    """Bytes that are not on this computer yet; None if that is unknown."""
+    """Return the bytes that are not on this computer yet; None if unknown."""
     places = [(one, getattr(one, "_cache_path", None) or getattr(one, "_path", None)) for one in downloads]
     sizes: list[Any] = [
         getattr(one, "_size_hint", None) for one, path in places if path is None or not Path(path).exists()
@@ -205,7 +205,7 @@ def import_data_set(
     all_passages: bool = False,
     preview: bool = False,
 ) -> Imported:
-    """Import a data set as `import_beir` does, with its terms and the level from which its judgments are relevant.
+    """Import a data set as `import_beir` does, with its terms and its min judgment.
 
     Raises:
         InputError: it cannot be downloaded or read, or as for `import_beir`.
@@ -237,7 +237,7 @@ def _write_folder(found: Any, folder: Path, named: Collection[str] | None) -> No
     """Write a data set as a folder that `import_beir` reads.
 
     Args:
-        named: passages that are needed beside the judged ones; all passages for None.
+        named: passages that are needed in addition to the judged ones; None for all passages.
     """
     judged = [(one.query_id, one.doc_id, int(one.relevance)) for one in found.qrels_iter()]
     (folder / "qrels").mkdir()

@@ -1,4 +1,4 @@
-"""The demo collection as a project: import its files, grade it with the embedded default, let its exam be sat."""
+"""The demo collection as a project: imported, graded with the embedding grader, with its exam taken."""
 
 from __future__ import annotations
 
@@ -31,17 +31,17 @@ def make_demo(
         path: the new project's file.
         grade: whether to grade it with the embedding grader.
         tell: is given a sentence about each step.
-        sit: lets students sit the exam, as `pipelines.sit_by_rules` does; without it the demo has no exam.
+        sit: makes students take the exam, as `pipelines.sit_by_rules` does; without it the demo has no exam.
 
     Raises:
-        InputError: the file is there already.
+        InputError: the file exists already.
         GradingError: grading failed.
     """
     taken = InputError("project-exists", f"{path} already exists.", "Open it, delete it, or name another file.")
     if path.exists():
         raise taken
     path.parent.mkdir(parents=True, exist_ok=True)
-    # Made elsewhere, so that an interruption leaves nothing that looks like the demo.
+    # Made in a working folder, so that an interruption leaves no partial demo.
     with WorkingFolder(path.parent) as working:
         _fill(making := working / path.name, author, grade, tell, sit)
         if not put_new(making, path):
@@ -78,7 +78,7 @@ def _fill(
 
 
 def is_demo(project: Project) -> bool:
-    """Whether a project has the queries of the demo collection and no others but its exam, whatever it is called."""
+    """Return whether a project has exactly the queries of the demo collection, apart from its exam."""
 
     def compute() -> bool:
         ids = {query.query_id for query in queries.read_queries(Source.of(FILES / "queries.jsonl"), Report())}

@@ -1,4 +1,4 @@
-"""What a screen offers for download: the content of each file, with who took it on record."""
+"""Downloads for screens: the content of each file. Some are recorded in the activity log."""
 
 from __future__ import annotations
 
@@ -20,11 +20,11 @@ from .zipping import zipped
 
 
 def recorded(project: Project, author: str, what: str, file: str, make: Callable[[], str | bytes]) -> bytes:
-    """The content of a file, once the activity log says that somebody exported it, where it can be written.
+    """Return the content of a file after recording the export in the activity log, if the log can be written.
 
     Args:
         what: as the log names it, such as "bank".
-        file: the name that the file gets.
+        file: the file's name.
         make: makes the content.
     """
     content = make()
@@ -33,7 +33,7 @@ def recorded(project: Project, author: str, what: str, file: str, make: Callable
 
 
 def qrels_counts(project: Project, policy: Policy, binary: bool) -> dict[int, int]:
-    """How many lines of the qrels of a policy have each value, the greatest first; empty where there is no label."""
+    """Return the number of lines of a policy's qrels by value, greatest value first; empty without labels."""
     base = basis(project, policy)
     found: Counter[int] = Counter()
     for label, passages in progress(project, base).labels.items():
@@ -43,19 +43,19 @@ def qrels_counts(project: Project, policy: Policy, binary: bool) -> dict[int, in
 
 
 def qrels_head(project: Project, policy: Policy, binary: bool, lines: int = 8) -> list[str]:
-    """The first lines of the qrels of a policy.
+    """Return the first lines of the qrels of a policy.
 
     Raises:
-        InputError: there is no label.
+        InputError: nothing is labelled.
     """
     return qrels(project, policy, binary=binary, lines=lines).splitlines()
 
 
 def runs_zip(project: Project) -> bytes:
-    """Every run as a TREC run, in one zip; the same project gives the same bytes.
+    """Return all runs as TREC runs, in one zip; the same project gives the same bytes.
 
     Raises:
-        InputError: there are no runs, or an id cannot stand in a run.
+        InputError: the project has no runs, or an id is not valid in a run file.
     """
     files: dict[str, bytes | Path] = {}
     for key, name in project.rows("SELECT run_key, name FROM runs ORDER BY run_key"):
@@ -71,7 +71,7 @@ def runs_zip(project: Project) -> bytes:
 
 
 def _file_name(run: str, taken: dict[str, bytes | Path]) -> str:
-    """A name for the file of a run that every system can unpack, and that no other run has."""
+    """Return a file name for a run that every operating system can unpack and that no other run has."""
     stem = "".join(c if c.isalnum() or c in "._-+" else "_" for c in run).lstrip(".") or "run"
     if is_reserved(stem):
         stem = f"_{stem}"
@@ -83,7 +83,7 @@ def _file_name(run: str, taken: dict[str, bytes | Path]) -> str:
 
 
 def project_zip(project: Project, author: str) -> bytes:
-    """The whole project as a zip of Parquet files; the export is in the activity log, and so in the zip.
+    """Return the whole project as a zip of Parquet files. The export is in the activity log, and so in the zip.
 
     Raises:
         InputError: it cannot be written.

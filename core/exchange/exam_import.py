@@ -1,4 +1,4 @@
-"""Importing exams: items become questions of the bank, sources passages, and retrieved contexts retrievals."""
+"""Import of exams: items become questions of the bank, sources passages, and retrieved contexts retrievals."""
 
 from __future__ import annotations
 
@@ -16,15 +16,15 @@ from ..text import clean_text
 from ..types import Asked, Passage, Query, Question
 
 EXAM = "exam"
-"""The query that the items of an exam belong to, where nobody names another."""
+"""The query of the items of an exam unless another is named."""
 
 
 Words = tuple[str, str | None, tuple[str, ...]]
-"""What identifies an item: its question, the text of its key if that is known, and its choices, sorted."""
+"""The identity of an item: its question, the text of its key if known, and its choices, sorted."""
 
 
 def words_of(text: str | None, answer_key: str | None, choices: Sequence[str]) -> Words | None:
-    """The words that identify an item, without the letters of choices; None without a question."""
+    """Return the words that identify an item, without the letters of choices; None without a question."""
     if not text or not text.strip():
         return None
     at = key_position(Asked(text, answer_key or "", tuple(choices)))
@@ -33,10 +33,10 @@ def words_of(text: str | None, answer_key: str | None, choices: Sequence[str]) -
 
 
 def items_by_words(cursor: Cursor, query_ids: Sequence[str] | None = None) -> dict[Words, str]:
-    """The ids of the items of the bank by their words, with their keys and without; of equal ones the first.
+    """Return the ids of the items of the bank by their words, with and without keys; the first id of equal items.
 
     Args:
-        query_ids: only items of these queries; of all for None.
+        query_ids: only items of these queries; None for all.
     """
     rows = cursor.execute(
         "SELECT question_id, t.text, answer_key, choices FROM bank_at($version) JOIN questions USING (question_key)"
@@ -54,7 +54,7 @@ def items_by_words(cursor: Cursor, query_ids: Sequence[str] | None = None) -> di
 
 
 def bank_version(cursor: Cursor) -> int:
-    """The newest version of the bank; 0 without one."""
+    """Return the newest version of the bank; 0 without one."""
     return int(cursor.execute("SELECT coalesce(max(version), 0) FROM bank_versions").fetchall()[0][0])
 
 
@@ -70,15 +70,16 @@ def write_exam_items(
     """Write the items of exams into a project.
 
     Args:
-        file: what the files are called.
-        query_id: the query that they belong to; for None `exam`. Retrievals of another one have its name before theirs.
+        file: the files' names, for messages.
+        query_id: the query that they belong to; None for `exam`. The names of retrievals of another query start with
+            it.
         report: takes notes.
 
     Returns:
-        Numbers of what was written.
+        Numbers of things written.
 
     Raises:
-        InputError: the name of the query cannot be one, or a retrieval of another content has the same name.
+        InputError: the name of the query is invalid, or a retrieval of another content has the same name.
     """
     query = query_id or EXAM
     check_new(cursor, "query", [query])
@@ -128,13 +129,12 @@ def write_exam_items(
 
 
 def _title(file: str) -> str:
-    """What a query of an exam is called, of which only the file's name is known."""
     stem = Path(file).stem
     return "Exam" if stem == EXAM else f"Exam {stem}"
 
 
 def _named(cursor: Cursor, texts: dict[str, None]) -> dict[str, str]:
-    """A passage id for each text: of a passage that has it, else one that the text decides."""
+    """Return a passage id for each text: of a passage with this text, else derived from the text's hash."""
     clean = list(dict.fromkeys(map(clean_text, texts)))
     stage(cursor, "exam_texts", {"text": clean}, {"text": "VARCHAR"})
     there = dict(
@@ -151,7 +151,11 @@ def _named(cursor: Cursor, texts: dict[str, None]) -> dict[str, str]:
 def _retrievals(
     cursor: Cursor, items: dict[str, ExamItem], names: dict[str, str], exam: str | None, file: str, author: str
 ) -> int:
-    """Keep retrieved contexts as retrievals; one that is there with the same rankings is left as it is."""
+    """Store retrieved contexts as retrievals and return how many are new. Existing ones with the same rankings stay.
+
+    Raises:
+        InputError: a retrieval exists with other rankings.
+    """
     rankings: dict[str, dict[str, list[tuple[str, float]]]] = {}
     for key, item in items.items():
         for retriever, texts in item.retrieved.items():

@@ -1,4 +1,4 @@
-"""Writing files out of a project: qrels, the bank, a graded file, a leaderboard."""
+"""Exports of a project: qrels, the bank, a graded file, a leaderboard."""
 
 from __future__ import annotations
 
@@ -35,15 +35,15 @@ from .zipping import zipped
 def qrels(
     project: Project, policy: Policy, source: str = "exam", binary: bool = False, lines: int | None = None
 ) -> str:
-    """Labels, or the judgments of a source, in trec_eval's four columns.
+    """Return labels, or the judgments of a source, in trec_eval's four columns.
 
     Args:
         source: `exam` for labels from grades, or the name of a source of judgments.
-        binary: write 1 for what is relevant under the policy and 0 for the rest.
-        lines: how many to write at most; all for None.
+        binary: write 1 for passages that are relevant under the policy and 0 for the rest.
+        lines: the most lines to write; None for all.
 
     Returns:
-        One line a labelled (query, passage), in the pool's order; passages without a label are left out.
+        One line per labelled (query, passage), in the pool's order; passages without a label are left out.
 
     Raises:
         InputError: there is nothing to export.
@@ -54,7 +54,7 @@ def qrels(
     else:
         found, threshold = judgments(project, find_source(project, source)), policy.min_judgment
     if not found:
-        # A source of judgments has at least one.
+        # Only labels can be empty: a source of judgments has at least one.
         raise InputError("no-labels", "No labels to export.", how_to_grade(project, basis(project, policy).grader.spec))
     rows = (
         (query, passage, int(value >= threshold) if binary else value)
@@ -65,38 +65,38 @@ def qrels(
 
 
 def bank_jsonl(project: Project, version: int | None = None) -> str:
-    """The question bank as JSON lines, one question each.
+    """Return the question bank as JSON lines, one per question.
 
     Raises:
-        InputError: there is no such version.
+        InputError: the version is unknown.
     """
     return written_text(question_bank.write_bank, bank.questions(project, version))
 
 
 def bank_csv(project: Project, version: int | None = None) -> str:
-    """The question bank as CSV for a spreadsheet; cells that could be formulas are neutralised.
+    """Return the question bank as CSV for a spreadsheet; cells that could be formulas are neutralised.
 
     Raises:
-        InputError: there is no such version.
+        InputError: the version is unknown.
     """
     return written_text(question_bank.write_bank_csv, bank.questions(project, version))
 
 
 def bank_in_form(project: Project, form: str, version: int | None = None) -> str:
-    """The question bank as JSON lines in a form of AutoJudge, one query each.
+    """Return the question bank as JSON lines in a form of AutoJudge, one per query.
 
     Args:
         form: v3, ragtime26 or nuggetizer.
 
     Raises:
-        InputError: there is no such version, or the form has no place for some questions.
+        InputError: the version is unknown, or the form has no place for some questions.
     """
     version = bank.check_version(project, version)
     return written_text(write_nugget_banks, form, queries_of(project), bank.questions(project, version), version)
 
 
 def queries_jsonl(project: Project, as_topics: bool = False) -> str:
-    """The queries as JSON lines, one each.
+    """Return the queries as JSON lines, one each.
 
     Args:
         as_topics: with the keys of AutoJudge's topics, which have no place for answers and subtopics.
@@ -105,25 +105,25 @@ def queries_jsonl(project: Project, as_topics: bool = False) -> str:
 
 
 def board_tsv(board: Leaderboard) -> str:
-    """A leaderboard as TSV: rank, run, score, standard error, number of queries."""
+    """Return a leaderboard as TSV: rank, run, score, standard error, number of queries."""
     return written_text(write_board_tsv, board.measure, _board_rows(board))
 
 
 def board_json(board: Leaderboard) -> str:
-    """A leaderboard as a JSON map from the measure to the score of each run."""
+    """Return a leaderboard as a JSON map from the measure to the score of each run."""
     return json.dumps({board.measure: board.scores}, ensure_ascii=False, indent=2) + "\n"
 
 
 def board_latex(board: Leaderboard) -> str:
-    """A leaderboard as a LaTeX tabular: rank, run, score with its standard error, number of queries."""
+    """Return a leaderboard as a LaTeX tabular: rank, run, score with its standard error, number of queries."""
     return written_text(write_board_latex, board.measure, _board_rows(board))
 
 
 def board_in_form(board: Leaderboard, form: str) -> tuple[bytes, bytes]:
-    """A leaderboard in one of the forms of AutoJudge, and its measures as YAML.
+    """Return a leaderboard in a form of AutoJudge, and its measures as YAML.
 
     Args:
-        form: one of `BOARD_FORMS`; for trec_eval the content is a zip with a file for each run.
+        form: an item of `BOARD_FORMS`; for trec_eval the content is a zip with a file for each run.
 
     Raises:
         InputError: a name cannot be written in the form.
@@ -144,7 +144,7 @@ def board_in_form(board: Leaderboard, form: str) -> tuple[bytes, bytes]:
 
 
 def _rows_by_query(board: Leaderboard) -> Iterator[tuple[str, str, float, int]]:
-    """Run, query, score and rank there for every score by query, and each run's mean last, under `all`."""
+    """Yield run, query, score and rank for every score by query, and each run's mean last, under `all`."""
     own: dict[str, dict[str, float]] = {}
     for system in board.systems:
         # A skipped query that counts in the mean has score 0.
@@ -161,18 +161,18 @@ def _board_rows(board: Leaderboard) -> list[TableRow]:
 
 
 def graded_file(project: Project, source: str | None = None) -> bytes:
-    """The pool with texts, grades, judgments and rankings in the Autograder/RUBRIC interchange format.
+    """Return the pool with texts, grades, judgments and rankings in the Autograder/RUBRIC interchange format.
 
-    Ranks are those of the whole ranking, though the file has the pool alone, and are taken as stated when it is read.
+    Ranks are those of the whole ranking, though the file has only the pool; readers take them as stated.
 
     Args:
-        source: the judgments that go with it; the first source for None. The format has room for one.
+        source: the judgments to include; None for the first source. The format has room for one.
 
     Returns:
         A gzip file; the same project gives the same bytes.
 
     Raises:
-        InputError: there is no such source.
+        InputError: the source is unknown.
     """
     named = find_source(project, source) if source else next(iter(sources(project)), None)
     out = io.BytesIO()

@@ -1,4 +1,4 @@
-"""Importing answers that models wrote elsewhere, and what people say of answers."""
+"""Import of answers that models generated elsewhere, and of people's answer checks."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from ..text import clean_text, first_few, how_many
 
 
 def write_generated(cursor: Cursor, name: str, read: Sequence[WrittenAnswer], file: str, author: str) -> dict[str, int]:
-    """Write the answers of a file; what they were written from is what it says: a run at a depth, or gold.
+    """Write the generated answers of a file. The file states their contexts: a run at a depth, or gold passages.
 
     Args:
         name: of the generator.
@@ -32,7 +32,8 @@ def write_generated(cursor: Cursor, name: str, read: Sequence[WrittenAnswer], fi
         Numbers of answers and of new ones.
 
     Raises:
-        InputError: a query is not there, the generator answers here, or it has another answer at such a place already.
+        InputError: a query is missing, the generator answers in this project, or it already has another answer to the
+            same query, context and draw.
     """
     known = next((one for one in answer_models_of(cursor, "generator") if one.name == name), None)
     if known is not None and not known.from_elsewhere:
@@ -75,17 +76,17 @@ def write_generated(cursor: Cursor, name: str, read: Sequence[WrittenAnswer], fi
 def write_answer_verdicts(
     cursor: Cursor, source: str, read: Sequence[AnswerVerdict], file: str, author: str
 ) -> dict[str, int]:
-    """Write what people say of answers.
+    """Write people's verdicts on answers.
 
     Args:
-        source: under which they are kept.
+        source: the name under which they are kept.
         file: its name, for messages.
 
     Returns:
-        Numbers of verdicts and of those that are news.
+        Numbers of verdicts and of new ones.
 
     Raises:
-        InputError: a query is not there.
+        InputError: a query is missing.
     """
     keys = _text_keys(cursor, [one.query_id for one in read], file)
     queries = dict(cursor.execute("SELECT query_id, query_key FROM queries").fetchall())
@@ -94,7 +95,11 @@ def write_answer_verdicts(
 
 
 def _text_keys(cursor: Cursor, query_ids: Sequence[str], file: str) -> dict[str, int]:
-    """The keys of the words of queries, by query id."""
+    """Return the text keys of queries, by query id.
+
+    Raises:
+        InputError: a query is missing.
+    """
     texts = dict(cursor.execute("SELECT query_id, text FROM queries").fetchall())
     if lost := [query_id for query_id in dict.fromkeys(query_ids) if query_id not in texts]:
         raise InputError(

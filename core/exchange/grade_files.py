@@ -12,7 +12,7 @@ from ..labels import Policy, basis, failed_pairs, graded_pairs, label_qrels
 from ..project import Cursor, Project, record
 
 _FILE_SIZE = "256MB"
-"""About how large each file of the grades becomes."""
+"""Approximate size of each file of grades."""
 
 
 def export_grades(project: Project, folder: Path, author: str, policy: Policy | None = None) -> dict[str, int]:
@@ -48,7 +48,7 @@ def export_grades(project: Project, folder: Path, author: str, policy: Policy | 
         "questions": f"SELECT query_id, question_id, weight, {base.grader.spec.max_rating:d} AS top"
         f" FROM {bank_for(base.grader.spec)} JOIN queries USING (query_key) JOIN {ids}"
         f" WHERE {counts} AND $grader IS NOT NULL ORDER BY query_id",
-        # A run that ranks nothing for these queries has a row with its name alone, and is on the leaderboard too.
+        # A run without passages for these queries gets a row with only its name, so that it is on the leaderboard too.
         "runs": "WITH ranked AS (SELECT name AS run, query_id, passage_id, rank,"
         " if(run_key IN (FROM ranked_runs), NULL, score) AS score FROM rankings JOIN runs USING (run_key)"
         f" JOIN queries USING (query_key) JOIN passages USING (passage_key) WHERE {counts})"

@@ -1,4 +1,4 @@
-"""Graded files as they were read: in columns, in batches, in files of their own until they are written."""
+"""Graded files after reading: grades in columns and batches, kept in files until they are written to the project."""
 
 from __future__ import annotations
 
@@ -28,9 +28,9 @@ from ..types import (
 )
 
 ROWS_A_BATCH = 250_000
-"""Grades, passages and lines of rankings: a batch ends after the line with which it has as many."""
+"""Grades, passages and lines of rankings. A batch ends after the line that reaches this number."""
 CHARACTERS_A_BATCH = 1 << 24
-"""Characters of answers, likewise."""
+"""Characters of answers. A batch ends after the line that reaches this number."""
 
 DETAILS = {
     "answer": pa.string(),
@@ -40,17 +40,17 @@ DETAILS = {
     "reason": pa.string(),
     "note": pa.string(),
 }
-"""What may be known of a grade beside its rating; a column of which nothing is known is left out of a batch."""
+"""Optional details of a grade in addition to its rating. A batch omits columns without any value."""
 
 
 @dataclass
 class Batch:
-    """Grades of lines of a graded file, as they are written.
+    """Grades of lines of a graded file, in the form in which they are written.
 
     Args:
-        asked: pairs (number of the grader, question id) that grades are about.
-        grades: `asked`, a place among these; `passage`, its row among all passages of the files; `rating`; and of
-            `DETAILS` what anything is known of.
+        asked: pairs (number of the grader, question id) that grades are about, with their places.
+        grades: `asked`, a place in the argument of this name; `passage`, a row among all passages of the files;
+            `rating`; and those columns of `DETAILS` that have a value.
     """
 
     asked: dict[tuple[int, str], int] = field(default_factory=dict)
@@ -58,15 +58,15 @@ class Batch:
 
 
 class Judged:
-    """Judgments in columns: the topic, as a number; the passage's row among all of the files; the value."""
+    """Judgments in columns: the topic as a number, the passage's row among all of the files, and the value."""
 
     def __init__(self) -> None:
         self.topics: dict[str, int] = {}
-        """The topics, and the numbers that stand for them."""
+        """Numbers by topic."""
         self._columns = tuple(array("i") for _ in range(3))
 
     def take(self, judgments: Iterable[Judgment], row_of: Mapping[str, int]) -> None:
-        """Keep judgments of passages that stand in these rows."""
+        """Add judgments; `row_of` gives the rows of their passages."""
         topics, rows, values = self._columns
         for judgment in judgments:
             topics.append(self.topics.setdefault(judgment.query_id, len(self.topics)))
@@ -74,15 +74,15 @@ class Judged:
             values.append(judgment.value)
 
     def columns(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """Topics, rows and values."""
+        """Return topics, rows and values."""
         topics, rows, values = (np.frombuffer(column, np.int32) for column in self._columns)
         return topics, rows, values
 
 
 class GradedFiles:
-    """Graded files as they were read: grades in batches, passages and rankings, each in a file of their own.
+    """Graded files after reading: grades in batches, passages and rankings, each in a file of their own.
 
-    Memory is bounded by the batch, but for what is said of queries, runs and graders.
+    Memory is bounded by the batch, except for the data of queries, runs and graders.
 
     Args:
         folder: for these files.
@@ -91,11 +91,11 @@ class GradedFiles:
     def __init__(self, folder: Path) -> None:
         self.graders: list[GraderSpec] = []
         self.questions = QuestionFile(folder)
-        """All that the lines name."""
+        """All questions that the lines name."""
         self.queries: list[Query] = []
         self.facets: list[str] = []
         self.passages = PassageFiles(folder)
-        """All that the lines have, those without a text and those that come again as well."""
+        """All passages of the lines, including repeated ones and those without a text."""
         self._listed: list[tuple[int, np.ndarray]] = []
         self.judged = Judged()
         self.rankings = RankingFile(folder)
@@ -110,7 +110,7 @@ class GradedFiles:
         self._rows = self._characters = 0
 
     def take(self, lines: Iterable[GradedQuery]) -> None:
-        """Take the lines of a file.
+        """Read the lines of a file.
 
         Raises:
             InputError: a question could not be scored.
@@ -119,11 +119,11 @@ class GradedFiles:
             self._take_line(line)
             if self._rows >= ROWS_A_BATCH or self._characters >= CHARACTERS_A_BATCH:
                 self._keep()
-            # The next line may be as long as this one.
+            # Free this line before the next one is read, which may be as long.
             del line
 
     def close(self) -> None:
-        """Keep what is left; nothing more is taken."""
+        """Write the remaining batch and close all files; nothing can be added afterwards."""
         self._keep()
         self._out.close()
         self.rankings.close()
@@ -132,17 +132,17 @@ class GradedFiles:
         pa.default_memory_pool().release_unused()
 
     def listed(self) -> tuple[np.ndarray, np.ndarray]:
-        """What lines ask to be graded: places in `queries`, and rows of `passages`, in order."""
+        """Return the passages that lines list for grading: places in `queries`, and rows of `passages`, in order."""
         rows = [rows for _, rows in self._listed]
         places = np.repeat([place for place, _ in self._listed], [len(part) for part in rows])
         return places.astype(np.int32), np.concatenate(rows or [np.zeros(0, np.int32)])
 
     def batches(self) -> Iterator[Batch]:
-        """Grades that were taken, batch by batch."""
+        """Yield the stored grades, batch by batch."""
         with self._file.open("rb") as kept:
             while True:
                 try:
-                    # Nobody but this process wrote the file, in a folder that only its user can enter.
+                    # Safe to unpickle: only this process wrote the file, in a folder that only its user can enter.
                     yield pickle.load(kept)
                 except EOFError:
                     return
@@ -174,7 +174,7 @@ class GradedFiles:
         }
         if any(grades.answers):
             answers = [one for given, size in zip(grades.answers, sizes, strict=True) for one in given or [None] * size]
-            # An answer is marked in its passage, which is kept clean too.
+            # An answer is highlighted in its passage, which is stored clean too.
             table["answer"] = [answer and clean_text(answer) for answer in answers]
             self._characters += sum(map(len, filter(None, answers)))
         if grades.details:
@@ -186,9 +186,9 @@ class GradedFiles:
         self._rows += grades.size
 
     def _asked(self, grader: int, question_ids: Sequence[Sequence[str]]) -> np.ndarray:
-        """The places in `Batch.asked` of what passages were asked, one after the other."""
+        """Return the places in `Batch.asked` of the questions asked, passage after passage."""
         known = self._batch.asked
-        # A file asks passage after passage the same: that is looked up once.
+        # A file usually asks the same of successive passages, so each list of questions is looked up once.
         lists = [ids for ids, before in zip(question_ids, [None, *question_ids], strict=False) if ids is not before]
         places = {one: known.setdefault((grader, one), len(known)) for one in dict.fromkeys(chain.from_iterable(lists))}
         numbers, last, own = list[np.ndarray](), None, np.zeros(0, np.int32)
@@ -206,7 +206,7 @@ class GradedFiles:
 
     def _keep(self) -> None:
         if self._grades:
-            # What is not known of some is NULL there, but for `defaulted`, which is false.
+            # Unknown details of some grades become NULL there, except that `defaulted` becomes false later.
             self._batch.grades = pa.concat_tables(self._grades, promote_options="default").combine_chunks()
         pickle.dump(self._batch, self._out, protocol=pickle.HIGHEST_PROTOCOL)
         self._begin()
@@ -218,14 +218,14 @@ def _table(columns: dict[str, Any]) -> pa.Table:
 
 
 def _ratings(blocks: Sequence[bytes | list[int | None]]) -> Sequence[int | None] | np.ndarray:
-    """Ratings block by block as a column."""
+    """Return ratings given in blocks as one column."""
     given = [block for block in blocks if isinstance(block, bytes)]
     return np.frombuffer(b"".join(given), np.int8) if len(given) == len(blocks) else list(chain.from_iterable(blocks))
 
 
 def _facets(line: GradedQuery) -> list[str]:
-    """The topics `query/facet` that rankings and judgments of a line are of."""
-    # Rankings in columns are of the line's query.
+    """Return the topics `query/facet` of a line's rankings and judgments."""
+    # Rankings in columns belong to the line's query.
     rankings = () if isinstance(line.rankings, RankedColumns) else line.rankings.values()
     named = {ranked.query_id: None for ranking in rankings for ranked in ranking}
     named |= {judgment.query_id: None for judgment in line.judgments}
@@ -233,14 +233,14 @@ def _facets(line: GradedQuery) -> list[str]:
 
 
 def _with_facets(query: Query, facets: list[str]) -> Query:
-    """The query of a line with a subtopic for every facet; one that nothing is known of is called by its id."""
+    """Return the query of a line with a subtopic for every facet. The text of an unknown facet is its id."""
     ids = [topic.removeprefix(f"{query.query_id}/") for topic in facets]
     known = {subtopic.subtopic_id for subtopic in query.subtopics}
     return replace(query, subtopics=query.subtopics + tuple(Subtopic(i, i) for i in ids if i not in known))
 
 
 def _listed(line: GradedQuery, faceted: bool) -> list[str]:
-    """The passages that a line asks to be graded by itself: not what stands in it for a facet alone."""
+    """Return the passages that a line lists for grading, without those that only a facet ranks or judges."""
     query_id = line.query.query_id
     of_facet: set[str] = set()
     if faceted:

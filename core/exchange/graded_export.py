@@ -1,4 +1,4 @@
-"""Writing the graded file of a project, a query at a time."""
+"""Export of the graded file of a project, a query at a time."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ import pyarrow.compute as pc
 from ..bank import questions
 from ..catalogue import graders
 from ..grading import NO_USABLE_RATING
-from ..project import Project, queries_of
+from ..project import Project, queries_of, visible
 from ..types import (
     SEPARATOR,
     GradeColumns,
@@ -33,7 +33,7 @@ _GRADES = (
     " NULL AS reason, note FROM grades"
 )
 _FAILURES = (
-    # What was written in vain stands in place of the answer; a reason that says nothing is left out.
+    # A failed reply takes the place of the answer. A reason that adds nothing is left out.
     "SELECT grader_key, question_text_key, passage_text_key, NULL, arg_max_null(raw, rowid), false, NULL, NULL,"
     f" nullif(arg_max(reason, rowid), '{NO_USABLE_RATING}'), NULL FROM failures"
     " ANTI JOIN grades USING (grader_key, question_text_key, passage_text_key) GROUP BY 1, 2, 3"
@@ -41,10 +41,10 @@ _FAILURES = (
 
 
 def graded_queries(project: Project, source: str | None) -> Iterator[GradedQuery]:
-    """A line for every query with passages. What topics have stands in the line of the query that they are part of.
+    """Yield a line for every query with passages. The rankings and judgments of a topic are in the line of its query.
 
     Args:
-        source: the judgments that go with it; none for None.
+        source: the judgments to include; None for no judgments.
     """
     specs = {grader.key: grader.spec for grader in graders(project)}
     topics = _topics(project)
@@ -55,14 +55,14 @@ def graded_queries(project: Project, source: str | None) -> Iterator[GradedQuery
     for question in questions(project):
         banked.setdefault(question.query_id, []).append(question)
     known = queries_of(project)
-    # Queries that are added meanwhile are in the second answer only.
+    # Queries that are added meanwhile are only in the result of this second call.
     keys = dict(project.rows("SELECT query_id, query_key FROM queries"))
     queries = [
         (keys[query.query_id], query)
         for query in known
         if keys[query.query_id] not in placed or query.query_id in banked
     ]
-    # A topic with questions of its own has a line for them; its rankings and judgments stand in its query's.
+    # A topic with questions of its own has a line for them; its rankings and judgments are in its query's line.
     stated = {
         key: {} if key in placed else {key: query.query_id} | topics.get(key, {}) for key, query in queries
     }  # fmt: skip
@@ -85,7 +85,7 @@ def graded_queries(project: Project, source: str | None) -> Iterator[GradedQuery
 
 
 def _topics(project: Project) -> dict[int, dict[int, str]]:
-    """The topics of queries, key by id, by the key of the query that they are part of; each once."""
+    """Return the topics of queries, key by id, by the key of their query; each topic once."""
     found: dict[int, dict[int, str]] = {}
     for query, topic, topic_id in project.rows(
         "SELECT min(t.query_key), topic_key, query_id FROM topics() t JOIN queries q ON q.query_key = topic_key"
@@ -96,16 +96,15 @@ def _topics(project: Project) -> dict[int, dict[int, str]]:
 
 
 _OF_QUERIES = "query_key BETWEEN $least AND $most AND list_contains($queries, query_key)"
-"""Most queries stand alone: to look a list up for every row of a table would take most of an export of a thousand."""
+"""SQL condition for rows of some queries. The range is tested first because searching a list for every row is slow."""
 
 
 def _of(members: Mapping[int, str]) -> dict[str, Any]:
-    """The values of `_OF_QUERIES`."""
     return {"queries": list(members), "least": min(members, default=0), "most": max(members, default=-1)}
 
 
 def _passages(project: Project, members: Mapping[int, str]) -> list[tuple[str, str, int | None]]:
-    """The passages that the pools of queries hold: ids, texts, and the keys of these."""
+    """Return the pooled passages of queries: ids, texts, and the keys of the texts."""
     return project.rows(
         "SELECT passage_id, coalesce(any_value(t.text), ''), any_value(pool.text_key)"
         " FROM pool JOIN passages USING (passage_key) LEFT JOIN passage_texts t ON t.text_key = pool.text_key"
@@ -119,7 +118,7 @@ def _judgments(project: Project, members: Mapping[int, str], source: str | None)
     return [
         Judgment(members[query], passage_id, value)
         for query, passage_id, value in project.rows(
-            "SELECT query_key, passage_id, value FROM judgments JOIN sources USING (source_key)"
+            f"SELECT query_key, passage_id, value FROM {visible(project, 'judgments')} JOIN sources USING (source_key)"
             " JOIN passages USING (passage_key) JOIN pool USING (query_key, passage_key)"
             f" WHERE {_OF_QUERIES} AND name = $source"
             " ORDER BY list_position($queries, query_key), position",
@@ -129,7 +128,7 @@ def _judgments(project: Project, members: Mapping[int, str], source: str | None)
 
 
 RANKED_AT_ONCE = 100_000
-"""Ranked passages, about: those of a query lie scattered among all, which are looked through whenever some are read."""
+"""Ranked passages per read, roughly. The rows of a query are scattered, so every read scans the whole table."""
 
 
 def _queries_at_once(project: Project) -> int:
@@ -138,10 +137,10 @@ def _queries_at_once(project: Project) -> int:
 
 
 def _rankings(project: Project, lines: Mapping[int, Mapping[int, str]]) -> dict[int, dict[str, list[Ranked]]]:
-    """What runs rank of the pools of queries, by line and run; the ranks are those of the whole ranking.
+    """Return the pooled part of runs' rankings, by line and run; the ranks are those of the whole ranking.
 
     Args:
-        lines: ids by keys of the queries of each line, which is in no other one.
+        lines: ids by keys of the queries of each line. No query is in two lines.
     """
     line_of = {query: line for line, members in lines.items() for query in members}
     ids = {query: query_id for members in lines.values() for query, query_id in members.items()}
@@ -157,13 +156,13 @@ def _rankings(project: Project, lines: Mapping[int, Mapping[int, str]]) -> dict[
 
 
 Asked = list[tuple[str, int]]
-"""Ids of questions, or of the query itself, with the keys of the texts under which graders were asked them."""
+"""Ids of questions, or of the query itself, with the keys of the texts that graders were asked."""
 
 
 def _asked(project: Project) -> dict[int, Asked]:
-    """What graders were asked of every query, by its key; in the order of the texts.
+    """Return the texts that graders were asked about every query, by its key, in the order of the texts.
 
-    Made at once for all: to plan this for a query takes longer than to fetch its grades.
+    One statement for all queries: planning it for a single query takes longer than fetching its grades.
     """
     separator = f"chr({ord(SEPARATOR)})"
     found: dict[int, Asked] = {}
@@ -192,10 +191,10 @@ def _grades(
     specs: Mapping[int, GraderSpec],
     said: str,
 ) -> list[GradeColumns]:
-    """What graders said of a query's passages, grader by grader, in the order of passages and of what was asked.
+    """Return the grades of a query's passages, grader by grader, in the order of passages and of `asked`.
 
     Args:
-        said: SQL for all that was ever said.
+        said: SQL for all grades and failures.
     """
     texts = {passage_id: key for passage_id, _, key in passages if key is not None}
     if not asked or not texts:
@@ -210,7 +209,7 @@ def _grades(
     )
     ids = np.array([question_id for question_id, _ in asked], object)
     numbers, keys = found["asked"].to_numpy() - 1, found["grader_key"].to_numpy()
-    # A direct judge was asked the query itself, every other grader one of its questions.
+    # A direct grader was asked the query itself, every other grader a question.
     direct = [key for key, spec in specs.items() if spec.method == "direct"]
     meant = (ids == query_id)[numbers] == np.isin(keys, direct)
     named = np.array(list(texts), object)
@@ -223,7 +222,7 @@ def _grades(
 
 
 def _columns(spec: GraderSpec, asked: np.ndarray, passages: np.ndarray, found: pa.Table) -> GradeColumns:
-    """What one grader said, a row a grade, with the ids of what it was asked and of the passages."""
+    """Return a grader's grades as columns, with the ids of the questions and passages."""
     told = {name: _is_told(found[name]) for name in _DETAILS}
     told = {name: where for name, where in told.items() if pc.any(where).as_py()}
     details = {}
@@ -246,5 +245,5 @@ def _columns(spec: GraderSpec, asked: np.ndarray, passages: np.ndarray, found: p
 
 
 def _is_told(column: pa.ChunkedArray) -> pa.ChunkedArray:
-    """Where a column of what is known of grades says something."""
+    """Return the mask of the rows of a column that hold a detail."""
     return column if pa.types.is_boolean(column.type) else column.is_valid()

@@ -1,4 +1,4 @@
-"""Importing an Autograder/RUBRIC file: all that it knows of its queries, grades batch by batch."""
+"""Import of Autograder/RUBRIC files: all data of their queries, with grades batch by batch."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ from .graded_batches import DETAILS, Batch, GradedFiles
 
 
 class GradedImport:
-    """Writes graded files that were read, batch by batch."""
+    """Writes graded files after reading, batch by batch."""
 
     def __init__(self, cursor: Cursor, files: GradedFiles, names: str, author: str, keeper: Keeper) -> None:
         self.cursor = cursor
@@ -63,13 +63,13 @@ class GradedImport:
             self.graders.append((key, add_job(cursor, "grading", key, {"import": "graded"}, 0, author)))
 
     def write(self, batch: Batch) -> None:
-        """Write one batch."""
+        """Write one batch of grades."""
         self._write_grades(batch)
         let_go(self.cursor)
 
     def _meant(self) -> pa.Table:
-        """The keys of the texts that grades of questions are about: `question_id`, `text_key`."""
-        # What a direct judge was asked has the id of its query.
+        """Return the keys of the texts that grades of questions are about: `question_id`, `text_key`."""
+        # The question of a direct grader has the id of its query.
         queries = list(dict.fromkeys(query.query_id for query in self.files.queries))
         columns: dict[str, list[str | None]] = {"question_id": [*queries], "text": [None] * len(queries)}
         asked = [*self.files.questions.parts(self.cursor), table_of(columns, dict.fromkeys(columns, "VARCHAR"))]
@@ -77,11 +77,10 @@ class GradedImport:
         for part in asked:
             with lent(self.cursor, "asked", part):
                 meant.append(self.cursor.execute(_MEANT).to_arrow_table())
-        # Where a question has the id of a query, its own key stands before the query's.
+        # If a question has the id of a query, its own key is placed before the query's.
         return pa.concat_tables(meant).combine_chunks()
 
     def _list_passages(self) -> None:
-        """Put what the lines list into the pool."""
         places, rows = self.files.listed()
         queries = self._query_keys(query.query_id for query in self.files.queries)
         list_keys(self.cursor, queries[places], self.written.keys[rows])
@@ -99,13 +98,13 @@ class GradedImport:
         rows = self._rows_of(batch)
         if rows["rating"].null_count:
             with lent(self.cursor, "read_grades", rows):
-                # Reading of a failure once more is no further attempt.
+                # Reading the same failure again is not another attempt.
                 rows = self.cursor.execute(
                     "SELECT * FROM read_grades WHERE rating IS NOT NULL"
                     " OR (grader_key, question_text_key, passage_text_key) NOT IN"
                     "  (SELECT (grader_key, question_text_key, passage_text_key) FROM failures) ORDER BY row"
                 ).to_arrow_table()
-        # A grade is about a text: without the passage's there is nothing to keep.
+        # A grade is about a text, so grades of passages without a text are dropped.
         about = rows.filter(rows["passage_text_key"].is_valid()) if rows["passage_text_key"].null_count else rows
         self.textless += len(rows) - len(about)
         written = write_grades(self.cursor, about)
@@ -115,11 +114,11 @@ class GradedImport:
         self.differing += written.differing
 
     def _rows_of(self, batch: Batch) -> pa.Table:
-        """The grades of a batch with the keys of what they are about, as `write_grades` takes them."""
+        """Return the grades of a batch with the keys of questions, passages and jobs, as `write_grades` expects."""
         asked, grades = self._asked(batch), batch.grades
         passages = self.written.text_keys[grades["passage"].to_numpy()]
         size = len(grades)
-        # Failures are written with what is NULL, too; a million grades of which nothing is known need no room for it.
+        # Failures need all columns, even if NULL. A million grades without details need no room for them.
         needed = DETAILS if grades["rating"].null_count else ("defaulted", *grades.column_names)
         columns = {
             name: grades[name] if name in grades.column_names else pa.nulls(size, DETAILS[name])
@@ -127,7 +126,7 @@ class GradedImport:
             if name in needed
         }
         if grades["rating"].null_count:
-            # What a failed pair has for an answer is what the model wrote.
+            # The answer of a failed pair is the model's raw reply.
             failed = pc.if_else(grades["rating"].is_null(), columns["answer"], None)
             columns["raw"] = pc.coalesce(columns["raw"], failed)
         columns["defaulted"] = pc.fill_null(columns["defaulted"], False)
@@ -144,7 +143,7 @@ class GradedImport:
         )
 
     def _asked(self, batch: Batch) -> pa.Table:
-        """What was asked, in the order of `batch.asked`: grader_key, job_key, text_key."""
+        """Return grader_key, job_key and text_key for each entry of `batch.asked`, in order."""
         numbers = np.array([number for number, _ in batch.asked], np.int32)
         ids = pa.array([question_id for _, question_id in batch.asked], pa.string())
         keys = self.meant["text_key"].chunk(0).take(pc.index_in(ids, self.meant["question_id"]))
@@ -154,8 +153,8 @@ class GradedImport:
         return pa.table({"grader_key": graders[numbers], "job_key": jobs[numbers], "text_key": keys})
 
     def _own_keys(self, batch: Batch) -> dict[int, int]:
-        """By their places in `batch.asked`, the keys of what graders were asked that read more than a question: direct
-        judges, and those that read answer keys. One is left out where what it read is not known."""
+        """Return text keys, by place in `batch.asked`, for graders that read more than a question: direct graders,
+        and those that read answer keys. Entries with an unknown text are left out."""
         specs = self.files.graders
         more = {
             place: (specs[number], one)
@@ -170,19 +169,19 @@ class GradedImport:
         return {place: key for place, key in keys.items() if key is not None}
 
     def _title(self, query_id: str) -> Question:
-        """A query as a direct judge is asked it."""
+        """Return a query in the form in which a direct grader is asked it."""
         found = self.cursor.execute(
             "SELECT t.text, t.answer FROM titles() t JOIN queries USING (query_key) WHERE query_id = ?", [query_id]
         ).fetchall()
         return Question(query_id, query_id, found[0][0], answer_key=found[0][1])
 
     def _asked_key(self, spec: GraderSpec, question: Question) -> int | None:
-        """The key of what a grader was asked; None where that is unknown."""
+        """Return the key of the text that a grader was asked; None if unknown."""
         asked = spec.asked_text(question)
         return None if asked is None else question_text_key(self.cursor, asked)
 
     def finish(self, names: str, source: str, report: Report) -> dict[str, int]:
-        """Write all that needs the whole file: runs, judgments and pool."""
+        """Write everything that needs the whole file: runs, judgments and pool."""
         if self.files.rankings.runs:
             known = dict(self.cursor.execute("SELECT name, file FROM runs").fetchall())
             whole = sorted(run for run in self.files.rankings.runs if known.get(run, names) != names)
@@ -236,9 +235,9 @@ class GradedImport:
 _MEANT = (
     "SELECT question_id, min(coalesce(w.text_key, n.text_key, t.text_key)) AS text_key"
     " FROM asked a LEFT JOIN question_texts t ON t.placeholder = a.question_id"
-    # A grade is about the words that its file gives, or, for an id alone, about the first wording.
+    # A grade is about the words that its file gives or, with only an id, about the first wording.
     " LEFT JOIN question_texts w ON w.text = a.text"
     " LEFT JOIN (SELECT question_id, arg_min(text_key, version) AS text_key FROM question_revisions"
     "  JOIN questions USING (question_key) GROUP BY 1) n USING (question_id) GROUP BY question_id"
 )
-"""SQL of the keys of the texts that questions of the table `asked` mean; NULL where none is known."""
+"""SQL for the text keys of the questions in the table `asked`; NULL if unknown."""

@@ -1,7 +1,7 @@
-"""Importing files into a project: each import is previewed or done, whole or not at all.
+"""Import of files into a project: each import is previewed or done, whole or not at all.
 
-Files are read before anything is written, into lists or files beside the project, while everybody goes on working; then
-all of it is written in one transaction. A preview writes to a passing copy.
+All files are read before anything is written, into lists or files next to the project, while other people go on
+working. Then everything is written in one transaction. A preview writes to a temporary copy.
 """
 
 from __future__ import annotations
@@ -72,18 +72,17 @@ from .run_import import NOTHING_LEFT, RunFiles, RunImport, unknown_reason
 
 @dataclass(frozen=True)
 class Options:
-    """How to import.
+    """Options of an import.
 
     Args:
-        source: name under which judgments or a board are kept; for None what `FileKind.source_name` proposes. Several
-            files of leaderboards become one under it. Of an exam the query that its items belong to; of samples of
-            lm-evaluation-harness the student; of labels the grader.
-        skip_unknown: whether lines of runs and qrels about queries that the project does not have
-            are left out, instead of the file being refused; and such questions of a bank, instead of their
-            queries being made.
-        gold: whether responses are the gold texts, one a query, and no system's.
-        replace: whether what the project has of the same names may give way.
-        form: one of the long forms of leaderboards (`BOARD_FORMS`); for None it is told from the file.
+        source: name under which judgments or a leaderboard are kept; for None the proposal of `FileKind.source_name`.
+            Several files of leaderboards are joined under it. For an exam, the query of its items; for samples of
+            lm-evaluation-harness, the examinee; for labels, the grader.
+        skip_unknown: leave out lines of runs and qrels about unknown queries, instead of refusing the file; likewise
+            leave out questions of a bank about unknown queries, instead of adding these queries.
+        gold: whether responses are the gold texts, one per query, instead of a system's.
+        replace: whether the import may replace data that the project has under the same names.
+        form: one of the long forms of leaderboards (`BOARD_FORMS`); for None it is recognized from the file.
         scale: top of the scale of labels; for None the greatest label.
         only: ids of the queries or passages to import; all for None.
     """
@@ -99,14 +98,14 @@ class Options:
 
 @dataclass(frozen=True)
 class Imported:
-    """What an import did, or as a preview would do.
+    """The outcome of an import or of its preview.
 
     Args:
-        kind: what the files were read as.
+        kind: the kind as which the files were read.
         files: their names.
-        counts: numbers of things by what they are, as "passages" or "new grades".
-        notes: what was understood but is worth knowing.
-        replaced: what the project had of the same names, and no longer has, or no longer so.
+        counts: numbers by noun, such as "passages" or "new grades".
+        notes: remarks on content that was accepted.
+        replaced: data of the same names that the project no longer has, or has in another version.
     """
 
     kind: str
@@ -118,7 +117,7 @@ class Imported:
 
 @dataclass(frozen=True)
 class Group:
-    """Files of one kind that are imported together, and how."""
+    """Files of one kind that are imported together, with options."""
 
     kind: str
     sources: Sequence[Source]
@@ -126,7 +125,7 @@ class Group:
 
 
 GET_WORDS = "questions get their words"
-"""Under this name an import counts the questions of the bank that were known by id only until now."""
+"""Key of the count of questions that so far were known only by id and now get their text."""
 
 
 def import_files(
@@ -148,20 +147,20 @@ def import_groups(
     preview: bool = False,
     also: Callable[[Cursor], object] = lambda cursor: None,
 ) -> list[Imported]:
-    """Import groups of files, all in one transaction, in the order in which kinds build on each other.
+    """Import groups of files in one transaction, in the order in which kinds build on each other.
 
     Args:
-        groups: files by kind; at most one group a kind.
-        preview: say what the imports would do and change nothing.
+        groups: files by kind; at most one group per kind.
+        preview: return the outcome and change nothing.
         also: called with the cursor after the groups, in the same transaction.
 
     Returns:
-        What was done, a result for each group, in the order of `IMPORTERS`.
+        A result for each group, in the order of `IMPORTERS`.
 
     Raises:
         FileError: a file was refused; it names the lines.
-        InputError: the content does not fit the project, it would replace something and that was not asked for
-            (`Options.replace`), or there is no such kind.
+        InputError: the content does not fit the project, the kind is unknown, or the import would replace something
+            without `Options.replace`.
     """
     order = list(IMPORTERS)
     for group in groups:
@@ -203,7 +202,7 @@ def _write(cursor: Cursor, group: Group, report: Report, write: Writer, author: 
 
 @contextmanager
 def _naming(files: Sequence[str]) -> Iterator[None]:
-    """Say of which files an error is: what does not fit is found where nobody knows of files."""
+    """Add the names of the files to an error raised by code that knows no files."""
     try:
         yield
     except FileError:
@@ -232,19 +231,19 @@ _MEND = "Nothing was imported. Correct the file, or import the other files witho
 
 
 Writer = Callable[[Cursor, Keeper, str], dict[str, int]]
-"""Writes what was read, for an author; gives counts. What it replaces goes to the keeper."""
+"""Writes data after reading, for an author, and returns counts. The keeper gets the data that is replaced."""
 
 Reader = Callable[[Sequence[Source], Report, Options, Path], Writer]
-"""Reads files, without looking at the project; the folder is for what does not fit in memory."""
+"""Reads files without access to the project. The folder is for data too large for memory."""
 
 
 @dataclass(frozen=True)
 class Importer:
-    """How files of one kind are imported.
+    """The importer of files of one kind.
 
     Args:
-        read: reads them, and gives what writes them.
-        looks_at: those of the project's large tables that it reads, which a preview has to copy.
+        read: reads the files and returns their writer.
+        looks_at: the large tables of the project that the import reads, which a preview has to copy.
     """
 
     read: Reader
@@ -343,7 +342,7 @@ def _labels(sources: Sequence[Source], report: Report, options: Options, folder:
 def _of_known_queries(
     cursor: Cursor, file: str, found: Sequence[tuple[Judgment, int]], options: Options, report: Report
 ) -> list[Judgment]:
-    """Judgments or labels of a file, without those of unknown queries; these are refused or remarked on."""
+    """Return the judgments or labels of a file that are about known queries; refuse or remark on the others."""
     first_lines: dict[str, int] = {}
     for judgment, line in found:
         first_lines.setdefault(judgment.query_id, line)
@@ -353,7 +352,7 @@ def _of_known_queries(
 
 
 def _unknown(cursor: Cursor, file: str, first_lines: Mapping[str, int], options: Options, report: Report) -> list[str]:
-    """Query ids of a file that the project does not have; refused or remarked on as the options say."""
+    """Return the unknown query ids of a file; refuse or remark on them as the options say."""
     unknown = unknown_queries(cursor, first_lines)
     if unknown and add_topics(cursor, unknown):
         unknown = unknown_queries(cursor, unknown)
@@ -404,7 +403,7 @@ def _write_bank(
 
 
 def _remark_on_words(words: Words, names: str, report: Report) -> None:
-    """Say what becomes of grades whose questions were known by id only."""
+    """Remark on the effect of new texts on grades whose questions were known only by id."""
     if words.given:
         report.remark(
             names,
@@ -424,7 +423,7 @@ def _remark_on_words(words: Words, names: str, report: Report) -> None:
 
 
 def _as_named_here(cursor: Cursor, part: BankFile) -> BankFile:
-    """A bank with its query ids as the project has them, where it has them under the bank's prefix."""
+    """Return a bank with the project's query ids, if the project has the bank's queries under the bank's prefix."""
     if not part.prefix:
         return part
     ids = [query.query_id for query in part.queries]
@@ -442,7 +441,7 @@ def _as_named_here(cursor: Cursor, part: BankFile) -> BankFile:
 
 
 def _known_part(cursor: Cursor, part: BankFile, source: Source, report: Report) -> BankFile:
-    """The part of a bank that is about queries of the project."""
+    """Return the part of a bank that is about queries of the project."""
     unknown = set(unknown_queries(cursor, [question.query_id for question in part.questions]))
     questions = [question for question in part.questions if question.query_id not in unknown]
     if unknown:
@@ -457,7 +456,7 @@ def _known_part(cursor: Cursor, part: BankFile, source: Source, report: Report) 
 
 
 def _remark_on_rest(cursor: Cursor, found: Sequence[Question], names: str, report: Report) -> None:
-    """Say which active questions of the file's queries the file does not name: they stay."""
+    """Remark on active questions of the file's queries that the file does not name: they stay."""
     named = {question.question_id for question in found}
     queries = {question.query_id for question in found}
     rows = cursor.execute(
@@ -477,7 +476,7 @@ def _remark_on_rest(cursor: Cursor, found: Sequence[Question], names: str, repor
 
 @contextmanager
 def _no_collecting() -> Iterator[None]:
-    """Let the collector of cycles rest: reading makes millions of lists and no cycle, so it would find nothing."""
+    """Switch off garbage collection, which would find nothing: reading makes millions of lists without cycles."""
     was_on = gc.isenabled()
     gc.disable()
     try:
@@ -493,7 +492,7 @@ def _graded(sources: Sequence[Source], report: Report, options: Options, folder:
     with _no_collecting():
         for source in sources:
             if has_nugget_grades(source):
-                # The name that is proposed for judgments is no grader's.
+                # The proposed name for judgments is not a name for a grader.
                 unnamed = options.source in (None, KINDS_OF_FILE["graded"].source)
                 elsewhere += read_nugget_grades(source, report, source.stem if unnamed else str(options.source))
                 continue
@@ -510,7 +509,7 @@ def _graded(sources: Sequence[Source], report: Report, options: Options, folder:
         with _no_collecting():
             for batch in files.batches():
                 into.write(batch)
-                # Else it would be there until the next one is.
+                # Free this batch before the next one is read.
                 del batch
         counts = into.finish(names, options.source or KINDS_OF_FILE["graded"].source_name(sources[0]), report)
         _remark_on_words(into.words, names, report)
@@ -521,7 +520,7 @@ def _graded(sources: Sequence[Source], report: Report, options: Options, folder:
 
 def _leaderboard(sources: Sequence[Source], report: Report, options: Options, folder: Path) -> Writer:
     def write(cursor: Cursor, keeper: Keeper, author: str) -> dict[str, int]:
-        # Queries of the same import count as known, too, and such files are small.
+        # Read within the transaction because queries of the same import count as known too; such files are small.
         known = [row[0] for row in cursor.execute("SELECT query_id FROM queries").fetchall()]
         found = []
         for source in sources:
@@ -545,7 +544,7 @@ def _leaderboard(sources: Sequence[Source], report: Report, options: Options, fo
 
 
 def _joined(found: Sequence[tuple[Source, Board]], name: str, report: Report) -> list[tuple[Source, Board]]:
-    """The boards of several files as one board for each measure; a system may be in one of the files only."""
+    """Return the leaderboards of several files as one per measure. A system may be in only one of the files."""
     boards: dict[str, tuple[Source, Board]] = {}
     for source, board in found:
         first, before = boards.setdefault(board.measure, (source, replace(board, rows=[], per_query={})))
@@ -554,7 +553,7 @@ def _joined(found: Sequence[tuple[Source, Board]], name: str, report: Report) ->
             report.refuse(source.name, None, "duplicate-run", f"{first_few(sorted(twice))} is also in another file")
         by_query = {**before.per_query, **board.per_query}
         boards[board.measure] = first, replace(before, rows=rows, per_query=by_query, apart=before.apart | board.apart)
-    # Only if they are known of every system can systems be compared over common queries.
+    # Systems can be compared over common queries only if all of them have scores by query.
     return [
         (source, replace(board, name=f"{name} {board.measure}" if len(boards) > 1 else name, per_query=known))
         for source, board in boards.values()
@@ -563,7 +562,7 @@ def _joined(found: Sequence[tuple[Source, Board]], name: str, report: Report) ->
 
 
 def _check_systems(cursor: Cursor, source: Source, board: Board, report: Report) -> None:
-    """Refuse a board most of whose systems are queries or passages of the project, or told apart by its queries."""
+    """Refuse a leaderboard if most of its systems or text cells are queries or passages of the project."""
     systems = {row.run for row in board.rows}
     for named, what in ((systems, "systems"), (board.apart, "cells in text columns")):
         for table, noun in (("queries", "query"), ("passages", "passage")):
@@ -580,9 +579,9 @@ def _check_systems(cursor: Cursor, source: Source, board: Board, report: Report)
 
 
 def _answers(read: Callable[[Source, Report, str | None], Sequence[SatElsewhere]]) -> Reader:
-    """How files with answers of students are imported, given how one of them is read.
+    """Return the reader of files with answers of examinees, given the reader of one file.
 
-    A student may be in several files that have no item in common.
+    An examinee may be in several files if these have no item in common.
     """
 
     def read_all(sources: Sequence[Source], report: Report, options: Options, folder: Path) -> Writer:
@@ -618,7 +617,7 @@ def _named_files(
     read: Callable[[Source, Report], list[Row]],
     write: Callable[[Cursor, str, list[Row], str, str], Mapping[str, int]],
 ) -> Reader:
-    """How files are imported that are kept under a name each: read one by one, and written one by one."""
+    """Return the reader of files that are each kept under their own name: read and written one by one."""
 
     def read_all(sources: Sequence[Source], report: Report, options: Options, folder: Path) -> Writer:
         files = _by_name(sources, options, report, read)
@@ -637,7 +636,7 @@ def _named_files(
 def _by_name(
     sources: Sequence[Source], options: Options, report: Report, read: Callable[[Source, Report], list[Row]]
 ) -> dict[str, tuple[str, list[Row]]]:
-    """What files hold, by the name under which it is kept: the one that is given, or each file's own."""
+    """Return the content of files by the name under which it is kept: the given name, or each file's own."""
     found: dict[str, tuple[str, list[Row]]] = {}
     for source in sources:
         name = (options.source if len(sources) == 1 else None) or source.stem
@@ -685,4 +684,4 @@ IMPORTERS: dict[str, Importer] = {
     "answers": Importer(_named_files(read_answers, write_generated), frozenset({"generated_answers"})),
     "answer-verdicts": Importer(_named_files(read_answer_verdicts, write_answer_verdicts), NOTHING_LARGE),
 }
-"""What can be imported, and how; in the order in which one kind builds on another."""
+"""Importers by kind of file, in the order in which kinds build on each other."""

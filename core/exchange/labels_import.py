@@ -1,4 +1,4 @@
-"""Importing labels that a model made elsewhere: they become grades of a direct grader, and never judgments."""
+"""Import of labels that a model made elsewhere: they become grades of a direct grader, and never judgments."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _TYPES = {"row": "INTEGER", "query_id": "VARCHAR", "passage_id": "VARCHAR"}
 def write_labels(
     cursor: Cursor, name: str, scale: int | None, labels: Sequence[Judgment], file: str, report: Report, author: str
 ) -> dict[str, int]:
-    """Write labels as grades of the grader of a name; each rates a passage for the whole query.
+    """Write labels as grades of the grader with this name; each label rates a passage for the whole query.
 
     Args:
         scale: top of the grader's scale. For None that of the grader if the project has it, else the greatest label.
@@ -63,7 +63,7 @@ def write_labels(
     }
     values = np.array([label.value for label in labels], np.int8)[rows]
     questions = np.array([asked[key] for key in queries.tolist()], np.int32)
-    # A grade is about a text.
+    # A grade is about a text, so the same text gets one label.
     _, first, place = np.unique(questions.astype(np.int64) << 32 | texts, return_index=True, return_inverse=True)
     if differing := int((values != values[first[place]]).sum()):
         reason = f"{how_many(differing, 'labels')} skipped: the same text has a different label earlier in the file"
@@ -97,7 +97,7 @@ def write_labels(
 
 
 def _grader(cursor: Cursor, name: str, scale: int | None, greatest: int) -> GraderSpec:
-    """The grader that gave the labels.
+    """Return the grader that gave the labels.
 
     Raises:
         InputError: another grader has its name, or a label is beyond its scale.

@@ -1,4 +1,4 @@
-"""Grades made elsewhere, as the graded import takes them; and our grades as AutoJudge's tools read them."""
+"""Import of nugget grades from elsewhere into a form for the graded import; export of grades for AutoJudge's tools."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ from ..text import clean_text, written_text
 from ..types import GradeBlocks, GradedQuery, Passage, Ranked
 
 Responses = dict[tuple[str, str], tuple[list[str], str]]
-"""By run and query the passages of a response: their ids, and their texts together."""
+"""Passages of a response by run and query: their ids, and their joined texts."""
 
 
 def graded_of(cursor: Cursor, grades: Sequence[GradedNugget], report: Report) -> list[GradedQuery]:
-    """Grades made elsewhere as lines of a graded file, one for each query.
+    """Return grades made elsewhere as lines of a graded file, one per query.
 
-    A question is the one of the bank that has its words, else the one with its id. A response is the project's own if
-    it is one passage, else a passage RUN/QUERY; a run that only the file knows gets a ranking of these.
+    A question is the one in the bank with the same words, else the one with the same id. A response is the project's
+    own if it consists of one passage, else a passage RUN/QUERY. A run that only the file knows gets a ranking of these.
 
     Args:
         report: takes refused lines: the text of a response or question is unknown, or its id has another text.
@@ -69,7 +69,7 @@ def graded_of(cursor: Cursor, grades: Sequence[GradedNugget], report: Report) ->
 
 
 def _passage(one: GradedNugget, several: set[str | None], responses: Responses, report: Report) -> Passage:
-    """The passage that a grade is about; without a text if that is the project's."""
+    """Return the passage that a grade is about; with an empty text if the project has it."""
     if one.passage_id is not None:
         return Passage(f"{one.passage_id}/{one.paragraph}" if one.passage_id in several else one.passage_id, one.text)
     query_id = one.query.query_id
@@ -97,14 +97,14 @@ def _responses(cursor: Cursor, runs: Iterable[str]) -> Responses:
 
 
 def nugget_grades_jsonl(project: Project, policy: Policy, of_passages: bool) -> str:
-    """The grades of a grader as JSON lines, one each: nugget-grades.jsonl, or nugget-doc-grades.jsonl.
+    """Return the grades of a grader as JSON lines, one each: nugget-grades.jsonl, or nugget-doc-grades.jsonl.
 
     Args:
-        of_passages: a line for each question and pooled passage; else for each question and response of a run, with
-            the highest rating of the response's passages.
+        of_passages: a line for each question and pooled passage; else for each question and response of a run, with the
+            highest rating of the response's passages.
 
     Raises:
-        InputError: there is no such grader, or there are no such grades.
+        InputError: the grader is unknown or has no such grades.
     """
     base = basis(project, policy)
     columns, source, order = _OF_PASSAGES if of_passages else _OF_RESPONSES
@@ -139,4 +139,4 @@ _OF_RESPONSES = (
     "GROUP BY run_key, name, query_key, query_id, r.question_key, r.position, t.text"
     " ORDER BY run_key, query_key, r.position, r.question_key",
 )
-"""SQL of what is written, of where it stands, and of its order, by what was graded."""
+"""SQL for the columns, the tables and the order of the export, for graded responses and (above) graded passages."""

@@ -1,4 +1,4 @@
-"""Publishing labels as qrels: what they rest on, a manifest that says so, and the same bytes again from it later."""
+"""Publication of labels as qrels, with a manifest of their sources from which the same bytes can be reproduced."""
 
 from __future__ import annotations
 
@@ -26,12 +26,12 @@ FORMAT = "exam-workbench qrels manifest"
 FORMAT_VERSION = 1
 
 Manifest = dict[str, Any]
-"""What a publication says of itself, as JSON values."""
+"""The manifest of a publication, as JSON values."""
 
 
 @dataclass(frozen=True)
 class Publication:
-    """Qrels as they were published, with their manifest."""
+    """Published qrels with their manifest."""
 
     manifest: Manifest
     qrels_bytes: bytes
@@ -45,15 +45,15 @@ def publish(
     note: str = "",
     deliver: Callable[[Publication], object] = lambda _: None,
 ) -> Publication:
-    """Make qrels of a policy and record all that it takes to make them again.
+    """Make the qrels of a policy and record everything needed to reproduce them.
 
     Args:
-        binary: 1 for a label from the min rating, else 0, instead of the label.
-        note: why they are published, for people.
+        binary: write 1 for labels from the min rating on and 0 for the rest, instead of the labels.
+        note: a reason for people to read.
         deliver: writes the files. If it fails, nothing is recorded.
 
     Raises:
-        InputError: there is no such grader or version, or no label.
+        InputError: the grader or version is unknown, or nothing is labelled.
     """
     with project.transaction(act="publish", author=author) as cursor:
         base = basis(project, policy)
@@ -103,24 +103,24 @@ def publish(
 
 
 def _identify(cursor: Cursor) -> str:
-    """What tells this project from others, whatever its file is called; made for the first publication."""
+    """Return the project's unique id, which does not depend on its file name; made for the first publication."""
     cursor.execute("INSERT OR IGNORE INTO settings VALUES ('project_id', ?)", [uuid4().hex])
     return str(cursor.execute("SELECT value FROM settings WHERE name = 'project_id'").fetchall()[0][0])
 
 
 def manifest_json(manifest: Manifest) -> str:
-    """A manifest as it is written into a file."""
+    """Return the text of a manifest's file."""
     return json.dumps(manifest, ensure_ascii=False, indent=2) + "\n"
 
 
 def read_manifest(data: bytes, name: str) -> Manifest:
-    """A manifest from the bytes of its file.
+    """Return a manifest from the bytes of its file.
 
     Args:
         name: of the file, for messages.
 
     Raises:
-        InputError: it is no manifest, or one of a newer version.
+        InputError: the file is not a manifest, or comes from a newer version.
     """
     try:
         manifest = json.loads(data)
@@ -142,7 +142,7 @@ _WHICH = "Use the manifest that was written when the qrels were published."
 
 
 def publications(project: Project) -> list[Manifest]:
-    """The manifests of everything that was published, newest first."""
+    """Return the manifests of all publications, newest first."""
     rows = project.rows("SELECT manifest FROM publications ORDER BY publication_key DESC")
     return [json.loads(text) for (text,) in rows]
 
@@ -150,15 +150,15 @@ def publications(project: Project) -> list[Manifest]:
 def reproduce(
     project: Project, manifest: Manifest, author: str, deliver: Callable[[bytes], object] = lambda _: None
 ) -> bytes:
-    """The qrels of a publication once more, to the byte, whatever was done to the project since; on record.
+    """Return the qrels of a publication, the same to the byte despite later changes, and record this in the log.
 
     Args:
         manifest: as `publish` made it.
         deliver: writes the file. If it fails, nothing is recorded.
 
     Raises:
-        InputError: it is of another project, is not known here, or was changed.
-        ProjectError: the project no longer gives these qrels; says what differs.
+        InputError: the manifest is of another project, is unknown here, or was changed.
+        ProjectError: the project no longer gives these qrels; the message names the differences.
     """
     content = remade(project, manifest)
     deliver(content)
@@ -168,7 +168,7 @@ def reproduce(
 
 
 def remade(project: Project, manifest: Manifest) -> bytes:
-    """The same, without a word in the record: for a look whether it can be done.
+    """Return the same qrels as `reproduce` without a log entry, to check that they can be reproduced.
 
     Raises:
         InputError, ProjectError: as `reproduce`.
@@ -188,13 +188,13 @@ def remade(project: Project, manifest: Manifest) -> bytes:
 
 
 def _why(then: Project, manifest: Manifest, policy: Policy) -> str:
-    """What of the facts behind a publication is no longer what it was."""
+    """Return the reason why a publication cannot be reproduced: the changed facts behind it."""
     now: Manifest = {
         "bank": _bank(then, manifest["bank"]["version"]),
         "pool": _pool(then),
         "counts": asdict(readiness(then, basis(then, policy))),
     }
-    # A manifest of an earlier version has fewer counts; what it does not say cannot differ.
+    # A manifest of an earlier version has fewer counts, so only its own are compared.
     now["counts"] = {name: count for name, count in now["counts"].items() if name in manifest["counts"]}
     differing = [name for part in now for name in _differing(manifest[part], now[part], part)]
     if differing:
@@ -206,10 +206,10 @@ def _why(then: Project, manifest: Manifest, policy: Policy) -> str:
 
 @contextmanager
 def as_published(project: Project, manifest: Manifest) -> Iterator[Project]:
-    """The project with the facts that labels derive from as they were at a publication; for a block that only reads.
+    """Provide the project with the facts behind labels as they were at a publication; for a block that only reads.
 
     Raises:
-        InputError: the manifest is of another project, is not known here, or was changed.
+        InputError: the manifest is of another project, is unknown here, or was changed.
     """
     named = manifest["project"] if isinstance(manifest.get("project"), dict) else {}
     if named.get("id") != project.value("SELECT value FROM settings WHERE name = 'project_id'"):
@@ -268,7 +268,7 @@ _URL = re.compile(r"([a-z][a-z0-9+.-]*://)(?:[^/@\s]*@)?", re.IGNORECASE)
 
 
 def _public(value: Any) -> Any:
-    """A value without keys of endpoints and without folders of this computer; the fingerprint still pins it."""
+    """Return a value without keys of endpoints and folders of this computer; the fingerprint still identifies it."""
     if isinstance(value, Mapping):
         return {name: _public(inner) for name, inner in value.items() if not _SECRET.search(name)}
     if isinstance(value, list | tuple):
@@ -286,7 +286,7 @@ _ABSENT = object()
 
 
 def _differing(one: Any, other: Any, name: str = "") -> Iterator[str]:
-    """Names of the fields in which two JSON values differ."""
+    """Yield the names of the fields in which two JSON values differ."""
     if isinstance(one, dict) and isinstance(other, dict):
         for field in {**one, **other}:
             inner = f"{name}.{field}" if name else field

@@ -1,4 +1,4 @@
-"""The facts behind a publication: recorded when it is made, and the project as it was then, read from them."""
+"""The facts behind a publication: recorded when it is made, and read later as the project of that time."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ from ..project import Cursor, Project
 
 
 class Past(Project):
-    """A project to be read only: under the names of its tables stands what was in them at a publication.
+    """A read-only project whose tables show their content at the time of a publication.
 
     Args:
-        project: as it is now.
-        cursor: of it, with the views of the past; what is asked is asked there, by one thread.
+        project: the project as it is now.
+        cursor: a cursor of the project with the views of the past. It runs all queries, from one thread.
     """
 
     def __init__(self, project: Project, cursor: Cursor) -> None:
@@ -24,7 +24,7 @@ class Past(Project):
 
     @property
     def opened(self) -> object:
-        """Itself: what is known of the present is not known of the past."""
+        """Itself, so that caches of the present are not used for the past."""
         return self
 
     @contextmanager
@@ -34,7 +34,7 @@ class Past(Project):
 
 @contextmanager
 def past(project: Project, publication: int) -> Iterator[Past]:
-    """The project as it was at a publication, for a block of one thread; the views of the past are made once for it."""
+    """Provide the project as it was at a publication, for a block in one thread, with views made once for it."""
     catalog = project.value("SELECT current_database()").replace('"', '""')
     with project.cursor() as cursor:
         for name, sql in _views(f'"{catalog}".main', publication).items():
@@ -43,7 +43,7 @@ def past(project: Project, publication: int) -> Iterator[Past]:
 
 
 def _views(main: str, publication: int) -> dict[str, str]:
-    """What each table held at a publication, by its name.
+    """Return the SQL of each table's content at a publication, by table name.
 
     Args:
         main: the schema with the tables as they are now.
@@ -60,7 +60,7 @@ def _views(main: str, publication: int) -> dict[str, str]:
     return {
         "pool": "SELECT query_key, passage_key, text_key, position"
         f" FROM {main}.published_passages WHERE pool_key = (SELECT pool_key {publications})",
-        # What direct judges said of a query known by its id went over to its title when that came.
+        # A query without a title is graded under its id; these grades moved to the title when it was added.
         "queries": "SELECT q.* REPLACE (CASE WHEN p.text = q.query_id AND p.text NOT IN"
         f" (SELECT text FROM {main}.question_texts WHERE text IS NOT NULL) THEN q.text ELSE p.text END AS text,"
         " p.narrative AS narrative, p.answer AS answer)"
@@ -71,7 +71,7 @@ def _views(main: str, publication: int) -> dict[str, str]:
         "question_revisions": "SELECT r.* REPLACE (coalesce(a.text_key, r.text_key) AS text_key)"
         f" FROM {main}.question_revisions r LEFT JOIN (SELECT text_key, unnest(revision_keys) AS revision_key"
         f"  {awaited}) a USING (revision_key) WHERE revision_key < {publication:d}",
-        # What came later has a greater key; a run that was imported anew has its old one, and its new ranking.
+        # Rows added later have greater keys. A run that was imported again keeps its old key, with its new ranking.
         "runs": f"SELECT * FROM {main}.runs WHERE run_key < {publication:d}",
         "rankings": f"SELECT * FROM {main}.rankings WHERE run_key < {publication:d}",
         "grades": "SELECT g.* REPLACE (coalesce(a.text_key, g.question_text_key) AS question_text_key)"
@@ -97,14 +97,14 @@ def _views(main: str, publication: int) -> dict[str, str]:
 
 @dataclass(frozen=True)
 class Recorded:
-    """A publication as it is kept.
+    """A publication as it is stored.
 
     Args:
-        key: from the project's sequence of keys, so that every smaller key was there before.
-        pool_key: as `record_pool` gives it.
+        key: from the project's sequence of keys, so that every smaller key is older.
+        pool_key: as `record_pool` returns it.
         grader_key: of the grader behind the labels.
         published_at: in UTC.
-        manifest: JSON, as it was handed out.
+        manifest: JSON, as delivered.
     """
 
     key: int
@@ -116,7 +116,7 @@ class Recorded:
 
 
 def record(cursor: Cursor, publication: Recorded) -> None:
-    """Write a publication down, with what later work may change in place."""
+    """Store a publication, with a copy of the data that later work may change in place."""
     cursor.execute(
         "INSERT INTO publications SELECT ?, ?, ?, ?, ?, (SELECT coalesce(max(rowid) + 1, 0) FROM grades),"
         " (SELECT coalesce(max(rowid) + 1, 0) FROM failures),"
@@ -147,11 +147,11 @@ POOL_SHA256 = (
     " || CASE WHEN p.text_key IS NULL THEN ' without text' ELSE '' END || chr(10), ''"
     " ORDER BY query_key, position), ''))"
 )
-"""SQL of the hash of a pool `p`: a line per passage with its query's id and its own, and if its text is missing."""
+"""SQL for the hash of a pool `p`: a line per passage with the ids of query and passage, and a mark for missing text."""
 
 
 def record_pool(cursor: Cursor) -> int:
-    """The key under which the pool as it is now is kept; it is written where no publication had it yet."""
+    """Return the key of the stored copy of the current pool; write it unless an earlier publication stored the same."""
     sha256 = pool_hash(cursor)
     known = cursor.execute("SELECT pool_key FROM published_pools WHERE sha256 = ?", [sha256]).fetchall()
     if known:
@@ -169,7 +169,7 @@ def record_pool(cursor: Cursor) -> int:
 
 
 def pool_hash(cursor: Cursor) -> str:
-    """The hash of the pool as it is now."""
+    """Return the hash of the current pool."""
     rows = cursor.execute(
         f"SELECT {POOL_SHA256} FROM pool p JOIN queries USING (query_key) JOIN passages USING (passage_key)"
     ).fetchall()

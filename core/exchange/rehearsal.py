@@ -1,4 +1,4 @@
-"""A rehearsal: a passing copy of what an import looks at, on which it is tried while everybody goes on working."""
+"""Rehearsals: a preview of an import runs on a temporary copy of the tables that it reads, without blocking anyone."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ LARGE = frozenset(
         "audit_chances",
     }
 )  # fmt: skip
-"""Tables that may be large: an import says which of them it reads."""
+"""Tables that may be large: an import states which of them it reads."""
 
 _NEVER = frozenset(
     {
@@ -25,7 +25,7 @@ _NEVER = frozenset(
         "published_queries", "text_vectors",
     }
 )  # fmt: skip
-"""Tables that no import reads to know what it does, or that it makes anew."""
+"""Tables that no import has to read for its outcome, or that it makes again."""
 
 _NARROW = {
     "grades": "* REPLACE (NULL AS answer, NULL AS raw, NULL AS note, NULL AS distribution, NULL AS confidence)",
@@ -33,24 +33,24 @@ _NARROW = {
     "answers": "* REPLACE (NULL AS scores, NULL AS raw, NULL AS note)",
     "items": "* REPLACE (NULL AS raw)",
 }
-"""What models wrote is long, and no import reads it."""
+"""Long texts by models, which no import reads, are left out."""
 
 
 @contextmanager
 def rehearsal(project: Project, tables: Collection[str], folder: Path) -> Iterator[Cursor]:
-    """A cursor on a copy of the project, in which imports can be tried.
+    """Provide a cursor on a copy of the project, in which imports can be tried.
 
-    The copy has what these imports look at, all of one moment. Nobody waits for it, and nothing of it reaches the
-    project: it is another database.
+    The copy has the tables that these imports read, all of one moment. It is a separate database: it blocks no other
+    work, and nothing in it reaches the project.
 
     Args:
-        tables: those of `LARGE` that the imports read; of the small ones they have all.
-        folder: for the copy, which goes with the folder.
+        tables: those of `LARGE` that the imports read; all small tables are copied.
+        folder: for the copy, which is deleted with the folder.
     """
     with connected(folder / "rehearsal.duckdb", readable=folder, made_here=True) as copy:
-        # The copy goes as it is: to put its log into it at the end would be in vain.
+        # The copy is deleted, so a checkpoint at the end would be wasted.
         copy.execute("PRAGMA disable_checkpoint_on_shutdown")
-        with project.cursor(whole=True) as cursor:
+        with project.cursor() as cursor:
             cursor.execute("BEGIN")
             _copy(cursor, copy, tables)
             cursor.execute("ROLLBACK")

@@ -1,6 +1,6 @@
-"""One table of rules for the tables of a project: values, keys, references, contents, hashes and revisions.
+"""Rules for the tables of a project: values, keys, references, contents, hashes and revisions.
 
-`exam check` and the import of an exported project read this table. A project that the program made breaks no rule.
+`exam check` and the import of an exported project read these rules. A project that the program made breaks none.
 """
 
 from __future__ import annotations
@@ -41,9 +41,9 @@ from ..types import KINDS, MAX_RATING, MAX_WEIGHT, SAID, Act, Question
 from .published import POOL_SHA256
 
 LARGEST_KEY = 1 << 30
-"""The highest key that a project may have: half of what a key can be, so that there is room to go on."""
+"""The highest key allowed in a project: half of the possible range, so that later keys have room."""
 NO_JOB = 0
-"""The job key of grades that came without a job."""
+"""The job key of grades that belong to no job."""
 
 IMPORTED: Final = ("values", "uniqueness", "references", "contents")
 """The checks whose rules an imported project must keep."""
@@ -55,7 +55,7 @@ class Fault:
 
     Args:
         code: the stable name of the rule, in kebab-case.
-        reason: what is wrong, as a sentence without a full stop.
+        reason: the fault, as a sentence without a full stop.
         rows: how many rows there are.
         first: number of the first of them in the table's file, from 1; None if no single row is at fault.
     """
@@ -78,7 +78,7 @@ class Rule:
     Args:
         check: name of the check that the rule belongs to.
         code: the stable name of the rule, in kebab-case.
-        reason: what is wrong with a row that breaks it.
+        reason: the fault of a row that breaks the rule.
         faulty: a SELECT of the ids of the rows that break it.
         holds: if given, `faulty` selects the ids and values of all rows instead, and this function gets the values. A
             row breaks the rule if the function returns false or cannot read the values.
@@ -93,7 +93,8 @@ class Rule:
 
 
 def _value(table: str, code: str, holds: str, reason: str, beside: str = "") -> Rule:
-    """A rule that SQL states over the row `t`; a row for which it is unknown, as for a missing value, keeps it.
+    """Return a rule with an SQL condition on row `t`. A row keeps the rule if the condition is NULL, as for missing
+    values.
 
     Args:
         beside: joins that `holds` needs.
@@ -104,7 +105,7 @@ def _value(table: str, code: str, holds: str, reason: str, beside: str = "") -> 
 
 
 def _once(table: str, *columns: str) -> Rule:
-    """A rule that the values of columns together occur once."""
+    """Return a rule that the values of columns together occur once."""
     names, rows = ", ".join(map(quoted_name, columns)), quoted_name(table)
     given = " AND ".join(f"{quoted_name(column)} IS NOT NULL" for column in columns)
     return Rule(
@@ -116,7 +117,7 @@ def _once(table: str, *columns: str) -> Rule:
 
 
 def _points(table: str, column: str, other: str, key: str) -> Rule:
-    """A rule that every key in a column, or in a column of lists of keys, is found in another table."""
+    """Return a rule that every key in a column, or in a column of lists of keys, exists in another table."""
     values = f"unnest({column})" if column.endswith("_keys") else column
     ignored = f" AND value <> {NO_JOB}" if column == "job_key" else ""
     return Rule(
@@ -128,14 +129,14 @@ def _points(table: str, column: str, other: str, key: str) -> Rule:
 
 
 def _orphan(table: str, code: str, others: str, reason: str) -> Rule:
-    """A rule that a row of another table belongs to every row."""
+    """Return a rule that another table has a row for every row of this one."""
     return Rule("orphans", table, code, reason, f"SELECT t.rowid FROM {table} t ANTI JOIN {others}")
 
 
 def _read(
     check: str, table: str, code: str, reason: str, columns: str, holds: Callable[..., object], where: str = ""
 ) -> Rule:
-    """A rule that Python states over the values of a small table."""
+    """Return a rule that Python checks on the values of a small table."""
     faulty = f"SELECT rowid, {columns} FROM {table} {where} ORDER BY rowid"
     return Rule(check, table, code, reason, faulty, holds)
 
@@ -155,7 +156,7 @@ def _id(column: str) -> str:
 
 
 def _json(column: str, kind: str) -> str:
-    # In one expression: what follows an AND may be computed for rows for which what precedes it does not hold.
+    # In one expression: DuckDB may evaluate the right side of an AND for rows for which the left side is false.
     return f"CASE WHEN json_valid({column}) THEN coalesce(json_type({column}) = '{kind}', false) ELSE false END"
 
 
@@ -223,7 +224,7 @@ def _are_filters(written: str) -> bool:
 
 
 _NEEDS = {"best": set(), "pair": {"first", "second"}, "width": {"half_width"}, "budget": {"budget"}}
-"""The fields of the goal of an audit by its aim."""
+"""Fields of the goal of an audit by its aim."""
 _GOAL = {"half_width": (int, float), "budget": (int, float), "first": (str,), "second": (str,)}
 """Types of these fields."""
 
@@ -382,7 +383,7 @@ REFERENCES: Final = tuple(
     cascade_passages passage_key passages passage_key
     """.strip().splitlines()
 )
-"""Table and column, and the table and column in which every value of it is found; columns may hold lists."""
+"""Table and column, then the table and column that must have every value of it. Columns may hold lists."""
 
 KEYS: Final = (
     ("subtopics", ("query_key", "subtopic_id")),
@@ -423,7 +424,7 @@ KEYS: Final = (
     ("audit_chances", ("batch_key", "query_key", "passage_key")),
     ("cascade_passages", ("cascade_key", "query_key", "passage_key")),
 )
-"""Columns whose values together occur once, where the table itself does not see to that."""
+"""Columns whose values together occur once, for tables without such a constraint."""
 
 RULES: Final = (
     _value("settings", "no-setting-name", "length(name) > 0", "a setting has no name"),
@@ -678,7 +679,7 @@ RULES: Final = (
          "SELECT rowid FROM question_revisions QUALIFY revision_key <="
          " lag(revision_key) OVER (PARTITION BY question_key ORDER BY version)"),
 )  # fmt: skip
-"""The rules that are written down; `rules_of` adds those that follow from types, names and indexes of columns."""
+"""The explicit rules; `rules_of` adds those that follow from types, names and indexes of columns."""
 
 BY_TYPE: Final = {
     "DOUBLE": ("not-finite", "isfinite({0})", "is not a finite number"),
@@ -693,7 +694,7 @@ BY_TYPE: Final = {
 
 
 def rules_of(cursor: Cursor, tables: Collection[str]) -> Iterator[Rule]:
-    """The rules of some tables: those written down, and those that follow from types, names and indexes of columns."""
+    """Yield the rules of some tables: explicit ones, and those from types, names and indexes of columns."""
     yield from (rule for rule in RULES if rule.table in tables)
     for table, column, type_ in cursor.execute(
         "SELECT table_name, column_name, data_type FROM duckdb_columns() WHERE table_name IN (SELECT unnest(?))"
@@ -726,10 +727,10 @@ _LAST_KEY = "SELECT coalesce(max(last_value), 0) FROM duckdb_sequences() WHERE N
 
 
 def faults(cursor: Cursor, checks: Collection[str] = IMPORTED) -> Iterator[Fault]:
-    """The rules of some checks that a project breaks.
+    """Yield the rules of some checks that a project breaks.
 
     Args:
-        cursor: to a project whose tables may hold anything that their columns can.
+        cursor: to a project whose tables may hold anything that their columns allow.
         checks: names of the checks.
     """
     for rule in rules_of(cursor, with_rows(cursor)):
@@ -738,7 +739,7 @@ def faults(cursor: Cursor, checks: Collection[str] = IMPORTED) -> Iterator[Fault
 
 
 def broken(cursor: Cursor, rule: Rule) -> Iterator[Fault]:
-    """The rows that break a rule, as one fault, if there are any."""
+    """Yield one fault for the rows that break a rule, if any."""
     reason = rule.reason
     if rule.holds is None:
         count, first = cursor.execute(f"SELECT count(*), min(row) FROM ({rule.faulty}) f(row)").fetchall()[0]
@@ -757,7 +758,7 @@ def broken(cursor: Cursor, rule: Rule) -> Iterator[Fault]:
 
 
 def with_rows(cursor: Cursor) -> frozenset[str]:
-    """Names of the tables that have a row: of most projects a third, and in the others nothing can be wrong."""
+    """Return the names of the tables that have rows. Typically a third have; the others cannot break rules."""
     tables = "SELECT table_name FROM duckdb_tables() WHERE NOT internal AND NOT temporary ORDER BY ALL"
     names = [name for (name,) in cursor.execute(tables).fetchall()]
     looks = (f"(SELECT {at} FROM {quoted_name(name)} LIMIT 1)" for at, name in enumerate(names))

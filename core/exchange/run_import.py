@@ -1,4 +1,4 @@
-"""Importing runs of any size: lines go to a file in batches, and what needs many lines is done by SQL, part by part."""
+"""Import of runs of any size: lines go to a file in batches, and SQL orders and checks them, part by part."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ LINES_A_BATCH = 50_000
 """Lines that are held as Python objects at a time."""
 
 LINES_A_PART = 200_000
-"""Lines that SQL looks at together, or as many as the longest query has: they are what memory is needed for."""
+"""Lines that SQL processes together, or as many as the longest query has. They determine the memory needed."""
 
 _SCHEMA = pa.schema(
     [
@@ -40,13 +40,13 @@ _REMARKS = {
     "contradicts": "the rank contradicts the scores; the scores count",
     "unreadable": "the rank is not a number; the scores count",
 }
-"""What a note says, by what is odd about a line."""
+"""Texts of notes by kind of irregularity."""
 
 _REPEATED = "the query already has this passage; the better score is kept (trec_eval would refuse)"
 
 
 class RunFiles:
-    """Run files as they were read, with their lines in a file of their own, so that memory does not grow with them.
+    """Run files after reading, with their lines in a file of their own, so that memory does not grow with them.
 
     Args:
         folder: for that file.
@@ -84,7 +84,7 @@ class RunFiles:
         self.first_lines.append((source, first_lines))
 
     def close(self) -> None:
-        """Write the lines out; nothing more is taken."""
+        """Write the lines out; nothing can be added afterwards."""
         self._writer.close()
 
     def _table(self, lines: Sequence[RunLine], numbers: dict[str, int]) -> pa.Table:
@@ -100,14 +100,14 @@ class RunFiles:
 
 
 class RunImport:
-    """Writes the runs of files that were read.
+    """Writes the runs of files after reading.
 
     Args:
-        cursor: in the transaction that the import is.
-        files: what was read; closed.
-        report: takes notes on what is odd, one per run or file with the number of lines.
-        skip_unknown: whether lines about queries that the project does not have are left out, instead of refused.
-        keeper: keeps what is replaced.
+        cursor: in the transaction of the import.
+        files: the closed files.
+        report: takes notes on irregularities, one per run or file with the number of lines.
+        skip_unknown: whether lines about unknown queries are left out, instead of refused.
+        keeper: keeps replaced data.
     """
 
     def __init__(self, cursor: Cursor, files: RunFiles, report: Report, skip_unknown: bool, keeper: Keeper) -> None:
@@ -117,12 +117,12 @@ class RunImport:
         self.skip_unknown = skip_unknown
         self.found = files.found
         self.files = files
-        # A file, too: what a transaction had in temporary tables stays in memory to its end.
+        # In a file because temporary tables stay in memory until the transaction ends.
         self._part = quoted_path(files.folder / "part.parquet")
         self._look_up()
 
     def _look_up(self) -> None:
-        """Learn the keys of queries; a topic of a query that the project has becomes one."""
+        """Look up the keys of queries; unknown topics of known queries are added."""
         if unknown := unknown_queries(self.cursor, self.files.queries):
             add_topics(self.cursor, unknown)
         columns: dict[str, list[Any]] = {
@@ -136,7 +136,7 @@ class RunImport:
         )
 
     def check_queries(self) -> None:
-        """Refuse, or remark on, the queries of each file that the project does not have."""
+        """Refuse, or remark on, the unknown queries of each file."""
         unknown = set(unknown_queries(self.cursor, self.files.queries))
         for source, first_lines in self.files.first_lines:
             missing = [query_id for query_id in first_lines if query_id in unknown]
@@ -151,7 +151,7 @@ class RunImport:
                     self.report.refuse(source.file, None, "nothing-left", f"run {quoted(tag)}: {NOTHING_LEFT}")
 
     def write(self) -> dict[str, int]:
-        """Write the runs; one of the same name and file gives way to the new one.
+        """Write the runs. A run of the same name and file is replaced.
 
         Returns:
             Numbers of runs and of ranked passages.
@@ -170,10 +170,10 @@ class RunImport:
         return {"runs": len(names), "ranked passages": written}
 
     def _free_names(self, names: Sequence[str]) -> list[str]:
-        """What the project calls each run: its name, or its file's where a run of another file has the name.
+        """Return the project's name for each run: its own name, or its file's if a run of another file has the name.
 
-        The same file's run of the same tag keeps the name that it has, though it came with others of that tag then. A
-        run of which a graded file brought the part that it had passages of gives way to the whole.
+        A run of the same file and tag keeps its earlier name, even if other tags were imported with it then. A full run
+        replaces a run that came partially from a graded file.
         """
         known = self.cursor.execute("SELECT name, file, run_key IN (FROM ranked_runs), tag FROM runs").fetchall()
         holders = {name: (file, partly) for name, file, partly, _ in known}
@@ -194,7 +194,7 @@ class RunImport:
             if called == name:
                 replaced.append(name)
             else:
-                # That name, too, may be another run's, of this import or of another file: neither may be lost.
+                # This name may also belong to another run, of this import or of another file; neither run may be lost.
                 others = {*names, *free, *(other for other, (held, _) in holders.items() if held != source.file)}
                 called = next(each for each in _numbered(called) if each not in others)
                 renamed.append(f"{name} to {called}")
@@ -208,7 +208,7 @@ class RunImport:
         return free
 
     def _parts(self) -> Iterator[tuple[int, int]]:
-        """Ranges of query keys that together have about `LINES_A_PART` lines."""
+        """Yield ranges of query keys that together have about `LINES_A_PART` lines."""
         first, held, last = None, 0, 0
         for key, lines in self.cursor.execute(
             f"SELECT query_key, count(*) FROM {self._lines} GROUP BY query_key ORDER BY query_key"
@@ -229,11 +229,11 @@ class RunImport:
         )
 
     def _write_part(self, first: int, last: int, odd: _Oddities) -> int:
-        """Rank the lines of some queries as trec_eval does, and look for what is odd about them.
+        """Rank the lines of some queries as trec_eval does, and gather irregularities.
 
         The order is by score as a 32-bit float, the greater passage id first among equals.
         """
-        # A score beyond the 32-bit range is infinite there, as it is for trec_eval.
+        # A score beyond the 32-bit range becomes infinite, as in trec_eval.
         single = "coalesce(try_cast(score AS FLOAT), sign(score) * 'infinity'::FLOAT)"
         self.cursor.execute(
             "COPY (SELECT run, query_key, passage_id, score, line, copies, next_copy,"
@@ -264,7 +264,7 @@ class RunImport:
 
 
 class _Oddities:
-    """What was odd about each run, summed over the parts: the first line and how many."""
+    """Irregularities of each run, summed over the parts: the first line and the number."""
 
     def __init__(self, report: Report, found: Sequence[tuple[Source, str]], names: Sequence[str]) -> None:
         self.report = report
@@ -273,7 +273,7 @@ class _Oddities:
         self.seen: dict[tuple[int, str], tuple[int, int]] = {}
 
     def gather(self, cursor: Cursor, part: str) -> None:
-        """Add what the ranked lines of some queries show; `part` is what SQL can read as a table."""
+        """Add the irregularities in the ranked lines of some queries; `part` is an SQL table expression."""
         columns = ", ".join(f"min(line) FILTER ({what}), count(*) FILTER ({what})" for what in _REMARKS)
         for run, *counts in cursor.execute(
             f"SELECT run, min(next_copy), sum(copies - 1), {columns} FROM {part} GROUP BY run ORDER BY run"
@@ -284,7 +284,7 @@ class _Oddities:
                     self.seen[run, what] = (min(first, line), before + int(times))
 
     def tell(self) -> None:
-        """Remark on all of it."""
+        """Write a remark for every irregularity."""
         for what in ("repeated", *_REMARKS):
             for run, (source, _) in enumerate(self.found):
                 if (run, what) in self.seen:
@@ -294,7 +294,7 @@ class _Oddities:
 
 
 def _numbered(name: str) -> Iterator[str]:
-    """The name, then the same with a number: NAME-2, NAME-3 and so on."""
+    """Yield the name, then the same with a number: NAME-2, NAME-3 and so on."""
     yield name
     for number in count(2):
         yield f"{name}-{number}"
@@ -304,6 +304,6 @@ NOTHING_LEFT = "all queries are unknown, so there is nothing to import"
 
 
 def unknown_reason(query_id: str, others: int, left_out: bool) -> str:
-    """What is said of a query that the project does not have, and of so many others."""
+    """Return the message about an unknown query and a number of others."""
     named = f"{query_id} and {others} more" if others else query_id
     return f"unknown query {named}{': skipped' if left_out else ''}"

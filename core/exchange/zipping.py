@@ -1,4 +1,4 @@
-"""Zip files whose bytes depend on what they hold alone."""
+"""Zip files whose bytes depend only on their content."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ _OLDEST = (1980, 1, 1, 0, 0, 0)
 
 
 def write_zip(files: Mapping[str, bytes] | Mapping[str, bytes | Path], out: BinaryIO | Path) -> None:
-    """Write a zip whose bytes depend on nothing but the files' names and contents.
+    """Write a zip whose bytes depend only on the files' names and contents.
 
     Args:
         files: content, or the file to read it from, by name.
@@ -20,10 +20,10 @@ def write_zip(files: Mapping[str, bytes] | Mapping[str, bytes | Path], out: Bina
     with zipfile.ZipFile(out, "w", zipfile.ZIP_DEFLATED, compresslevel=9) as archive:
         for name, content in sorted(files.items()):
             info = zipfile.ZipInfo(name, _OLDEST)
-            # Files are taken to be packed already, as Parquet is.
+            # Files are assumed to be compressed already, as Parquet is.
             info.compress_type = zipfile.ZIP_DEFLATED if isinstance(content, bytes) else zipfile.ZIP_STORED
             info.external_attr = 0o644 << 16
-            # What a system is called would otherwise get into the file.
+            # Otherwise the zip would record the operating system.
             info.create_system = 3
             if isinstance(content, bytes):
                 archive.writestr(info, content)
@@ -35,7 +35,7 @@ def write_zip(files: Mapping[str, bytes] | Mapping[str, bytes | Path], out: Bina
 
 
 def zipped(files: Mapping[str, bytes] | Mapping[str, bytes | Path]) -> bytes:
-    """The content of such a zip."""
+    """Return the content of such a zip."""
     out = io.BytesIO()
     write_zip(files, out)
     return out.getvalue()

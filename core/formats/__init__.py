@@ -1,4 +1,4 @@
-"""One file per format: its reader, its writer, and how it is recognised; files become records and back."""
+"""File formats, one module each: its reader, its writer, and the rule that recognises it."""
 
 from __future__ import annotations
 

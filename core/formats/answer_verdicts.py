@@ -1,4 +1,4 @@
-"""What people say of answers: JSONL with a query, an answer and whether it is acceptable."""
+"""Human verdicts on answers: JSONL with a query, an answer and whether it is acceptable."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ WORDS = {"yes": True, "no": False}
 
 @dataclass(frozen=True)
 class AnswerVerdict:
-    """Whether an answer to a query is acceptable, as a person says."""
+    """A person's verdict whether an answer to a query is acceptable."""
 
     query_id: str
     answer: str
@@ -40,7 +40,7 @@ def read_answer_verdicts(source: Source, report: Report) -> list[AnswerVerdict]:
 
     Args:
         source: JSONL with `query_id`, `answer` and `acceptable` (true or false, yes or no, 1 or 0).
-        report: takes refused lines, among them a second, other verdict on the same answer.
+        report: receives refused lines, including a second, different verdict on the same answer.
 
     Returns:
         The verdicts in file order, each once.

@@ -1,4 +1,4 @@
-"""Answers that a model wrote elsewhere from the top of runs or from gold passages: JSONL, one answer a line."""
+"""Answers that a model wrote outside the workbench, from the top of runs or from gold passages: JSONL."""
 
 from __future__ import annotations
 
@@ -32,8 +32,8 @@ class WrittenAnswer:
     """One answer of a file.
 
     Args:
-        run: whose top it was written from; `gold` for the gold passages.
-        k: how many passages of it; None for gold.
+        run: the run whose top passages it was written from; `gold` for the gold passages.
+        k: number of these passages; None for gold.
         draw: number of the draw, from 1.
     """
 
@@ -48,9 +48,8 @@ def read_answers(source: Source, report: Report) -> list[WrittenAnswer]:
     """Read answers.
 
     Args:
-        source: JSONL with `query_id`, `run` (or "gold"), `k` (not with gold), `draw` (1 where it is not there) and
-            `answer`.
-        report: takes refused lines, among them a second answer at the same place.
+        source: JSONL with `query_id`, `run` (or "gold"), `k` (not with gold), `draw` (default 1) and `answer`.
+        report: receives refused lines, including a second answer for the same query, run, k and draw.
 
     Returns:
         The answers in file order.

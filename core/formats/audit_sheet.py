@@ -1,4 +1,4 @@
-"""The passages of an audit as a sheet for judging elsewhere, and judged ones back: TSV, JSONL, or qrels."""
+"""Sheets of an audit's passages for judging outside the workbench: TSV and JSONL; judged ones may also be qrels."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ SHEET_FORMS: tuple[SheetForm, ...] = ("tsv", "jsonl")
 
 HEADER = ("query_id", "query", "questions", "passage_id", "passage", "judgment", "note")
 CANNOT_SAY = "cannot say"
-"""Stands in the place of a judgment where nobody can judge the passage."""
+"""Marks in the judgment column that the assessor cannot judge the passage."""
 
 
 @dataclass(frozen=True)
@@ -28,10 +28,10 @@ class SheetLine:
     """A passage on a sheet.
 
     Args:
-        query, questions, passage: words for who judges; empty in what comes back.
-        judgment: a value; None for `cannot say`, or where nothing is filled in.
-        cannot_say: whether it says so.
-        assessor: who judged, where the file says it.
+        query, questions, passage: texts for the assessor; empty in a judged sheet.
+        judgment: a value; None for `cannot say` and for an empty cell.
+        cannot_say: whether the cell is `cannot say`.
+        assessor: the assessor, if the file names one.
     """
 
     query_id: str
@@ -46,9 +46,9 @@ class SheetLine:
 
 
 def write_sheet(lines: Iterable[SheetLine], form: SheetForm) -> str:
-    """A sheet to be filled in: the judgment of every line is empty.
+    """Return a sheet to fill in: the judgment of every line is empty.
 
-    Cells of a TSV are on one line, and none is a formula to a spreadsheet.
+    Each cell of a TSV is on one line and is not a formula for spreadsheets.
     """
     if form == "jsonl":
         return "".join(json.dumps(row, ensure_ascii=False) + "\n" for row in map(_as_row, lines))
@@ -65,12 +65,12 @@ def _as_row(line: SheetLine) -> dict[str, Any]:
 
 
 def read_sheet(source: Source, report: Report) -> list[tuple[SheetLine, int]]:
-    """Read a sheet that was filled in; lines without a judgment are left out.
+    """Read a judged sheet; lines without a judgment are left out.
 
     Args:
-        source: TSV or CSV with the columns query_id, passage_id and judgment, and perhaps assessor and note; JSONL with
-            these fields; or qrels. A judgment is a whole number, or `cannot say`.
-        report: takes refused lines, a passage that is there twice with different judgments among them.
+        source: TSV or CSV with the columns query_id, passage_id and judgment, and optionally assessor and note;
+            JSONL with these fields; or qrels. A judgment is a whole number, or `cannot say`.
+        report: receives refused lines, including different judgments of the same passage.
 
     Returns:
         The lines with their numbers, each passage of an assessor once.

@@ -1,4 +1,4 @@
-"""Calls of a model that are answered elsewhere: files for batch endpoints, as vLLM takes them too, and Parquet."""
+"""Model calls that run outside the workbench: files for batch endpoints (vLLM reads them too), and Parquet."""
 
 from __future__ import annotations
 
@@ -16,19 +16,19 @@ from ..limits import exceeded, limit
 from .source import Refused, Source, check_shape, open_objects, refusing
 
 URLS = {"chat": "/v1/chat/completions", "completions": "/v1/completions"}
-"""Where a call would go, by what the endpoint is asked for."""
+"""The URL path of a call, by its API."""
 PARQUET = ".parquet"
 ROWS = 4096
 """Rows of a Parquet file that are in memory together."""
 LONGEST_NAME = 64
-"""Characters of a call's name: batch endpoints take no longer ones."""
+"""Most characters of a call's name: batch endpoints do not accept longer names."""
 GIVEN_UP = frozenset(("batch_expired", "batch_cancelled"))
-"""What a batch endpoint says of a call that it never made."""
+"""Error codes of batch endpoints for calls that were never made."""
 
 
 @dataclass(frozen=True)
 class WrittenCall:
-    """One call, as it would be sent.
+    """One call, in the form in which it would be sent.
 
     Args:
         name: identifies it, at most `LONGEST_NAME` characters.
@@ -43,14 +43,14 @@ class WrittenCall:
 
 @dataclass(frozen=True)
 class Reply:
-    """What came of a call; where `content` and `error` are both None it was never made.
+    """The outcome of a call; if `content` and `error` are both None, the call was never made.
 
     Args:
-        name: the call's.
+        name: the name of the call.
         content: body of the answer in JSON.
-        error: why there is none.
-        status: the HTTP status with which it was turned away; None where no such status is told.
-        file, line: where it stands.
+        error: the reason for a missing answer.
+        status: the HTTP status of a refusal; None if the file has no such status.
+        file, line: the place of the reply.
     """
 
     name: str
@@ -62,25 +62,22 @@ class Reply:
 
 
 def write_calls(calls: Iterable[WrittenCall], path: Path) -> int:
-    """Write calls to be answered elsewhere.
+    """Write calls to run outside the workbench; return their number.
 
     Args:
-        calls: are written as they come.
-        path: JSONL, a call a line, or Parquet where the name ends so: columns custom_id, url, body (JSON), and answer
-            and error, which are empty and to be filled.
-
-    Returns:
-        Their number.
+        calls: written one by one as they arrive.
+        path: Parquet if the name ends in `.parquet`, else JSONL with a call per line. The Parquet columns are
+            custom_id, url, body (JSON), answer and error; the last two are empty, to be filled in.
 
     Raises:
-        InputError, ProjectError: as `atomic_files.written`; nothing is left of the file.
+        InputError, ProjectError: as `atomic_files.written`; no part of the file is left.
     """
     with written(path) as made:
         return _write_parquet(calls, made) if path.suffix == PARQUET else _write_lines(calls, made)
 
 
 def call_line(call: WrittenCall) -> bytes:
-    """A call as a line of a batch file."""
+    """Return a call as a line of a batch file."""
     row = {"custom_id": call.name, "method": "POST", "url": URLS[call.api], "body": call.body}
     return orjson.dumps(row) + b"\n"
 
@@ -112,12 +109,13 @@ def _write_parquet(calls: Iterable[WrittenCall], path: Path) -> int:
 
 
 def read_replies(sources: Sequence[Source], report: Report) -> Iterator[Reply]:
-    """Read what came of calls.
+    """Read the outcomes of calls.
 
     Args:
-        sources: JSONL as batch endpoints give it (`custom_id`, `response` with `status_code` and `body`, `error`), or
-            with the model's words alone (`custom_id`, `answer`); Parquet with columns of these names, the body in JSON.
-        report: takes rows that are no such thing.
+        sources: JSONL as batch endpoints write it (`custom_id`, `response` with `status_code` and `body`, `error`),
+            or with only the model's text (`custom_id`, `answer`). Parquet has columns of these names, with the body
+            in JSON.
+        report: receives rows that are not replies.
 
     Yields:
         A reply for each row, in file order.
@@ -145,7 +143,8 @@ def _parquet_rows(source: Source, report: Report) -> Iterator[tuple[int, dict[st
                 for row in batch.to_pylist():
                     number += 1
                     yield number, row
-    # Also values that Python cannot hold: a time beyond all years, a text that is no UTF-8.
+    # ValueError and OverflowError: values that Python cannot hold, such as a date out of range or a text not in
+    # UTF-8.
     except (OSError, pa.ArrowException, ValueError, OverflowError) as error:
         report.refuse(source.name, None, "unreadable-file", f"the file cannot be read as Parquet: {error}")
 
@@ -167,7 +166,8 @@ def _reply(row: Mapping[str, Any]) -> Reply:
 
 
 def _response(name: str, response: Any) -> Reply:
-    """The reply in what a batch endpoint gives: a status and a body; a body alone where an engine wrote no status."""
+    """Return the reply in a batch endpoint's response: status and body, or only a body if the engine wrote no
+    status."""
     if isinstance(response, str):
         check_shape(response.encode())
         try:
@@ -185,7 +185,7 @@ def _response(name: str, response: Any) -> Reply:
         raise Refused("invalid-number", "the status code is not a number")
     fault = body.get("error") if isinstance(body, dict) else None
     if status == 200 and isinstance(fault, dict) and fault.get("code") in range(400, 600):
-        # Gateways report an error behind them with a status of success.
+        # Gateways report an error of the server behind them with status 200.
         status = fault["code"]
     if status != 200:
         told = _error(fault)
@@ -200,7 +200,7 @@ def _response(name: str, response: Any) -> Reply:
 
 
 def _error(error: Any) -> str | None:
-    """Why a call will have no answer; empty where it was never made, None where there is no error."""
+    """Return the reason why a call has no answer: empty if it was never made, None without an error."""
     if error is None or error == "":
         return None
     if isinstance(error, dict):

@@ -1,4 +1,4 @@
-"""Outlines of TREC CAR: pages with their sections as queries with subtopics."""
+"""Outlines of TREC CAR: pages become queries, and their sections become subtopics."""
 
 from __future__ import annotations
 
@@ -18,26 +18,25 @@ _START = re.compile(r'\s*\[\s*\{[^{}\[\]]*"(page_id|pageId|squid)"\s*:')
 
 
 def is_outline(keys: Collection[str]) -> bool:
-    """Whether an object with these keys, or the object itself, is a page of an outline."""
+    """Return whether an object with these keys, or the object itself, is a page of an outline."""
     return any(key in keys for key in ID_KEYS) and any(key in keys for key in NAME_KEYS)
 
 
 def is_outline_list(text: str) -> bool:
-    """Whether a file, of which this is the beginning, is a JSON list of pages."""
+    """Return whether the beginning of a file is that of a JSON list of pages."""
     return _START.match(text) is not None
 
 
 def outline_of(row: dict[str, Any]) -> Query:
-    """A page as a query: its id and name, and a subtopic for every section.
+    """Return a page as a query: its id and name, and a subtopic for every section.
 
     Args:
-        row: `page_id`, `page_name`, and `headings` with `headingId`, `heading` and headings of their own, as trec-car's
-            tools name them; or `squid`, `title`, and `query_facets` with `heading_id` and `heading`, as the pages that
-            are submitted to TREC CAR Y3 have it. A section inside another is called by both ids, OUTER/INNER, and
-            by both headings, OUTER / INNER.
+        row: `page_id`, `page_name`, and `headings` with `headingId`, `heading` and nested headings, as in trec-car's
+            tools. Or `squid`, `title`, and `query_facets` with `heading_id` and `heading`, as in pages submitted to
+            TREC CAR Y3. A nested section gets both ids, OUTER/INNER, and both headings, OUTER / INNER.
 
     Raises:
-        Refused: an id or a text is missing or unusable, or a list of headings is none.
+        Refused: an id or a text is missing or unusable, or `headings` is not a list.
     """
     page = good_id(first_of(row, ID_KEYS), "page")
     subtopics: dict[str, Subtopic] = {}
@@ -52,13 +51,13 @@ def _sections(row: dict[str, Any], page: str, outer: str, above: str) -> Iterato
     if not isinstance(sections, list) or not all(isinstance(section, dict) for section in sections):
         raise Refused("not-a-list", "the headings are not a list of objects with heading and headingId")
     for section in sections:
-        # A skeleton holds paragraphs and images beside its sections.
+        # A skeleton holds paragraphs and images among its sections.
         if "heading" not in section:
             continue
         heading = good_text(section["heading"], "heading")
-        # The facets of a page name it in their ids.
+        # Facet ids begin with the id of their page.
         own = good_id(first_of(section, HEADING_ID_KEYS), "heading").removeprefix(f"{page}/")
-        # Ids that are in order each may be too long together, or nothing without the page's.
+        # Valid ids can be too long once joined, or empty without the page's id.
         subtopic = Subtopic(good_id(outer + own, "heading"), above + heading)
         yield subtopic
         yield from _sections(section, page, f"{subtopic.subtopic_id}/", f"{subtopic.text} / ")

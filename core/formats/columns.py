@@ -1,4 +1,4 @@
-"""What columns of judgments, runs and leaderboards are called, and which of these a table or a JSON map is."""
+"""Column names of judgments, runs and leaderboards, and the decision which of these a table or a JSON map is."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ ROLES = {
     "run": ("method", "run", "runid", "system", "systemid", "teamrun", "runtag", "tag", "name"),
     "measure": ("measure", "metric"),
 }
-"""What columns are called, without signs and case; the first name that a table has counts."""
+"""Column names by role, without punctuation and case; the first name that a table has counts."""
 
 MEASURE = re.compile(
     r"(?:alpha|α|n|i|ia)?[_-]?n?dcg.*|(?:gm_?|i|p)?map.*|g?ap(?:[@_(].*)?|m?rr(?:[@_(].*)?|recip_rank|(?:p|r|f1?)[@_(].*"
@@ -55,27 +55,28 @@ MEASURE = re.compile(
 
 INTEGER = re.compile(r"[+-]?[0-9]+")
 USUAL = 10
-"""The largest value of a judgment that tells it from a score."""
+"""Largest value that judgments usually have; larger values are taken for scores."""
 MEANS = ("all", "amean")
-"""What stands for the query in rows with the mean over all of them."""
+"""Entries of the query column in rows with the mean over all queries."""
 SCORES = re.compile(rf"{ENTRY}({ENTRY})?-?\d+(\.\d+)?([eE][+-]?\d+)?\s*[,}}]")
 _INNER = re.compile(r'"((?:[^"\\]|\\.)*)"\s*:\s*\{')
 _LEAF = re.compile(r'"((?:[^"\\]|\\.)*)"\s*:\s*-?\d')
 _NUMBER = re.compile(r":\s*(-?\d+(?:\.\d+)?(?:[eE][+-]?\d+)?)\s*[,}]")
 ORDER = "the columns do not seem to be in TREC's order; add a header that names them"
 LITERALS = {"0", "Q0", "q0"}
-"""Cells of the second column of judgments and runs."""
+"""Values of the second column of judgments and runs."""
 
 
 @dataclass(frozen=True)
 class Layout:
-    """Judgments or a run in a table.
+    """The columns of judgments or a run in a table.
 
     Args:
         kind: qrels or runs.
-        places: of query, iteration, passage and value, or of query, Q0, passage, rank, score and tag; -1 for none.
-        names: the columns as the header has them; empty without one.
-        doubt: why the table is not read; empty if it is.
+        places: columns of query, iteration, passage and value, or of query, Q0, passage, rank, score and tag; -1 if
+            absent.
+        names: column names of the header; empty without a header.
+        doubt: why the table cannot be read; empty if it can.
     """
 
     kind: str
@@ -86,19 +87,19 @@ class Layout:
 
 
 def may_be_number(cell: str) -> bool:
-    """Whether a cell holds a number, or would with a point in place of its comma."""
+    """Return whether a cell holds a number, or would if its comma were a point."""
     return is_number(cell.replace(",", ".", 1))
 
 
 def roles_of(names: Sequence[str]) -> dict[str, int]:
-    """Where the columns stand, by their role in `ROLES`."""
+    """Return the positions of columns by their role in `ROLES`."""
     plain = [re.sub("[^a-z0-9]", "", name.lower()) for name in names]
     found = {role: next((plain.index(name) for name in known if name in plain), -1) for role, known in ROLES.items()}
     return {role: at for role, at in found.items() if at >= 0}
 
 
 def layout_of(beginning: Beginning) -> Layout | None:
-    """What a table of judgments or a run is like; None for any other table."""
+    """Return the layout of a table of judgments or of a run; None for any other table."""
     roles, cells = roles_of(beginning.header), beginning.cells
     separator = header_of(beginning.lines[0])[0] if beginning.header else ""
     if {"query", "passage"} <= roles.keys():
@@ -112,7 +113,7 @@ def layout_of(beginning: Beginning) -> Layout | None:
 
 
 def is_ranked(beginning: Beginning, kind: str) -> bool:
-    """Whether a table is one of judgments (qrels) or a run (runs), without a doubt."""
+    """Return whether a table is unambiguously judgments (qrels) or a run (runs)."""
     layout = layout_of(beginning)
     return layout is not None and layout.kind == kind and not layout.doubt
 
@@ -136,7 +137,7 @@ def _named(roles: dict[str, int], cells: list[list[str]], separator: str, names:
 
 
 def _doubt(rows: list[list[str]], width: int) -> str:
-    """Why columns without a header do not seem to stand in TREC's order; empty if they do."""
+    """Return why columns without a header do not seem to be in TREC's order; empty if they do."""
     query, literal, passage, *rest = zip(*(row[:width] for row in rows), strict=True)
     fixed = set(literal) <= LITERALS
     # The last column is the tag of a run; judgments may all be 0.
@@ -165,7 +166,8 @@ def _doubt(rows: list[list[str]], width: int) -> str:
 
 
 def _counts(queries: Sequence[str], column: Sequence[str]) -> str:
-    """Whether a column counts from 0 or 1 within each query, as ranks do: up, down, or mixed; empty if it does not."""
+    """Return how a column counts from 0 or 1 within each query, as ranks do: up, down or mixed; empty if it does
+    not."""
     by_query: dict[str, list[int]] = {}
     for query, cell in zip(queries, column, strict=True):
         by_query.setdefault(query, []).append(int(cell) if INTEGER.fullmatch(cell) else -1)
@@ -179,9 +181,9 @@ def _counts(queries: Sequence[str], column: Sequence[str]) -> str:
 
 
 def kind_of_map(beginning: Beginning) -> str | None:
-    """Whether a JSON map holds a leaderboard, judgments or a run; None if it can be read in several ways.
+    """Return the content of a JSON map: leaderboard, qrels or runs; None if it is ambiguous.
 
-    Only measures stand above systems, so that a map of maps under other names is about queries.
+    Only measures have maps of systems, so a map of maps under other names is about queries.
     """
     if not SCORES.match(beginning.text):
         return None
@@ -200,12 +202,12 @@ def kind_of_map(beginning: Beginning) -> str | None:
 def open_ranked(
     source: Source, report: Report, kind: str, names: Sequence[str], form: str, limits: Limits | None = None
 ) -> Iterator[tuple[int, list[str]]]:
-    """Stream judgments or runs as lines in TREC's columns: from these, from a table with a header, or from a JSON map.
+    """Stream judgments or runs as lines in TREC's columns, from TREC files, tables with a header, or JSON maps.
 
     Args:
         kind: qrels or runs.
         names: TREC's columns; a run may have further ones.
-        form: what such a file is called in messages.
+        form: the name of such a file in messages.
     """
     beginning = Beginning.of(source)
     if beginning is not None and beginning.text.startswith("{"):

@@ -1,4 +1,4 @@
-"""A guess at what a file is, from its name and its beginning."""
+"""Detection of a file's kind from its name and its beginning."""
 
 from __future__ import annotations
 
@@ -10,18 +10,15 @@ from .kinds import KINDS_OF_FILE
 from .source import KEYS_NAMED, Source
 
 FIRST_LINE = 80
-"""Characters that are shown of the first line of a file that nothing fits."""
+"""Characters of the first line that are shown for an unrecognised file."""
 OBJECTS = re.compile(r"\{[^\n]+\}\r?\n\s*\{")
 
 
 def detect(source: Source) -> str | None:
-    """Guess what a file is from its name and its first lines.
-
-    Args:
-        source: any file.
+    """Guess the kind of a file from its name and its first lines.
 
     Returns:
-        A key of KINDS_OF_FILE, or None where nothing fits.
+        A key of KINDS_OF_FILE, or None if no kind fits.
     """
     beginning = Beginning.of(source)
     if beginning is None:
@@ -34,7 +31,8 @@ def detect(source: Source) -> str | None:
 
 
 def unrecognised(source: Source) -> str:
-    """Why a file was not recognised: how it begins and its keys, as a sentence; `looked_for` lists the known kinds."""
+    """Return why a file was not recognised: its beginning and its fields, as sentences. `looked_for` lists the known
+    kinds."""
     beginning = Beginning.of(source)
     if beginning is None:
         return "The file is empty, or cannot be unpacked."
@@ -44,12 +42,12 @@ def unrecognised(source: Source) -> str:
 
 
 def looked_for() -> list[str]:
-    """What makes a file recognised, a line for each kind."""
+    """Return a line for each kind that describes its files."""
     return [kind.what for kind in KINDS_OF_FILE.values()]
 
 
 def _forms(text: str) -> tuple[Form, ...]:
-    """As what a file may be read that begins so; the surest first."""
+    """Return the ways to read a file with this beginning, the surest first."""
     if text.startswith("["):
         return ("list",)
     if text.startswith("{"):

@@ -1,4 +1,4 @@
-"""Exams as the authors of exam-generation-irt write them: a JSON list of items with source and retrieved contexts."""
+"""Exams in the format of exam-generation-irt: a JSON list of items with source and retrieved contexts."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ _KEYS = re.compile(r'"(question|documentation|choices|correct_answer|retrieved_c
 _LETTER = re.compile(r"\(?([A-Za-z])\s*[).:]?\s*")
 KNOWN = frozenset({"question", "documentation", "choices", "correct_answer", "retrieved_context", "topic"})
 LEAST_KEYS = 3
-"""Of the keys of an item, how many the beginning of an exam shows."""
+"""How many of an item's keys the beginning of an exam shows."""
 
 
 @dataclass(frozen=True)
@@ -41,9 +41,9 @@ class ExamItem:
 
     Args:
         choices: without letters, in the order of the file.
-        key: the text of the right one.
-        documentation: the source that it was written from.
-        retrieved: by the name of a retriever, the texts that it found, best first.
+        key: the text of the right choice.
+        documentation: the source that the item was written from.
+        retrieved: the texts that a retriever found, best first, by the retriever's name.
     """
 
     question: str
@@ -55,16 +55,16 @@ class ExamItem:
 
 
 def item_id(query_id: str, question: str, choices: Sequence[str]) -> str:
-    """The id of an item, from its words: the query id, `/`, and 12 hex digits of the hash of all its texts.
+    """Return an item's id: the query id, `/`, and 12 hex digits of the hash of all its texts.
 
-    The order of choices does not count: a shuffled exam has the same items.
+    The order of the choices does not count: a shuffled exam has the same items.
     """
     content = "\x1f".join((question, *sorted(choices)))
     return f"{query_id}/{hashlib.blake2b(content.encode(), digest_size=6).hexdigest()}"
 
 
 def is_exam(text: str) -> bool:
-    """Whether a file, of which this is the beginning, is an exam."""
+    """Return whether the beginning of a file is that of an exam."""
     return bool(_BEGINS.match(text)) and len(set(_KEYS.findall(text))) >= LEAST_KEYS
 
 
@@ -72,13 +72,15 @@ def read_exam(source: Source, report: Report) -> list[ExamItem]:
     """Read an exam.
 
     Args:
-        source: a JSON list of items: `question`, `choices` (texts that may begin with A), B) …), `correct_answer` (the
-            text of one of them, with its letter or without, or the letter alone), and where they are known
-            `documentation`, `topic` and `retrieved_context`, an object of lists of texts by the name of a retriever.
-        report: takes what is refused, by item since a list has no lines to go by, and notes.
+        source: a JSON list of items with `question`, `choices` (texts that may begin with A), B) …) and
+            `correct_answer`: the text of a choice, with or without its letter, or the letter alone. Optional:
+            `documentation`, `topic`, and `retrieved_context`, an object of lists of texts by the name of a
+            retriever.
+        report: receives refusals, by item since a list has no useful line numbers, and notes.
 
     Returns:
-        Items in file order. One whose key is none of its choices, or that is there twice, is left out with a note.
+        Items in file order. An item is left out with a note if its key is not among its choices, or if it is a
+        duplicate.
     """
     text = "\n".join(line for _, line in open_lines(source, report, Limits(WHOLE)))
     report.whole(source.name)
@@ -113,7 +115,7 @@ def read_exam(source: Source, report: Report) -> list[ExamItem]:
 
 
 def write_exam(items: Sequence[ExamItem], out: TextIO) -> None:
-    """Write items in the form that `read_exam` reads, with the letters A), B) … of the authors' files."""
+    """Write items in the form that `read_exam` reads, with letters A), B) … as in the files of exam-generation-irt."""
     rows = []
     for item in items:
         lettered = [f"{letter}) {choice}" for letter, choice in zip(ascii_uppercase, item.choices, strict=False)]
@@ -157,16 +159,16 @@ def _item(content: object, file: str, report: Report) -> ExamItem | None:
 
 
 def _text(value: object, what: str) -> str:
-    """A clean text that is there and not blank once it is clean.
+    """Return a clean text.
 
     Raises:
-        Refused: it is missing, blank, or no text.
+        Refused: it is missing, blank after cleaning, or not a text.
     """
     return good_text(clean_text(value) if isinstance(value, str) else value, what)
 
 
 def _key(answer: str, written: Sequence[str], choices: Sequence[str]) -> str | None:
-    """The choice that an answer names by its text, with its letter or without, or by the letter alone."""
+    """Return the choice that an answer names by its text, with or without its letter, or by the letter alone."""
     for given in (written, choices):
         if answer in given:
             return choices[list(given).index(answer)]
@@ -192,7 +194,7 @@ def _retrieved(value: object, file: str, report: Report) -> dict[str, tuple[str,
                 f"retrieved_context of {name[:40]} is left out: {usual} needs no texts",
             )
             continue
-        # A text that a retriever found twice stands at its best place.
+        # A text that a retriever found twice counts at its best rank.
         clean = dict.fromkeys(_text(text, "retrieved text") for text in texts)
         found[good_id(name, "retriever")] = tuple(clean)
     return found

@@ -1,4 +1,4 @@
-"""What each format states of its files: their name, title and endings, reader and writer, and what they look like."""
+"""The description of a kind of file: its name, title and extensions, reader and writer, and how it is recognised."""
 
 from __future__ import annotations
 
@@ -13,20 +13,20 @@ import orjson
 from .source import Refused, Source, cells_of, header_of, peek
 
 Form = Literal["list", "record", "map", "columns", "cells", "name"]
-"""As what the beginning of a file may be read: a JSON list, the first object of JSONL, a JSON map, columns that white
-space separates, cells of a table; or nothing of it but its name."""
+"""How the beginning of a file can be read: a JSON list, the first object of JSONL, a JSON map, columns separated by
+white space, or cells of a table. `name` uses the file's name only."""
 
 WORDS = r'"(?:[^"\\]|\\.)*"'
 PEEKED = 1 << 16
 LINES = 40
 KEY = WORDS + r"\s*:\s*"
 ENTRY = r"\{\s*" + KEY
-"""Patterns of JSON that may be cut off anywhere: a text, a key, and the beginning of a map up to its first value."""
+"""Patterns of JSON that may be cut off: a text, a key, and the beginning of a map up to its first value."""
 
 
 @dataclass(frozen=True)
 class Beginning:
-    """The beginning of a file, by which it is recognised.
+    """The beginning of a file, from which its kind is recognised.
 
     Args:
         name: the file's name without folders, in lower case.
@@ -40,7 +40,7 @@ class Beginning:
 
     @classmethod
     def of(cls, source: Source) -> Beginning | None:
-        """What can be seen of a file; None without a line that is not blank."""
+        """Return the beginning of a file; None if all its lines are blank."""
         text = peek(source, PEEKED) or ""
         lines = text.splitlines()
         if len(lines) > 1 and len(text.encode()) >= PEEKED:
@@ -49,12 +49,12 @@ class Beginning:
         return cls(source.file.lower(), text.lstrip(), lines) if lines else None
 
     def named(self, *extensions: str) -> bool:
-        """Whether the name has one of these endings, .gz or not."""
+        """Return whether the name has one of these extensions, with or without .gz."""
         return self.name.removesuffix(".gz").endswith(tuple(f".{extension}" for extension in extensions))
 
     @cached_property
     def keys(self) -> set[str]:
-        """Of a record: the keys of the first object, which may be cut off."""
+        """The keys of the first object, which may be cut off."""
         try:
             return set(orjson.loads(self.lines[0]))
         except orjson.JSONDecodeError:
@@ -62,14 +62,14 @@ class Beginning:
 
     @cached_property
     def columns(self) -> list[list[str]]:
-        """What white space separates in the lines that are whole for sure, or in the only line."""
+        """The white-space-separated columns of the complete lines, or of the only line."""
         rows = [line.split() for line in self.lines]
-        # Of a line that is cut off the reader says so better than a failed guess does.
+        # If a line is cut off, the reader reports it better than a failed guess would.
         return rows[:-1] or rows
 
     @cached_property
     def header(self) -> list[str]:
-        """The first line's cells as names, whatever separates them; nothing if it is no line of a table."""
+        """The first line's cells as column names, with any separator; empty if it is not a table line."""
         try:
             return header_of(self.lines[0])[1]
         except Refused:
@@ -77,7 +77,7 @@ class Beginning:
 
     @cached_property
     def cells(self) -> list[list[str]]:
-        """The cells of each line, separated as in the first; each line is one cell if they cannot be taken apart."""
+        """The cells of each line, separated as in the first; a line is one cell if it cannot be split."""
         try:
             separator = header_of(self.lines[0])[0]
             return [cells_of(line, separator) for line in self.lines]
@@ -87,18 +87,18 @@ class Beginning:
 
 @dataclass(frozen=True)
 class FileKind:
-    """One kind of file that a project takes in.
+    """One kind of file that a project imports.
 
     Args:
-        name: what the command line calls it.
-        title: what the screens call it.
-        what: what it holds, as a phrase.
-        extensions: usual file name endings; any may be followed by .gz.
-        read: takes a source (responses: several) and a report.
-        write: counterpart of the reader; None where there is none.
-        looks_like: how a file of the kind is recognised: by form, whether a beginning that is read so is of one.
+        name: its name on the command line.
+        title: its name on screens.
+        what: its content, as a phrase.
+        extensions: usual file name extensions; any may be followed by .gz.
+        read: reads a source (responses: several) into records, with a report.
+        write: counterpart of the reader, or None.
+        looks_like: by form, the test that recognises a file of this kind.
         judges: whether it brings judgments.
-        source: name under which its judgments or boards are kept where nobody gives one; None for the file's name.
+        source: default source name of its judgments or leaderboards; None means the file's name.
     """
 
     name: str
@@ -112,5 +112,5 @@ class FileKind:
     source: str | None = None
 
     def source_name(self, file: Source) -> str:
-        """The name that is proposed for the judgments or boards of a file."""
+        """Return the proposed source name for the judgments or leaderboards of a file."""
         return self.source or file.stem

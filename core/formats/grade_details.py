@@ -1,4 +1,4 @@
-"""What a graded file says of its grades beyond the interchange form: confidence, raw output, reasons of failures."""
+"""Details of grades that the interchange form lacks: confidence, raw output, reasons of failures."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ _NAMES = tuple(field.name for field in fields(GradeDetail))
 
 
 def write_columns(details: Sequence[GradeDetail | None]) -> dict[str, list[Any]]:
-    """Details of the grades of one entry as columns in the order of its questions, without empty ones."""
-    # Of the grades that came from elsewhere nothing more is known.
+    """Return details of one entry's grades as columns, in the order of its questions; empty columns are left out."""
+    # Grades from elsewhere have no details.
     if not any(details):
         return {}
     given = [detail or NOTHING for detail in details]
@@ -25,14 +25,14 @@ def write_columns(details: Sequence[GradeDetail | None]) -> dict[str, list[Any]]
 
 
 def read_columns(ours: dict[str, Any], length: int) -> Iterator[tuple[int, GradeDetail]]:
-    """The details that `write_columns` wrote, with their positions in the entry.
+    """Yield the details that `write_columns` wrote, with their positions in the entry.
 
     Args:
-        ours: what the entry has under the key of this program.
+        ours: the entry's value under this program's key.
         length: number of its grades.
 
     Raises:
-        Refused: a column is of another length, or a value of another type.
+        Refused: a column has another length, or a value has another type.
     """
     columns = {name: ours[name] for name in _NAMES if name in ours}
     if any(not isinstance(values, list) or len(values) != length for values in columns.values()):
@@ -44,15 +44,15 @@ def read_columns(ours: dict[str, Any], length: int) -> Iterator[tuple[int, Grade
 
 
 def write_one(detail: GradeDetail | None) -> dict[str, Any]:
-    """Details of the one grade of a direct judge, without empty ones."""
+    """Return the details of a direct grader's single grade, without empty ones."""
     return {name: values[0] for name, values in write_columns([detail]).items()}
 
 
 def read_one(ours: dict[str, Any]) -> GradeDetail:
-    """The details that `write_one` wrote.
+    """Return the details that `write_one` wrote.
 
     Raises:
-        Refused: a value is of another type.
+        Refused: a value has another type.
     """
     return _checked({name: ours[name] for name in _NAMES if name in ours})
 

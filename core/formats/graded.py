@@ -1,4 +1,4 @@
-"""Autograder/RUBRIC interchange files: one query a line with its passages and all their grades."""
+"""Autograder/RUBRIC interchange files: one line per query with its passages and all their grades."""
 
 from __future__ import annotations
 
@@ -28,22 +28,22 @@ START = re.compile(r'\[\s*("[^"]*"|\d+)\s*,\s*\[')
 
 
 def read_graded(source: Source, report: Report) -> Iterator[GradedQuery]:
-    """Stream a graded file, a line at a time.
+    """Stream a graded file, one line at a time.
 
-    `exam_grades` become grades of a self-rating grader (its ratings) or of an answering one (1 where
-    the question counts as answered, else 0); `grades` become those of a direct grader, with the query
-    id in place of a question id. What the file says of model and prompt goes verbatim into the
-    grader's parameters, so that it can be written back. Ranks are the file's own. A ranking or judgment of a facet
-    (`queryId` or `query` is `query/facet`, as in TREC CAR) is of that topic and not of the line's query. A (grader,
-    question, passage) that comes twice is yielded twice; a query that comes on several lines likewise.
+    `exam_grades` become grades of a self-rating grader (its ratings) or of an answering grader (1 if the question
+    counts as answered, else 0). `grades` become those of a direct grader, with the query id in place of a question
+    id. The model and prompt data of the file are kept verbatim in the grader's parameters, so that they can be
+    written back. Ranks are the file's own. A ranking or judgment whose `queryId` or `query` is `query/facet` (as in
+    TREC CAR) belongs to that facet, not to the line's query. Repeated (grader, question, passage) and repeated
+    queries are yielded again.
 
     Args:
         source: JSONL, gzip or not; lines `[query id, [passage, ...]]`.
-        report: takes refused lines, and notes on what is not kept.
+        report: receives refused lines, and notes on content that is not kept.
 
     Yields:
-        One record a line. Its query's text is empty where the file has none. Its grades stand in the
-        order in which their graders first appear, question graders before direct ones.
+        One record per line. Its query's text may be empty. Its grades are in the order in which their graders first
+        appear, question graders before direct ones.
     """
     known = _Known()
     any_read = False
@@ -66,10 +66,10 @@ def read_graded(source: Source, report: Report) -> Iterator[GradedQuery]:
 
 @dataclass
 class _Known:
-    """What the lines of a file that were read say of those to come.
+    """State that the lines read so far leave for later lines.
 
     Args:
-        usual: whether all of them were in the usual form, but for those that were refused.
+        usual: whether every accepted line was in the usual form.
     """
 
     repeated: RepeatedRatings = field(default_factory=RepeatedRatings)
@@ -78,7 +78,7 @@ class _Known:
 
 
 def _query(line: bytes, known: _Known, remark: Callable[[str, str], None]) -> GradedQuery:
-    # What is kept as it comes is looked at where it is kept; looking at every line would cost a tenth of the import.
+    # Text that is stored as it is gets checked when it is stored. Checking every line would slow down the import.
     check_shape(line, any_depth=True)
     shorter, taken = known.repeated.taken_out(line)
     if known.usual or taken:
@@ -87,7 +87,7 @@ def _query(line: bytes, known: _Known, remark: Callable[[str, str], None]) -> Gr
             record = parse_usual(shorter) if known.usual else parse_json(shorter, any_depth=True)
             query = _record(record, taken, known, lambda *remark: remarks.append(remark))
         except Refused:
-            # What is wrong is said of the line as it stands in the file.
+            # The problem must be described for the line as it is in the file.
             for key in list(known.graders)[before:]:
                 del known.graders[key]
         else:
@@ -96,7 +96,8 @@ def _query(line: bytes, known: _Known, remark: Callable[[str, str], None]) -> Gr
             return query
         del shorter, record
     query = _record(parse_json(line, any_depth=True), {}, known, remark)
-    # Nothing is wrong with it: so it may be with every line after it, and each would be read twice.
+    # The line is valid in another form. Later lines may be too, and trying the usual form would read each of them
+    # twice.
     known.usual = False
     return query
 

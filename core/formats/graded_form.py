@@ -1,4 +1,5 @@
-"""What reading and writing an Autograder/RUBRIC file share: its keys, what its entries ask, and whom they describe."""
+"""Parts that reading and writing an Autograder/RUBRIC file share: keys, questions asked, and descriptions of
+graders."""
 
 from __future__ import annotations
 
@@ -9,7 +10,7 @@ from ..types import KINDS, MAX_RATING, GraderSpec, Kind
 from .source import Refused
 
 OURS = "exam_workbench"
-"""The key of what the interchange form has no place for."""
+"""The key for data that the interchange form cannot hold."""
 DIRECT = "direct_grading"
 DIRECT_SCALE = 3
 
@@ -17,7 +18,7 @@ DIRECT_SCALE = 3
 def described(
     model: str, options: object, info: dict[str, Any] | None, prompt_type: object, is_rated: bool, direct: bool
 ) -> GraderSpec:
-    """The grader that an entry of a foreign file describes; `is_rated` where it gives ratings.
+    """Return the grader that an entry of a foreign file describes. `is_rated`: the entry has ratings.
 
     Raises:
         Refused: its model or prompt is not a text.
@@ -37,7 +38,7 @@ def described(
 
 
 def rated(given: list[dict[str, Any]], entry: dict[str, Any]) -> tuple[list[str], list[int | None]]:
-    """Ids and ratings of `self_ratings`, as an entry has them."""
+    """Return the ids and ratings of an entry's `self_ratings`."""
     key = "nugget_id" if entry.get("prompt_type") == "nugget" else "question_id"
     try:
         ids = [row[key] for row in given]
@@ -47,13 +48,13 @@ def rated(given: list[dict[str, Any]], entry: dict[str, Any]) -> tuple[list[str]
 
 
 def answered(right: Sequence[str], wrong: Sequence[str], answers: dict[str, Any]) -> tuple[list[str], list[int | None]]:
-    """Ids and verdicts (1 or 0) of what an entry says was answered right and wrong; None for what has an answer only.
+    """Return the ids and verdicts of an entry: 1 answered, 0 not answered, None if there is only an answer.
 
     Args:
         right, wrong: ids of questions.
         answers: texts by id of the question, in the order of the file.
     """
     known = {**dict.fromkeys(wrong, 0), **dict.fromkeys(right, 1)}
-    # The answers stand in the order of the questions; an id in neither list was asked in vain.
+    # The answers are in the order of the questions. An id in neither list has no verdict.
     ids = list(answers) if known.keys() <= answers.keys() else list({**known, **answers})
     return ids, [known.get(question_id) for question_id in ids]

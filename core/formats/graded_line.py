@@ -1,4 +1,4 @@
-"""What is gathered from one line of a graded file while it is read."""
+"""The state of reading one line of a graded file."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ from .repeated_ratings import Read
 from .source import Refused, good_id
 
 Given = list[tuple[str, Sequence[Any]]]
-"""Ids of passages, and what the file has as their rankings, of whatever form."""
+"""Ids of passages with their rankings as in the file, in any form."""
 
 
 @dataclass(frozen=True, slots=True)
 class Grader:
-    """A grader that the file has named, with the ratings that it may give."""
+    """A grader that the file names, with its allowed ratings."""
 
     spec: GraderSpec
     fingerprint: str
@@ -25,14 +25,14 @@ class Grader:
 
 @dataclass(slots=True)
 class Line:
-    """What is being gathered from one line of the file.
+    """The data gathered from one line of the file.
 
     Args:
-        raters: graders that rate, by the words in which this line describes them.
-        taken: lists of ratings that are not in the line any more, by the names that stand for them.
-        used: how many of these stood where they are looked for.
-        asked: the questions of the passage before.
-        itself: what direct judges are asked: the query, by its id.
+        raters: graders that rate, by the description in this line.
+        taken: lists of ratings that were cut out of the line, by their placeholder names.
+        used: how many of these were found where the form expects them.
+        asked: the questions of the previous passage.
+        itself: the question of direct graders: the query, by its id.
     """
 
     query_id: str
@@ -56,11 +56,11 @@ class Line:
 
 
 FAULTS = (Refused, KeyError, TypeError, AttributeError, ValueError)
-"""What reading raises of a passage whose content does not follow the interchange form."""
+"""Exceptions that reading raises if a passage does not follow the interchange form."""
 
 
 def refused_of(passage_id: str, fault: Exception) -> Refused:
-    """Why a line is refused, given which of `FAULTS` was raised in one of its passages."""
+    """Return why a line is refused, given one of `FAULTS` that a passage raised."""
     code, reason = "not-in-form", f"not in the interchange format ({fault})"
     if isinstance(fault, Refused):
         code, reason = fault.code, str(fault)
@@ -70,13 +70,13 @@ def refused_of(passage_id: str, fault: Exception) -> Refused:
 
 
 def topic_of(named: object, state: Line) -> str:
-    """The query that a judgment or ranking is of: the line's, or a facet of it, `query/facet`.
+    """Return the query of a judgment or ranking: the line's query, or a facet of it, `query/facet`.
 
     Args:
-        named: what it has for its query.
+        named: the query that the judgment or ranking names.
 
     Raises:
-        Refused: the facet's id could be none.
+        Refused: the facet's id is invalid.
     """
     if isinstance(named, str) and named.startswith(f"{state.query_id}/"):
         return good_id(named, "query")

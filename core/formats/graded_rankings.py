@@ -1,4 +1,4 @@
-"""What runs rank in a line of a graded file: looked at together, or where something is unusual one by one."""
+"""Rankings in a line of a graded file: read together, or one by one if anything is unusual."""
 
 from __future__ import annotations
 
@@ -21,10 +21,10 @@ _OF_OBJECT = tuple(map(itemgetter, ("method", "rank", "score", "queryId")))
 
 
 def rankings_of(state: Line) -> Mapping[str, Sequence[Ranked]]:
-    """What runs rank, by run, once all passages of the line are known.
+    """Return the rankings by run, once all passages of the line are known.
 
     Raises:
-        Refused: something in it cannot be used; the message names the passage.
+        Refused: an entry cannot be used; the message names the passage.
     """
     if not state.ranked:
         return {}
@@ -41,7 +41,7 @@ def rankings_of(state: Line) -> Mapping[str, Sequence[Ranked]]:
 
 
 def _ranked_columns(query_id: str, given: Given) -> RankedColumns | None:
-    """The rankings of a line; None where anything in them is wrong, unusual or twice, so that each is to be looked at.
+    """Return the rankings of a line; None if any entry is wrong, unusual or repeated and needs a separate look.
 
     Args:
         query_id: the line's query; rankings of its facets are unusual.
@@ -50,14 +50,14 @@ def _ranked_columns(query_id: str, given: Given) -> RankedColumns | None:
         entries: list[Any] = [entry for _, of in given for entry in of]
         method, rank_of, score_of, query = _OF_ENTRY if entries and isinstance(entries[0], Entry) else _OF_OBJECT
         names, ranks, scores = (list(map(of, entries)) for of in (method, rank_of, score_of))
-        # The type of an integer, too: true is none.
+        # Types are compared exactly, because a bool would pass for an integer.
         usual = {int}.issuperset(map(type, ranks)) and {int, float}.issuperset(map(type, scores))
         runs = {good_id(name, "run"): place for place, name in enumerate(dict.fromkeys(names))}
         run = np.fromiter(map(runs.__getitem__, names), np.int32, len(names))
         rank, score = np.array(ranks, np.int64), np.array(scores, np.float64)
         queries = set(map(query, entries))
     except (KeyError, TypeError, ValueError, OverflowError):
-        # A name that is no text is no key of `runs`; a refused one is a ValueError.
+        # A name that is not a text is missing in `runs`; a refused name raises a ValueError.
         return None
     passages = list(dict.fromkeys(passage_id for passage_id, _ in given))
     passage = np.repeat(np.arange(len(given), dtype=np.int32), [len(of) for _, of in given])
@@ -76,7 +76,7 @@ def _ranked_columns(query_id: str, given: Given) -> RankedColumns | None:
 
 
 def _ranking(entry: Any, own: tuple[str, str], state: Line) -> None:
-    """Take what one run says of a passage; `own` are the ids of the line's query and of the passage."""
+    """Record one run's entry for a passage; `own` holds the ids of the line's query and of the passage."""
     if isinstance(entry, Entry):
         raise Refused("not-the-usual-form", "a ranking in a line of the usual form is unusual")
     name, rank, score = entry["method"], entry["rank"], float(entry["score"])
@@ -97,7 +97,7 @@ def _ranking(entry: Any, own: tuple[str, str], state: Line) -> None:
 
 
 def _in_order(ranking: Collection[Ranked]) -> list[Ranked]:
-    """A ranking by topic, in the order in which the file first names them, then by rank."""
+    """Return a ranking grouped by topic, in the order of first mention, then by rank."""
     if len({ranked.query_id for ranked in ranking}) == 1:
         return sorted(ranking, key=_RANK)
     by_topic: dict[str, list[Ranked]] = {}

@@ -1,4 +1,4 @@
-"""What graders said of a passage in a line of a graded file: ratings of questions, verdicts, and direct grades."""
+"""Grades of a passage in a line of a graded file: ratings of questions, verdicts, and direct grades."""
 
 from __future__ import annotations
 
@@ -44,14 +44,14 @@ def _restored(row: dict[str, Any]) -> GraderSpec:
 
 
 def take_exam_grades(given: Any, passage_id: str, state: Line) -> None:
-    """Take an entry of `exam_grades`: what a grader said of a passage to some questions.
+    """Read an entry of `exam_grades`: one grader's grades of a passage.
 
     Args:
-        given: as the file has it.
-        state: takes it.
+        given: the entry as in the file.
+        state: receives the grades.
 
     Raises:
-        Exception: one of `FAULTS`, where it does not follow the interchange form.
+        Exception: one of `FAULTS`, if the entry does not follow the interchange form.
     """
     if isinstance(given, ExamGrades) and _take_rated(given, passage_id, state):
         return
@@ -95,7 +95,7 @@ def take_exam_grades(given: Any, passage_id: str, state: Line) -> None:
 
 
 def _take_rated(entry: ExamGrades, passage_id: str, state: Line) -> bool:
-    """Take an entry of which only the ratings need be looked at, and these were taken out; whether it is such a one."""
+    """Read an entry that consists of ratings which were cut out of the line; return False for any other entry."""
     named = entry.self_ratings
     taken = state.taken.get(named) if type(named) is str else None
     if taken is None or not entry.only_rated:
@@ -123,9 +123,9 @@ def _grades_of(grader: Grader, given: dict[str, GradeBlocks]) -> GradeBlocks:
 
 
 def _as_asked_before(ids: list[str], prompt_type: Any, state: Line) -> list[str]:
-    """The ids of questions that a passage is asked, the same list as of the one before where it is asked the same."""
+    """Return a passage's question ids, as the previous passage's list object if they are the same."""
     if ids == state.asked:
-        # Most passages are: ids that were seen before are found faster than equal ones.
+        # Most passages have the same questions, and a list is found faster by identity than by equality.
         return state.asked
     _name_questions(ids, prompt_type, state)
     state.asked = ids
@@ -152,14 +152,14 @@ def _refuse_rating(ids: list[str], ratings: Iterable[Any], grader: Grader) -> No
 
 
 def take_direct_grade(entry: dict[str, Any], passage_id: str, state: Line) -> None:
-    """Take an entry of `grades`: what a direct judge said of a passage.
+    """Read an entry of `grades`: a direct grader's grade of a passage.
 
     Args:
-        entry: as the file has it.
-        state: takes it.
+        entry: as in the file.
+        state: receives the grade.
 
     Raises:
-        Exception: one of `FAULTS`, where it does not follow the interchange form.
+        Exception: one of `FAULTS`, if the entry does not follow the interchange form.
     """
     rating = entry.get("self_ratings")
     rated = bool((entry.get("prompt_info") or {}).get("is_self_rated")) or rating is not None

@@ -1,4 +1,4 @@
-"""Writing Autograder/RUBRIC interchange files: one query a line with its passages and all their grades."""
+"""Writing of Autograder/RUBRIC interchange files: one line per query with its passages and all their grades."""
 
 from __future__ import annotations
 
@@ -18,20 +18,16 @@ from .queries import query_row
 from .question_bank import question_row
 
 Rows = range | list[int]
-"""Places in the columns of grades; in most files the grades of a passage follow each other."""
+"""Positions in the columns of grades; in most files the grades of a passage are consecutive."""
 
 
 def write_graded(queries: Iterable[GradedQuery], out: BinaryIO) -> None:
-    """Write a graded file that `read_graded` reads back to the same records, gzip-compressed.
+    """Write a graded file, gzip-compressed, that `read_graded` reads back to the same records.
 
-    The bytes depend on the records alone. What the interchange form has no place for (graders made
-    here, question texts, pairs that failed, what else is known of a grade) stands under keys
-    `exam_workbench`, which its other readers pass over. A passage that only a judgment, a ranking or a
-    grade names is listed with an empty text; a query without any passage keeps its id only.
-
-    Args:
-        queries: one record a line.
-        out: a binary file.
+    The bytes depend on the records alone. Some data has no place in the interchange form: graders made here,
+    question texts, failed pairs, and details of grades. It is written under keys `exam_workbench`, which other
+    readers ignore. A passage that only a judgment, a ranking or a grade names is listed with an empty text. A query
+    without passages keeps its id only.
     """
     with gzip.GzipFile(filename="", mode="wb", fileobj=out, mtime=0, compresslevel=6) as packed:
         for query in queries:
@@ -39,7 +35,7 @@ def write_graded(queries: Iterable[GradedQuery], out: BinaryIO) -> None:
 
 
 class _Ratings(dict[int, bytes]):
-    """The JSON of a question's ratings, each made when it is first needed."""
+    """The JSON of a question's ratings, made on first use."""
 
     def __init__(self, key: str, question_id: str) -> None:
         super().__init__()
@@ -52,11 +48,11 @@ class _Ratings(dict[int, bytes]):
 
 @dataclass(frozen=True, slots=True)
 class _Questions:
-    """Questions that passage after passage is asked, with their JSON.
+    """The questions asked about several passages, with their JSON.
 
     Args:
         names: the JSON of their ids.
-        ratings: of their ratings.
+        ratings: the JSON of their ratings.
     """
 
     ids: list[str]
@@ -66,12 +62,12 @@ class _Questions:
 
 @dataclass(slots=True)
 class _Written:
-    """The grades of one grader on their way into a file, with what all its entries share.
+    """The grades of one grader to be written, with the data that all its entries share.
 
     Args:
         packed: the JSON of `shared`, without its braces.
         nuggets: which of the query's questions are nuggets.
-        asked: the questions of the entry before this one, by the key under which they stand.
+        asked: the questions of the previous entry, by their id key.
     """
 
     columns: GradeColumns
@@ -191,10 +187,10 @@ def _at(column: list[Any], rows: Rows) -> list[Any]:
 
 
 def _exam_entries(written: _Written, rows: Rows) -> list[tuple[orjson.Fragment, list[str], Kind]]:
-    """The entries of one grader for one passage: one, or one for every stretch of one kind of question.
+    """Return the entries of one grader for one passage: one per group of consecutive questions of one kind.
 
     Returns:
-        The JSON of each, with the ids of its questions and their kind.
+        The JSON of each entry, with the ids of its questions and their kind.
     """
     if written.kind is not None or OURS not in (written.shared["prompt_info"] or {}):
         return [_exam_entry(written, rows, written.kind)]
@@ -211,7 +207,7 @@ def _exam_entry(written: _Written, rows: Rows, prompt_type: str | None) -> tuple
         written, _at(columns.question_ids, rows), "nugget_id" if prompt_type == "nugget" else "question_id"
     )
     ids, ratings, answers = asked.ids, _at(columns.ratings, rows), _at(columns.answers, rows)
-    # A file has a few questions and thousands of passages: their JSON is put together from pieces that were made once.
+    # A file has a few questions and thousands of passages, so the JSON is assembled from prepared pieces.
     unusable = None in ratings
     right = list(compress(asked.names, ratings))
     wrong = compress(asked.names, [rating == 0 for rating in ratings] if unusable else map(not_, ratings))

@@ -1,4 +1,4 @@
-"""The table of the kinds of file that a project takes in; each is stated in the module of its format."""
+"""The table of the kinds of file that a project imports; the module of each format defines its kind."""
 
 from __future__ import annotations
 
@@ -40,4 +40,4 @@ KINDS_OF_FILE: dict[str, FileKind] = {
         queries.KIND,
     )
 }
-"""By name. A file is taken for the first kind that it looks like: the more a kind asks of it, the earlier it stands."""
+"""Kinds by name. A file is of the first kind that it matches, so kinds with stricter tests come earlier."""

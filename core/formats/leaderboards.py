@@ -1,4 +1,5 @@
-"""Leaderboards of systems: RUBRIC's, plain TSV and JSON in, TSV and LaTeX out, AutoJudge's long forms both ways."""
+"""Leaderboards of systems: reads RUBRIC's, plain TSV and JSON; writes TSV and LaTeX; AutoJudge's long forms both
+ways."""
 
 from __future__ import annotations
 
@@ -34,7 +35,7 @@ from .source import (
 )
 
 TableRow = tuple[float | None, str, float, float | None, int | None]
-"""One line of a written board: rank, run, score, standard error, number of queries."""
+"""One line of a written leaderboard: rank, run, score, standard error, number of queries."""
 
 BOARD_FORMS = {
     "trec_eval": ("measure", "query", "value"),
@@ -44,10 +45,10 @@ BOARD_FORMS = {
     "jsonl": ("run", "query", "measure", "value"),
     "ranking": ("query", "Q0", "run", "rank", "value", "measure"),
 }
-"""The columns of each long form; a file in the form trec_eval holds one run, which has the file's name."""
+"""The columns of each long form. A file in the form trec_eval holds one run, named after the file."""
 KEYS = ("run_id", "topic_id", "measure", "value")
 LONG = roles_of(KEYS).keys()
-"""The keys of a record in the form jsonl, and their roles: a record may have other keys of the same roles."""
+"""The keys of a record in the form jsonl, and their roles. A record may have other keys with the same roles."""
 STANDARD = re.compile(
     r".+@[0-9]+|(?:p|recall|(?:ndcg|map)_cut|success|set_[a-z]+)_?[0-9]*|(?:gm_)?map|ap|bpref|n?dcg|r_?prec|m?rr|recip_rank",
     re.IGNORECASE,
@@ -57,13 +58,13 @@ STD_ERROR = re.compile(r"(.* )?(std[_ -]?err(or)?|exam-std|n-exam-std|\+/-)", re
 ORIGINAL_RANK = re.compile(r"orig_\w+_rank")
 FOOTER = re.compile(r"spearman|kendall|pearson|min_rating|qrel_file|\s+\S")
 ROUNDED = 0.001
-"""How far a mean in a file may be off by rounding."""
+"""Largest difference between a mean in a file and the mean of its values that counts as rounding."""
 TITLE = re.compile(r"\W*based on\b", re.IGNORECASE)
 
 
 @dataclass
 class _Table:
-    """One table of a file: header cells, rows with line numbers, and what its footer says of it."""
+    """One table of a file: header cells, rows with line numbers, and the min rating of its footer."""
 
     header: list[str]
     rows: list[tuple[int, list[str]]] = field(default_factory=list)
@@ -82,7 +83,7 @@ class _Row(NamedTuple):
 
 
 class _Places(NamedTuple):
-    """The columns of one board: score, standard error, rank, and those of texts."""
+    """The columns of one leaderboard: score, standard error, rank, and text columns."""
 
     score: int
     error: int | None
@@ -94,18 +95,23 @@ def read_boards(source: Source, report: Report, queries: Collection[str] = (), f
     """Read leaderboards, one for every measure.
 
     Args:
-        source: a table as RUBRIC writes it (`method`, a measure, `+/-`, its standard error, ...; ranks
-            under `orig_..._rank` become boards whose score is minus the rank; several tables with
-            `min_rating` in their footers become several boards); or a table with a header, a run column
-            and measures, each optionally followed by `<measure> std_error`; or a table with a column of queries, of
-            measures, or both, whose rows `all` are the board, or else the means over the queries; or one of
-            `BOARD_FORMS`; or a JSON map run -> score, or measure -> run -> score.
-        report: takes refused lines, and notes on columns and rows that are left out.
-        queries: known ids, which tell the columns of a long form apart if there is no header.
-        form: one of `BOARD_FORMS`; for None it follows from the header, the known ids and the names of measures.
+        source: one of these:
+
+            - a table of RUBRIC (`method`, a measure, `+/-`, its standard error, ...). Ranks under `orig_..._rank`
+                become leaderboards whose score is minus the rank. Several tables with `min_rating` in their footers
+                become several leaderboards.
+            - a table with a header, a run column and measures, each optionally followed by `<measure> std_error`.
+            - a table with a column of queries, of measures, or both. Its rows `all` are the leaderboard, else the
+                means over the queries.
+            - one of `BOARD_FORMS`.
+            - a JSON map run -> score, or measure -> run -> score.
+        report: receives refused lines, and notes on columns and rows that are left out.
+        queries: known ids, which identify the columns of a long form without a header.
+        form: one of `BOARD_FORMS`; None means that it follows from the header, the known ids and the names of
+            measures.
 
     Returns:
-        Boards in file order, named by the file, and by the measure where it has several.
+        Leaderboards in file order, named after the file, and after the measure if there are several.
     """
     lines = list(open_lines(source, report, Limits(SMALL)))
     filled = [(number, line) for number, line in lines if line and not line.isspace()]
@@ -133,7 +139,7 @@ def read_boards(source: Source, report: Report, queries: Collection[str] = (), f
     boards: dict[str, Board] = {}
     several = len({board.measure for board, _ in found}) > 1
     for board, suffix in found:
-        # The original ranks stand in every table of a file; they do not depend on its min rating.
+        # Every table of a file repeats the original ranks, which do not depend on its min rating.
         name = KIND.source_name(source) + (f" {board.measure}" if several else "")
         name += "" if ORIGINAL_RANK.fullmatch(board.measure) else suffix
         boards.setdefault(name, replace(board, name=name))
@@ -141,12 +147,12 @@ def read_boards(source: Source, report: Report, queries: Collection[str] = (), f
 
 
 def is_trec_eval_output(cells: list[str]) -> bool:
-    """Whether a first line is of trec_eval's own output: measure, query or `all`, value."""
+    """Return whether a first line is of trec_eval's own output: measure, query or `all`, value."""
     return len(cells) == 3 and cells[0].strip() in ("runid", "num_q") and cells[1].strip() == "all"
 
 
 def is_record(beginning: Beginning | None) -> bool:
-    """Whether a first line is a record in the form jsonl."""
+    """Return whether a first line is a record in the form jsonl."""
     return beginning is not None and roles_of(list(beginning.keys)).keys() >= LONG
 
 
@@ -158,7 +164,7 @@ def write_board_form(form: str, measure: str, rows: Iterable[tuple[str, str, flo
         rows: (run, query or `all`, value, rank of the run there).
 
     Raises:
-        InputError: a name has white space, which separates the columns of the form.
+        InputError: a name has white space, which the form uses as separator.
     """
     for run, query, value, rank in rows:
         blank = [name for name in (run, query, measure) if name.split() != [name]]
@@ -180,8 +186,8 @@ def write_board_tsv(measure: str, rows: Iterable[TableRow], out: TextIO) -> None
     Args:
         measure: name of the measure, as column header.
         rows: (rank, run, score, standard error, number of queries); None leaves a cell empty.
-        out: takes a header and a line for each row, with full precision. A name that a spreadsheet would take for
-            a formula gets an apostrophe, which `read_boards` takes away again.
+        out: receives a header and a line for each row, with full precision. A name that looks like a formula gets an
+            apostrophe, which `read_boards` removes.
     """
     named = disarmed(" ".join(measure.split()))
     out.write(f"rank\trun\t{named}\t{named} std_error\tqueries\n")
@@ -196,7 +202,7 @@ def write_board_latex(measure: str, rows: Iterable[TableRow], out: TextIO, digit
     Args:
         measure: name of the measure, as column header.
         rows: (rank, run, score, standard error, number of queries); None leaves a cell empty.
-        out: takes the tabular.
+        out: receives the tabular.
         digits: decimals of scores and standard errors.
     """
     out.write("\\begin{tabular}{rlrr}\n\\hline\n")
@@ -230,7 +236,7 @@ def _tables(lines: list[tuple[int, str]], file: str, report: Report) -> Iterator
             separator = header_of(line)[0] if separator is None else separator
             cells = cells_of(line, separator)
         if not any(cells) or (len(cells) == 3 and cells[:2] == ["runid", "all"]):
-            # The second is trec_eval's own line with the tag of the run.
+            # The second condition is trec_eval's own line with the tag of the run.
             continue
         first = cells[0].lower()
         if table is None or (first == "method" and table.header[0].lower() == "method"):
@@ -239,7 +245,7 @@ def _tables(lines: list[tuple[int, str]], file: str, report: Report) -> Iterator
             table, in_footer = _Table(cells, by_commas=separator == ","), False
             continue
         if table.header[0].lower() == "method":
-            # Only RUBRIC's tables have footers; elsewhere a run may have any name.
+            # Only RUBRIC's tables have footers. In other tables a run may have any name.
             in_footer = in_footer or bool(FOOTER.match(line))
             if first == "min_rating" and len(cells) > 1:
                 table.min_rating = cells[1]
@@ -250,7 +256,7 @@ def _tables(lines: list[tuple[int, str]], file: str, report: Report) -> Iterator
 
 
 def _of_records(lines: list[tuple[int, str]], file: str, report: Report) -> _Table:
-    """The records of the form jsonl as a table."""
+    """Return the records of the form jsonl as a table."""
     table = _Table(list(BOARD_FORMS["jsonl"]))
     for number, line in lines:
         with refusing(report, file, number):
@@ -265,10 +271,10 @@ def _of_records(lines: list[tuple[int, str]], file: str, report: Report) -> _Tab
 
 
 def _name_columns(table: _Table, queries: frozenset[str], form: str | None) -> None:
-    """Give a table in a long form the header of the form; its first line becomes a row if it is none.
+    """Set a long table's header to that of its form; a first line that is not a header becomes a row.
 
     Raises:
-        Refused: the columns cannot be told apart, or contradict the form.
+        Refused: the columns are ambiguous, or contradict the form.
     """
     header, roles = table.header, roles_of(table.header)
     rows = [cells for _, cells in table.rows]
@@ -301,7 +307,7 @@ def _name_columns(table: _Table, queries: frozenset[str], form: str | None) -> N
         known = {*roles.values(), *(at for at, name in enumerate(header) if MEASURE.fullmatch(name))}
         others = {at: column for at, column in enumerate(zip(*rows, strict=False)) if at and at not in known}
         held = [at + 1 for at, column in others.items() if "query" not in roles and _hold_queries(set(column), queries)]
-        # Without a column of words these may be counts.
+        # If no column has words, these may be counts.
         if held and not all(is_number(cell) for column in others.values() for cell in column):
             raise Refused("ambiguous-columns", f"column {held[0]} holds queries; name it query, or name the --form")
         return
@@ -311,7 +317,7 @@ def _name_columns(table: _Table, queries: frozenset[str], form: str | None) -> N
         if form:
             raise Refused("form-differs", f"the header {', '.join(header)} contradicts --form {form}")
         return
-    # A rank within a query is no rank on the board.
+    # A rank within a query is not a rank on the leaderboard.
     table.header = ["" if name in ("Q0", "rank") else name for name in names]
 
 
@@ -326,7 +332,7 @@ def _of_table(table: _Table, source: Source, report: Report) -> Iterator[Board]:
             "file-of-another-kind",
             f"the columns {', '.join(header)} belong to judgments or a run; import the file as qrels or runs",
         )
-    # Short rows are filled up to the header's length.
+    # Short rows are padded to the header's length.
     check_limit(len(header) * len(table.rows), "the table has more than", "VALUES")
     query_at, measure_at, run_at = (roles.get(role, -1) for role in ("query", "measure", "run"))
     if run_at < 0 and query_at < 0:
@@ -371,7 +377,7 @@ def _of_table(table: _Table, source: Source, report: Report) -> Iterator[Board]:
     measures = list(dict.fromkeys(row.measure for row in rows))
     named = any(MEASURE.fullmatch(header[at]) for at in values if at != roles.get("score"))
     if query_at >= 0 or not named or min(Counter(row.run for row in rows).values(), default=1) > 1:
-        # In a long table systems occur more than once, whatever its header calls the columns.
+        # Systems occur more than once in a long table, even if its header does not name a query or measure column.
         texts = []
     for at in values:
         for measure in measures:
@@ -381,10 +387,10 @@ def _of_table(table: _Table, source: Source, report: Report) -> Iterator[Board]:
 
 
 def _long_header(rows: list[list[str]], queries: frozenset[str]) -> list[str]:
-    """The names of the columns of a table without a header, which says a system's scores by query and measure.
+    """Return the column names of a long table without a header, which has scores by system, query and measure.
 
-    Nothing if it is not clear which column is which. Queries are known by their ids or by a row for all, measures by
-    their names. If names do not decide, the place of the queries does, for each form has them in another.
+    The result is empty if the columns are ambiguous. Queries are recognised by their ids or a row for all, measures
+    by their names. If names do not decide, the position of the queries does, since it differs between the forms.
     """
     width = len(rows[0])
     if width not in (3, 4, 6) or any(len(row) != width for row in rows):
@@ -418,18 +424,19 @@ def _long_header(rows: list[list[str]], queries: frozenset[str]) -> list[str]:
 
 
 def _may_be_judgments(runs: Sequence[str], measures: Sequence[str]) -> bool:
-    """Whether rows may be judgments or a run, whose passages do not all have as many queries, as systems do."""
+    """Return whether rows may be judgments or a run. In these, passages differ in their number of queries; systems
+    do not."""
     times = set(Counter(zip(runs, measures, strict=True)).values())
     return len(times) > 1 or times == {1} or set(runs) <= LITERALS or set(measures) <= LITERALS
 
 
 def _hold_queries(cells: set[str], queries: frozenset[str]) -> bool:
-    """Whether most of the cells of a column are known queries, or one is the row for all."""
+    """Return whether most cells of a column are known queries, or one marks the row for all."""
     return not cells.isdisjoint(MEANS) or 2 * len(cells & queries) > len(cells)
 
 
 def _error_column(header: list[str], at: int) -> int | None:
-    """Where the standard errors of the measure in a column stand: to its right, after an optional +/-."""
+    """Return the column of a measure's standard errors: to its right, after an optional +/-."""
     for after in (at + 1, at + 2):
         if after < len(header) and header[after] != "+/-":
             return after if STD_ERROR.fullmatch(header[after]) else None
@@ -437,7 +444,7 @@ def _error_column(header: list[str], at: int) -> int | None:
 
 
 def _board(measure: str, places: _Places, rows: list[_Row], file: str, report: Report) -> Board:
-    """The board of one column of numbers, without its name."""
+    """Return the leaderboard of one column of numbers, without its name."""
     board: dict[str, BoardRow] = {}
     per_query: dict[str, dict[str, float]] = {}
     seen: dict[tuple[str, ...], int] = {}
@@ -470,7 +477,7 @@ def _board(measure: str, places: _Places, rows: list[_Row], file: str, report: R
                     file, number, "duplicate-score", f"the run already has {measure}; its first number counts"
                 )
             elif rank is None and ORIGINAL_RANK.fullmatch(measure):
-                # A table with a rank column is our own: there the score is minus the rank already.
+                # A table with a rank column is our own: its score is minus the rank already.
                 board[run] = BoardRow(run, -score, None, score)
             else:
                 board[run] = BoardRow(run, score, error, rank)
@@ -489,12 +496,12 @@ def _board(measure: str, places: _Places, rows: list[_Row], file: str, report: R
                 file, None, "fewer-queries", f"{measure}: a run has scores for fewer queries than another run"
             )
     told_apart = frozenset(cell for _, _, *texts in seen for cell in texts) if len(board) < len(seen) else frozenset()
-    # Only if they are known of every system can systems be compared over common queries.
+    # Systems can be compared over common queries only if the scores per query of all systems are known.
     return Board("", measure, list(board.values()), per_query if per_query.keys() == board.keys() else {}, told_apart)
 
 
 def _number(cell: str, what: str) -> float | None:
-    """The number in a cell; None where it is empty or nan."""
+    """Return the number in a cell; None if it is empty or nan."""
     if not cell:
         return None
     if not is_number(cell):
@@ -529,7 +536,7 @@ def _of_map(scores: dict[str, Any]) -> list[BoardRow]:
 
 
 def _is_table(beginning: Beginning) -> bool:
-    """Whether a table has a title as RUBRIC's, or a header of words over numbers."""
+    """Return whether a table has a title like RUBRIC's, or a header of words above numbers."""
     if TITLE.match(beginning.lines[0]):
         return True
     first, *rest = beginning.cells[:-1] or beginning.cells
@@ -539,7 +546,7 @@ def _is_table(beginning: Beginning) -> bool:
         return False
     if any(map(is_number, first)):
         return bool(_long_header([first, *rest], frozenset()))
-    # Cells that white space separates have to be the same number in each row, or it would be any text.
+    # White-space-separated lines need equal numbers of cells; otherwise any text would match.
     even = "\t" in beginning.lines[0] or len({len(row) for row in (first, *rest)}) == 1
     roles = roles_of(first)
     others = {roles.get(role) for role in ("query", "run", "rank")}

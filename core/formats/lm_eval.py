@@ -1,4 +1,4 @@
-"""Samples that lm-evaluation-harness logs of a multiple-choice task: JSONL, one file a student."""
+"""Samples that lm-evaluation-harness logs for a multiple-choice task: JSONL, one file per examinee."""
 
 from __future__ import annotations
 
@@ -22,21 +22,21 @@ VERDICTS = ("acc_norm", "acc", "exact_match")
 """The verdicts that a line may have; the first of them counts."""
 
 EXAM = "exam"
-"""The query of items that come with answers."""
+"""The query of items that arrive together with answers."""
 _TIME = re.compile(r"_\d{4}-\d\d-\d\dT[\d.:-]+$")
 
 
 def read_samples(source: Source, report: Report, student: str | None = None) -> SatElsewhere:
     """Read the answers of one examinee.
 
-    A line is right if its `acc_norm` is 1, the score by the likelihood of a choice for each of its characters; without
-    it, if its `acc` is 1; without that, if its `exact_match` is 1. If several filters give verdicts, that of the first
-    line counts.
+    A line is right if its `acc_norm` is 1; without `acc_norm` if its `acc` is 1; without both if its `exact_match`
+    is 1. (`acc_norm` uses the likelihood of a choice per character.) If several filters give verdicts, that of the
+    first line counts.
 
     Args:
         source: JSONL with `doc`, a verdict, and `resps`.
-        report: takes refused lines, and notes on verdicts and filters that are left out.
-        student: name of the examinee; for None the folder of a file that the harness named, else the file.
+        report: receives refused lines, and notes on verdicts and filters that are left out.
+        student: name of the examinee; None means the folder if the harness named the file, else the file's name.
     """
     verdicts: dict[str, bool] = {}
     questions: list[Question] = []
@@ -70,7 +70,7 @@ def read_samples(source: Source, report: Report, student: str | None = None) -> 
 
 
 def _student(source: Source) -> str:
-    """The folder of a file that the harness named, which it calls after the model; else the file's name."""
+    """Return the folder, which is named after the model, if the harness named the file; else the file's name."""
     *folders, _ = re.split(r"[/\\]", source.name)
     named = source.stem.removeprefix("samples_")
     bare = _TIME.sub("", named)
@@ -92,9 +92,10 @@ def _verdict(row: Mapping[str, Any]) -> bool:
 
 
 def _question(row: Mapping[str, Any]) -> Question:
-    """The item of a line, with its words if they are known; its id is that in `doc`, else its words give it.
+    """Return the item of a line, with its words if they are known. Its id is the one in `doc`, else derived from its
+    words.
 
-    The number of a document is no id: those of every task begin at 0.
+    The number of a document cannot be the id, since numbering restarts at 0 in every task.
     """
     doc = row.get("doc")
     if not isinstance(doc, dict):
@@ -117,7 +118,7 @@ def _question(row: Mapping[str, Any]) -> Question:
 
 
 def _key(key: Any, choices: Sequence[str], labels: Sequence[Any]) -> str | None:
-    """The text of the right choice, from its position, its label or itself."""
+    """Return the text of the right choice, given its position, its label or its text."""
     if type(key) is int and 0 <= key < len(choices):
         return choices[key]
     if isinstance(key, str):

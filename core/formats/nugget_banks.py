@@ -1,4 +1,4 @@
-"""Nugget banks of AutoJudge: the forms v3 and RAGTIME26, read by their keys; both and Nuggetizer's form are written."""
+"""Nugget banks of AutoJudge: reads the forms v3 and RAGTIME26 by their keys; writes both and Nuggetizer's form."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from .source import Refused, first_of, good_id, good_text, is_number, value_of, 
 QUERY_KEYS = ("query_id", "qid", "topic_id", "request_id", "narrative_id")
 QUERY_TEXTS = ("query_text", "query", "title_query", "title")
 BANK_KEYS = ("nugget_bank", "claim_bank")
-"""Where v3 has its questions and its claims; RAGTIME26 has the first alone."""
+"""The keys of questions and of claims in v3; RAGTIME26 has only the first."""
 BANK = re.compile(r'"(nugget_bank|claim_bank|nuggets)"\s*:')
 IMPORTANCE = {
     "vital": 1.0,
@@ -28,11 +28,11 @@ IMPORTANCE = {
     "should_have": 0.5,
     "avoid": -1.0,
 }
-"""The weights of the importances of nuggets; `failed` makes a nugget inactive."""
+"""Weights by importance of a nugget; `failed` makes a nugget inactive."""
 OWN_NAMES = {"id": "question_id", "subtopic": "subtopic_id"} | {
     name: name for name in ("weight", "kind", "active", "answer_key", "choices", "note")
 }
-"""Columns of a bank by their keys in `metadata.exam_workbench`."""
+"""Bank columns by their keys in `metadata.exam_workbench`."""
 READ = {
     "question",
     "question_id",
@@ -49,27 +49,27 @@ READ = {
 }
 """Keys of a nugget that are read."""
 REFERENCES, AUTHOR, MODEL = "References: ", "Author: ", "Model: "
-"""How lines of a note begin that keep what a question has no column for."""
+"""Beginnings of note lines for data that has no column of a question."""
 UNFIT = {
     "v3": "questions without text",
     "ragtime26": "nuggets and questions without text",
     "nuggetizer": "questions with a negative weight or without text",
 }
-"""What a form has no place for."""
+"""Questions that a form cannot hold."""
 
 Remark = Callable[[str, str], None]
 
 
 def text_hash(text: str) -> str:
-    """The id that AutoJudge gives to a question, a claim or a report: the MD5 of its text."""
+    """Return AutoJudge's id of a question, a claim or a report: the MD5 of its text."""
     return hashlib.md5(text.encode(), usedforsecurity=False).hexdigest()
 
 
 def with_weight(importance: Any, remark: Remark) -> dict[str, Any]:
-    """The columns of a bank for an importance: `weight`, or `active` if the nugget failed.
+    """Return the bank columns for an importance: `weight`, or `active` if the nugget failed.
 
     Args:
-        remark: takes a note if a word becomes a number.
+        remark: receives a note if a word becomes a number.
     """
     if importance == "failed":
         remark("nugget-inactive", "a nugget with importance failed is imported as inactive")
@@ -82,7 +82,7 @@ def with_weight(importance: Any, remark: Remark) -> dict[str, Any]:
 
 
 def own_values(entry: dict[str, Any]) -> dict[str, Any]:
-    """The columns of a bank that an entry has in `metadata.exam_workbench`, which are exact.
+    """Return the exact bank columns that an entry has in `metadata.exam_workbench`.
 
     Raises:
         Refused: the value of that key is not an object.
@@ -103,14 +103,14 @@ def read_nugget_bank(row: dict[str, Any], remark: Remark) -> tuple[Query, list[d
 
     Args:
         row: an object with `nugget_bank` or `claim_bank`.
-        remark: takes notes, by code and reason.
+        remark: receives notes, by code and reason.
 
     Returns:
         The query, with a subtopic for each parent of sub-nuggets, and the rows of its questions, as
         `question_bank.question_of` takes them.
 
     Raises:
-        Refused: the object is not in form.
+        Refused: the object does not follow the form.
     """
     metadata = row.get("metadata")
     fields = {**metadata, **row} if isinstance(metadata, dict) else row
@@ -134,7 +134,7 @@ def read_nugget_bank(row: dict[str, Any], remark: Remark) -> tuple[Query, list[d
 
 
 def _flat(entries: Iterable[Any], parent: str | None) -> Iterator[tuple[dict[str, Any], str | None]]:
-    """Entries, each with the text of its parent and followed by its own sub-nuggets."""
+    """Yield entries with the text of their parent, each followed by its own sub-nuggets."""
     for entry in entries:
         if not isinstance(entry, dict):
             raise Refused("not-an-object", "a nugget is not an object")
@@ -143,14 +143,14 @@ def _flat(entries: Iterable[Any], parent: str | None) -> Iterator[tuple[dict[str
 
 
 def _listed(given: Any, what: str) -> list[Any]:
-    """What is given as a list, or as a map whose keys repeat a text of the values."""
+    """Return a list, or the values of a map whose keys repeat a text of the values."""
     if given is not None and not isinstance(given, list | dict):
         raise Refused("not-a-list", f"{what} is neither a list nor an object")
     return list(given.values() if isinstance(given, dict) else given or [])
 
 
 def _wording(entry: dict[str, Any]) -> tuple[str, str]:
-    """Whether an entry is a question or a claim, and its text."""
+    """Return "question" or "claim" for an entry, and its text."""
     if "question" in entry and "claim" in entry:
         raise Refused("two-texts", "a nugget has both question and claim; keep one of them")
     word = "claim" if "claim" in entry else "question"
@@ -169,7 +169,7 @@ def _row(entry: dict[str, Any], parent: str | None, query_id: str, remark: Remar
     own, given_id = own_values(entry), entry.get(f"{word}_id")
     row = {
         "query_id": query_id,
-        # The hash of a text that several queries have would be the id of several questions.
+        # Several queries may have the same text, so its hash cannot identify a question.
         "question_id": None if given_id == text_hash(text) else given_id,
         "text": text,
         "kind": "nugget" if word == "claim" else "question",
@@ -181,7 +181,7 @@ def _row(entry: dict[str, Any], parent: str | None, query_id: str, remark: Remar
 
 
 def _note(entry: dict[str, Any], answers: Sequence[dict[str, Any]]) -> str:
-    """The documents that answer a question, and who made it, as lines of a note."""
+    """Return note lines with the documents that answer a question and its authors."""
     cited = [one for each in (entry, *answers) for one in _listed(each.get("references"), "references")]
     documents = [one.get("doc_id") if isinstance(one, dict) else one for one in cited]
     creators = entry.get("creator")
@@ -201,7 +201,7 @@ def _note(entry: dict[str, Any], answers: Sequence[dict[str, Any]]) -> str:
 
 
 def _noted(question: Question, label: str) -> list[str]:
-    """The values of a line of a note that `_note` wrote."""
+    """Return the values of a note line that `_note` wrote."""
     lines = [line for line in (question.note or "").splitlines() if line.startswith(label)]
     return lines[0].removeprefix(label).split(" " if label == REFERENCES else ", ") if lines else []
 
@@ -209,14 +209,14 @@ def _noted(question: Question, label: str) -> list[str]:
 def write_nugget_banks(
     form: str, queries: Iterable[Query], questions: Iterable[Question], version: int, out: TextIO
 ) -> None:
-    """Write a bank as JSONL, a query a line; queries without questions are left out.
+    """Write a bank as JSONL, one query per line; queries without questions are left out.
 
     Args:
         form: one of `FORMS`.
         version: of the bank.
 
     Raises:
-        InputError: the form has no place for some questions; they are named.
+        InputError: the form cannot hold some questions, which the message names.
     """
     by_query: dict[str, list[Question]] = {}
     for question in questions:
@@ -239,7 +239,7 @@ def write_nugget_banks(
 
 
 def _entry(question: Question, version: int) -> dict[str, Any]:
-    """The importance, which is a whole weight or nothing, since 1.5 could not be read back; and the exact values."""
+    """Return the exact values, and the importance if the weight is whole (1.5 could not be read back)."""
     values = {key: getattr(question, name) for key, name in OWN_NAMES.items()}
     exact = {"metadata": {OURS: values | {"choices": list(question.choices), "bank_version": version}}}
     importance = int(question.weight) if question.active else "failed"
@@ -292,4 +292,4 @@ FORMS: dict[str, Callable[[Query, Sequence[Question], int], dict[str, Any]]] = {
     "ragtime26": _ragtime26,
     "nuggetizer": _nuggetizer,
 }
-"""The forms of a bank that other tools read."""
+"""The forms of a bank for other tools."""

@@ -1,4 +1,4 @@
-"""Grades made elsewhere: nugget-grades.jsonl and nugget-doc-grades.jsonl of AutoJudge, Nuggetizer's assignments."""
+"""Grades made by other tools: AutoJudge's nugget-grades.jsonl and nugget-doc-grades.jsonl, Nuggetizer's assignments."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ from .source import (
 )
 
 ASSIGNMENTS = {"not_support": 0, "partial_support": 1, "support": 2}
-"""The ratings of Nuggetizer's assignments, on a scale of their own."""
+"""Ratings of Nuggetizer's assignments, on their own scale of 0 to 2."""
 METHOD = "imported"
 GRADE_KEYS = {"nugget_id", "grade"}
 _LOOK = 1 << 16
@@ -36,13 +36,13 @@ _LOOK = 1 << 16
 
 @dataclass(frozen=True)
 class GradedNugget:
-    """A grade that was made elsewhere.
+    """A grade that another tool made.
 
     Args:
-        run: the system whose response was graded; None if a passage was.
-        passage_id, paragraph: of the passage that was graded.
-        text: of the passage or response; empty if the file has none.
-        question: without a text if the file names it by id alone.
+        run: the system whose response was graded; None if a passage was graded.
+        passage_id, paragraph: ids of the graded passage.
+        text: text of the passage or response; empty if the file has no text.
+        question: without a text if the file gives only its id.
         rating: None if the pair failed.
         answer: the quote that addresses the question.
     """
@@ -62,23 +62,23 @@ class GradedNugget:
 
 
 def has_nugget_grades(source: Source) -> bool:
-    """Whether a file begins with the object of a grade or of assignments, and not with a graded line."""
+    """Return whether a file begins with a JSON object (grades or assignments), not with a graded line."""
     return (peek(source, _LOOK) or "").lstrip().startswith("{")
 
 
 def is_nugget_grade(line: str, keys: set[str]) -> bool:
-    """Whether a line with these keys has a grade or assignments."""
+    """Return whether a line with these keys has a grade or assignments."""
     return keys >= GRADE_KEYS or ("nuggets" in keys and re.search(r'"assignment"\s*:', line) is not None)
 
 
 def read_nugget_grades(source: Source, report: Report, name: str) -> list[GradedNugget]:
-    """Read grades that were made elsewhere.
+    """Read grades that another tool made.
 
     Args:
         source: JSONL, with a grade on each line (`nugget_id`, `grade`, and `run_id` or `doc_id`), or with the
             assignments of a response or passage (`nuggets`).
-        report: takes refused lines, among them a second, different grade of a pair.
-        name: of the grader.
+        report: receives refused lines, including a second, different grade of a pair.
+        name: name of the grader.
 
     Returns:
         Grades in file order, each once.
@@ -175,6 +175,6 @@ def write_nugget_grades(rows: Iterable[dict[str, Any]], out: TextIO) -> None:
 
     Args:
         rows: `run_id`, `query_id`, `question`, `grade`, `reasoning` and `confidence`; also `doc_id` and `passage` if
-            passages were graded. They get the question's id of AutoJudge and an empty quote.
+            passages were graded. AutoJudge's question id and an empty quote are added.
     """
     write_objects((row | {"nugget_id": text_hash(row["question"]), "addressed_quote": ""} for row in rows), out)

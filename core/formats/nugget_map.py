@@ -1,4 +1,4 @@
-"""Nuggets of people as iKAT has them: a JSON map query -> nugget id -> text and relevance."""
+"""Human nuggets in iKAT's format: a JSON map query -> nugget id -> text and relevance."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ _START = re.compile(r'\s*\{\s*("(?:[^"\\]|\\.)*"\s*:\s*\{.*)?', re.DOTALL)
 
 
 def is_nugget_map(line: str) -> bool:
-    """Whether the first line of a bank begins a map: it is a bare bracket, or its first value is an object."""
+    """Return whether the first line of a bank begins a map: a bare bracket, or a first value that is an object."""
     return _START.fullmatch(line.rstrip()) is not None
 
 
@@ -24,13 +24,13 @@ def read_nugget_map(
 
     Args:
         source: the file, for its name.
-        report: takes what is refused, by query and nugget since a map has no lines, and notes.
+        report: receives notes, and refusals by query and nugget, since a map has no useful line numbers.
         start: number of the first of the lines.
         lines: the text of the map.
 
     Yields:
-        Each query of the map, of which it knows no more than the id, with its nuggets. A nugget is called
-        QUERY/NUGGET; its relevance, a number from 0, is its weight (1 where it has none).
+        Each query of the map, with its id only, and its nuggets. A nugget has the id QUERY/NUGGET. Its weight is its
+        relevance, a number from 0 (default 1).
     """
     seen: set[str] = set()
     empty = 0

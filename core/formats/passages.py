@@ -1,4 +1,4 @@
-"""Passages: JSONL or TSV with an id and a text, streamed; written as JSONL."""
+"""Passages: reads JSONL or TSV with an id and a text as a stream; writes JSONL."""
 
 from __future__ import annotations
 
@@ -28,17 +28,17 @@ ID_KEYS = ("passage_id", "docid", "id", "pid", "paragraph_id", "doc_id", "_id", 
 TEXT_KEYS = ("text", "passage", "contents", "body", "segment", "content", "abstract")
 NAMED = re.compile("passage|corpus|collection|doc")
 LONG = 200
-"""Characters on average that make texts passages rather than queries."""
+"""Average number of characters from which texts count as passages, not queries."""
 
 
 def read_passages(source: Source, report: Report, only: Collection[str] | None = None) -> Iterator[Passage]:
-    """Stream passages; an id that occurs twice is yielded twice, since the file may not fit in memory.
+    """Stream passages; a repeated id is yielded again, since the file may not fit in memory.
 
     Args:
-        source: JSONL or a table with a header, with an id and a text; or lines `id<TAB>text`. A `title` goes in front
-            of the text.
-        report: takes refused lines.
-        only: ids of the passages to read; all for None. The texts of the others are not checked.
+        source: JSONL or a table with a header, with an id and a text; or lines `id<TAB>text`. A `title` is prepended
+            to the text.
+        report: receives refused lines.
+        only: ids of the passages to read; None means all. The texts of other passages are not checked.
 
     Yields:
         Passages in file order.
@@ -66,14 +66,14 @@ def write_passages(passages: Iterable[Passage], out: TextIO) -> None:
 
 
 def has_keys(keys: Set[str]) -> bool:
-    """Whether an object with these keys can be a passage."""
+    """Return whether an object with these keys can be a passage."""
     return not keys.isdisjoint(ID_KEYS) and not keys.isdisjoint(TEXT_KEYS)
 
 
 def _passage_of(row: dict[str, Any]) -> Passage:
     passage_id = good_id(value_of(row, ID_KEYS, "passage id"), "passage")
     text, title = value_of(row, TEXT_KEYS, "passage's text"), row.get("title")
-    # As BEIR has it; some texts are empty or begin with their title already.
+    # BEIR has separate titles; some of its texts are empty or begin with their title already.
     if isinstance(text, str) and isinstance(title, str) and title.strip() and not text.startswith(title):
         text = f"{title.strip()} {text}" if text.strip() else title.strip()
     return Passage(passage_id, good_text(text, "passage's text"))

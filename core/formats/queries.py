@@ -1,4 +1,4 @@
-"""Queries: a JSON map from id to text, TSV, or JSONL; written as JSONL."""
+"""Queries: reads a JSON map from id to text, TSV, or JSONL; writes JSONL."""
 
 from __future__ import annotations
 
@@ -34,9 +34,9 @@ from .source import (
 ID_KEYS = ("query_id", "qid", "id", "topic_id", "_id", "request_id", "narrative_id")
 TEXT_KEYS = ("text", "query", "query_text", "title", "topic_title")
 NARRATIVE_KEYS = ("description", "topic_description", "narrative", "problem_statement", "background")
-"""What becomes the narrative, in this order, with an empty line between two."""
+"""Parts of the narrative, in this order, joined by empty lines."""
 TOPIC_KEYS = {"collection_ids", "limit", "word_limit"}
-"""Keys of AutoJudge's topics that are numbers or lists, and have no place here."""
+"""Keys of AutoJudge's topics with numbers or lists, which are ignored."""
 NAMED = re.compile("quer|topic")
 _READ = (ID_KEYS, TEXT_KEYS, *((key,) for key in (*NARRATIVE_KEYS, "answer", "answers")))
 
@@ -45,12 +45,15 @@ def read_queries(source: Source, report: Report) -> list[Query]:
     """Read queries.
 
     Args:
-        source: a JSON map id -> text; or lines `id<TAB>text`, optionally with a narrative third; or
-            JSONL or a table with a header, with an id, a text, and optionally `narrative` (or others of
-            `NARRATIVE_KEYS`), `answer` or `answers` (a text, or a list of texts that are all correct) and, in JSONL,
-            `subtopics` (list of `{"subtopic_id", "text"}`); or outlines of TREC CAR, as JSONL or a JSON list
-            (`formats.car_outlines`).
-        report: takes refused lines, among them an id with a second, different content.
+        source: one of these:
+
+            - a JSON map id -> text;
+            - lines `id<TAB>text`, optionally with a narrative as third cell;
+            - JSONL or a table with a header, with an id and a text. Optional: `narrative` (or others of
+                `NARRATIVE_KEYS`), and `answer` or `answers` (a text, or a list of texts that are all correct). JSONL
+                may have `subtopics` (list of `{"subtopic_id", "text"}`);
+            - outlines of TREC CAR, as JSONL or a JSON list (`formats.car_outlines`).
+        report: receives refused lines, including a repeated id with different content.
 
     Returns:
         The queries in file order, each id once.
@@ -70,7 +73,7 @@ def read_queries(source: Source, report: Report) -> list[Query]:
 
 
 def write_queries(queries: Iterable[Query], out: TextIO) -> None:
-    """Write queries as JSONL with `query_id`, `text` and, where there are any, `narrative`, `answer`, `subtopics`.
+    """Write queries as JSONL with `query_id` and `text`; `narrative`, `answer` and `subtopics` if a query has them.
 
     Several answers of a query are written as the list `answers`.
     """
@@ -78,7 +81,7 @@ def write_queries(queries: Iterable[Query], out: TextIO) -> None:
 
 
 def write_topics(queries: Iterable[Query], out: TextIO) -> None:
-    """Write queries as the topics of AutoJudge. The narrative is parted at its first empty line, as it was joined."""
+    """Write queries as the topics of AutoJudge. The narrative is split at its first empty line."""
     write_objects(map(_topic_row, queries), out)
 
 
@@ -89,7 +92,7 @@ def _topic_row(query: Query) -> dict[str, Any]:
 
 
 def query_row(query: Query) -> dict[str, Any]:
-    """A query as the JSON object that `query_of` reads."""
+    """Return a query as the JSON object that `query_of` reads."""
     row: dict[str, Any] = {"query_id": query.query_id, "text": query.text}
     if query.narrative is not None:
         row["narrative"] = query.narrative
@@ -103,10 +106,10 @@ def query_row(query: Query) -> dict[str, Any]:
 
 
 def query_of(row: dict[str, Any]) -> Query:
-    """A query from a JSON object.
+    """Return the query that a JSON object describes.
 
     Raises:
-        Refused: id or text is missing or unusable, or the answers or subtopics are not in form.
+        Refused: id or text is missing or unusable, or the answers or subtopics are malformed.
     """
     narrative = [good_text(row[key], key) for key in NARRATIVE_KEYS if row.get(key) not in (None, "")]
     answers = _answers(row)
@@ -131,23 +134,23 @@ def query_of(row: dict[str, Any]) -> Query:
 
 
 def _answers(row: dict[str, Any]) -> tuple[str, ...]:
-    """The correct answers that a row states, each once."""
+    """Return the correct answers of a row, each once."""
     given = row.get("answers", row.get("answer"))
     texts = given if isinstance(given, list) else [] if given is None else [given]
     return tuple(dict.fromkeys(good_text(text, "answer") for text in texts))
 
 
 def has_keys(keys: Set[str]) -> bool:
-    """Whether an object with these keys can be a query."""
+    """Return whether an object with these keys can be a query."""
     return not keys.isdisjoint(ID_KEYS) and not keys.isdisjoint(TEXT_KEYS)
 
 
 def is_text_table(beginning: Beginning) -> bool:
-    """Whether lines begin with an id and a text: those of queries, or of passages."""
+    """Return whether lines begin with an id and a text, as queries and passages do."""
     rows = beginning.cells
     if "\t" not in beginning.lines[0] or any(len(row) < 2 for row in rows[:3]) or is_trec_eval_output(rows[0]):
         return False
-    # Three columns of which the last holds numbers may be judgments, scores or values of measures.
+    # Three columns with numbers in the last may be judgments, scores or values of measures.
     values = len(rows[0]) == 3 and is_number(rows[0][2])
     if values or all("." in row[0] and is_number(row[0]) for row in rows):
         return False
@@ -173,18 +176,18 @@ def _read(source: Source, report: Report) -> Iterator[tuple[int, Query]]:
 
 
 def _is_row(line: str) -> bool:
-    """Whether the first line of a file is an object of JSONL, so that the file is no JSON map."""
+    """Return whether the first line of a file is a JSONL object, so that the file is not a JSON map."""
     try:
         value = parse_json(line)
     except Refused:
-        # A map broken over lines begins with a bare bracket or a first pair; a broken object of
-        # JSONL with an id key.
+        # The first line of a map over several lines is a bare bracket or a first pair. That of broken JSONL has an
+        # id key.
         return any(line.lstrip("{ \t").startswith(f'"{key}"') for key in ID_KEYS)
     return isinstance(value, dict) and (any(key in value for key in (*ID_KEYS, *TEXT_KEYS)) or is_outline(value))
 
 
 def _list(source: Source, report: Report, start: int, lines: list[str]) -> Iterator[tuple[int, Query]]:
-    """The pages of a JSON list, numbered in place of lines."""
+    """Yield the pages of a JSON list, with page numbers in place of line numbers."""
     report.whole(source.name)
     text = "\n".join(lines)
     with refusing(report, source.name, start):
@@ -223,7 +226,7 @@ def _map(source: Source, report: Report, start: int, lines: list[str]) -> Iterat
 
 
 _NAMES = re.compile(r"_?id|text|title|.+_(id|text|title|query)")
-"""Names of keys, so that an object with one is no map of queries by their ids."""
+"""Key names that show that an object is not a map of queries by id."""
 _TEXTS = re.compile(rf"{ENTRY}{WORDS}\s*[,}}]")
 
 KIND = FileKind(
@@ -233,7 +236,7 @@ KIND = FileKind(
     extensions=("json", "tsv", "jsonl"),
     read=read_queries,
     write=write_queries,
-    # Passages, which have ids and texts too, are asked for before.
+    # Passages also have ids and texts, so they are tested before queries.
     looks_like={
         "list": lambda beginning: is_outline_list(beginning.text),
         "record": lambda beginning: is_outline(beginning.keys) or has_keys(beginning.keys),

@@ -69,23 +69,23 @@ TELLING = {"question_id", "kind", "weight", "answer_key", "choices", "subtopic_i
 """Columns that only questions have."""
 NAMED = re.compile("bank|question|nugget")
 PAIR_TEXTS = ("text", "question", "question_text")
-"""What a file of query ids with questions may call its second column."""
+"""Possible names of the second column in a file of query ids with questions."""
 YES_NO = {"true": True, "yes": True, "1": True, "false": False, "no": False, "0": False}
 
 ITEM_KEYS = ("items", "questions", "nuggets")
-"""Where an Autograder/RUBRIC line has its questions; older ones, as in the appendix of EXAM++, say `questions`."""
+"""The keys of questions in an Autograder/RUBRIC line; older files (appendix of EXAM++) use `questions`."""
 
 _LOOK = 1 << 12
-"""Characters that tell a list of lessons."""
+"""Characters in which a list of TQA lessons is recognised."""
 
 _Found = tuple[int, Query | None, list[Question]]
 
 
 @dataclass(frozen=True)
 class BankFile:
-    """What a bank file holds: the questions, and the queries that it brings (a map of nuggets: without texts).
+    """The content of a bank file: questions, and queries (without texts in a map of nuggets).
 
-    `prefix` may stand before the query ids in a project: TREC CAR has named the lessons of TQA anew.
+    A project's query ids may begin with `prefix`, because TREC CAR renamed the lessons of TQA.
     """
 
     queries: list[Query]
@@ -96,14 +96,18 @@ class BankFile:
 def read_bank(source: Source, report: Report) -> BankFile:
     """Read a question bank.
 
+    A question without an id gets one: its query id, `/`, and 12 hex digits of its text's SHA-256.
+
     Args:
-        source: Autograder/RUBRIC JSONL (a line per query and facet, questions or nuggets in `items`, or in
-            `questions` as older ones have it); or our JSONL, one question a line; or CSV with a header and the columns
-            of our JSONL; or lines `query_id<TAB>question`; or a JSON map query -> nugget id -> text and relevance, as
-            iKAT has it (`read_nugget_map`); or the lessons of TQA, a JSON list (`read_tqa`); or nugget banks of
-            AutoJudge, v3 or RAGTIME26, a query a line or in the whole file (`read_nugget_bank`).
-            A question without an id gets one: its query id, `/`, and 12 hex digits of its text's SHA-256.
-        report: takes refused lines, among them a question id that occurs twice, and notes.
+        source: one of these:
+
+            - Autograder/RUBRIC JSONL: a line per query and facet, with `items` (older files: `questions`);
+            - our JSONL, one question per line; or CSV with a header and the same columns;
+            - lines `query_id<TAB>question`;
+            - iKAT's JSON map query -> nugget id -> text and relevance (`read_nugget_map`);
+            - the lessons of TQA, a JSON list (`read_tqa`);
+            - nugget banks of AutoJudge, v3 or RAGTIME26, one query per line or per file (`read_nugget_bank`).
+        report: receives notes and refused lines, including duplicate question ids.
 
     Returns:
         Queries (subtopics collected over lines) and questions in file order.
@@ -127,18 +131,18 @@ def read_bank(source: Source, report: Report) -> BankFile:
 
 
 def write_bank(questions: Iterable[Question], out: TextIO) -> None:
-    """Write questions as JSONL, one object with all columns a line."""
+    """Write questions as JSONL, one object with all columns per line."""
     write_objects(map(question_row, questions), out)
 
 
 def write_bank_csv(questions: Iterable[Question], out: TextIO) -> None:
     """Write questions as CSV with a header.
 
-    A text that a spreadsheet would take for a formula gets a leading apostrophe, which `read_bank`
-    takes away again; the weight is a plain number and stays as it is.
+    A text that looks like a formula gets a leading apostrophe, which `read_bank` removes. The weight is a number and
+    stays as it is.
 
     Args:
-        questions: what to write; choices become a JSON list in one cell.
+        questions: choices become a JSON list in one cell.
         out: a text file opened with newline="".
     """
     rows = []
@@ -151,14 +155,14 @@ def write_bank_csv(questions: Iterable[Question], out: TextIO) -> None:
 
 
 def question_row(question: Question) -> dict[str, Any]:
-    """A question as the JSON object that `question_of` reads."""
+    """Return a question as the JSON object that `question_of` reads."""
     row = {name: getattr(question, name) for name in COLUMNS}
     row["choices"] = list(question.choices)
     return row
 
 
 def question_of(row: dict[str, Any]) -> Question:
-    """A question from a JSON object with our columns; empty texts count as absent.
+    """Return the question of a JSON object with our columns; empty texts count as absent.
 
     Raises:
         Refused: a value is missing or unusable.
@@ -176,7 +180,7 @@ def question_of(row: dict[str, Any]) -> Question:
     if not isinstance(active, bool):
         raise Refused("not-a-flag", f"active is {active!r}, not true or false")
     subtopic_id = _optional(row, "subtopic_id")
-    # Of what most questions of a query share there is one in memory.
+    # Interning keeps one copy of values that most questions of a query share.
     return Question(
         good_id(question_id, "question"),
         sys.intern(query_id),
@@ -229,7 +233,7 @@ def _read(source: Source, report: Report) -> Iterator[_Found]:
 
 
 def _is_row(line: str) -> bool:
-    """Whether a line is the whole bank of a query, though its first value may be an object, as in a map."""
+    """Return whether a line is the whole bank of a query, even if its first value is an object, as in a map."""
     try:
         return any(key in parse_object(line) for key in (*BANK_KEYS, *ITEM_KEYS))
     except Refused:
@@ -237,7 +241,7 @@ def _is_row(line: str) -> bool:
 
 
 def _pair(line: str) -> dict[str, Any]:
-    """A line without a header, of a query id and a question."""
+    """Return the row of a line without a header: a query id and a question."""
     cells = [cell.strip() for cell in line.split("\t", 2)]
     if len(cells) != 2:
         raise Refused(
@@ -260,7 +264,7 @@ def _ours(row: dict[str, Any], file: str, number: int, report: Report) -> tuple[
 def _rubric(row: dict[str, Any], file: str, number: int, report: Report) -> tuple[Query, list[Question]]:
     query_id = good_id(value_of(row, QUERY_KEYS, "query id"), "query")
     text = first_of(row, QUERY_TEXTS)
-    # Without it the query shows its id until its words come.
+    # A query without a text shows its id until the text is imported.
     text = "" if text is None else good_text(text, "query's text")
     facet_id = row.get("facet_id")
     subtopics: tuple[Subtopic, ...] = ()
@@ -276,7 +280,7 @@ def _rubric(row: dict[str, Any], file: str, number: int, report: Report) -> tupl
 
 
 def _usual_item(item: dict[str, Any], holder: str, file: str, number: int, report: Report) -> dict[str, Any]:
-    """An item of RUBRIC as it is; a nugget of TREC RAG, which has a text and an importance, in RUBRIC's form."""
+    """Return an item in RUBRIC's form; a nugget of TREC RAG (with text and importance) is converted."""
     if "text" not in item or not item.keys().isdisjoint({"nugget_text", "question_text"}):
         return item
     kind = "nugget" if holder == "nuggets" else "question"
@@ -330,7 +334,7 @@ def _collect(queries: dict[str, Query], query: Query, file: str, number: int, re
 
 
 def _typed(cells: dict[str, str]) -> dict[str, Any]:
-    """The cells of a CSV row as the values that our JSONL would have."""
+    """Return the cells of a CSV row as the values of our JSONL."""
     row: dict[str, Any] = {name: rearmed(cell) for name, cell in cells.items()}
     if "weight" in row:
         try:
@@ -389,13 +393,13 @@ def _is_record(beginning: Beginning) -> bool:
         return True
     if not keys.isdisjoint(QUERY_KEYS) and keys & {*ITEM_KEYS, *TELLING, "question"}:
         return True
-    # An id and a text are a question's where the file is named so, unless they can be nothing but something else's.
+    # An id and a text are a question if the file's name says so, unless they can only be something else.
     of_others = is_outline(keys) or is_passage(keys) or not is_query(keys)
     return not of_others and bool(NAMED.search(beginning.name))
 
 
 def _are_pairs(beginning: Beginning) -> bool:
-    """Whether lines of an id and a text say several things of one id: no queries or passages do, but questions do."""
+    """Return whether lines of an id and a text repeat an id with other texts, as only questions do."""
     rows = beginning.cells
     if any(len(row) != 2 for row in rows) or not is_text_table(beginning):
         return False
@@ -412,7 +416,7 @@ def _is_table(beginning: Beginning) -> bool:
         return False
     if not names.isdisjoint(TELLING | {"question"}):
         return True
-    # Alone, a query id and a text are a query, but only questions repeat a query id.
+    # A query id and a text alone are a query, but only questions repeat a query id.
     at = next(header.index(key) for key in QUERY_KEYS if key in names)
     ids = [row[at] for row in beginning.cells[1:] if len(row) == len(header)]
     return "text" in names and (len(set(ids)) < len(ids) or bool(NAMED.search(beginning.name)))

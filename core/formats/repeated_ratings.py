@@ -1,8 +1,8 @@
-"""Ratings of passages that are asked the same questions, read from the bytes of a line without parsing each anew.
+"""Ratings of passages with the same questions, read from the bytes of a line without parsing each list.
 
-A line of a graded file says for each of its passages what every question was rated, and names all the questions again.
-Where one such list was parsed, another one that has the same bytes but for its ratings needs no parser: its ids are
-known, and its ratings are the digits at the same places. That is a third of the work of reading a file.
+For each passage, a line of a graded file lists the ratings and repeats all question ids. Once one such list is
+parsed, any list with the same bytes except for its ratings needs no parser: its ids are known, and its ratings are
+the digits at the same places. This saves a third of the work of reading a file.
 """
 
 from __future__ import annotations
@@ -18,26 +18,26 @@ import numpy as np
 import orjson
 
 Read = tuple[list[str], bytes]
-"""Ids of questions and what they were rated, a byte each."""
+"""Ids of questions and their ratings, one byte each."""
 
 KEY = b'"self_ratings"'
 _BEGINNINGS = (KEY + b":[", KEY + b": [")
-"""How a list begins in files of this program and of Python's own JSON; in a text the quotes would be escaped."""
+"""Beginnings of a list in files of this program and of Python's own JSON. Inside a text the quotes would be escaped."""
 _RATING = re.compile(rb'"self_rating": ?([0-9])\}')
 _IDS = ({"question_id", "self_rating"}, {"nugget_id", "self_rating"})
 _ZERO = ord("0")
 MOST = 64
-"""Different lists of a line that are looked at; where each passage is asked something else there is nothing to gain."""
+"""Most different lists of a line that are compared; if every passage has other questions, comparing saves nothing."""
 
 
 @dataclass(frozen=True, slots=True)
 class _Known:
-    """A list that was parsed.
+    """A parsed list.
 
     Args:
-        ids: of its questions.
+        ids: ids of its questions.
         given: the list without brackets.
-        places: of the ratings in it.
+        places: positions of the ratings in `given`.
     """
 
     ids: list[str]
@@ -46,17 +46,17 @@ class _Known:
 
 
 class RepeatedRatings:
-    """Takes lists of ratings out of lines."""
+    """Cuts lists of ratings out of lines."""
 
     def __init__(self) -> None:
-        # Nobody who writes a file knows it, so that nothing in a file can pass for a list that was taken out.
+        # The token is secret, so that no text of a file can pass for a list that was cut out.
         self._token = secrets.token_hex(16)
 
     def taken_out(self, line: bytes) -> tuple[bytes, dict[str, Read]]:
-        """A line with names in place of its lists of ratings, and what was rated by these names.
+        """Return a line with placeholder names for its lists of ratings, and the ratings by these names.
 
-        Where the line is no valid JSON it is none afterwards; where it is, it says the same. A list that is not in the
-        usual form stays where it is.
+        A valid JSON line keeps its meaning; an invalid one stays invalid. A list that is not in the usual form stays
+        in the line.
         """
         beginning = next((one for one in _BEGINNINGS if one in line), None)
         if beginning is None:
@@ -74,7 +74,7 @@ class RepeatedRatings:
 
 
 def _places(line: bytes, beginning: bytes) -> Iterator[tuple[int, int]]:
-    """Where lists stand in a line, without their brackets: what stands in one is not looked through for the next."""
+    """Yield begin and end of lists in a line, without their brackets. The inside of a list is not searched."""
     start = end = 0
     while (start := line.find(beginning, end) + len(beginning)) >= len(beginning):
         end = line.find(b"]", start)
@@ -84,7 +84,7 @@ def _places(line: bytes, beginning: bytes) -> Iterator[tuple[int, int]]:
 
 
 def _read(lists: Sequence[bytes]) -> dict[int, Read]:
-    """What lists say that are like one of the first of them, by their places."""
+    """Return the content of the lists that are like one of the first `MOST` different lists, by their positions."""
     alike: dict[tuple[int, bytes], list[int]] = {}
     for number, given in enumerate(lists):
         alike.setdefault((len(given), given[: given.find(b",")]), []).append(number)
@@ -96,9 +96,9 @@ def _read(lists: Sequence[bytes]) -> dict[int, Read]:
         all_of_them = bytearray().join([lists[number] for number in numbers])
         signs = np.frombuffer(all_of_them, np.uint8).reshape(-1, length)
         ratings = signs[:, known.places] - _ZERO
-        # What is below "0" is great, too, as these numbers have no sign.
+        # The numbers are unsigned, so characters below "0" become large numbers.
         rated: list[bool] = np.all(ratings <= 9, axis=1).tolist()
-        # With the same ratings they have to be the same bytes, and these are compared faster than numbers are.
+        # With the same ratings filled in, equal lists have equal bytes, and bytes are compared faster than numbers.
         signs[:, known.places] = np.frombuffer(known.given, np.uint8)[known.places]
         rows, size = ratings.tobytes(), len(known.ids)
         for place, number in enumerate(numbers):
@@ -108,9 +108,9 @@ def _read(lists: Sequence[bytes]) -> dict[int, Read]:
 
 
 def _learnt(given: bytes) -> _Known | None:
-    """A list that is in the usual form: each question's id, which is not empty, and its rating of one digit."""
+    """Return a list that is in the usual form: each question's id, which is not empty, and a one-digit rating."""
     if b"\\u0000" in given:
-        # Nobody looks for it in what was taken out.
+        # A list that is cut out is not checked for NUL characters, so one with a NUL stays in the line.
         return None
     try:
         rows: list[Any] = orjson.loads(b"[" + given + b"]")

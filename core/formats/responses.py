@@ -41,11 +41,11 @@ def read_responses(sources: Sequence[Source], report: Report) -> list[Response]:
     """Read generated responses of any number of systems.
 
     Args:
-        sources: JSONL with a query id, a run, and a text or a list of sentences with citations (indices into
-            `references`, or ids), as TREC RAG has it, also with `metadata` apart; or a JSON map from query id to run
+        sources: JSONL with a query id, a run, and a text or a list of sentences. Sentences have citations (indices
+            into `references`, or ids), as in TREC RAG; ids may be in `metadata`. Or a JSON map from query id to run
             to text, or from query id to text.
-        report: takes refused lines, among them a second response of a run to a query, and notes on responses
-            without words, which are left out: the system skipped the query.
+        report: receives refused lines, including a second response of a run to a query. Responses without words are
+            left out with a note: the system skipped the query.
 
     Returns:
         Responses in file order.
@@ -74,7 +74,7 @@ def read_responses(sources: Sequence[Source], report: Report) -> list[Response]:
 
 
 def write_responses(responses: Iterable[Response], out: TextIO) -> None:
-    """Write responses as JSONL with `query_id`, `run` and `text`, or, where sentences are known, `answer`."""
+    """Write responses as JSONL with `query_id`, `run`, and `answer` (sentences) or, without sentences, `text`."""
     for response in responses:
         row: dict[str, Any] = {"query_id": response.query_id, "run": response.run}
         if response.query_text is not None:
@@ -103,7 +103,7 @@ def _read(source: Source, report: Report) -> Iterator[Response]:
 
 
 def _is_row(line: str) -> bool:
-    """Whether the first line of a file is an object of JSONL, so that the file is no JSON map."""
+    """Return whether the first line of a file is a JSONL object, so that the file is not a JSON map."""
     known = {*RUN_KEYS, *QUERY_KEYS, *TEXT_KEYS, *SENTENCE_KEYS, "metadata", "references"}
     try:
         value = parse_json(line)
@@ -145,7 +145,7 @@ def _response(row: dict[str, Any], source: Source, line: int, report: Report) ->
                 "a citation without a reference is left out",
                 dangling,
             )
-        # Before the places of sentences are counted, since a line's end may become shorter.
+        # Clean the text before counting positions, since cleaning can shorten line ends.
         if words := clean_text(words).strip():
             begin = len(text) + 1 if text else 0
             text = f"{text} {words}" if text else words
@@ -162,7 +162,7 @@ def _text(value: object) -> str:
 
 
 def _citations(cited: object, references: list[Any], sentence: int) -> tuple[tuple[str, ...], int]:
-    """The ids that a sentence cites, each once, and how many of its citations point at nothing."""
+    """Return the ids that a sentence cites, each once, and the number of citations without a reference."""
     if not isinstance(cited, list | dict):
         raise Refused("not-a-list", f"the citations of sentence {sentence} are not a list")
     ids: dict[str, None] = {}
@@ -178,7 +178,7 @@ def _citations(cited: object, references: list[Any], sentence: int) -> tuple[tup
 
 
 def _map(source: Source, report: Report, start: int, lines: list[str]) -> Iterator[Response]:
-    """Responses of a JSON map, whose repeated keys are kept so that they can be refused."""
+    """Yield the responses of a JSON map. Repeated keys are kept so that they can be refused."""
     for query, value in parse_pairs(source, report, start, lines):
         by_run = value if isinstance(value, tuple) else ((source.stem, value),)
         for run, words in by_run:

@@ -1,4 +1,4 @@
-"""Answers of students to items as a table: a row a student, a column an item; 1 right, 0 wrong, empty where unknown."""
+"""Answers of examinees as a table: a row per examinee, a column per item; 1 right, 0 wrong, empty if unknown."""
 
 from __future__ import annotations
 
@@ -14,19 +14,19 @@ from .file_kind import Beginning, FileKind
 from .source import SMALL, Limits, Refused, Source, cells_of, good_id, header_of, open_lines, refusing
 
 STUDENT = ("student", "examinee")
-"""What the column of students may be called."""
+"""Names of the column of examinees."""
 Value = TypeVar("Value")
 VERDICTS = {"1": True, "1.0": True, "0": False, "0.0": False}
 
 
 @dataclass(frozen=True)
 class SatElsewhere:
-    """What a file says of the answers of one student.
+    """The verdicts of one examinee in a file.
 
     Args:
-        student: its name.
-        verdicts: whether it was right, by question id; items that it did not answer are absent.
-        questions: items as the file words them, where it does.
+        student: name of the examinee.
+        verdicts: whether it was right, by question id; items without an answer are absent.
+        questions: the items, if the file has their words.
     """
 
     student: str
@@ -38,12 +38,12 @@ def read_matrix(source: Source, report: Report) -> list[SatElsewhere]:
     """Read a table of answers.
 
     Args:
-        source: CSV or TSV. The first line names the items after the column of students; every other line is a student
+        source: CSV or TSV. The header names the items after the column of examinees. Every other line is an examinee
             with 1, 0 or nothing for each item.
-        report: takes refused lines.
+        report: receives refused lines.
 
     Returns:
-        The students in file order.
+        The examinees in file order.
     """
     found = read_students(source, report, _items, _verdicts)
     return [SatElsewhere(student, verdicts) for student, verdicts in found.items()]
@@ -55,16 +55,16 @@ def read_students(
     names_of: Callable[[Sequence[str]], list[str]],
     values_of: Callable[[dict[str, str], int], Value],
 ) -> dict[str, Value]:
-    """Read a table with a line for each student.
+    """Read a table with a line for each examinee.
 
     Args:
         source: as for `table_lines`.
-        report: takes refused lines.
-        names_of: reads the header: names the columns after that of the students.
-        values_of: reads a student's cells by the names of their columns, without empty ones, and the line's number.
+        report: receives refused lines.
+        names_of: returns the names of the columns after that of the examinees.
+        values_of: reads an examinee's non-empty cells, by column name, and the line's number.
 
     Returns:
-        What is read of each student, in file order; nothing if the header is refused.
+        The value of each examinee, in file order; empty if the header is refused.
     """
     names: list[str] = []
     found: dict[str, Value] = {}
@@ -93,8 +93,8 @@ def write_matrix(items: Sequence[str], rows: Iterable[tuple[str, Sequence[bool |
 
     Args:
         items: question ids.
-        rows: a student's name, and whether it was right for each item; None leaves the cell empty.
-        out: takes a header and a line for each student.
+        rows: an examinee's name, and whether it was right for each item; None leaves the cell empty.
+        out: receives a header and a line for each examinee.
     """
     writer = csv.writer(out, lineterminator="\n")
     writer.writerow(["student", *map(disarmed, items)])
@@ -103,9 +103,10 @@ def write_matrix(items: Sequence[str], rows: Iterable[tuple[str, Sequence[bool |
 
 
 def table_lines(source: Source, report: Report) -> list[tuple[int, list[str]]]:
-    """The lines of a small table in cells, blank ones left out, with the column of students in front.
+    """Return the lines of a small table in cells without blank lines, the column of examinees moved to the front.
 
-    The separator is that of the first line. If no column is called student or examinee, it is the first one.
+    The separator is that of the first line. The column of examinees is called student or examinee, else it is the
+    first one.
     """
     found: list[tuple[int, list[str]]] = []
     separator: str | None = None
@@ -144,7 +145,7 @@ def _items(cells: Sequence[str]) -> list[str]:
 
 
 def is_verdicts(beginning: Beginning) -> bool:
-    """Whether the lines that are whole for sure hold verdicts beside a name."""
+    """Return whether the complete lines hold verdicts next to a name."""
     rows = beginning.cells[1:-1] or beginning.cells[1:]
     at = next((beginning.header.index(name) for name in STUDENT if name in beginning.header), 0)
     return bool(rows) and all(cell in (*VERDICTS, "") for row in rows for cell in (*row[:at], *row[at + 1 :]))

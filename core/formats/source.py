@@ -1,4 +1,4 @@
-"""Opening any input file safely: compression, encodings, limits, and the report of what was refused."""
+"""Safe reading of input files: compression, encodings, limits, and the report of refused lines."""
 
 from __future__ import annotations
 
@@ -27,12 +27,12 @@ from ..text import LONGEST_ID, fault_of_id, quoted
 from . import json_shape
 
 ONE_COLUMN = ("query", "lesson", "page", "passage")
-"""What has its id in a column of qrels and runs. The name of a run has one too, in which blanks become `_`."""
+"""Things whose id is one column of qrels and runs. A run's name is one column too, but its blanks become `_`."""
 KEYS_NAMED = 20
-"""Keys of a line that a message names at most."""
+"""Most keys of a line that a message names."""
 CHUNK = 1 << 20
 PACKED_CHUNK = 1 << 14
-"""Bytes of a gzip file that are looked at together: what is left over of them is copied for every member."""
+"""Bytes of a gzip file read at a time. Each further gzip member copies the rest of such a block."""
 MIB = 1 << 20
 
 GZIP_MAGIC = b"\x1f\x8b"
@@ -47,8 +47,8 @@ OTHER_MAGIC = {
 NUL_ESCAPE = re.compile(rb"(?<!\\)(?:\\\\)*\\u0000")
 BLANKS = " \t\r\v\f"
 USUAL_FLAGS = 0b1001
-"""Of a gzip header: that the data may be text, and that it has a name."""
-# The library's types take its class for one of its errors.
+"""Flags of a gzip header that isal handles: the data may be text, and has a name."""
+# The library's type stubs declare its exception class wrongly.
 _DAMAGED = cast(type[Exception], IsalError)
 
 
@@ -57,9 +57,9 @@ class Source:
     """A file to read: from a path (shell) or from bytes in memory (upload).
 
     Args:
-        name: what the user calls it; shown in every message.
-        path: where it lies, or None.
-        data: its content, or None; used in preference to the path.
+        name: its name for the user; shown in every message.
+        path: its path, or None.
+        data: its content, or None; preferred to the path.
     """
 
     name: str
@@ -68,12 +68,12 @@ class Source:
 
     @classmethod
     def of(cls, path: str | Path) -> Source:
-        """A source for a file on disk, named as the path was written."""
+        """Return a source for a file on disk, named as the path was written."""
         return cls(str(path), Path(path))
 
     @property
     def stem(self) -> str:
-        """The file's name without folders, compression ending and one usual ending."""
+        """The file's name without folders, compression extension and one usual extension."""
         return re.sub(
             r"(?<=.)\.(runs?|txt|trec|results?|res|input|tsv|csv|jsonl?|qrels?)$",
             "",
@@ -88,7 +88,7 @@ class Source:
 
 
 class _Reason(Exception):
-    """Why something of a file cannot be used.
+    """The reason why a part of a file cannot be used.
 
     Args:
         code: as for a problem.
@@ -101,15 +101,15 @@ class _Reason(Exception):
 
 
 class Refused(_Reason, ValueError):
-    """Why one line cannot be used; a reader turns it into a problem with file and line."""
+    """The reason why one line cannot be used. A reader turns it into a problem with file and line."""
 
 
 @contextmanager
 def refusing(report: Report, file: str, line: int | None, place: str = "") -> Iterator[None]:
-    """Report a `Refused` of the block, which ends there.
+    """Report a `Refused` that the block raises; the block ends there.
 
     Args:
-        place: what stands before the reason.
+        place: text before the reason.
     """
     try:
         yield
@@ -118,7 +118,7 @@ def refusing(report: Report, file: str, line: int | None, place: str = "") -> It
 
 
 class _Broken(_Reason):
-    """Why a file cannot be read any further."""
+    """The reason why the rest of a file cannot be read."""
 
 
 _FIELDS = {
@@ -134,7 +134,7 @@ _FIELDS = {
 
 
 class Limits:
-    """How much of a file is believed: the limits of `limits` that opening a file heeds.
+    """The limits of `core.limits` that opening a file checks.
 
     Args:
         names: by attribute, another limit's name than the usual one, such as {"line": "TREC_LINE"}.
@@ -157,14 +157,14 @@ class Limits:
             setattr(self, attribute, given[attribute] if attribute in given else limit(name))
 
     def exceeded(self, what: str, attribute: str) -> str:
-        """That something is beyond one of the limits; see `limits.exceeded`."""
+        """Return a sentence that a limit is exceeded; see `limits.exceeded`."""
         return exceeded(what, self.names[attribute], getattr(self, attribute))
 
     def check(self, number: int, what: str, attribute: str) -> None:
-        """End the reading of a file if a number is beyond one of the limits.
+        """Stop reading a file if a number exceeds a limit.
 
         Raises:
-            _Broken: it is; `what` is said as in `limits.exceeded`.
+            _Broken: the number exceeds it; `what` is as in `limits.exceeded`.
         """
         if number > getattr(self, attribute):
             raise _Broken("limit-exceeded", self.exceeded(what, attribute))
@@ -174,7 +174,7 @@ WHOLE = {"file": "WHOLE", "expanded": "WHOLE", "lines": "WHOLE_LINES"}
 """The limits of a file whose records are held in memory together."""
 
 SMALL = {"file": "SMALL_FILE", "expanded": "SMALL_FILE", "lines": "WHOLE_LINES"}
-"""The limits of a file that is small by its nature."""
+"""The limits of files that are always small."""
 
 TREC_LINE = {"line": "TREC_LINE"}
 
@@ -182,17 +182,17 @@ TREC_LINE = {"line": "TREC_LINE"}
 def open_byte_lines(
     source: Source, report: Report, limits: Limits | None = None, keep_return: bool = False
 ) -> Iterator[tuple[int, bytes]]:
-    """Stream the lines of a file, decompressed where it is gzip, whatever its name.
+    """Stream the lines of a file, decompressed if its content is gzip.
 
     Args:
         source: the file.
-        report: takes what is refused; reading goes on after a refused line where it can.
-        limits: sizes beyond which a line or the file is refused; the usual ones for None.
+        report: receives refusals; reading continues after a refused line if possible.
+        limits: sizes beyond which a line or the file is refused; None means the usual ones.
         keep_return: keep a carriage return at a line's end (it may be inside a quoted CSV cell).
 
     Yields:
-        Line number from 1 and the line in UTF-8 (not validated unless it came as UTF-16) without
-        its line feed. Lines that are too long or hold a NUL byte are left out.
+        Line number from 1 and the line in UTF-8 (validated only if the file was UTF-16), without its line feed.
+        Lines that are too long or hold a NUL byte are left out.
     """
     limits = limits or Limits()
     number = 1
@@ -247,7 +247,7 @@ def open_byte_lines(
 def open_lines(
     source: Source, report: Report, limits: Limits | None = None, keep_return: bool = False
 ) -> Iterator[tuple[int, str]]:
-    """Stream the lines of a text file; `open_byte_lines` with UTF-8 checked line by line."""
+    """Stream the lines of a text file: `open_byte_lines` with UTF-8 checked line by line."""
     for number, line in open_byte_lines(source, report, limits, keep_return):
         try:
             text = line.decode()
@@ -266,18 +266,18 @@ def open_columns(
     spare: bool = False,
     limits: Limits | None = None,
 ) -> Iterator[tuple[int, list[str]]]:
-    """Stream the lines of a file in columns that any white space separates; blank lines are left out.
+    """Stream the lines of a file in white-space-separated columns; blank lines are left out.
 
     Args:
         source: the file.
-        report: takes lines with too few or too many columns.
+        report: receives lines with too few or too many columns.
         names: the columns that a line must have.
-        form: what such a file is called in messages.
+        form: the name of such a file in messages.
         spare: whether further columns are allowed.
-        limits: sizes beyond which a line or the file is refused; for None those of a file read line by line.
+        limits: sizes beyond which a line or the file is refused; None means those of a file read line by line.
 
     Yields:
-        Line number and cells, `len(names)` of them or (with `spare`) more.
+        Line number and cells: `len(names)` of them, or more with `spare`.
     """
     wanted = f"{form} has {len(names)} ({' '.join(names)})"
     short: tuple[int, int] | None = None
@@ -310,11 +310,11 @@ def parse_json(line: str | bytes, any_depth: bool = False) -> Any:
 
     Args:
         line: its text.
-        any_depth: leave the depth to who looks at the values, which the parser ends at a thousand levels.
+        any_depth: leave the depth check to the caller; the parser itself stops at a thousand levels.
 
     Raises:
-        Refused: it is no valid JSON (NaN and lone surrogates are none), holds a NUL character, or has more values or
-            levels than is believed.
+        Refused: it is invalid JSON (as are NaN and lone surrogates), holds a NUL character, or exceeds the limit of
+            values or levels.
     """
     raw = line.encode() if isinstance(line, str) else line
     check_shape(raw, any_depth)
@@ -332,35 +332,35 @@ def parse_json(line: str | bytes, any_depth: bool = False) -> Any:
 
 
 def check_nul(raw: bytes) -> None:
-    """Refuse JSON in which a NUL character is written by its number.
+    """Refuse JSON with an escaped NUL character.
 
     Raises:
         Refused: it has one.
     """
-    # One sign is found ten times as fast as six.
+    # Searching one character first is ten times as fast as searching six.
     if b"\\" in raw and b"\\u0000" in raw and NUL_ESCAPE.search(raw):
         raise Refused("nul-byte", "the line has a NUL character")
 
 
 def check_limit(number: int, what: str, name: str) -> None:
-    """Refuse a line with more of something than is believed; see `limits.exceeded`.
+    """Refuse a line that exceeds a limit; see `limits.exceeded`.
 
     Raises:
-        Refused: the number is beyond the limit of this name.
+        Refused: the number exceeds the limit of this name.
     """
     if number > (most := limit(name)):
         raise Refused("limit-exceeded", exceeded(what, name, most))
 
 
 def check_shape(raw: bytes, any_depth: bool = False) -> None:
-    """Refuse JSON of which parsing would make much more than its size; before it is parsed.
+    """Refuse JSON that would take far more memory than its size, before it is parsed.
 
     Raises:
-        Refused: it has more values, or unless `any_depth` more levels, than is believed.
+        Refused: it exceeds the limit of values or, unless `any_depth`, of levels.
     """
     most, deepest = limit("VALUES"), limit("DEPTH")
     if any_depth and len(raw) <= most:
-        # Every value takes at least a sign.
+        # Every value takes at least one character.
         return
     values, levels = json_shape.bounds(raw)
     if values <= most and (any_depth or levels <= deepest):
@@ -372,10 +372,10 @@ def check_shape(raw: bytes, any_depth: bool = False) -> None:
 
 
 def check_cells(line: str, delimiter: str) -> None:
-    """Refuse a line of a table that has too many cells, before it is split.
+    """Refuse a table line with too many cells, before it is split.
 
     Raises:
-        Refused: it has more than is believed.
+        Refused: it exceeds the limit.
     """
     check_limit(line.count(delimiter) + 1, "the line has more than", "CELLS")
 
@@ -384,7 +384,7 @@ def parse_object(line: str | bytes) -> dict[str, Any]:
     """Parse one JSON object.
 
     Raises:
-        Refused: as `parse_json`, or it is something else than an object.
+        Refused: as `parse_json`, or it is not an object.
     """
     value = parse_json(line)
     if not isinstance(value, dict):
@@ -393,7 +393,7 @@ def parse_object(line: str | bytes) -> dict[str, Any]:
 
 
 def open_objects(source: Source, report: Report, limits: Limits | None = None) -> Iterator[tuple[int, dict[str, Any]]]:
-    """Stream the objects of JSONL with their lines, blank lines left out; `report` takes lines that are none."""
+    """Stream the objects of JSONL with their line numbers, without blank lines. `report` receives invalid lines."""
     for number, line in open_byte_lines(source, report, limits):
         if line and not line.isspace():
             with refusing(report, source.name, number):
@@ -401,22 +401,22 @@ def open_objects(source: Source, report: Report, limits: Limits | None = None) -
 
 
 def write_objects(rows: Iterable[Mapping[str, Any]], out: TextIO) -> None:
-    """Write JSONL, one object a line."""
+    """Write JSONL, one object per line."""
     for row in rows:
         out.write(orjson.dumps(row).decode() + "\n")
 
 
 def parse_pairs(source: Source, report: Report, start: int, lines: Sequence[str]) -> list[tuple[str, Any]]:
-    """Parse a JSON object over any number of lines; none of its keys is lost, were it there twice.
+    """Parse a JSON object over any number of lines; repeated keys are all kept.
 
     Args:
         source: the file, for its name.
-        report: takes the file's refusal, by line, where this is no valid JSON.
+        report: receives the refusal, with its line, if this is invalid JSON.
         start: number of the first of the lines.
         lines: the text of the object.
 
     Returns:
-        Keys with their values in file order, objects inside likewise as tuples of such pairs; none where it is refused.
+        Keys with their values in file order. Inner objects are tuples of such pairs. Empty if the file is refused.
     """
     report.whole(source.name)
     text = "\n".join(lines)
@@ -433,7 +433,7 @@ def parse_pairs(source: Source, report: Report, start: int, lines: Sequence[str]
 
 
 def peek(source: Source, size: int) -> str | None:
-    """The first characters of a file, decompressed, for guessing what it is; None if unreadable."""
+    """Return the first characters of a file, decompressed, for detecting its kind; None if it is unreadable."""
     try:
         read = b""
         for chunk in _in_utf8(_expanded(source, Limits())):
@@ -446,15 +446,15 @@ def peek(source: Source, size: int) -> str | None:
 
 
 def good_id(value: object, what: str) -> str:
-    """An id as text; whole numbers in JSON count as ids.
+    """Return an id as text; whole numbers in JSON count as ids.
 
     Args:
-        value: what the file has.
-        what: what it identifies, for the message.
+        value: the value in the file.
+        what: the kind of thing that it identifies, for the message.
 
     Raises:
-        Refused: it is empty, longer than 512 characters, has control characters or (where it stands in one column of
-            a TREC file) white space, or is no id at all.
+        Refused: it is empty, longer than 512 characters, has control characters, or is not an id at all. White space
+            is refused if the id is one column of a TREC file.
     """
     if isinstance(value, int) and not isinstance(value, bool):
         value = str(value)
@@ -463,7 +463,7 @@ def good_id(value: object, what: str) -> str:
     if not isinstance(value, str):
         raise Refused("invalid-id", f"the {what} id is not a text")
     if value.isprintable() and " " not in value and 0 < len(value) <= LONGEST_ID:
-        # Nearly every id.
+        # The fast path for nearly every id.
         return value
     if not value or value.isspace():
         raise Refused("empty-id", f"the {what} id is empty")
@@ -473,10 +473,10 @@ def good_id(value: object, what: str) -> str:
 
 
 def good_text(value: object, what: str) -> str:
-    """A text that is there and not blank.
+    """Return a text that is not blank.
 
     Raises:
-        Refused: it is missing, blank, or no text.
+        Refused: it is missing, blank, or not a text.
     """
     if value is None:
         raise Refused("value-missing", f"the {what} is missing")
@@ -488,15 +488,15 @@ def good_text(value: object, what: str) -> str:
 
 
 def first_of(row: dict[str, Any], keys: Sequence[str]) -> Any:
-    """The value of the first of several keys that an object has; None without any."""
+    """Return the value of the first of several keys that an object has, or None."""
     return next((row[key] for key in keys if row.get(key) is not None), None)
 
 
 def value_of(row: dict[str, Any], keys: Sequence[str], what: str) -> Any:
-    """The value of the first of several keys that an object has.
+    """Return the value of the first of several keys that an object has.
 
     Raises:
-        Refused: it has none of them; the message names those that it has.
+        Refused: it lacks all of them; the message names the keys that it has.
     """
     value = first_of(row, keys)
     if value is None:
@@ -506,10 +506,10 @@ def value_of(row: dict[str, Any], keys: Sequence[str], what: str) -> Any:
 
 
 def note_unread(row: dict[str, Any], groups: Iterable[Sequence[str]], file: str, line: int, report: Report) -> None:
-    """Note the keys of an object that hold text and are not read; no note for a text that is read under another key.
+    """Note the unread text fields of an object, except a text that is also read under another key.
 
     Args:
-        groups: keys of which the first one that the object has is read.
+        groups: groups of keys; the first key of a group that the object has is read.
     """
     read = {next((key for key in keys if row.get(key) is not None), "") for keys in groups}
     for key, value in row.items():
@@ -531,10 +531,10 @@ def open_rows(
 
     Args:
         lines: with their numbers; blank ones are left out.
-        report: takes refused lines.
-        keys: what the id may be called, and what the text may be called. A first line that has one of each is a header.
-        of_cells: reads a line of a table that has no header.
-        exact: whether cells keep their blanks, and quotation marks count beside tabs, too.
+        report: receives refused lines.
+        keys: possible names of the id, and of the text. A first line that has one of each is a header.
+        of_cells: reads a line of a table without a header.
+        exact: whether cells keep their blanks, and quotation marks are also special in tab-separated tables.
     """
     of_line: Callable[[str], dict[str, Any]] | None = None
     for number, line in lines:
@@ -565,7 +565,7 @@ def _table_rows(
     file: str,
     report: Report,
 ) -> Iterator[tuple[int, dict[str, Any]]]:
-    """The rows below a header, whose quoted cells may have line ends; without their empty cells."""
+    """Yield the rows below a header without empty cells; quoted cells may contain line ends."""
 
     def texts() -> Iterator[str]:
         nonlocal at
@@ -604,9 +604,10 @@ SEPARATORS = "\t;,"
 
 
 def header_of(line: str) -> tuple[str, list[str]]:
-    """The separator of a table's first line, and its cells as the keys of an object would be written.
+    """Return the separator of a table's first line, and its cells as keys of a JSON object.
 
-    A tab separates if the line has one, else the more frequent one of semicolon and comma, else white space (empty).
+    The separator is a tab if the line has one, else the more frequent of semicolon and comma, else white space
+    (empty).
     """
     separator = max(SEPARATORS, key=lambda sign: (line.count(sign) > 0, sign == "\t", line.count(sign)))
     separator = separator if separator in line else ""
@@ -614,7 +615,7 @@ def header_of(line: str) -> tuple[str, list[str]]:
 
 
 def cells_of(line: str, separator: str) -> list[str]:
-    """The cells of one line of a table, without blanks around them; quotation marks count beside commas and semicolons.
+    """Return the cells of a table line, stripped. Quotation marks are special between commas and semicolons.
 
     Args:
         separator: empty for white space.
@@ -634,7 +635,7 @@ def cells_of(line: str, separator: str) -> list[str]:
 
 
 def is_number(cell: str) -> bool:
-    """Whether a cell holds a number; nan and inf are numbers here."""
+    """Return whether a cell holds a number; nan and inf are numbers here."""
     try:
         float(cell)
     except ValueError:
@@ -643,7 +644,7 @@ def is_number(cell: str) -> bool:
 
 
 def said_cell(cell: str) -> str:
-    """A cell that should be a number, for a message; a decimal comma is named."""
+    """Return a cell that should be a number, for a message, with a hint on decimal commas."""
     comma = "," in cell and is_number(cell.replace(",", ".", 1))
     return f"{cell[:40]!r}, a number with a decimal comma; use a point" if comma else f"{cell[:40]!r}, not a number"
 
@@ -653,10 +654,10 @@ def _not_utf8(error: UnicodeDecodeError) -> str:
 
 
 def read_small(path: Path) -> bytes:
-    """The content of a small file that a command is given: a prompt, a manifest, examples.
+    """Return the content of a small file that a command is given: a prompt, a manifest, examples.
 
     Raises:
-        InputError: it is no regular file, is too large, or cannot be read.
+        InputError: it is not a regular file, is too large, or cannot be read.
     """
     most = limit("SMALL_FILE")
     try:
@@ -670,7 +671,7 @@ def read_small(path: Path) -> bytes:
 
 
 def read_small_text(path: Path) -> str:
-    """The text of a small file, with every line end as a line feed; see `read_small`.
+    """Return the text of a small file, with every line end as a line feed; see `read_small`.
 
     Raises:
         InputError: as `read_small`.
@@ -689,9 +690,9 @@ _IRREGULAR = (
 
 
 def _regular(path: Path) -> io.BufferedReader:
-    """Open a file that has an end: what a device or a pipe gives, and whether it ever ends, is its sender's choice."""
+    """Open a regular file. Devices and pipes are refused, since they may never end."""
     _check_regular(path.stat().st_mode)
-    # It may have been exchanged meanwhile: a pipe must not hold up the opening.
+    # The file may have been replaced since the check, and opening a pipe must not block.
     handle = os.open(path, os.O_RDONLY | getattr(os, "O_NONBLOCK", 0))
     file = os.fdopen(handle, "rb")
     try:
@@ -738,12 +739,12 @@ def _gunzip(raw: IO[bytes], limits: Limits, plain: bool) -> Iterator[bytes]:
     """Expand gzip data.
 
     Args:
-        plain: whether the header of its first member, which most often is the only one, has no other than
-            `USUAL_FLAGS`: what comes of others isal does not see as zlib does.
+        plain: whether the header of the first member has only `USUAL_FLAGS`. isal reads other headers differently
+            from zlib.
     """
     packed = expanded = 0
     members = 1
-    # In a third of the time.
+    # isal takes a third of zlib's time. Most files have one member.
     member = isal_zlib.decompressobj(wbits=31) if plain else zlib.decompressobj(wbits=31)
     try:
         while chunk := raw.read(PACKED_CHUNK):

@@ -1,4 +1,4 @@
-"""Of which components students are made: CSV or TSV with a column of students and one for each factor."""
+"""Components of examinees: CSV or TSV with a column of examinees and one for each factor."""
 
 from __future__ import annotations
 
@@ -13,14 +13,15 @@ from .source import Refused, Source, good_id
 ALIASES = {
     "llm": "model", "model": "model", "retrieval": "retrieval", "retriever": "retrieval", "icl": "icl",
 }  # fmt: skip
-"""What files call the components that every student has; other factors keep their names."""
+"""Usual names of the components that every examinee has; other factors keep their names."""
 
 _NOT_RETRIEVED = {"closedbook": "closed-book", "closedb": "closed-book", "openbook": "oracle", "oracle": "oracle"}
-"""Levels of `retrieval` without a retriever, in small letters: in Guinet et al. an open book is the item's passage."""
+"""Levels of `retrieval` without a retriever, in lower case. In Guinet et al. an open book is the item's passage."""
 
 
 def not_retrieved(name: str) -> str | None:
-    """The usual name of a retrieval without a retriever, `closed-book` or `oracle`; None for any other retrieval."""
+    """Return the usual name of a retrieval without a retriever, `closed-book` or `oracle`; None for any other
+    retrieval."""
     return _NOT_RETRIEVED.get("".join(filter(str.isalnum, name.lower())))
 
 
@@ -28,7 +29,8 @@ _IN_NAME = re.compile(r"(?:^|[\W_]+)((?:open|closed)[\W_]?book|(?:closedb|oracle
 
 
 def factors_in_name(name: str) -> dict[str, str]:
-    """The retrieval that an examinee's name states, as `gpt-4_open_book`, and the model if that is all else."""
+    """Return the retrieval in an examinee's name such as `gpt-4_open_book`, and the model if that is the only other
+    part."""
     if (found := _IN_NAME.search(name)) is None:
         return {}
     others = [part for part in (name[: found.start()], name[found.end() :]) if part]
@@ -37,16 +39,16 @@ def factors_in_name(name: str) -> dict[str, str]:
 
 
 Factors = dict[str, dict[str, str]]
-"""Level by factor, by student."""
+"""Level by factor, by examinee."""
 
 
 def read_factors(source: Source, report: Report) -> Factors:
-    """Read the components of students.
+    """Read the components of examinees.
 
     Args:
-        source: CSV or TSV. The first line names the factors after the column of students; every other line is a student
-            with its level of each, empty where it is not known.
-        report: takes refused lines.
+        source: CSV or TSV. The header names the factors after the column of examinees. Every other line is an
+            examinee with its level of each factor, empty if unknown.
+        report: receives refused lines.
     """
 
     def levels_of(cells: dict[str, str], number: int) -> dict[str, str]:

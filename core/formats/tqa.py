@@ -1,4 +1,4 @@
-"""The question sets of Textbook Question Answering (TQA): lessons with multiple-choice questions and their keys."""
+"""Question sets of Textbook Question Answering (TQA): lessons with multiple-choice questions and their keys."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from ..types import Query, Question
 from .source import Refused, Source, good_id, good_text, parse_json, refusing
 
 CAR_PREFIX = "tqa2:"
-"""TREC CAR Y3 made its queries from these lessons: its query tqa2:L_0384 is the lesson L_0384."""
+"""Prefix of queries that TREC CAR Y3 made from these lessons: its query tqa2:L_0384 is the lesson L_0384."""
 
 _START = re.compile(
     r'\s*\[\s*\{\s*"(adjunctTopics|diagramAnnotations|globalID|instructionalDiagrams|lessonName|metadataVersion|questions|'
@@ -20,7 +20,7 @@ _START = re.compile(
 
 
 def is_tqa(text: str) -> bool:
-    """Whether a file, of which this is the beginning, is a list of TQA lessons."""
+    """Return whether the beginning of a file is that of a list of TQA lessons."""
     return _START.match(text) is not None
 
 
@@ -29,14 +29,15 @@ def read_tqa(source: Source, report: Report, text: str) -> Iterator[tuple[Query,
 
     Args:
         source: the file, for its name.
-        report: takes what is refused, by lesson and question since the list has no lines to go by, and notes.
-        text: a JSON list of lessons: `globalID`, `lessonName`, and `questions.nonDiagramQuestions` by id, each with
-            `beingAsked`, `answerChoices` by letter and `correctAnswer` (that letter), whose texts are `processedText`.
+        report: receives notes, and refusals by lesson and question, since a list has no useful line numbers.
+        text: a JSON list of lessons: `globalID`, `lessonName`, and `questions.nonDiagramQuestions` by id. Each
+            question has `beingAsked`, `answerChoices` by letter and `correctAnswer` (that letter), whose texts are
+            `processedText`.
 
     Yields:
-        Each lesson that has such questions, as a query, with its questions: of kind `choice`, with the text of the
-        right choice as the answer key. Without choices, or only one, it is a plain question. A question whose key is
-        none of its choices is left out, as the authors of EXAM++ do it.
+        Each lesson that has such questions, as a query, with its questions of kind `choice`. The answer key is the
+        text of the right choice. With fewer than two choices it is a plain question. As in EXAM++, a question whose
+        key is not among its choices is left out.
     """
     lessons: list[Any] = []
     with refusing(report, source.name, None):
@@ -67,7 +68,7 @@ def read_tqa(source: Source, report: Report, text: str) -> Iterator[tuple[Query,
 
 
 def _question(query_id: str, name: str, content: object) -> Question | None:
-    """A question; None where its key is none of its choices."""
+    """Return a question; None if its key is not among its choices."""
     content = _object(content, "question")
     text = good_text(_text(content.get("beingAsked")), "question's text").strip()
     letters = _object(content.get("answerChoices"), "choices")
@@ -92,7 +93,7 @@ def _object(value: object, what: str) -> dict[str, Any]:
 
 
 def _text(value: object) -> object:
-    """The text of a part, which stands in it as processed and as raw."""
+    """Return the text of a part, preferring the processed form to the raw form."""
     if not isinstance(value, dict):
         return value
     return value.get("processedText") or value.get("rawText")

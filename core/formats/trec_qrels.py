@@ -21,13 +21,13 @@ def read_qrels(source: Source, report: Report) -> list[Judgment]:
 
 
 def read_qrels_lines(source: Source, report: Report) -> list[tuple[Judgment, int]]:
-    """Read judgments with the lines that they stand on.
+    """Read judgments with their line numbers.
 
     Args:
-        source: qrels in TREC's columns, separated by any white space, commas or semicolons; a table with a header that
-            names query, passage and value; or a JSON map query -> passage -> value. Gzip or not.
-        report: takes refused lines (wrong number of columns, a value that is no integer, a line that
-            contradicts an earlier one) and notes (repeated lines).
+        source: qrels in TREC's columns, separated by any white space, commas or semicolons; a table with a header
+            that names query, passage and value; or a JSON map query -> passage -> value. Gzip or not.
+        report: receives notes on repeated lines, and refused lines: a wrong number of columns, a value that is not
+            an integer, or a contradiction of an earlier line.
 
     Returns:
         The judgments in file order with their line numbers, each (query, passage) once.
@@ -56,10 +56,10 @@ def read_qrels_lines(source: Source, report: Report) -> list[tuple[Judgment, int
 
 
 def read_labels(source: Source, report: Report) -> list[tuple[Judgment, int]]:
-    """Read labels that a model gave, in any form of judgments, with their lines; see `read_qrels_lines`.
+    """Read labels of a model, in any form of judgments, with their line numbers; see `read_qrels_lines`.
 
     Args:
-        report: also takes labels that are not from 0 to 5.
+        report: also receives labels that are not from 0 to 5.
     """
     found = read_qrels_lines(source, report)
     for label, line in found:
@@ -70,21 +70,21 @@ def read_labels(source: Source, report: Report) -> list[tuple[Judgment, int]]:
 
 
 def write_qrels(rows: Iterable[tuple[str, str, int]], out: TextIO) -> None:
-    """Write qrels in the given order, without comment lines since trec_eval would refuse them.
+    """Write qrels in the given order, without comment lines, which trec_eval would refuse.
 
     Args:
         rows: (query id, passage id, value).
-        out: takes lines `query 0 passage value`.
+        out: receives lines `query 0 passage value`.
 
     Raises:
-        InputError: an id holds white space, which the format cannot express.
+        InputError: an id is empty or holds white space, which the format cannot hold.
     """
     for query, passage, value in rows:
         out.write(f"{word(query, 'query')} 0 {word(passage, 'passage')} {value}\n")
 
 
 def word(text: str, what: str) -> str:
-    """An id as one column of a TREC file.
+    """Return an id as one column of a TREC file.
 
     Raises:
         InputError: it is empty or holds white space.
@@ -128,6 +128,6 @@ LABELS = FileKind(
     extensions=KIND.extensions,
     read=read_labels,
     write=None,
-    # A file does not show if a model or an assessor gave its values.
+    # A file does not show whether a model or an assessor gave its values.
     looks_like={},
 )

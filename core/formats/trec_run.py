@@ -20,7 +20,8 @@ COLUMNS = ("query", "Q0", "passage", "rank", "score", "tag")
 class RunLine(NamedTuple):
     """One line of a run file.
 
-    `rank` is what the file says, None where that is no number; trec_eval ignores it, so that it is only compared.
+    `rank` is the rank in the file, None if it is not a number. As trec_eval ignores it, it is only compared with the
+    scores.
     """
 
     query_id: str
@@ -34,14 +35,14 @@ class RunLine(NamedTuple):
 def read_run_lines(source: Source, report: Report) -> Iterator[RunLine]:
     """Stream the lines of a run file, so that memory does not grow with it.
 
-    What needs more than one line (order, ties, ranks that contradict the scores, repeated passages) is left to
+    Checks over several lines (order, ties, ranks that contradict the scores, repeated passages) are left to
     `exchange.run_import`, which has the lines as a set.
 
     Args:
-        source: a run in TREC's columns, separated by any white space, commas or semicolons; a table with a header that
-            names query, passage and score; or a JSON map query -> passage -> score. Gzip or not. With several tags it
-            holds several runs; without any the file names the run.
-        report: takes refused lines, among them a last line that seems cut off.
+        source: a run in TREC's columns, separated by any white space, commas or semicolons; a table with a header
+            that names query, passage and score; or a JSON map query -> passage -> score. Gzip or not. Several tags
+            make several runs; without tags the file names the run.
+        report: receives refused lines, including a last line that seems cut off.
 
     Yields:
         The lines in file order.
@@ -52,7 +53,7 @@ def read_run_lines(source: Source, report: Report) -> Iterator[RunLine]:
         if len(cells) > len(COLUMNS):
             report.remark(source.name, number, "further-columns", "columns after the sixth are ignored")
         query, _, passage, rank, score = cells[:5]
-        # Other blanks than those between columns become what they become where the run is written.
+        # White space other than the column separators becomes `_`, as when the run is written.
         name = cells[5] if cells[5].isascii() else "_".join(cells[5].split())
         if name != tag:
             tag_before, tag = tag, name
@@ -77,14 +78,11 @@ def read_run_lines(source: Source, report: Report) -> Iterator[RunLine]:
 
 
 def name_runs(found: Sequence[tuple[Source, str]], report: Report) -> list[str]:
-    """What runs are called: by their tag, or by their file where several of the files share the tag.
+    """Return a name for each run: its tag, or its file's name if several of the files share the tag.
 
     Args:
         found: file and tag of each run, in file order.
-        report: takes a refusal of every run whose name another file gives too.
-
-    Returns:
-        A name for each.
+        report: receives a refusal of every run whose name another file has too.
     """
     files_with = Counter(tag for _, tag in found)
     tags_of = Counter(source for source, _ in found)
@@ -108,10 +106,10 @@ def write_run(name: str, ranking: Iterable[Ranked], out: TextIO) -> None:
     Args:
         name: name of the run; white space in it becomes `_`, since it is one column.
         ranking: the lines in the order to write.
-        out: takes lines `query Q0 passage rank score tag`; scores keep full precision.
+        out: receives lines `query Q0 passage rank score tag`; scores keep full precision.
 
     Raises:
-        InputError: an id holds white space, which the format cannot express.
+        InputError: an id is empty or holds white space, which the format cannot hold.
     """
     tag = "_".join(name.split()) or "_"
     for entry in ranking:

@@ -1,8 +1,7 @@
-"""Lines of a graded file in the usual form, parsed into what they have to be.
+"""Lines of a graded file in the usual form, parsed into typed records.
 
-Most of a line is where the runs rank its passages, and what graders were asked of each. An object whose keys are known
-beforehand is parsed in half the time of one that may have any, in a quarter of the memory, and what nobody asks for is
-only passed over.
+Most of a line is rankings and question lists. An object with keys known beforehand is parsed in half the time of one
+with any keys, in a quarter of the memory. Fields that the reader does not need are skipped.
 """
 
 from __future__ import annotations
@@ -17,21 +16,21 @@ from .source import Refused, check_nul
 
 _NOTHING = msgspec.Raw(b"null")
 _NONE = (_NOTHING, msgspec.Raw(b"[]"), msgspec.Raw(b"{}"))
-# Beyond these bounds the other parser makes fractions of whole numbers.
+# Beyond these bounds the other parser turns whole numbers into fractions.
 _Id = str | Annotated[int, msgspec.Meta(ge=-(2**63), le=2**63 - 1)] | None
 
 
 def plain(value: Any) -> Any:
-    """What stays as it was written in the file, parsed as all other JSON is: as objects of any keys.
+    """Parse a value that was left as raw JSON; any other value is returned unchanged.
 
     Raises:
-        ValueError: a number in it is beyond belief.
+        ValueError: a number in it is out of range.
     """
     return orjson.loads(memoryview(value)) if isinstance(value, msgspec.Raw) else value
 
 
 class Entry(msgspec.Struct, gc=False):
-    """Where a run ranks a passage, as the file states it. What else the file says of it is passed over."""
+    """A run's ranking of a passage, as in the file. Other fields are skipped."""
 
     method: str
     rank: int
@@ -40,12 +39,12 @@ class Entry(msgspec.Struct, gc=False):
 
 
 class ParagraphData(msgspec.Struct):
-    """What a line says of a passage beside its text and grades; of a line in another form, as it was parsed.
+    """The data of a passage except its text and grades; if the line is in another form, as parsed.
 
     Args:
         judgments: see `plain`.
-        rankings: in the usual form entries.
-        ours: what the interchange form has no place for; see `plain`.
+        rankings: entries, in the usual form.
+        ours: data that the interchange form cannot hold; see `plain`.
     """
 
     judgments: msgspec.Raw = _NOTHING
@@ -54,10 +53,9 @@ class ParagraphData(msgspec.Struct):
 
 
 class ExamGrades(msgspec.Struct):
-    """What a grader said of a passage to some questions, as the file has it.
+    """One grader's grades of a passage, as in the file.
 
-    What is the same in thousands of entries, or is said once more in another way, stays as it was written until
-    somebody asks for it.
+    Values that thousands of entries share, or that repeat other values, stay raw until they are needed.
     """
 
     llm: str
@@ -72,17 +70,17 @@ class ExamGrades(msgspec.Struct):
 
     @property
     def only_rated(self) -> bool:
-        """Whether nothing but ratings need be looked at."""
+        """Whether the entry has only ratings, without answers and details."""
         return self.answers in _NONE and self.ours in _NONE
 
     def whole(self) -> dict[str, Any]:
-        """The same as an object of any keys."""
+        """Return the same as a dictionary."""
         named = zip(self.__struct_encode_fields__, msgspec.structs.astuple(self), strict=True)
         return {name: plain(value) for name, value in named if value is not msgspec.UNSET}
 
 
 class PassageOfLine(msgspec.Struct, forbid_unknown_fields=True):
-    """A passage of a line, as the file has it; of a line in another form, as it was parsed."""
+    """A passage of a line, as in the file; if the line is in another form, as parsed."""
 
     paragraph_id: _Id = None
     text: str | None = None
@@ -98,14 +96,14 @@ _LINE = msgspec.json.Decoder(tuple[_Id, list[PassageOfLine]])
 def parse_usual(line: bytes) -> tuple[object, list[PassageOfLine]]:
     """Parse a line of a graded file in the usual form: the query's id, and passages.
 
-    In what nobody asks for a number may be greater than any that the other parser knows.
+    Skipped fields may hold numbers that the other parser would refuse.
 
     Raises:
-        Refused: it is in another form, or is no valid JSON; what is wrong with it is not said.
+        Refused: it is in another form, or invalid JSON; the message does not give details.
     """
     try:
         if not line.isascii():
-            # In what it passes over the parser does not look at this.
+            # The parser does not check the encoding of fields that it skips.
             line.decode()
         record = _LINE.decode(line)
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
@@ -115,10 +113,10 @@ def parse_usual(line: bytes) -> tuple[object, list[PassageOfLine]]:
 
 
 def passage_of(given: Any) -> PassageOfLine:
-    """A passage of a line of whatever form, with what it has as the file has it.
+    """Return a passage of a line in any form, with its values as in the file.
 
     Raises:
-        AttributeError: it is no object.
+        AttributeError: it is not an object.
     """
     if isinstance(given, PassageOfLine):
         return given
@@ -126,10 +124,10 @@ def passage_of(given: Any) -> PassageOfLine:
 
 
 def paragraph_data(data: Any) -> ParagraphData:
-    """The same of what a line says of a passage.
+    """Return a passage's data in any form, with its values as in the file.
 
     Raises:
-        AttributeError: it is no object.
+        AttributeError: it is not an object.
     """
     if isinstance(data, ParagraphData):
         return data

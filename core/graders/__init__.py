@@ -1,4 +1,4 @@
-"""Texts in, grades out: every way of grading, the models behind it and the prompts; no grader knows a project."""
+"""Graders: all methods of grading, with their models and prompts. No grader knows a project."""
 
 from __future__ import annotations
 

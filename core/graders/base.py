@@ -1,4 +1,4 @@
-"""What every grader can do: take pairs of texts, give back grades as they arrive."""
+"""The interface of graders: pairs of texts in, grades out."""
 
 from __future__ import annotations
 
@@ -9,18 +9,18 @@ from ..types import Asked, Grade, GraderSpec
 from .control import Control
 
 Pair = tuple[int, int]
-"""(question text key, passage text key): the two texts that one grade is about."""
+"""(question text key, passage text key): the two texts that a grade is about."""
 
 Outcome = tuple[int, int, Grade]
-"""A pair with the grade that it got."""
+"""A pair and its grade."""
 
 
 class PairsToGrade(NamedTuple):
     """Pairs that a job still has to ask, with their texts by text key.
 
     Args:
-        questions: what is asked; has every key that `pairs` names.
-        passages: likewise.
+        questions: question texts; has every key that `pairs` names.
+        passages: passage texts, likewise.
         pairs: each once.
     """
 
@@ -34,7 +34,7 @@ class Grader(Protocol):
 
     @property
     def spec(self) -> GraderSpec:
-        """What identifies this grader."""
+        """Identity of this grader."""
         ...
 
     def grade(
@@ -43,16 +43,16 @@ class Grader(Protocol):
         """Grade pairs, a batch at a time.
 
         Args:
-            questions: what is asked by text key; has every key that `pairs` names.
-            passages: passage text by text key; likewise.
+            questions: question texts by text key; has every key that `pairs` names.
+            passages: passage texts by text key, likewise.
             pairs: the pairs to grade, each once.
-            control: is asked before every call of a model whether it may be made.
+            control: gives permission before every model call.
 
         Yields:
-            Small batches of outcomes in any order. A caller may stop between two batches and
-            loses nothing but the calls in flight. Together they cover every pair, unless `control` stops it.
+            Small batches of outcomes in any order. A caller may stop between two batches and loses only the calls in
+            flight. Together the batches cover every pair, unless `control` stops the job.
 
         Raises:
-            GradingError: the grader cannot go on at all (no model, no access).
+            GradingError: the grader cannot continue at all (no model, no access).
         """
         ...

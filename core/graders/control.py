@@ -1,4 +1,4 @@
-"""The control of a running job: pause, cancel, how many calls at once, and how much may be spent."""
+"""Control of a running job: pause, cancel, simultaneous calls, and limits on calls and cost."""
 
 from __future__ import annotations
 
@@ -15,16 +15,16 @@ from ..limits import exceeded, limit, within
 from .vectors import VectorStore
 
 BATCH_SHARE = 0.5
-"""What a call in a batch costs of what it costs alone, where nobody says otherwise: half."""
+"""Default price of a call in a batch, as a share of its normal price."""
 
 
 class Tokens(NamedTuple):
-    """Tokens of a call, or of many.
+    """Numbers of tokens of one or more calls.
 
     Args:
-        read, written: all that were charged.
-        cached: of those read, the ones that the endpoint had read before, which many sell cheaper.
-        thinking: of those written, the ones that a reasoning model wrote for itself before its answer.
+        read, written: all charged tokens.
+        cached: those of the read tokens that the endpoint had cached; often cheaper.
+        thinking: those of the written tokens that are a reasoning model's thoughts before its answer.
     """
 
     read: int = 0
@@ -33,19 +33,19 @@ class Tokens(NamedTuple):
     thinking: int = 0
 
     def plus(self, other: Tokens) -> Tokens:
-        """The tokens of both."""
+        """Return the sum of both."""
         return Tokens(*(one + another for one, another in zip(self, other, strict=True)))
 
 
 @dataclass(frozen=True)
 class Price:
-    """What a model costs, in the currency of the price table.
+    """Price of a model, in the currency of the price table.
 
     Args:
         input: per million tokens read.
-        output: per million tokens written, thinking too.
-        cached: per million tokens read that the endpoint had read before; None where they cost what others do.
-        batch: what a call costs in a batch, as a share of what it costs alone.
+        output: per million tokens written, including thinking.
+        cached: per million cached tokens read; None for the normal price.
+        batch: price of a call in a batch, as a share of its normal price.
     """
 
     input: float = 0.0
@@ -64,24 +64,24 @@ class Price:
         )
 
     def of(self, input_tokens: int, output_tokens: int, cached_tokens: int = 0) -> float:
-        """What so many tokens cost.
+        """Return the cost of some tokens.
 
         Args:
-            input_tokens, output_tokens: read and written.
-            cached_tokens: of those read.
+            input_tokens, output_tokens: numbers of tokens read and written.
+            cached_tokens: number of cached tokens among those read.
         """
         apart = min(cached_tokens, input_tokens) if self.cached is not None else 0
         cost = self.input * (input_tokens - apart) + (self.cached or 0.0) * apart + self.output * output_tokens
         return cost / 1_000_000
 
     def of_tokens(self, tokens: Tokens) -> float:
-        """What tokens cost."""
+        """Return the cost of tokens."""
         return self.of(tokens.read, tokens.written, tokens.cached)
 
 
 @dataclass(frozen=True)
 class Usage:
-    """What was used so far: calls (retries included), tokens, and their cost; see `Tokens`."""
+    """Usage so far: calls (retries included), tokens, and their cost; see `Tokens`."""
 
     calls: int = 0
     input_tokens: int = 0
@@ -92,37 +92,39 @@ class Usage:
 
     @property
     def tokens(self) -> Tokens:
-        """All tokens."""
         return Tokens(self.input_tokens, self.output_tokens, self.cached_tokens, self.thinking_tokens)
 
     def plus(self, other: Usage) -> Usage:
-        """What both used."""
+        """Return the sum of both."""
         return used_by(self.calls + other.calls, self.tokens.plus(other.tokens), self.cost + other.cost)
 
 
 def used_by(calls: int, tokens: Tokens, cost: float) -> Usage:
-    """What calls used."""
+    """Return the usage of some calls."""
     return Usage(calls, tokens.read, tokens.written, cost, tokens.cached, tokens.thinking)
 
 
 NOTHING_USED = Usage()
 MOST_MODELS = 8
-"""Models that are counted each by its name: an endpoint may give a new one with every answer."""
+"""Maximum number of models that are counted by name, because an endpoint may name a new one in every answer."""
 OTHER_MODELS = "others"
 DAY = 24 * 60 * 60.0
 CAPPED_CALLS = 4
-"""Calls that may always be in flight under a cap on money. More only fit where the cap bears the most that each of them
-may report: a call that is under way cannot be taken back, whatever it turns out to cost."""
+"""Calls that may always be in flight under a cost limit.
+
+More are allowed only if the limit covers the largest usage that each could report, because a call in flight cannot be
+undone.
+"""
 
 
 @dataclass(frozen=True)
 class Awaited:
-    """An endpoint that does not answer, for which a job waits.
+    """An unreachable endpoint that a job waits for.
 
     Args:
-        reason: what went wrong last, in a few words.
-        next_try: when it is asked again.
-        until: when it is given up; None where it said itself when to ask again, and is not given up yet.
+        reason: the last problem, in a few words.
+        next_try: time of the next attempt.
+        until: time at which the job gives up; None if the endpoint itself named the time of the next attempt.
     """
 
     reason: str
@@ -130,42 +132,42 @@ class Awaited:
     until: datetime | None = None
 
     def __str__(self) -> str:
-        """As a clause that follows the name of a job."""
+        """Return a clause that follows the name of a job."""
         gives_up = "" if self.until is None else f", stops at {self.until:%H:%M}"
         return f"waits for the endpoint, next attempt at {self.next_try:%H:%M}{gives_up} ({self.reason})"
 
 
 STEP = ("max_calls", "max_cost", "price", "concurrency", "attempts", "vectors", "patience", "longest_wait", "caller")
-"""The fields of a control that each step of a job sets anew."""
+"""Fields of a control that each step of a job sets again."""
 RATE_WINDOW = 60.0
-"""Seconds that an endpoint may ask for without patience: limits of a rate are mostly per minute."""
+"""Seconds that an endpoint may ask a job to wait even without patience: rate limits are mostly per minute."""
 
 
 @dataclass(eq=False)
 class Control:
-    """Shared by the job's thread, the model's threads and the screen; every method may be called from any.
+    """Control of a job. The job's thread, the model's threads and the screen share it; every method is thread safe.
 
     Args:
-        max_calls: calls at most, retries included; None for no cap.
-        max_cost: money at most, in the currency of `price`; None for no cap.
-        price: what tokens cost.
-        concurrency: calls in flight at most, where the model can take several; may be changed while running.
-        report: is told one line for every call that failed. It never holds a key.
-        attempts: how often a call that fails is made at most; as often as the back end makes it for None.
-        vectors: where an encoder keeps what it made of texts; nowhere for None.
-        patience: seconds for which an endpoint that is gone is waited for before it is given up.
-        longest_wait: seconds that a call which failed may have to wait for its next attempt; an endpoint that wants
-            more is given up. For None the patience, or `RATE_WINDOW` if that is longer.
-        caller: the login or token whose calls of a day are limited, over all jobs; None for no limit.
+        max_calls: most calls, retries included; None for no limit.
+        max_cost: most money, in the currency of `price`; None for no limit.
+        price: price of tokens.
+        concurrency: most calls in flight, if the model can take several; may be changed while running.
+        report: called with a line for every failed call. The line never contains a key.
+        attempts: most attempts of a failing call; None for the back end's default.
+        vectors: store for an encoder's vectors; None for no store.
+        patience: seconds for which the job waits for an unreachable endpoint before it gives up.
+        longest_wait: most seconds until the next attempt of a failed call; if an endpoint asks for more, the job gives
+            up. None for the patience, or `RATE_WINDOW` if that is longer.
+        caller: login or token with a daily limit of calls over all jobs; None for no limit.
 
     Attributes:
-        concurrency: calls in flight at most, now; at least 1.
-        usage: what was used so far.
-        exhausted: whether a cap has refused a call, or cannot be kept.
-        overrun: that a call used more than was set aside for it, or that the day's calls are used up, as a sentence.
-        cancelled_by: who asked to stop, as a sentence.
-        awaited: the endpoint that is waited for now; None if it answers, as far as is known.
-        in_vain: whether the endpoint was waited for until the patience was at its end.
+        concurrency: most calls in flight now; at least 1.
+        usage: usage so far.
+        exhausted: whether a limit has refused a call, or cannot be kept.
+        overrun: sentence that says that a call used more than its reservation, or that the daily calls are used up.
+        cancelled_by: sentence that says who cancelled the job.
+        awaited: the endpoint that the job waits for; None if it answers, as far as is known.
+        in_vain: whether the job waited for the endpoint until its patience ended.
     """
 
     max_calls: int | None = None
@@ -200,21 +202,22 @@ class Control:
 
     @property
     def longest_pause(self) -> float:
-        """Seconds that a call which failed may have to wait for its next attempt."""
+        """Most seconds until the next attempt of a failed call."""
         return max(self.patience, RATE_WINDOW) if self.longest_wait is None else self.longest_wait
 
     def reserve(self, input_tokens: int, output_tokens: int, patient: bool = False) -> bool:
-        """Ask for leave to make one call; without it the call must not be made.
+        """Ask for permission to make one call; without it the call must not be made.
+
+        Under a cost limit, the first call of a patient caller runs alone. After it has ended, `CAPPED_CALLS` may be in
+        flight, or more if the rest of the limit covers the largest believable usage of each.
 
         Args:
-            input_tokens, output_tokens: what the call may use at most; the money is set aside until `settle`.
-            patient: whether leave is asked for again once another call is settled, where only what is set aside for
-                calls under way is in the way of it. Under a cap on money the first call goes alone, until it has ended,
-                and then a few are under way at once, or as many as the rest of the cap bears at the most that an
-                answer is believed to have used.
+            input_tokens, output_tokens: most tokens that the call can use; their cost is reserved until `settle`.
+            patient: whether the caller asks again after another call is settled. The job then continues if only
+                reservations of calls in flight prevent this call.
 
         Returns:
-            Whether the caps allow it. Once they do not, `stopping` is true and stays so.
+            Whether the limits allow the call. After a final refusal, `stopping` stays true.
         """
         cost = self._cost_by.of(input_tokens, output_tokens)
         with self._lock:
@@ -234,7 +237,7 @@ class Control:
             return True
 
     def renew(self, caps: Control) -> None:
-        """Start the next step of a job, with the caps of another control and nothing used; a pause or cancel stays."""
+        """Start the next step of a job with the limits of another control and no usage; a pause or cancel stays."""
         with self._lock:
             for name in STEP:
                 setattr(self, name, getattr(caps, name))
@@ -243,7 +246,7 @@ class Control:
             self._models.clear()
 
     def _within_day(self) -> bool:
-        """Count a call of the caller's day; whether it may be made."""
+        """Count a call of the caller's day; return whether it may be made."""
         if self.caller is None or within("CALLS", self.caller, DAY):
             return True
         refusal = exceeded("The daily limit of one login or token is reached:", "CALLS", limit("CALLS"))
@@ -251,7 +254,7 @@ class Control:
         return False
 
     def _room(self) -> float:
-        """Calls that may be under way under the cap on money."""
+        """Return the number of calls that may be in flight under the cost limit."""
         if not self._begun or self.max_cost is None:
             return 1
         most = self._cost_by.of(limit("ENDPOINT_TOKENS"), limit("ENDPOINT_TOKENS"))
@@ -259,20 +262,20 @@ class Control:
         return max(CAPPED_CALLS, left / most) if most else math.inf
 
     def settle(self, reserved: tuple[int, int], used: tuple[int, ...]) -> None:
-        """Put what a call has used in the place of what was reserved for it.
+        """Replace the reservation of a call by its usage.
 
-        Under a cap on money, a call that used more than was set aside for it ends the job: what the others will cost
-        cannot be told any more.
+        Under a cost limit, a call that used more than its reservation ends the job, because the cost of further calls
+        is unknown.
 
         Args:
-            reserved: the arguments that `reserve` was given.
-            used: tokens read and written, or all `Tokens`; (0, 0) where the call failed before it could be charged.
+            reserved: the arguments that `reserve` got.
+            used: tokens read and written, or all `Tokens`; (0, 0) if the call failed before it was charged.
         """
         tokens = Tokens(*used)
         cost = self._cost_by.of_tokens(tokens)
         with self._lock:
             self._under_way -= 1
-            # Nothing is left of the sums where nothing is set aside.
+            # Set to exactly zero, so that rounding errors do not add up.
             self._reserved = self._reserved - self._cost_by.of(*reserved) if self._under_way else 0.0
             before = self.usage
             self.usage = used_by(before.calls, before.tokens.plus(tokens), before.cost + cost)
@@ -286,43 +289,43 @@ class Control:
                 )
 
     def add(self, used: Usage) -> None:
-        """Count what was used elsewhere, and stop where it reaches the cap on calls."""
+        """Add usage from elsewhere, and stop if it reaches the limit of calls."""
         with self._lock:
             self.usage = self.usage.plus(used)
             if self.max_calls is not None and self.usage.calls >= self.max_calls:
                 self.exhausted = True
 
     def answered_by(self, model: str) -> None:
-        """Count an answer whose endpoint says that this model gave it."""
+        """Count an answer for the model that the endpoint names."""
         with self._lock:
             known = model in self._models or len(self._models) < MOST_MODELS
             self._models[model if known else OTHER_MODELS] += 1
 
     @property
     def models(self) -> dict[str, int]:
-        """Answers by the model that is said to have given them; empty where nothing is said."""
+        """Number of answers by the model that the endpoint named; empty if it named no model."""
         with self._lock:
             return dict(self._models)
 
     @property
     def stopping(self) -> bool:
-        """Whether no new call is to be made: cancelled, or a cap is reached."""
+        """Whether new calls are forbidden: the job is cancelled, or a limit is reached."""
         return self.exhausted or self._cancelled.is_set()
 
     @property
     def cancelled(self) -> bool:
-        """Whether somebody asked to stop."""
+        """Whether a person or program cancelled the job."""
         return self._cancelled.is_set()
 
     def wait_until_cancelled(self, seconds: float) -> bool:
-        """Wait until somebody asks to stop, and no longer than so many seconds; whether one did."""
+        """Wait until the job is cancelled, but not longer than the given seconds; return whether it is."""
         return self._cancelled.wait(seconds)
 
     def cancel(self, by: str = "") -> None:
-        """Let no new call be made. Those in flight end and count.
+        """Forbid new calls. Calls in flight end and count.
 
         Args:
-            by: who asks, as a sentence; empty for a person.
+            by: sentence that says who cancels; empty for a person.
         """
         if by:
             self.cancelled_by = by
@@ -331,18 +334,17 @@ class Control:
 
     @property
     def paused(self) -> bool:
-        """Whether new calls wait."""
         return not self._going.is_set()
 
     def pause(self) -> None:
-        """Let new calls wait until `resume`."""
+        """Make new calls wait until `resume`."""
         with self._lock:
             if not self._cancelled.is_set() and self._paused_at is None:
                 self._paused_at = time.monotonic()
                 self._going.clear()
 
     def resume(self) -> None:
-        """Let calls go on."""
+        """Resume calls."""
         with self._lock:
             if self._paused_at is not None:
                 self._paused_seconds += time.monotonic() - self._paused_at
@@ -357,5 +359,5 @@ class Control:
             return self._paused_seconds + running
 
     def wait_while_paused(self) -> None:
-        """Wait until the job may go on."""
+        """Wait until the job is resumed."""
         self._going.wait()

@@ -1,4 +1,4 @@
-"""The graders that can be made by name, and how to make one."""
+"""Kinds of graders by name, and how to make a grader."""
 
 from __future__ import annotations
 
@@ -30,16 +30,16 @@ Prompts = Mapping[str, Prompt]
 
 @dataclass(frozen=True)
 class GraderKind:
-    """A way of grading that a person can choose.
+    """A method of grading that a person can choose.
 
     Args:
-        name: what the command line and the activity log call it.
-        title: what screens call it.
-        about: what it is and what it is not, in one sentence.
-        make: builds a grader from parameters (JSON values by name) and the prompts that there are; raises
-            InputError for parameters that it does not know. Models load at the first grade, not here.
-        settable: names of the parameters that `make` takes.
-        reading: how its model reads, where it is made by that; None for a kind that is made otherwise.
+        name: its name in commands and in the activity log.
+        title: its name on screens.
+        about: its abilities and limits, in one sentence.
+        make: builds a grader from parameters (JSON values by name) and the available prompts. Raises InputError for
+            unknown parameters. Models load at the first grade, not here.
+        settable: names of the parameters that `make` accepts.
+        reading: how its model reads; None for other methods.
     """
 
     name: str
@@ -65,11 +65,11 @@ ENDPOINT = (
 )
 CHECK = ("check", "verify_prompt", "verify_fence")
 UNSAID = {"dtype": "float32", "cue": "none", "verify_fence": False}
-"""What a fingerprint means that does not say it, where making the grader anew would choose by the computer."""
+"""Values that a fingerprint without these settings implies, if the present default depends on the computer."""
 
 
 def _reader(title: str, about: str, reading: Reading, *more: str) -> GraderKind:
-    """A kind in which a model reads, with the parameters that all of them have and more of its own."""
+    """Return a kind in which a model reads, with the common parameters and further ones."""
     settable = (*MODEL, *LOCAL, *WRITING, *ENDPOINT, "prompt", "fence", *more)
     return GraderKind(reading.name, title, about, partial(make_reading_grader, reading), settable, reading)
 
@@ -150,7 +150,7 @@ GRADERS: dict[str, GraderKind] = {kind.name: kind for kind in _KINDS}
 
 
 def usual_prompt(name: str, parameters: Parameters) -> str:
-    """The prompt of a kind of grader that reads, where its parameters name none.
+    """Return the default prompt of a kind of grader that reads.
 
     Raises:
         InputError: no kind of this name has prompts to choose from.
@@ -167,13 +167,13 @@ def make_grader(name: str, parameters: Parameters, prompts: Prompts | None = Non
     Args:
         name: a key of `GRADERS`.
         parameters: its parameters by name; empty for the defaults.
-        prompts: the prompts to choose from; the built-in ones for None.
+        prompts: the prompts to choose from; None for the built-in ones.
 
     Returns:
         The grader; no model is loaded yet.
 
     Raises:
-        InputError: no grader has this name, or a parameter is unknown or out of range.
+        InputError: the name is unknown, or a parameter is unknown or out of range.
     """
     kind = GRADERS.get(name)
     if kind is None:
@@ -189,19 +189,19 @@ def make_grader(name: str, parameters: Parameters, prompts: Prompts | None = Non
 
 
 def remade_from(spec: GraderSpec, prompts: Prompts | None = None) -> dict[str, Any] | None:
-    """The parameters of the grader that gave a project its grades, from what identifies it.
+    """Return the parameters of a grader that has graded, from its identity.
 
     Returns:
-        Parameters that with `spec.method` make a grader of the same fingerprint; None where its grades were imported,
-        its model is another, or what identifies it does not say where its model is.
+        Parameters that with `spec.method` make a grader with the same fingerprint. None if its grades were imported,
+        its model has changed, or its identity does not tell where its model is.
     """
     kind = GRADERS.get(spec.method)
     if kind is None or spec.parameters.get("back_end") == "openai":
-        # The address of an endpoint is no part of the identity, and texts must not go to another one.
+        # The address of an endpoint is not part of the identity, and texts must not be sent to another one.
         return None
     model, _, revision = spec.model.partition("@")
     if revision.startswith("sha256:") and spec.parameters.get("back_end"):
-        # A folder is known by its content, not by its place.
+        # A folder is identified by its content, not by its path.
         return None
     stored = {"model": model, "revision": revision, "prompt": spec.prompt} | UNSAID | spec.parameters
     stored |= {name: bool(stored[name]) for name in ("fence", "verify_fence") if name in stored}
@@ -209,6 +209,6 @@ def remade_from(spec: GraderSpec, prompts: Prompts | None = None) -> dict[str, A
     try:
         grader = make_grader(spec.method, parameters, prompts)
     except (GradingError, InputError):
-        # A prompt or a folder that is not here any more: the grader cannot be had, which is an answer.
+        # A prompt or folder is missing, so the grader cannot be made.
         return None
     return parameters if spec.fingerprint in grader.spec.fingerprints else None

@@ -1,4 +1,4 @@
-"""Putting method, model and prompt together into a grader that reads."""
+"""Construction of graders that read, from method, model and prompt."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ Value = TypeVar("Value", bound=str)
 
 BACK_ENDS = ("transformers", "openai")
 CHECKS = ("words", "edit-distance", "model")
-"""How answers are checked: by words, by the paper's rule for words alone, or by asking a model."""
+"""Ways to check answers: by words, by the paper's rule for words alone, or by a model."""
 CHOICES_BY = ("likelihood", "letter")
 APIS: tuple[Api, ...] = get_args(Api)
 NORMALISATIONS: tuple[Per, ...] = get_args(Per)
@@ -58,30 +58,31 @@ IDENTIFYING = (
     *("dtype", "max_tokens_in", "structured", "temperature", "extra", "num_beams", "normalise", "api"),
     "thinking_tokens",
 )
-"""Settings that can change a rating, beside the model whose name has its revision in it. Where it runs and how
-patient one is with it cannot."""
+"""Settings that can change a rating, in addition to the model, whose name has its revision.
+
+Device and timeouts cannot change it.
+"""
 USUAL = {"dtype": "float32", "num_beams": 1, "normalise": "tokens", "api": "chat", "thinking_tokens": 0}
-"""What goes without saying in a fingerprint: how graders work that do not know of the setting, so that their grades
-are found again."""
+"""Defaults that fingerprints omit: graders of earlier versions work like this, so their grades are found again."""
 
 CUES = {"rating": "Rating:"}
-"""How a prompt ends for a model that only goes on from what it reads, by the form of the answer; else `CUE`."""
+"""Last line of a prompt for a model that only continues text, by the form of the answer; else `CUE`."""
 CUE = "Answer:"
 LONGEST_CUE = 80
-"""Characters."""
+"""In characters."""
 
 
 @dataclass(frozen=True)
 class Setting:
-    """What the steps of a reading grader are made of.
+    """Input for the steps of a reading grader.
 
     Args:
-        parameters: as they were given.
-        prompts: that there are.
-        prompt: the one that is used, with the cue as its last line where it needs one.
-        fence: whether the passage is fenced off as data.
-        cue: the last line of further prompts that need one.
-        variant: as `Reading.variant` gives it.
+        parameters: the given parameters.
+        prompts: the available prompts.
+        prompt: the prompt in use, with the cue as its last line if it needs one.
+        fence: whether to mark the passage as data.
+        cue: last line of further prompts that need one.
+        variant: result of `Reading.variant`.
     """
 
     parameters: Parameters
@@ -94,19 +95,18 @@ class Setting:
 
 @dataclass(frozen=True)
 class Reading:
-    """A way of grading in which a model reads: what it has of its own.
+    """Specification of a grading method in which a model reads.
 
     Args:
-        name: of the kind of grader, and the use of its prompts.
-        title: how the names of its graders begin.
-        prompts: the prompt where nobody chooses one, by variant.
-        prepare: gives the steps of a pair, and what identifies the grader beside model, prompt and settings.
-        variant: how it goes about it, from the parameters and the back end; the back end itself where nothing else
-            makes a difference.
-        tells: what the name of a grader says between title and model; for None its prompt where that is not the usual.
-        kinds: of questions that it grades; those of its prompt for None.
-        top: of its ratings; that of its prompt's scale for None.
-        by_rules: whether its ratings hang on `parsing.RULES_VERSION`.
+        name: name of the kind of grader, and use of its prompts.
+        title: beginning of the names of its graders.
+        prompts: default prompts by variant.
+        prepare: returns the steps of a pair, and further facts that identify the grader.
+        variant: variant of the method, from the parameters and the back end; by default the back end.
+        tells: middle part of a grader's name; None for the prompt's name if it is not the default.
+        kinds: kinds of questions that it grades; None for those of its prompt.
+        top: highest rating; None for that of its prompt's scale.
+        by_rules: whether its ratings depend on `parsing.RULES_VERSION`.
     """
 
     name: str
@@ -120,15 +120,15 @@ class Reading:
     by_rules: bool = True
 
     def usual_prompt(self, parameters: Parameters) -> str:
-        """Name of the prompt that is used where the parameters name none."""
+        """Return the name of the default prompt for these parameters."""
         return self.prompts[self.variant(parameters, back_end_name(parameters))]
 
 
 def make_reading_grader(reading: Reading, parameters: Parameters, prompts: Mapping[str, Prompt]) -> ReadingGrader:
-    """Make a grader that reads from parameters; no model is loaded yet.
+    """Make a grader that reads, from parameters; no model is loaded yet.
 
     Raises:
-        InputError: a parameter that is no choice or of another kind, a prompt that is not there or serves another use.
+        InputError: a parameter has an invalid value or type, or the prompt is unknown or has another use.
     """
     check_types(parameters)
     where = back_end_name(parameters)
@@ -166,29 +166,28 @@ def make_reading_grader(reading: Reading, parameters: Parameters, prompts: Mappi
 
 
 def plainly(method: Callable[..., Steps]) -> Callable[[Setting], tuple[Method, dict[str, Any]]]:
-    """Prepare steps that take a prompt and whether there is a fence, and nothing else."""
+    """Prepare steps that take only a prompt and whether there is a fence."""
     return lambda setting: (partial(method, prompt=setting.prompt, fence=setting.fence), {})
 
 
 def prepare_answer(setting: Setting) -> tuple[Method, dict[str, Any]]:
-    """Steps that let a model answer, with the check of the answer."""
+    """Return the steps in which a model answers, with the check of the answer."""
     check, own = _check(setting.parameters, setting.prompts, setting.fence, setting.cue)
     method = partial(answer, prompt=setting.prompt, fence=setting.fence, check=check)
     return method, own | {"reads": ["answer_key"]}
 
 
 def answer_tells(prompt: Prompt, parameters: Parameters) -> str:
-    """How the answers of a grader are checked."""
     return "checked by a model" if parameters.get("check") == "model" else "checked by words"
 
 
 def choice_by(parameters: Parameters, where: str) -> str:
-    """How a choice is made: by the likelihood of each, or by the letter that the model writes."""
+    """Return how a choice is made: by the likelihood of each, or by the letter that the model writes."""
     return _one_of(parameters, "by", CHOICES_BY, "letter" if where == "openai" else "likelihood")
 
 
 def prepare_choice(setting: Setting) -> tuple[Method, dict[str, Any]]:
-    """Steps that let a model choose, by likelihood or by letter."""
+    """Return the steps in which a model chooses, by likelihood or by letter."""
     own = {"by": setting.variant, "reads": ["answer_key", "choices"]}
     if setting.variant == "letter":
         return partial(choice_by_letter, prompt=setting.prompt, fence=setting.fence), own
@@ -197,17 +196,18 @@ def prepare_choice(setting: Setting) -> tuple[Method, dict[str, Any]]:
 
 
 def prepare_direct(setting: Setting) -> tuple[Method, dict[str, Any]]:
-    """Steps that judge a passage against the query, and the correct answer where the prompt has a place for it."""
+    """Return the steps that grade a passage for the query, with the correct answer if the prompt has a variable for
+    it."""
     reads = not {"answer", "correct_answer"}.isdisjoint(variables(setting.prompt))
     method = partial(direct, prompt=setting.prompt, fence=setting.fence)
     return method, {"reads": ["answer_key"]} if reads else {}
 
 
 def make_extractive(parameters: Parameters, prompts: Mapping[str, Prompt]) -> ReadingGrader:
-    """Make a grader that cuts answers out of passages and checks them; no model is loaded yet.
+    """Make a grader that marks answers in passages and checks them; no model is loaded yet.
 
     Raises:
-        InputError: a parameter that is no choice or of another kind, a prompt that is not there or serves another use.
+        InputError: a parameter has an invalid value or type, or the prompt is unknown or has another use.
     """
     check_types(parameters)
     from .local.back_end import ExtractiveBackEnd, model_identity
@@ -247,10 +247,10 @@ def make_extractive(parameters: Parameters, prompts: Mapping[str, Prompt]) -> Re
 
 
 def back_end_name(parameters: Parameters) -> str:
-    """The back end that parameters mean: the one that they name, or an endpoint if they have an address.
+    """Return the back end that parameters name, or else an endpoint if they have an address.
 
     Raises:
-        InputError: it is unknown, or vLLM in the process, which earlier versions had.
+        InputError: the back end is unknown, or is vLLM in the process, which was removed.
     """
     if parameters.get("back_end") == "vllm":
         raise InputError(
@@ -265,16 +265,16 @@ def back_end_name(parameters: Parameters) -> str:
 def make_back_end(
     parameters: Parameters, must_chat: bool = False, sampling: Sampling | None = None
 ) -> tuple[BackEnd, str]:
-    """A model from its settings, with the name that identifies it; nothing is loaded yet.
+    """Return a model from its settings, and the name that identifies it; nothing is loaded yet.
 
     Args:
         parameters: the settings by name.
-        must_chat: whether a causal model on this computer is refused where it turns out to have no chat template.
-        sampling: draws what it writes, whatever the settings say of a temperature; None for what they say. A server
-            that takes no further fields of a request from a person gets no seed.
+        must_chat: whether a local causal model is refused if it turns out to have no chat template.
+        sampling: sampling of the written text, which overrides a temperature in the settings; None for the settings. A
+            server that accepts no further request fields from a person gets no seed.
 
     Raises:
-        InputError: no model is named, or a setting makes no sense.
+        InputError: the model of an endpoint has no name, or a setting is invalid.
     """
     model = str(parameters.get("model") or "").strip()
     if back_end_name(parameters) == "openai":
@@ -299,12 +299,12 @@ def make_back_end(
 
 
 def _dtype(parameters: Parameters) -> str:
-    """The number format of a model on this computer: one of them is one fingerprint."""
+    """Return the number format of a local model. Each format has its own fingerprint."""
     return resolved_dtype(parameters.get("device") or "auto", parameters.get("dtype") or "auto")
 
 
 def _refuse_what_does_nothing(parameters: Parameters, where: str, variant: str) -> None:
-    """Refuse a setting that would be part of the fingerprint and change no grade."""
+    """Refuse a setting that would change the fingerprint but no grade."""
     idle = {
         "num_beams": (
             where != "transformers" or variant == "likelihood",
@@ -320,10 +320,10 @@ def _refuse_what_does_nothing(parameters: Parameters, where: str, variant: str) 
 
 
 def _cue(parameters: Parameters, where: str, prompt: Prompt) -> tuple[str, bool]:
-    """The last line that prompts get which have none for the answer to follow, and whether that is sure.
+    """Return the last line for prompts that do not end in one, and whether the choice is certain.
 
-    Models that only go on from what they read would go on with the passage where it is the last. It cannot be told
-    of a model that was never fetched: it gets no such line, and is refused should it turn out to need one.
+    A model that only continues text would continue a passage at the end of its prompt. Without a local copy of the
+    model its type is unknown: it gets no such line, and is refused later if it needs one.
     """
     given = parameters.get("cue") or "auto"
     if not isinstance(given, str) or len(given) > LONGEST_CUE or set(given) & set("{}\n\r"):
@@ -342,7 +342,7 @@ def _cue(parameters: Parameters, where: str, prompt: Prompt) -> tuple[str, bool]
 
 
 def _ended(prompt: Prompt, cue: str) -> Prompt:
-    """The prompt with the cue as its last line, unless it ends in one of its own."""
+    """Return the prompt with the cue as its last line, unless it ends in a cue of its own."""
     if not cue or prompt.template.rstrip().endswith(":"):
         return prompt
     return replace(prompt, template=f"{prompt.template.rstrip()}\n{cue}")
@@ -351,11 +351,11 @@ def _ended(prompt: Prompt, cue: str) -> Prompt:
 def _check(
     parameters: Parameters, prompts: Mapping[str, Prompt], fence: bool, cue: str = ""
 ) -> tuple[Check, dict[str, Any]]:
-    """How answers are checked, and what of that identifies the grader.
+    """Return the check of answers, and the part of its settings that identifies the grader.
 
     Args:
-        fence: whether the answer is fenced off for the model that checks it, where `verify_fence` does not say.
-        cue: as `_cue` gives it.
+        fence: whether to mark the answer as data for the model that checks it; `verify_fence` overrides this.
+        cue: result of `_cue`.
     """
     check = _one_of(parameters, "check", CHECKS, "words")
     if check != "model":
@@ -364,7 +364,7 @@ def _check(
     own: dict[str, Any] = {"check": check, "verify_prompt": prompt.name, "verify_prompt_hash": prompt.hash}
     fence = bool(parameters.get("verify_fence", fence))
     if fence:
-        # Earlier versions had no fence there, so that it does not go without saying: their grades are theirs.
+        # Earlier versions had no fence here, so the fingerprint must name it to keep their grades apart.
         own["verify_fence"] = fence_mark(prompt, fence)
     return partial(verify_check, prompt=_ended(prompt, cue), fence=fence), own
 
@@ -399,7 +399,7 @@ def _one_of(parameters: Parameters, name: str, values: tuple[Value, ...], defaul
 
 
 def _passage_first(prompt: Prompt, fence: bool) -> bool:
-    """Whether prompts about one passage begin alike for longer than those about one question."""
+    """Return whether prompts about the same passage share a longer beginning than those about the same question."""
     names = variables(prompt)
     # The sentence about a fenced passage names its tag, and ends the system text if there is one.
     return "context" in names and ((fence and bool(prompt.system)) or names.index("context") == 0)

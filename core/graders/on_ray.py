@@ -1,7 +1,7 @@
-"""Grading a plan of `exam plan -o` on a Ray cluster; `exam ingest` takes the grades in.
+"""Grading of a plan from `exam plan -o` on a Ray cluster; `exam ingest` imports the grades.
 
-A block that is lost with its worker or its node is graded again by another one. Rows in the folder are never asked
-again, so that a restart continues. Ray is an optional package and is loaded here only when a plan is graded.
+If a worker or node fails, another one grades its block again. Rows in the folder are never asked again, so a restart
+continues. Ray is optional and loaded only when a plan is graded.
 """
 
 from __future__ import annotations
@@ -23,12 +23,12 @@ from .kinds import make_grader
 from .pair_files import PlannedGrader, grade_columns, planned_grader
 
 BLOCKS = (256, 64, 8, 1)
-"""Rows that a worker gets together, pass by pass: in the end a row that kills its worker is alone."""
+"""Rows per block in each pass. In the last pass, a row that kills its worker is alone in its block."""
 MOST_LOST = 100
-"""Blocks that may be lost in a pass before it ends: a cause that hits every block would go on for hours."""
+"""Lost blocks after which a pass ends: a problem that affects every block would otherwise go on for hours."""
 _SAMPLING = frozenset(("temperature", "top_p", "top_k", "min_p", "seed", "stop", "max_tokens", "presence_penalty",
                        "frequency_penalty", "repetition_penalty"))  # fmt: skip
-"""Fields of a request that vLLM's sampling parameters have under the same name."""
+"""Request fields that vLLM's sampling parameters have under the same name."""
 _LIMIT = "max_completion_tokens"
 """Another name of max_tokens in requests."""
 Report = Callable[[str], None]
@@ -39,9 +39,9 @@ class GradedPlan:
     """Result of grading a plan.
 
     Args:
-        rows: of the plan.
-        before: rows that the folder had at the start.
-        done: rows that it has now; the others killed every worker that got them.
+        rows: number of rows of the plan.
+        before: number of rows that the folder had at the start.
+        done: number of rows that it has now; the others killed every worker that got them.
     """
 
     rows: int
@@ -50,7 +50,7 @@ class GradedPlan:
 
 
 class GraderOnWorker:
-    """Grades blocks of pairs on a worker; made once for each worker.
+    """Grades blocks of pairs on a worker; each worker has one instance.
 
     Raises:
         GradingError: this computer makes another grader, such as one with another version of the model.
@@ -66,7 +66,7 @@ class GraderOnWorker:
             )
 
     def __call__(self, table: Any) -> Any:
-        """Grade the rows of a plan (an Arrow table); the grades have the columns of `grade_columns`."""
+        """Grade the rows of a plan (an Arrow table); return a table with the columns of `grade_columns`."""
         rows = table.to_pylist()
         questions: dict[Asked, int] = {}
         passages: dict[str, int] = {}
@@ -89,7 +89,7 @@ class GraderOnWorker:
         except WorkbenchError:
             raise
         except Exception as error:
-            # One pair must not take the others of its block with it.
+            # One bad pair must not fail the others of its block.
             if len(pairs) == 1:
                 return {pairs[0]: Grade(None, "failed", reason=f"the grader failed: {type(error).__name__}: {error}")}
         alone = [self._grade(questions, passages, [pair], control) for pair in pairs]
@@ -104,19 +104,19 @@ def grade_plan(
     gpus: float | None = None,
     report: Report = lambda line: None,
 ) -> GradedPlan:
-    """Grade the rows of a plan that the folder does not have yet, on a Ray cluster.
+    """Grade the rows of a plan that are missing in the folder, on a Ray cluster.
 
     Args:
-        plan: Parquet, as `exam plan -o` wrote it.
-        folder: for Parquet files of grades or answers; made if it is missing. All computers of the cluster must see it
-            under this path. Its subfolder `left` has the rows that are missing.
-        address: of the cluster, as head:6379; None for this computer alone.
-        workers: None for one for each GPU, or without GPUs for each processor.
-        gpus: of each worker, a share below 1 too; None for 1 if the cluster has GPUs.
-        report: gets a line for each pass.
+        plan: Parquet file from `exam plan -o`.
+        folder: folder for Parquet files of grades or answers; made if missing. All computers of the cluster must see it
+            under this path. Its subfolder `left` has the missing rows.
+        address: address of the cluster, such as head:6379; None for this computer alone.
+        workers: number of workers; None for one per GPU, or per processor without GPUs.
+        gpus: GPUs per worker, which may be below 1; None for 1 if the cluster has GPUs.
+        report: called with a line for each pass.
 
     Raises:
-        InputError: the plan or a file in the folder cannot be used.
+        InputError: the plan or a file in the folder is unusable.
         GradingError: Ray is not installed or not reachable, or the grader cannot work.
     """
     planned = planned_grader(plan)
@@ -166,7 +166,7 @@ def _run_pass(
     context = data.DataContext.get_current()
     context.max_errored_blocks = most_lost
     context.enable_progress_bars = False
-    # The other reader lists files with actors of its own, for which workers on all processors leave no room.
+    # The newer reader lists files with its own actors, which get no processor if workers use all of them.
     context.use_datasource_v2 = False
     light = {"num_cpus": 0}
     rows = data.read_parquet(str(left), override_num_blocks=blocks, ray_remote_args=light)
@@ -180,15 +180,15 @@ def _run_pass(
         graded = rows.map_batches(
             GraderOnWorker, batch_size=None, batch_format="pyarrow", fn_constructor_args=(planned,),
             compute=data.ActorPoolStrategy(size=workers), num_cpus=1, num_gpus=gpus or None,
-            # Ray would repeat a block for ever that kills its worker, and would wait for a node that is gone. A block
-            # that is lost is dropped; the next pass sees that its rows are missing.
+            # Ray would forever repeat a block that kills its worker, and would wait for a lost node. Instead, lost
+            # blocks are dropped; the next pass finds their missing rows.
             max_restarts=-1, max_task_retries=0,
         )  # fmt: skip
     graded.write_parquet(str(folder), ray_remote_args=light)
 
 
 def vllm_request(row: Mapping[str, Any]) -> dict[str, Any]:
-    """A planned call as the row that Ray's vLLM stage takes.
+    """Return a planned call as a row for Ray's vLLM stage.
 
     Raises:
         InputError: the body has a field that vLLM's sampling parameters do not have.
@@ -211,7 +211,7 @@ def vllm_request(row: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def vllm_reply(row: Mapping[str, Any]) -> dict[str, Any]:
-    """A row of Ray's vLLM stage as a reply that `exam ingest` takes in: custom_id, response (JSON) and error."""
+    """Return a row of Ray's vLLM stage as a reply for `exam ingest`: custom_id, response (JSON) and error."""
     if error := row.get("__inference_error__"):
         return {"custom_id": row["custom_id"], "response": None, "error": str(error)}
     text, written = row["generated_text"], int(row["num_generated_tokens"])
@@ -227,7 +227,7 @@ def check_vllm_calls(plan: Path) -> None:
     """Refuse a plan of calls that Ray's vLLM stage cannot make.
 
     Raises:
-        InputError: as `vllm_request`; or the calls are plain completions.
+        InputError: see `vllm_request`; also if the calls are plain completions.
     """
     body = _first_body(plan)
     if body:
@@ -250,7 +250,7 @@ def _first_body(plan: Path) -> dict[str, Any]:
 
 
 def _write_left(plan: Path, known: set[str], left: Path) -> None:
-    """Write the rows of a plan that are not known."""
+    """Write the rows of a plan that are not in `known`."""
     import pyarrow as pa
     import pyarrow.compute as pc
     import pyarrow.parquet as pq
@@ -272,7 +272,7 @@ def _known(names: set[str], folder: Path) -> set[str]:
 
 
 def _set_damaged_aside(folder: Path, report: Report) -> None:
-    """Rename the files that a killed worker left unfinished: their rows are graded again."""
+    """Rename unfinished files of killed workers, so that their rows are graded again."""
     import pyarrow as pa
     import pyarrow.parquet as pq
 
@@ -290,7 +290,7 @@ def _set_damaged_aside(folder: Path, report: Report) -> None:
 
 
 def _connect(address: str | None) -> Any:
-    # Usage statistics of Ray go to its makers unless this is set.
+    # Without this setting, Ray sends usage statistics to its makers.
     os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")
     try:
         ray: Any = import_module("ray")
@@ -302,7 +302,7 @@ def _connect(address: str | None) -> Any:
         # Without an address, Ray would join any cluster on this computer.
         ray.init(address or "local", logging_level="ERROR", log_to_driver=False)
     except Exception as error:
-        # Ray raises errors of many classes here; the address is what you can correct.
+        # Ray raises errors of many classes here; the user can correct only the address.
         raise GradingError(
             "no-cluster",
             f"Cannot join the Ray cluster {address or 'on this computer'} ({type(error).__name__}: {error}).",
@@ -312,7 +312,7 @@ def _connect(address: str | None) -> Any:
 
 
 def _room(ray: Any, workers: int | None, gpus: float | None) -> tuple[int, float]:
-    """How many workers there are, and the GPUs of each."""
+    """Return the number of workers, and the GPUs of each."""
     there = ray.cluster_resources()
     if gpus is None:
         gpus = 1.0 if there.get("GPU") else 0.0
@@ -321,6 +321,6 @@ def _room(ray: Any, workers: int | None, gpus: float | None) -> tuple[int, float
 
 
 def last_line(error: BaseException) -> str:
-    """The last line of an error of Ray, which names the cause; the lines before it are the way through Ray."""
+    """Return the last line of a Ray error, which names the cause; earlier lines are Ray's own trace."""
     lines = [line.strip() for line in str(error).splitlines() if line.strip()]
     return lines[-1].rstrip(".") if lines else type(error).__name__

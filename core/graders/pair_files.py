@@ -1,4 +1,4 @@
-"""Parquet files of pairs to grade, and of their grades, for workers that have no project."""
+"""Parquet files of pairs to grade and of grades, for workers without a project."""
 
 from __future__ import annotations
 
@@ -16,16 +16,16 @@ from .control import NOTHING_USED, Tokens, Usage, used_by
 from .prompts.prompt import Prompt, read_prompt, write_prompt
 
 FORMAT = 1
-"""Version of the form of a plan."""
+"""Version of the format of a plan."""
 KEY = b"exam-workbench plan"
 """Key of a plan's description in the metadata of its file."""
 ROWS = 4096
-"""Rows of a file that are in memory together."""
+"""Number of rows of a file that are in memory together."""
 
 
 @dataclass(frozen=True)
 class PlannedGrader:
-    """The grader that a plan is for: the arguments of `make_grader`, and the fingerprint that it must have."""
+    """The grader of a plan: arguments of `make_grader`, and the required fingerprint."""
 
     kind: str
     parameters: Mapping[str, Any]
@@ -38,8 +38,8 @@ class NamedGrade:
     """A row of a file of grades.
 
     Args:
-        name: of the pair, the plan's custom_id.
-        usage: of the batch of pairs, in its first row; zero in the others.
+        name: name of the pair: the plan's custom_id.
+        usage: usage of the batch of pairs, in its first row; zero in the others.
         line: number of the row, from 1.
     """
 
@@ -50,18 +50,18 @@ class NamedGrade:
 
 
 def write_pairs(pairs: Iterable[tuple[str, Asked, str]], grader: PlannedGrader, path: Path) -> int:
-    """Write pairs with their texts, for workers to grade.
+    """Write pairs with their texts to a file for workers.
 
     Args:
-        pairs: name, question and passage of each; written as they come.
-        grader: stands in the file's metadata. The name of a key variable is left out.
+        pairs: name, question and passage of each; written as they arrive.
+        grader: stored in the file's metadata, without the name of a key variable.
         path: a Parquet file.
 
     Returns:
-        Their number.
+        The number of pairs.
 
     Raises:
-        InputError, ProjectError: as `atomic_files.written`.
+        InputError, ProjectError: see `atomic_files.written`.
     """
     import pyarrow as pa
     import pyarrow.parquet as pq
@@ -87,12 +87,13 @@ def write_pairs(pairs: Iterable[tuple[str, Asked, str]], grader: PlannedGrader, 
 
 
 def _without_keys(parameters: Mapping[str, Any]) -> dict[str, Any]:
-    """Parameters that a plan may hold: a plan may come from another person, and never chooses which key is sent."""
+    """Return the parameters without the key variable: a plan may come from another person, who must not choose the key
+    to send."""
     return {name: value for name, value in parameters.items() if name != "key_variable"}
 
 
 def planned_grader(path: Path) -> PlannedGrader | None:
-    """Read which grader a plan is for; None for a plan of calls, which names no grader.
+    """Read the grader of a plan; None for a plan of calls, which names no grader.
 
     Raises:
         InputError: the file is not a plan of this version.
@@ -116,11 +117,11 @@ def planned_grader(path: Path) -> PlannedGrader | None:
 
 
 def grade_columns(names: Sequence[str], grades: Sequence[Grade], usage: Usage) -> Any:
-    """Grades as an Arrow table, for a file that `read_grades` reads.
+    """Return grades as an Arrow table, for a file that `read_grades` reads.
 
     Args:
-        names: of the pairs, of one length with `grades`; at least one.
-        usage: of all of them together.
+        names: names of the pairs, as many as `grades`; at least one.
+        usage: usage of all of them together.
     """
     import pyarrow as pa
 
@@ -144,7 +145,7 @@ def _grade_schema() -> Any:
 
 
 def holds_grades(path: Path) -> bool:
-    """Whether a file holds grades of pairs, by its columns."""
+    """Return whether a file has the columns of grades."""
     import pyarrow as pa
     import pyarrow.parquet as pq
 
@@ -155,10 +156,10 @@ def holds_grades(path: Path) -> bool:
 
 
 def read_grades(path: Path) -> Iterator[list[NamedGrade]]:
-    """Read the grades of pairs, some thousand rows at a time.
+    """Yield the grades of a file in lists of up to `ROWS` rows.
 
     Raises:
-        ValueError: the file or a row cannot be read; with the reason.
+        ValueError: the file or a row is unreadable; the message has the reason.
     """
     import pyarrow as pa
     import pyarrow.parquet as pq

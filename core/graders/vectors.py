@@ -1,4 +1,4 @@
-"""Where an encoder keeps what it made of texts, so that each text is encoded once and not once a session."""
+"""Interface of the store for text vectors, so that each text is encoded only once."""
 
 from __future__ import annotations
 
@@ -9,11 +9,11 @@ from typing import Protocol
 
 @dataclass(frozen=True)
 class Kept:
-    """What is kept of a text, as bytes.
+    """The stored data of a text.
 
     Args:
-        vector: float32 numbers.
-        sentences: float16 numbers, one vector after the other; empty where there are none.
+        vector: float32 numbers, as bytes.
+        sentences: float16 numbers as bytes, one vector after the other; empty without sentence vectors.
     """
 
     vector: bytes
@@ -21,18 +21,18 @@ class Kept:
 
 
 class VectorStore(Protocol):
-    """A cache: what was put may be gone at the next `get`."""
+    """A cache: stored vectors may be missing at the next `get`."""
 
     def get(self, encoder: str, role: str, digests: Sequence[bytes]) -> Mapping[bytes, Kept]:
-        """What is kept, by digest of the text; what is not kept is missing.
+        """Return the stored vectors, by digest of the text; unknown ones are left out.
 
         Args:
-            encoder: whatever the numbers hang on beside the text.
-            role: what the text was encoded as: question or passage.
-            digests: of the texts.
+            encoder: identity of the encoder and its settings.
+            role: question or passage.
+            digests: digests of the texts.
         """
         ...
 
     def put(self, encoder: str, role: str, kept: Mapping[bytes, Kept]) -> None:
-        """Keep what is not kept yet, by digest of the text."""
+        """Store vectors that are not stored yet, by digest of the text."""
         ...

@@ -1,4 +1,4 @@
-"""Asking models for what is missing: plan, price, job, failures; and for drafts of questions."""
+"""Grading: planning, prices, jobs and failures; also drafting of questions by models."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Answer keys drafted from a passage: which passages serve, and asking a model."""
+"""Answer keys drafted by a model from a passage, and the choice of that passage."""
 
 from __future__ import annotations
 
@@ -25,16 +25,16 @@ from .drafting import (
 DEFAULT_PROMPT = "answer-key"
 TOKENS = 128
 SHOWN = 50
-"""Passages that are offered at most."""
+"""Maximum number of passages offered."""
 
 
 @dataclass(frozen=True)
 class KeyPassage:
-    """A passage that an answer key can be drafted from.
+    """A passage from which an answer key can be drafted.
 
     Args:
-        rating: for the question, by the policy's grader or a person; None where there is none.
-        judgment: for the query, the highest of all sources; None where it is not judged.
+        rating: rating for the question, by the policy's grader or a person; None if unrated.
+        judgment: highest judgment for the query from all sources; None if unjudged.
     """
 
     passage_id: str
@@ -44,10 +44,10 @@ class KeyPassage:
 
 
 def passages_for_key(project: Project, policy: Policy, question: Question) -> list[KeyPassage]:
-    """Passages that answer a question at the policy's min rating, then those that are judged relevant to its query.
+    """Return passages that answer a question at the policy's min rating, then those judged relevant to its query.
 
     Raises:
-        InputError: there is no such grader or version.
+        InputError: the policy's grader or bank version does not exist.
     """
     judged: dict[str, int] = {}
     for source in sources(project):
@@ -77,16 +77,16 @@ def draft_answer_key(
     prompt: str | None = None,
     control: Control | None = None,
 ) -> Report:
-    """Let a model draft the answer key of a question from a passage; it becomes a proposal for that question.
+    """Draft the answer key of a question from a passage with a model. The draft becomes a proposal for the question.
 
     Args:
-        question_id: of the bank, or of a draft of the author's.
-        prompt: its name; the built-in one for None.
-        control: as `suggest` takes it.
+        question_id: a question of the bank, or of a draft of the author.
+        prompt: name of the prompt; None for the built-in one.
+        control: see `suggest`.
 
     Raises:
-        InputError: no such question, passage or prompt, one without text, or a question of a kind without answer keys.
-        GradingError: the model cannot answer at all.
+        InputError: the question, passage or prompt is unknown, has no text, or the question's kind has no answer keys.
+        GradingError: the model cannot be used.
     """
     question = find_question(project, author, question_id)
     asked = find_prompt(project, prompt or DEFAULT_PROMPT, "answer key")
@@ -132,7 +132,7 @@ def _read_key(empty: Generation, completion: Completion) -> Generation:
     elif reason is None and not text:
         reason = EMPTY
     elif reason is None and unanswerable(text) and text.strip(" .!").lower() != "no":
-        # A plain no is the right answer to many a question.
+        # A plain "no" is the right answer to many questions.
         reason = "the model found no answer in the passage"
     elif reason is None and ill_formed(text):
         reason = "the answer is only a letter or a punctuation mark"

@@ -1,8 +1,8 @@
-"""Batches: files of missing calls go up to an endpoint, and its answers become grades, for less money.
+"""Batches: files of missing calls that an endpoint answers later at a lower price.
 
-Each step is recorded before the next one, and each can be repeated: a process that is killed anywhere goes on from
-there, and no call of a batch is paid for twice. The mark of a batch is recorded before its file is uploaded. If the id
-of a batch could not be recorded, the file or the mark finds it at the endpoint.
+Each step is recorded before the next one, and each can be repeated. A killed process continues from its last step, and
+no call of a batch is paid for twice. The mark of a batch is recorded before its file is uploaded. If the id of a batch
+could not be recorded, the file or the mark finds it at the endpoint.
 """
 
 from __future__ import annotations
@@ -48,11 +48,11 @@ from .replies import CHUNK, Taking, calls_of, fault_of, in_chunks, is_answered, 
 from .request import Request, asked_of
 
 NO_ROOM = frozenset(("token_limit_exceeded", "rate_limit_exceeded", "batch_limit_exceeded", "enqueued_limit_exceeded"))
-"""Codes with which an endpoint refuses a batch that it would accept later, when fewer calls wait there."""
+"""Error codes with which an endpoint refuses a batch that it would accept later, with fewer waiting calls."""
 FIRST_PAUSE, GROWTH, LONGEST_PAUSE = 2.0, 1.5, 120.0
-"""Seconds between two looks, and their growth: a batch takes minutes at least, and a day at most."""
+"""Seconds between two looks at batches, and their growth. A batch takes from minutes to a day."""
 MOST_FAILED_LOOKS = 60
-"""Looks in a row that may fail before waiting ends: about two hours."""
+"""Number of failed looks in a row after which waiting ends: about two hours."""
 _PAIRS = {"mark": "VARCHAR", "place": "INTEGER", "question_text_key": "INTEGER", "passage_text_key": "INTEGER"}
 _KEPT = {"question_text_key": "INTEGER", "passage_text_key": "INTEGER"} | dict.fromkeys(
     ("name", "content", "error"), "VARCHAR"
@@ -65,17 +65,18 @@ class CallBatch:
 
     Args:
         key, job: its own key, and that of its job.
-        wave: from 1: first calls, then second calls and calls that are sent again.
+        wave: from 1: first calls, then second calls and repeated calls.
         mark: its mark at the endpoint.
         state: planned, uploaded, sent, taken, failed or dropped; see migration 0021.
         cancelling: whether a person has cancelled it.
         calls: number of calls.
         file_id, batch_id: ids of its file and of itself at the endpoint; None until they are known.
         remote: its state at the endpoint at the last look.
-        done: calls that were made at the last look.
-        answered, unanswered: calls with an answer, and calls that are missing again; None before the batch is over.
-        code, message: why it failed.
-        tokens: of the answers.
+        done: number of finished calls at the last look.
+        answered, unanswered: numbers of calls with an answer, and of calls that are missing again; None before the
+            batch is over.
+        code, message: reason of a failure.
+        tokens: tokens of the answers.
     """
 
     key: int
@@ -102,20 +103,19 @@ class CallBatch:
 
     @property
     def status(self) -> str:
-        """Its state in words."""
         return (self.remote or self.state) + (", to be cancelled" if self.cancelling and self.open else "")
 
 
 @dataclass(frozen=True)
 class Standing:
-    """How far the waiting batches of a grader were at the last look.
+    """Progress of the waiting batches of a grader at the last look.
 
     Args:
-        jobs: that wait for batches.
+        jobs: number of jobs that wait for batches.
         batches: number of open batches by status.
-        calls, done: of batches that are open or over; and those of them that the endpoint has made.
-        graded, failed, total: pairs of these jobs.
-        usage: of these jobs so far.
+        calls, done: numbers of calls in open or finished batches, and of those that the endpoint has finished.
+        graded, failed, total: numbers of pairs of these jobs.
+        usage: usage of these jobs so far.
     """
 
     jobs: int = 0
@@ -129,13 +129,13 @@ class Standing:
 
     @property
     def said(self) -> str:
-        """The numbers, as half a sentence."""
+        """The numbers, as part of a sentence."""
         states = ", ".join(f"{number:,} {state.replace('_', ' ')}" for state, number in sorted(self.batches.items()))
         return f"{self.done:,} of {self.calls:,} calls made; batches: {states or 'none in progress'}"
 
 
 def call_batches(project: Project, job: int) -> list[CallBatch]:
-    """The batches of a job, in the order in which they were planned."""
+    """Return the batches of a job, in the order in which they were planned."""
     return [
         CallBatch(*(*row[:-4], Tokens(*(number or 0 for number in row[-4:]))))
         for row in project.rows(
@@ -148,13 +148,13 @@ def call_batches(project: Project, job: int) -> list[CallBatch]:
 
 
 def waiting_jobs(project: Project, spec: GraderSpec) -> list[Job]:
-    """The jobs of a grader that wait for batches, oldest first."""
+    """Return the jobs of a grader that wait for batches, oldest first."""
     key = project.read(lambda cursor: grader_key(cursor, spec))
     return [] if key is None else jobs(project, "grading", subject=key, state="waiting")[::-1]
 
 
 def standing(project: Project, spec: GraderSpec) -> Standing:
-    """How far the batches of a grader were at the last look; the endpoint is not asked."""
+    """Return the progress of a grader's batches at the last look, without a call of the endpoint."""
     found = waiting_jobs(project, spec)
     batches = [batch for job in found for batch in call_batches(project, job.key)]
     made = {
@@ -181,20 +181,20 @@ def send(
     author: str,
     report: Callable[[str], None] = lambda line: None,
 ) -> list[int]:
-    """Plan batches of the missing calls, beside those that wait already; `step` uploads them.
+    """Plan batches of the missing calls, in addition to waiting ones; `step` uploads them.
 
-    The first time one pair is asked alone, at the full price. An invalid key, an unknown model, and the fields that the
-    endpoint refuses show at once then, and not in every answer of a batch that takes a day.
+    The first time, one pair is asked alone at the full price. This reveals an invalid key, an unknown model
+    or a refused field at once, and not in every answer of a slow batch.
 
     Args:
-        report: is told one line for every call that failed.
+        report: called with a line for every failed call.
 
     Returns:
-        The keys of the grader's jobs that wait now.
+        The keys of the grader's jobs that now wait.
 
     Raises:
-        GradingError: the grader asks no endpoint, or the endpoint cannot be asked.
-        InputError: unknown bank version or run; or money is capped and the model has no price.
+        GradingError: the grader uses no endpoint, or the endpoint cannot be used.
+        InputError: the bank version or a run is unknown, or money is limited and the model has no price.
     """
     version = check_version(project, request.bank_version)
     control = _control(project, grader, asked_of(request), report)
@@ -243,7 +243,7 @@ def _control(
 
 
 def _learn(project: Project, grader: Grader, pairs: list[Pair], control: Control) -> list[Outcome]:
-    """Learn the fields that the endpoint takes: from an earlier job there, or by asking it about one pair."""
+    """Learn which fields the endpoint accepts, from an earlier job there or from a call about one pair."""
     endpoint = endpoint_of(grader)
     learnt = project.rows(
         "SELECT json_extract(request, '$.dialect')::VARCHAR AS dialect FROM jobs WHERE subject_key = ?"
@@ -255,7 +255,7 @@ def _learn(project: Project, grader: Grader, pairs: list[Pair], control: Control
         endpoint.speak(json.loads(learnt[0][0]))
         return []
     kept = kept_replies(project, grader.spec)
-    # Pairs that need no call say nothing of the endpoint.
+    # Pairs that need no call reveal nothing about the endpoint.
     fresh = calls_of(project, grader, (pair for pair in pairs if pair not in kept), {})
     alone = next(([pair] for pair, _, call in fresh if call), [])
     texts = with_texts(project, grader.spec, alone)
@@ -263,11 +263,11 @@ def _learn(project: Project, grader: Grader, pairs: list[Pair], control: Control
 
 
 def _plan(project: Project, grader: Grader, author: str, job: Job, pairs: list[Pair], most: int) -> bool:
-    """Divide the calls of pairs among new batches, within the limits of the protocol and the caps of the job.
+    """Divide the calls of pairs among new batches, within the limits of the protocol and of the job.
 
     Args:
-        job: its record tells afterwards if a cap kept calls out.
-        most: calls of a batch.
+        job: its record notes whether a limit excluded calls.
+        most: maximum number of calls per batch.
 
     Returns:
         Whether there are new batches.
@@ -294,7 +294,7 @@ def _plan(project: Project, grader: Grader, author: str, job: Job, pairs: list[P
 
     def record(cursor: Cursor) -> None:
         _stage(cursor, _PAIRS, rows)
-        # If the engine gave up at an earlier commit, the batches may be there already.
+        # If the database reported an error at an earlier commit, the batches may be stored already.
         cursor.execute(
             "INSERT INTO call_batches (batch_key, job_key, wave, mark, state, cancelling, calls, remote, done, code,"
             " message, planned_at) SELECT nextval('keys'), ?, ?, mark, 'planned', false, calls, '', 0, '', '',"
@@ -313,12 +313,12 @@ def _plan(project: Project, grader: Grader, author: str, job: Job, pairs: list[P
 
 
 def _stage(cursor: Cursor, types: Mapping[str, str], rows: list[tuple[Any, ...]]) -> None:
-    """Make the temporary table staged_rows."""
+    """Create the temporary table staged_rows."""
     stage(cursor, "staged_rows", {name: [row[at] for row in rows] for at, name in enumerate(types)}, types)
 
 
 def kept_replies(project: Project, spec: GraderSpec) -> dict[Pair, dict[str, Reply]]:
-    """The answers to first calls of a grader's pairs that have no grade yet, by pair and name, of any of its jobs."""
+    """Return known answers to first calls, from any job of a grader, for pairs without a grade: by pair and name."""
     found: dict[Pair, dict[str, Reply]] = {}
     for question, passage, name, content, error in project.rows(
         "SELECT question_text_key, passage_text_key, name, content, error"
@@ -333,14 +333,14 @@ def kept_replies(project: Project, spec: GraderSpec) -> dict[Pair, dict[str, Rep
 
 
 def step(project: Project, grader: Grader, author: str) -> Standing:
-    """Bring all batches of a grader as far as they come now: sent, looked at, taken in, followed by the next ones.
+    """Advance all batches of a grader as far as possible: send them, look at them, import answers, plan the next ones.
 
     Returns:
-        How far they are; `jobs` is 0 if there is nothing left to wait for.
+        The progress; `jobs` is 0 if no job waits any more.
 
     Raises:
-        PassingError: the endpoint could not be asked, which may pass; nothing is lost.
-        GradingError: it cannot be asked at all.
+        PassingError: the endpoint cannot be reached at present; nothing is lost.
+        GradingError: the endpoint cannot be used.
     """
     for job in waiting_jobs(project, grader.spec):
         _Step(project, grader, author, job).go()
@@ -348,10 +348,10 @@ def step(project: Project, grader: Grader, author: str) -> Standing:
 
 
 def cancel(project: Project, grader: Grader, author: str) -> Standing:
-    """Cancel a grader's batches. Answers that were paid for are taken in as soon as the endpoint gives them.
+    """Cancel a grader's batches. Answers that were paid for are imported as soon as the endpoint returns them.
 
     Raises:
-        PassingError, GradingError: as `step`. The wish to cancel is recorded nevertheless.
+        PassingError, GradingError: see `step`. The cancellation is recorded nevertheless.
     """
     project.write(
         lambda cursor: cursor.execute(
@@ -365,15 +365,13 @@ def cancel(project: Project, grader: Grader, author: str) -> Standing:
 
 @dataclass(frozen=True)
 class _Step:
-    """One look at all batches of a job."""
-
     project: Project
     grader: Grader
     author: str
     job: Job
 
     def go(self) -> None:
-        """Bring each batch as far as it comes, and then the job."""
+        """Advance each batch as far as possible, and then the job."""
         asked, endpoint = self.job.request, endpoint_of(self.grader)
         if endpoint.endpoint.base_url != asked["address"]:
             raise GradingError(
@@ -381,7 +379,7 @@ class _Step:
                 f"The batches of this grader are at {asked['address']}, not at {endpoint.endpoint.base_url}.",
                 f"Use that address: --base-url {asked['address']}",
             )
-        # The names of calls hold only if the calls are worded as they were sent.
+        # Names of calls depend on their wording, which depends on the dialect in which they were sent.
         endpoint.speak(asked["dialect"])
         for batch in call_batches(self.project, self.job.key):
             if batch.open:
@@ -392,13 +390,13 @@ class _Step:
     def _advance(self, batch: CallBatch) -> None:
         service = endpoint_of(self.grader).batches()
         if batch.batch_id is None:
-            # The process may have been stopped between the making of the batch and the note of its id.
+            # The process may have stopped after it made the batch and before it recorded the id.
             found = service.find(batch.file_id, batch.mark) if batch.file_id else None
             if found is None and batch.cancelling:
                 self.project.write(lambda cursor: _close(cursor, batch, "dropped"))
                 return
             if batch.file_id is None:
-                # The file is the same each time: its calls depend on texts that never change.
+                # A new file equals the first one, because its calls depend on texts that never change.
                 kept = kept_replies(self.project, self.grader.spec)
                 calls = calls_of(self.project, self.grader, self._pairs(batch), kept, service.key)
                 with WorkingFolder() as folder:
@@ -430,19 +428,19 @@ class _Step:
         return [(question, passage) for question, passage in self.project.rows(pairs, [batch.key])]
 
     def _take(self, batch: CallBatch, seen: EndpointBatch) -> None:
-        """Take in the answers of a batch that is over; to do this twice changes nothing."""
+        """Import the answers of a finished batch; a repeated import changes nothing."""
         service, job = endpoint_of(self.grader).batches(), find_job(self.project, self.job.key)
         pairs = set(self._pairs(batch))
         waiting = {pair: told for pair, told in kept_replies(self.project, self.grader.spec).items() if pair in pairs}
         taking = Taking(self.project, self.grader, self.author, job.key, service.key, waiting)
         told = {"calls": 1, "input_tokens": 0, "output_tokens": 0} | (job.request.get("told") or {})
-        # An answer that does not tell its tokens counts as the price tag told.
+        # An answer without token counts is counted with the estimate of the price tag.
         usual = Tokens(*(told[name] // max(told["calls"], 1) for name in ("input_tokens", "output_tokens")))
         used: dict[str, Tokens] = {}
         with WorkingFolder() as folder:
             files = [service.download(file, folder / f"{at}.jsonl") for at, file in enumerate(seen.files)]
             for replies in in_chunks(read_replies([Source.of(file) for file in files], Report()), CHUNK):
-                # The first answer to a call counts. The call of a line that answers nothing stays missing.
+                # The first answer to a call counts. The call of an unusable line stays missing.
                 ours = {
                     reply.name: reply
                     for reply in reversed(replies)
@@ -481,10 +479,10 @@ class _Step:
         self.project.write(finish)
 
     def _go_on_or_end(self, batches: list[CallBatch]) -> None:
-        """Plan second calls, and calls that the endpoint had no room for; if there are none, record the end."""
+        """Plan second calls, and calls that the endpoint had no room for, or record the end of the job."""
         job = find_job(self.project, self.job.key)
         cancelled = any(batch.cancelling for batch in batches)
-        # An endpoint that took none of the last batches has no room for the next ones either.
+        # If the endpoint accepted none of the last batches, it has no room for the next ones either.
         taken = any(batch.state == "taken" and batch.wave == batches[-1].wave for batch in batches)
         if taken and not cancelled:
             kept = kept_replies(self.project, self.grader.spec)
@@ -497,7 +495,7 @@ class _Step:
                     " GROUP BY question_text_key, passage_text_key ORDER BY max(batch_key), max(place)",
                     [job.key],
                 )
-                # A pair with fewer answers than calls is missing: its last call was not answered.
+                # A pair with fewer answers than calls is missing, because its last call was not answered.
                 if code in NO_ROOM or (state == "taken" and len(kept.get((question, passage), ())) >= calls)
             ]
             if again and _plan(self.project, self.grader, self.author, job, again, max(one.calls for one in batches)):
@@ -542,12 +540,12 @@ def _close(
 
 
 def follow(look: Callable[[], Standing], report: Callable[[str], None], wait: Callable[[float], object]) -> None:
-    """Look at batches again and again, ever more seldom, until there is nothing left to wait for.
+    """Look at batches at growing intervals until no job waits any more.
 
     Args:
-        look: a look, as `step`.
-        report: is told one line for every look that failed.
-        wait: passes so many seconds, or fewer.
+        look: looks once, like `step`.
+        report: called with a line for every failed look.
+        wait: waits the given seconds, or less.
 
     Raises:
         PassingError: too many looks failed in a row.
@@ -567,7 +565,7 @@ def follow(look: Callable[[], Standing], report: Callable[[str], None], wait: Ca
 
 
 def outcome(project: Project, keys: list[int]) -> Progress:
-    """How jobs of batches ended, when none of them waits any more."""
+    """Return how finished jobs of batches ended."""
     found = jobs(project, "grading", keys=keys)
     message = " ".join(job.message for job in found)
     return Progress(
@@ -593,15 +591,16 @@ def run_batches(
     control: Control,
     wait: Callable[[float], None],
 ) -> Progress:
-    """Grade missing pairs in batches, in this thread, until there is nothing left to wait for.
+    """Grade missing pairs in batches, in this thread, until no job waits any more.
 
     Args:
-        report: is told of the progress with every look.
-        control: cancels the batches if it is cancelled; gets one line for every look that failed.
-        wait: passes so many seconds, or fewer.
+        report: called with the progress at every look.
+        control: its cancellation cancels the batches; it gets a line for every failed look.
+        wait: waits the given seconds, or less.
 
     Raises:
-        GradingError, InputError: as `send` and `step`. Batches at the endpoint go on there; the next run takes them up.
+        GradingError, InputError: see `send` and `step`. Batches at the endpoint continue there; the next run imports
+            them.
     """
     keys = send(project, grader, request, author, control.report)
 

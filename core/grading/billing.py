@@ -1,4 +1,4 @@
-"""What a job was told to cost, and what it cost: one beside the other, when it ends."""
+"""Comparison of a job's estimated and billed cost."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ from .price_tag import PriceTag
 
 
 def told_of(tag: PriceTag, batch: bool = False) -> dict[str, Any]:
-    """What a price tag says, as the record of a job keeps it.
+    """Return the numbers of a price tag, as the record of a job stores them.
 
     Args:
-        batch: whether the calls go as batches, at their price.
+        batch: whether the calls are sent as batches, at their price.
     """
     return {
         "calls": tag.calls,
@@ -30,11 +30,11 @@ def told_of(tag: PriceTag, batch: bool = False) -> dict[str, Any]:
 
 
 def billed(told: Mapping[str, Any] | None, usage: Usage) -> str:
-    """What was billed against what was told, as a sentence; empty where no model was asked, or nothing was told.
+    """Return a sentence that compares billed and estimated usage; empty without calls or without an estimate.
 
     Args:
-        told: as `told_of` gives it; None for a job of earlier versions.
-        usage: of the job.
+        told: result of `told_of`; None for a job of earlier versions.
+        usage: usage of the job.
     """
     if not told or not usage.calls:
         return ""
@@ -51,13 +51,13 @@ def billed(told: Mapping[str, Any] | None, usage: Usage) -> str:
 
 @dataclass(frozen=True)
 class Bill:
-    """What one job was told to take, and what it took so far.
+    """Estimated and billed usage of a job so far.
 
     Args:
-        job, grader, state: of the job.
-        told: calls, tokens and cost by name, as `told_of` gives them; a cost of None where there was no price.
-        billed: the same of what was used, by the same names.
-        tokens_off: tokens billed (read and written) as a share of those told, less 1; None before anything was billed.
+        job, grader, state: facts of the job.
+        told: calls, tokens and cost by name, as `told_of` returns them; the cost is None without a price.
+        billed: the billed usage, by the same names.
+        tokens_off: billed tokens (read and written) divided by estimated ones, minus 1; None before any are billed.
     """
 
     job: int
@@ -69,9 +69,9 @@ class Bill:
 
 
 def bills(project: Project) -> list[Bill]:
-    """What was billed against what was told, for each job that asked an endpoint, newest first.
+    """Return estimated and billed usage for each job that used an endpoint, newest first.
 
-    A job that was stopped early, or waits for batches, is billed for less than it was told.
+    The bill of a job that was stopped early, or that waits for batches, is lower than its estimate.
     """
     found = []
     for job in jobs(project, "grading"):

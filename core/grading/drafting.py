@@ -1,4 +1,4 @@
-"""Asking a model to draft questions and key facts; what it writes lands as proposals."""
+"""Questions and nuggets drafted by a model, stored as proposals."""
 
 from __future__ import annotations
 
@@ -37,38 +37,38 @@ USES = {
     "item": "generate items",
 }
 FIELDS = {"question": "questions", "nugget": "nuggets"}
-"""The key of the list in what a model writes (EXAM++, table 1)."""
+"""Key of the list in a model's JSON reply (EXAM++, table 1)."""
 DEFAULT_PROMPTS = {
     "question": ("questions-by-subtopic", "questions-by-query"),
     "nugget": ("nuggets-by-subtopic", "nuggets-by-query"),
 }
-"""The prompt for queries with subtopics, and for those without."""
+"""Default prompts for queries with subtopics, and for queries without."""
 
 MOST = 100
-"""Drafts that are asked for at once, at most."""
+"""Maximum number of drafts per request."""
 TOKENS_EACH = 64
-"""Room for one draft: a long question has some 40 tokens."""
+"""Token limit per draft: a long question has some 40 tokens."""
 LEAST_TOKENS = 1024
-"""Room at least, since a prompt that does not name a number leaves it to the model."""
+"""Minimum token limit of a reply, because a prompt without a number leaves the number to the model."""
 TIMEOUT_S = 180.0
-"""Seconds for one call at most: a list takes a slow model longer than a rating."""
+"""Time limit of a call in seconds: a list takes longer than a rating."""
 
 LONGEST_LOOK = 20.0
-"""Seconds that a person who looks on waits for the next attempt at most."""
+"""Maximum seconds until the next attempt while a person waits."""
 
 Watch = Callable[[int, int], None]
-"""Is told how many requests came back, out of how many."""
+"""Called with the numbers of finished requests and of all requests."""
 
 IN_WORDS = {"query_subtopic": "subtopics", "narrative": "a narrative", "correct_answer": "a known answer"}
 
 
 @dataclass(frozen=True)
 class Drafter:
-    """A model that drafts.
+    """A model that drafts questions and nuggets.
 
     Args:
-        back_end: what answers.
-        model: its name, as proposals record it.
+        back_end: runs the model.
+        model: its name, as recorded in proposals.
         fence: whether passages are marked as data.
     """
 
@@ -79,7 +79,7 @@ class Drafter:
 
 @dataclass(frozen=True)
 class Failure:
-    """A request that gave nothing, or could not be made."""
+    """A request that failed or could not be made."""
 
     query_id: str
     subtopic_id: str | None
@@ -92,14 +92,14 @@ class Failure:
 
 @dataclass(frozen=True)
 class Report:
-    """What came of a session with a model.
+    """Result of a drafting session with a model.
 
     Args:
-        asked: requests that came back.
-        keys: of the proposals.
-        failed: requests that gave nothing usable, or could not be made, with the reason.
-        left_out: drafts beyond the number that was asked for; they are kept in the raw output alone.
-        stopped: requests that were not made, as somebody or a cap stopped it.
+        asked: number of finished requests.
+        keys: keys of the proposals.
+        failed: requests that failed or could not be made, with the reason.
+        left_out: number of drafts beyond the requested number; they are kept in the raw output only.
+        stopped: number of requests that were not made, because a person or a limit stopped the session.
     """
 
     asked: int
@@ -110,10 +110,12 @@ class Report:
 
 
 def make_drafter(parameters: Mapping[str, Any]) -> Drafter:
-    """A model from the settings of a back end (model, back_end, base_url, key_variable, ...); nothing is loaded yet.
+    """Return a model from the settings of a back end (model, back_end, base_url, key_variable, ...).
+
+    Nothing is loaded yet.
 
     Raises:
-        InputError: no model is named for an endpoint, or a setting makes no sense.
+        InputError: the model of an endpoint has no name, or a setting is invalid.
     """
     endpoint = back_end_name(parameters) == "openai"
     patient = {"timeout_s": TIMEOUT_S, **parameters} if endpoint else parameters
@@ -122,21 +124,22 @@ def make_drafter(parameters: Mapping[str, Any]) -> Drafter:
 
 
 def drafting_control(project: Project, drafter: Drafter) -> Control:
-    """Return the control for a person who waits for drafts: it ends soon if the endpoint is gone.
+    """Return the control for a person who waits for drafts: it ends soon if the endpoint is unreachable.
 
-    Only the owner of the endpoint caps it. A call is made twice at most, with at most `LONGEST_LOOK` seconds between.
+    Only the limits of the endpoint's owner apply. A call is made at most twice, with at most `LONGEST_LOOK` seconds
+    between.
 
     Raises:
-        InputError: the owner caps the money, and the model has no price.
+        InputError: the owner limits the money, and the model has no price.
     """
     at_once = Caps(patience=0.0)
     return job_control(project, drafter.model, drafter.back_end, at_once, attempts=2, longest_wait=LONGEST_LOOK)
 
 
 def usual_settings(project: Project) -> dict[str, str]:
-    """Where a person most likely wants to ask: as the grader that was set up last and reads, else the papers' model."""
+    """Return the default settings: those of the latest saved grader whose model can write, else the papers' model."""
     names = ("back_end", "model", "base_url", "key_variable")
-    # An extractive model cuts answers out of passages; it cannot write. The back end vLLM of earlier versions is gone.
+    # An extractive model cannot write. The back end vLLM of earlier versions does not exist any more.
     known = [
         one for one in named_graders(project)
         if one.parameters.get("model") and one.kind != "extractive"
@@ -148,7 +151,7 @@ def usual_settings(project: Project) -> dict[str, str]:
 
 
 def fitting_prompts(project: Project, kind: str) -> list[Prompt]:
-    """The prompts of a project that draft questions, nuggets, answer keys or items."""
+    """Return the prompts of a project for drafting questions, nuggets, answer keys or items."""
     return [prompt for prompt in prompts(project).values() if prompt.use == USES[kind]]
 
 
@@ -163,22 +166,22 @@ def suggest(
     control: Control | None = None,
     watch: Watch = lambda done, total: None,
 ) -> Report:
-    """Let a model draft questions or nuggets; each becomes a proposal, and nothing a question of the bank.
+    """Draft questions or nuggets with a model. Each becomes a proposal, not yet a question of the bank.
 
-    It is asked once a subtopic where a prompt speaks of one (EXAM++, table 1), else once a query. Everything that
-    comes back is stored before `watch` is told, so whatever ends the work early loses only what was under way.
+    The model is asked once per subtopic if a prompt uses subtopics (EXAM++, table 1), else once per query. Replies are
+    stored before each call of `watch`, so an early end loses only requests in progress.
 
     Args:
-        query_ids: the queries; all for None.
-        prompt: its name; for None the built-in ones, by subtopic for queries that have some.
-        n: drafts a request. A prompt without {n}, as the papers', leaves the number to the model; at most the first n
-            are taken.
-        control: stops it, caps what it may cost, and says how long an endpoint is waited for; for None that of
-            somebody who looks on, `drafting_control`.
+        query_ids: the queries; None for all.
+        prompt: name of the prompt; None for the built-in ones, by subtopic for queries with subtopics.
+        n: drafts per request. A prompt without {n}, as in the papers, leaves the number to the model; only the first n
+            are used.
+        control: stops the session, limits its cost, and sets the waiting time for an endpoint; None for
+            `drafting_control`.
 
     Raises:
-        InputError: an unknown query, prompt, kind, or number.
-        GradingError: the model cannot answer at all.
+        InputError: a query, the prompt or the kind is unknown, or the number is invalid.
+        GradingError: the model cannot be used.
     """
     if kind not in KINDS:
         raise unknown_name("unknown-kind", "kind", kind, KINDS)
@@ -226,7 +229,7 @@ def _chosen(project: Project, query_ids: Sequence[str] | None) -> list[Query]:
 def _requests(
     project: Project, queries: Sequence[Query], kind: Kind, name: str | None
 ) -> Iterator[tuple[Query, Subtopic | None, Prompt]]:
-    """What is asked with which prompt: once a subtopic where the prompt speaks of one, else once a query."""
+    """Yield the requests: once per subtopic if the prompt uses subtopics, else once per query."""
     by_subtopic, by_query = (find_prompt(project, name or usual, kind) for usual in DEFAULT_PROMPTS[kind])
     for query in queries:
         prompt = by_subtopic if query.subtopics else by_query
@@ -237,10 +240,10 @@ def _requests(
 
 
 def find_prompt(project: Project, name: str, kind: str) -> Prompt:
-    """A prompt that drafts questions, nuggets, answer keys or items, by name.
+    """Return the prompt with this name for drafting questions, nuggets, answer keys or items.
 
     Raises:
-        InputError: there is none of this name, or it serves another use.
+        InputError: the name is unknown, or the prompt has another use.
     """
     fitting = {prompt.name: prompt for prompt in fitting_prompts(project, kind)}
     if name not in fitting:
@@ -249,7 +252,7 @@ def find_prompt(project: Project, name: str, kind: str) -> Prompt:
 
 
 def values_of(query: Query, subtopic: Subtopic | None, n: int) -> dict[str, str]:
-    """What a prompt can be filled in with, by variable; what a query does not have is not there."""
+    """Return the values for a prompt by variable, without those that the query does not have."""
     found = {
         "query_title": query.text,
         "query_subtopic": subtopic.text if subtopic else None,
@@ -269,7 +272,7 @@ def blank(
     question_id: str | None = None,
     passage_id: str | None = None,
 ) -> Generation:
-    """A request before its answer, with the subtopic, and for answer keys and items question and passage."""
+    """Return a request without its reply. A question and passage belong to answer keys and items only."""
     return Generation(
         kind, query_id, drafter.model, prompt.name, prompt.hash, (), "",
         subtopic_id=subtopic_id, question_id=question_id, passage_id=passage_id,
@@ -277,7 +280,7 @@ def blank(
 
 
 def _read_list(empty: Generation, completion: Completion, n: int) -> tuple[Generation, int]:
-    """What a model wrote as a list, and how many of its items are beyond n."""
+    """Return the list from a model's reply, and the number of its items beyond n."""
     if completion.error is not None:
         return replace(empty, raw=completion.text, reason=completion.error), 0
     items, reason = parse_list(completion.text, FIELDS[empty.kind])

@@ -1,4 +1,4 @@
-"""Grading elsewhere: missing calls or pairs in a file, and taking in the answers or grades."""
+"""Grading elsewhere: export of missing calls or pairs to a file, and import of answers or grades."""
 
 from __future__ import annotations
 
@@ -42,12 +42,12 @@ from .scope import EVERYTHING, Scope
 
 @dataclass(frozen=True)
 class Written:
-    """Counts of a plan that was written.
+    """Counts of an exported plan.
 
     Args:
-        calls: rows in it: calls of an endpoint, or pairs for any other grader.
-        settled: pairs that need no answer any more: a passage without words, a prompt too long for the model, or
-            all answers are known. Taking the answers in, or grading here, gives them their grades.
+        calls: number of its rows: calls of an endpoint, or pairs for any other grader.
+        settled: number of pairs that need no further answer: an empty passage, a prompt that is too long, or all
+            answers are known. They get their grades with the import of answers, or by grading here.
     """
 
     calls: int
@@ -65,20 +65,20 @@ def write_missing(
 ) -> Written:
     """Write the missing pairs to a file, to be graded elsewhere.
 
-    For a model behind an endpoint the file has the calls, for any engine to answer. A pair whose method asks twice
-    has its first call there; with the answers to the first calls, its second. For any other grader the file has the
-    pairs with their texts, for `graders.grade_plan`.
+    For a model behind an endpoint, the file has the calls, which any engine can answer. If a method asks twice, the
+    file has the first calls; with the answers to these, the second ones. For any other grader the file has the pairs
+    with their texts, for `graders.grade_plan`.
 
     Args:
-        grader: its model is not asked.
-        path: Parquet; for calls also JSONL in the form of a batch endpoint. The name decides.
+        grader: the grader; its model is not called.
+        path: a Parquet file; for calls also a JSONL file in the form of a batch endpoint. The extension decides.
         version: bank version whose active questions are asked.
-        scope: which of the missing pairs.
+        scope: selection of the missing pairs.
         answers: files of answers that are known already.
-        parameters: of the grader, as `make_grader` takes them; empty for None. A plan of pairs keeps them.
+        parameters: parameters of the grader for `make_grader`; None for no parameters. A plan of pairs stores them.
 
     Raises:
-        FileError: a file of answers cannot be used.
+        FileError: a file of answers is unusable.
         InputError: the file cannot be written, or this grader has no calls and the file is not Parquet.
     """
     if not is_remote(grader):
@@ -122,20 +122,20 @@ def _name_of_pair(grader: Grader, pair: Pair, asked: Asked, passage: str) -> str
 
 
 def take_in(project: Project, grader: Grader, sources: Sequence[Source], author: str) -> TakenIn:
-    """Make grades of what an engine answered; any number of times, in any order of files, with the same result.
+    """Import an engine's answers as grades. Repetition and the order of files do not change the result.
 
     Args:
-        grader: the one whose calls were written.
-        sources: files of answers; where a method asks twice, those to the first and to the second calls together.
-        author: who takes them in.
+        grader: the grader whose calls were exported.
+        sources: files of answers; if a method asks twice, include those to the first and the second calls.
+        author: the person who imports them.
 
     Raises:
-        GradingError: the grader asks no endpoint.
-        FileError: a row is no answer to a call of this grader about texts of this project. Nothing was changed.
+        GradingError: the grader uses no endpoint.
+        FileError: a row does not answer a call of this grader about texts of this project. Nothing was changed.
     """
     asked_by(grader)
     report = Report()
-    # Read twice: whether all of it can be used is known before any of it is.
+    # Files are read twice, so that nothing is imported if any row is unusable.
     for replies in in_chunks(read_replies(sources, report), CHUNK):
         refuse_unknown(project, replies, grader, report)
     report.raise_if_refused(
@@ -148,13 +148,13 @@ def take_in(project: Project, grader: Grader, sources: Sequence[Source], author:
 
 
 def take_in_grades(project: Project, grader: Grader, paths: Sequence[Path], author: str) -> TakenIn:
-    """Take in files of grades, as `graders.grade_plan` makes them.
+    """Import files of grades from `graders.grade_plan`.
 
-    The result is the same in any order of files, and any number of times.
+    Repetition and the order of files do not change the result.
 
     Args:
-        grader: the one that the plan was written for.
-        author: who takes them in.
+        grader: the grader of the plan.
+        author: the person who imports them.
 
     Raises:
         FileError: a row is not a grade of this grader for texts of this project. Nothing was changed.

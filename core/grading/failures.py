@@ -1,4 +1,4 @@
-"""Pairs that a grader could not grade, or graded by default: how many for which reason, and one by one."""
+"""Pairs that failed or were graded by default: counts by reason, and lists."""
 
 from __future__ import annotations
 
@@ -11,10 +11,10 @@ from ..project import Project
 from ..types import Asked
 
 Which = Literal["failed", "defaulted"]
-"""Failed: asked, and nothing usable came back. Defaulted: rated, although the answer names no rating."""
+"""Failed: the pair was asked without a usable reply. Defaulted: it has a rating although the reply names none."""
 
 DEFAULTS = {0: "the answer says that the question is unanswerable, or is ill-formed", 1: "the answer has no rating"}
-"""What an answer is whose rating is a default, by rating (EXAM++, section 4.2.2)."""
+"""Descriptions of replies that get a default rating, by rating (EXAM++, section 4.2.2)."""
 
 
 @dataclass(frozen=True)
@@ -23,14 +23,14 @@ class Doubtful:
 
     Args:
         query_id: a query that needs the pair.
-        query: its text.
-        asked: what the grader was asked.
-        passage_id: a passage of this text in the query's pool.
-        passage: its text.
+        query: text of the query.
+        asked: the texts that the grader got.
+        passage_id: a passage with this text in the query's pool.
+        passage: text of the passage.
         rating: None for a failed pair.
-        reason: why it failed the last time, or why its rating is a default.
-        raw: what the model wrote the last time; None where nothing came.
-        attempts: times that it failed.
+        reason: reason of the last failure, or of the default rating.
+        raw: the model's last reply; None without a reply.
+        attempts: number of failures.
     """
 
     query_id: str
@@ -45,7 +45,7 @@ class Doubtful:
 
 
 def reasons(project: Project, grader: StoredGrader, which: Which, version: int) -> list[tuple[str, int]]:
-    """How many of the pairs that a bank version needs are failed or defaulted, by reason, the commonest first."""
+    """Return the numbers of failed or defaulted pairs that a bank version needs, by reason, the commonest first."""
     return [
         (str(reason), int(count))
         for reason, count in project.rows(
@@ -64,13 +64,13 @@ def doubtful_pairs(
     offset: int = 0,
     limit: int = 20,
 ) -> list[Doubtful]:
-    """The pairs themselves, a page of them, in the order of queries and questions.
+    """Return a page of the failed or defaulted pairs, in the order of queries and questions.
 
     Args:
         version: bank version that needs them.
-        reason: only those of this reason; all for None.
-        offset: pairs to pass over.
-        limit: pairs to give at most.
+        reason: only those with this reason; None for all.
+        offset: number of pairs to skip.
+        limit: maximum number of pairs.
     """
     return [
         Doubtful(row[0], row[1], Asked.read(row[2], grader.spec.reads), *row[3:])
@@ -93,9 +93,11 @@ def _parameters(grader: StoredGrader, version: int) -> dict[str, Any]:
 
 
 def _pairs(grader: StoredGrader, which: Which) -> str:
-    """One row a pair of texts: query_key, question_text_key, passage_text_key, asked, rating, reason, raw, attempts.
+    """Return SQL with one row per pair: query_key, question_text_key, passage_text_key, asked, rating, reason, raw,
+    attempts.
 
-    It begins with the few pairs in question and looks the bank and the pool up for them, not the other way round.
+    It starts from the few failed or defaulted pairs and joins the bank and the pool to them, which is faster than the
+    reverse.
     """
     if which == "failed":
         doubtful = (
@@ -103,7 +105,7 @@ def _pairs(grader: StoredGrader, which: Which) -> str:
             " last.raw AS raw, attempts FROM (SELECT question_text_key, passage_text_key, count(*) AS attempts,"
             "  max_by({'reason': reason, 'raw': raw}, rowid) AS last FROM failures WHERE grader_key = $grader"
             "  GROUP BY ALL)"
-            # The grades of all other pairs need not be put up to be looked through.
+            # Restrict the grades to failed pairs first, so that the engine need not load all others.
             " ANTI JOIN (SELECT question_text_key, passage_text_key FROM grades SEMI JOIN"
             "  (FROM failures WHERE grader_key = $grader) USING (question_text_key, passage_text_key)"
             "  WHERE grader_key = $grader) USING (question_text_key, passage_text_key)"
@@ -120,7 +122,7 @@ def _pairs(grader: StoredGrader, which: Which) -> str:
         " any_value(d.rating) AS rating, any_value(d.reason) AS reason, any_value(d.raw) AS raw,"
         " any_value(d.attempts) AS attempts"
         f" FROM ({doubtful}) d JOIN {asked_bank(grader.spec)} b ON b.text_key = d.question_text_key"
-        # A difference and no equation, by which the engine would put up all that is asked before it looks for these.
+        # A difference, not an equation: with an equation the engine would load the whole bank before it filters.
         " JOIN pool p ON p.text_key = d.passage_text_key WHERE p.query_key - b.query_key = 0"
         " GROUP BY d.question_text_key, d.passage_text_key"
     )

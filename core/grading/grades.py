@@ -1,4 +1,4 @@
-"""Writing what graders said: a rating is a grade, anything else a failure."""
+"""Storage of grading results: a rating is stored as a grade, anything else as a failure."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
 ROUNDING = 1e-4
-"""How far off the ends of its scale a confidence may be by rounding."""
+"""Tolerance for rounding errors of a confidence outside 0 to 1."""
 NO_USABLE_RATING = "no usable rating"
-"""Why a pair failed where nobody said."""
+"""Reason of a failure if no other is given."""
 
 
 _GRADE_COLUMNS = {
@@ -38,11 +38,11 @@ _GRADE_COLUMNS = {
 
 
 class Written(NamedTuple):
-    """What became of graded pairs.
+    """Counts of stored results.
 
     Args:
-        graded, failed: how many grades and failures are new.
-        differing: how many were rated otherwise before by the same grader; that rating is kept.
+        graded, failed: numbers of new grades and failures.
+        differing: number of pairs that the same grader rated differently before; the old rating is kept.
     """
 
     graded: int
@@ -51,7 +51,7 @@ class Written(NamedTuple):
 
 
 def add_outcomes(cursor: Cursor, grader_key: int, outcomes: Sequence[Outcome], job_key: int) -> None:
-    """Write what a grader said. A pair that has a grade keeps it: a grade is a permanent fact."""
+    """Store a grader's results. A pair that has a grade keeps it: a grade is a permanent fact."""
     grades = [grade for _, _, grade in outcomes]
     columns: dict[str, list[Any]] = {
         "row": list(range(len(grades))),
@@ -72,14 +72,14 @@ def add_outcomes(cursor: Cursor, grader_key: int, outcomes: Sequence[Outcome], j
 
 
 def _share(number: float | None) -> float | None:
-    """A confidence as it is stored: a number from 0 to 1; anything else says nothing of how sure a model was."""
+    """Return a confidence as stored: a number from 0 to 1; None for anything else, which is not a confidence."""
     if number is None or not -ROUNDING <= number <= 1 + ROUNDING:
         return None
     return min(max(number, 0.0), 1.0)
 
 
 def _shares(numbers: Sequence[float] | None) -> Sequence[float] | None:
-    """A distribution as it is stored: None where any of it is no share."""
+    """Return a distribution as stored: None if any number is not a share."""
     if numbers is None:
         return None
     shares = [_share(number) for number in numbers]
@@ -87,22 +87,22 @@ def _shares(numbers: Sequence[float] | None) -> Sequence[float] | None:
 
 
 def write_grades(cursor: Cursor, found: pa.Table) -> Written:
-    """Write what was said of pairs: usable ratings as grades, those without as failures.
+    """Store results for pairs: usable ratings as grades, the rest as failures.
 
-    Of a pair that has a grade, or comes twice, the first is kept.
+    If a pair has a grade or is repeated, the first rating is kept.
 
     Args:
-        found: a row for each time that a pair was asked, of columns of `grades` (those that it does not have are NULL),
-            with the `reason` of a failure; `row` numbers them, in order.
+        found: one row per result, with columns of `grades` (missing ones are NULL) and the `reason` of a failure; `row`
+            numbers the rows in order.
     """
     import pyarrow.compute as pc
 
-    # Keys are given in order: what is older than the questions of this table is passed over by whole row groups.
+    # Keys grow with time, so the database can skip whole row groups that are older than these questions.
     bounds = pc.min_max(found["question_text_key"])
     failing = found["rating"].null_count
     with lent(cursor, "new_grades", found):
         before = _graded_before(cursor, bounds["min"].as_py(), bounds["max"].as_py())
-        # Most tables repeat nothing: to look whether they do costs a tenth of what it costs to group their rows.
+        # Most tables have no repeated pairs, and this check costs a tenth of grouping the rows.
         as_they_are = not (len(before) or failing) and _each_once(found)
         failed = 0
         if failing:
@@ -128,17 +128,17 @@ def _insert(cursor: Cursor, rows: pa.Table) -> None:
     said = [name for name in rows.column_names if rows[name].null_count < len(rows)]
     columns = ", ".join(name for name in said if name not in ("row", "reason"))
     with lent(cursor, "graded_now", rows):
-        # What returns something puts its rows to those of the statement before, row by row. Any other statement begins
-        # row groups of its own, and the engine joins small ones at the end of the transaction, all of them in memory;
-        # or, of less than a row group, it keeps the rows apart before it copies them, which takes half as long again.
+        # RETURNING makes the engine append to the row groups of the statement before, row by row. Any other statement
+        # begins new row groups, which are merged in memory at the end of the transaction. Less than a row group is
+        # buffered before it is copied, which takes half as long again.
         cursor.execute(f"INSERT INTO grades BY NAME SELECT {columns} FROM graded_now RETURNING 1")
 
 
 def _graded_before(cursor: Cursor, least: int | None, greatest: int | None) -> pa.Table:
-    """The rows of `new_grades` whose pair has a grade: `row`, and whether it `differs`.
+    """Return the rows of `new_grades` whose pair has a grade: `row`, and whether the rating `differs`.
 
     Args:
-        least, greatest: keys of their questions.
+        least, greatest: bounds of their question keys.
     """
     between = {"least": least, "greatest": greatest}
     older = "SELECT * FROM grades WHERE question_text_key BETWEEN $least AND $greatest"
@@ -152,7 +152,7 @@ def _graded_before(cursor: Cursor, least: int | None, greatest: int | None) -> p
 
 
 def _each_once(found: pa.Table) -> bool:
-    """Whether no pair of a grader comes twice."""
+    """Return whether no pair of a grader is repeated."""
     graders, questions, passages = (
         found[name].to_numpy() for name in ("grader_key", "question_text_key", "passage_text_key")
     )
@@ -160,10 +160,10 @@ def _each_once(found: pa.Table) -> bool:
     several = len(graders) > 0 and graders.min() < graders.max()
     for grader in np.unique(graders) if several else graders[:1]:
         own = pairs[graders == grader] if several else pairs
-        # In most files the keys go up, as they were given in that order.
+        # In most files the keys are in ascending order, because they were assigned in that order.
         if (own[1:] > own[:-1]).all():
             continue
-        # Sorted and compared, since numpy.unique goes by hashes and takes ten times as long.
+        # Sort and compare, because the hashing of numpy.unique takes ten times as long.
         own = np.sort(own)
         if (own[1:] == own[:-1]).any():
             return False

@@ -1,4 +1,4 @@
-"""The vectors of questions and passages that a project keeps, so that a reworded question is all that is encoded."""
+"""Stored vectors of questions and passages, so that only new or reworded texts are encoded."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ class ProjectVectors:
     """The vector store of a project, for one job.
 
     Args:
-        project: is written to by the thread that runs the job.
+        project: the thread that runs the job writes to it.
     """
 
     def __init__(self, project: Project) -> None:
@@ -23,7 +23,7 @@ class ProjectVectors:
         self._known: dict[tuple[str, str], set[bytes]] = {}
 
     def get(self, encoder: str, role: str, digests: Sequence[bytes]) -> dict[bytes, Kept]:
-        """What is kept, by digest; see `VectorStore`."""
+        """Return the stored vectors by digest; see `VectorStore`."""
         wanted = [digest for digest in digests if digest in self._digests(encoder, role)]
         if not wanted:
             return {}
@@ -35,7 +35,7 @@ class ProjectVectors:
         return {digest: Kept(vector, sentences) for digest, vector, sentences in rows}
 
     def put(self, encoder: str, role: str, kept: Mapping[bytes, Kept]) -> None:
-        """Keep what is not kept yet; see `VectorStore`."""
+        """Store vectors that are not stored yet; see `VectorStore`."""
         known = self._digests(encoder, role)
         new = [
             (encoder, role, digest, one.vector, one.sentences) for digest, one in kept.items() if digest not in known
@@ -53,7 +53,7 @@ class ProjectVectors:
         known.update(digest for _, _, digest, _, _ in new)
 
     def _digests(self, encoder: str, role: str) -> set[bytes]:
-        """Digests of all that is kept; read once, as most texts of a first job are not among them."""
+        """Return the digests of all stored vectors. They are read once, because a first job has mostly new texts."""
         if (encoder, role) not in self._known:
             rows = self._project.rows("SELECT digest FROM text_vectors WHERE encoder = ? AND role = ?", [encoder, role])
             self._known[encoder, role] = {digest for (digest,) in rows}
@@ -62,7 +62,7 @@ class ProjectVectors:
 
 @dataclass(frozen=True)
 class VectorCount:
-    """How many texts of a role one encoder has vectors of, and their size in bytes."""
+    """Number of texts of a role with vectors of an encoder, and their size in bytes."""
 
     encoder: str
     role: str
@@ -71,7 +71,7 @@ class VectorCount:
 
 
 def count_vectors(project: Project) -> list[VectorCount]:
-    """What is kept, by encoder and role."""
+    """Return the numbers of stored vectors, by encoder and role."""
     return [
         VectorCount(*row)
         for row in project.rows(
@@ -82,6 +82,6 @@ def count_vectors(project: Project) -> list[VectorCount]:
 
 
 def drop_vectors(project: Project) -> int:
-    """Forget every vector, of whatever encoder; grading computes them again. The number of texts that had one."""
+    """Delete all vectors; grading computes them again. Return the number of deleted vectors."""
     with project.transaction() as cursor:
         return int(cursor.execute("DELETE FROM text_vectors").fetchall()[0][0])

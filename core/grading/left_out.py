@@ -1,4 +1,4 @@
-"""The active questions that a grader passes over, and why: they are missing from its labels, not rated 0."""
+"""Active questions that a grader skips, with reasons. They are missing from its labels, not rated 0."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ from ..types import GraderSpec
 
 @dataclass(frozen=True)
 class LeftOut:
-    """Numbers of active questions (of queries, for a direct judge) that a grader is not asked.
+    """Numbers of active questions (queries, for a direct grader) that a grader skips.
 
     Args:
         other_kind: it does not grade questions of their kind.
         no_text: they are known by id only.
-        no_answer_key: it reads the answer key and they have none.
-        no_choices: it reads the choices and they have none.
+        no_answer_key: it reads the answer key and they have no answer key.
+        no_choices: it reads the choices and they have no choices.
     """
 
     other_kind: int
@@ -28,18 +28,17 @@ class LeftOut:
 
     @property
     def total(self) -> int:
-        """All of them."""
         return self.other_kind + self.no_text + self.no_answer_key + self.no_choices
 
 
 def left_out(project: Project, spec: GraderSpec, version: int, queries: Collection[str] | None = None) -> LeftOut:
-    """Count the questions of a bank version that a grader passes over, each by the first reason that holds.
+    """Count the questions of a bank version that a grader skips, each by the first reason that applies.
 
     Args:
-        queries: ids of the queries to look at; all for None.
+        queries: ids of the queries to include; None for all.
     """
     other_kind = no_text = no_answer_key = no_choices = 0
-    # Items of exams are sat by students, and no grader is to be blamed for them.
+    # Items of exams are for examinees, so they do not count as skipped.
     sat = set(exam_queries(project, version))
     untitled = {query_id for (query_id,) in project.rows("SELECT query_id FROM queries WHERE text = query_id")}
     if spec.method == "direct":

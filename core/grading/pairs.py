@@ -1,4 +1,4 @@
-"""The pairs of texts that have to be graded: what a bank version needs, less what is known."""
+"""Pairs of texts to grade: those that a bank version needs, without the known ones."""
 
 from __future__ import annotations
 
@@ -17,16 +17,16 @@ from .scope import EVERYTHING, Scope
 
 @dataclass(frozen=True)
 class Plan:
-    """What a grading job would do, in pairs of (question text, passage text).
+    """Counts of a grading job, in pairs of (question text, passage text).
 
     Args:
-        needed: pairs that the bank and the pool ask for.
+        needed: pairs that the bank and the pool need.
         known: those that have a grade.
-        failed: those that were asked and gave nothing usable.
+        failed: those that were asked without a usable reply.
         to_grade: those that the job would ask.
         without_text: pooled (query, passage) whose passage text is missing.
-        sent: those whose answers come in a batch; they are not asked again meanwhile.
-        weightless: of those needed, the ones that no label needs: every question with that text weighs 0 or less.
+        sent: those whose answers will arrive in a batch; they are not asked again meanwhile.
+        weightless: needed pairs that no label needs, because every question with that text has weight 0 or less.
     """
 
     needed: int
@@ -42,18 +42,19 @@ _IN_RUNS = (
     "($depth IS NULL OR (p.query_key, p.passage_key) IN (SELECT (query_key, passage_key) FROM rankings"
     " JOIN runs USING (run_key) WHERE rank <= $depth AND ($runs IS NULL OR list_contains($runs, name))))"
 )
-"""Whether some run, or one of the named runs, ranks pool p's passage down to a depth."""
+"""SQL condition: a run, or one of the named runs, ranks passage p of the pool within a depth."""
 
 
 _TITLED = "b.asked NOT IN (SELECT query_id FROM queries WHERE text = query_id)"
-"""Whether bank b asks by a title: a query that is known by its id alone says nothing to a judge."""
+"""SQL condition: row b of the bank has a real title. A query that is known by id only tells a grader nothing."""
 
 
 def missing_pairs(spec: GraderSpec) -> str:
-    """The pairs that a grader is asked for and whether it has them, as a query.
+    """Return SQL for the pairs that a grader needs, with their states.
 
-    Its parameters are $version, $grader (key, or -1), $queries (a list of query ids, or NULL), $depth (the lowest rank
-    in a run, or NULL for the whole pool) and $runs (a list of names of runs, or NULL for every run).
+    Its parameters are $version, $grader (key, or -1), $queries (a list of query ids, or NULL), $depth and $runs. $depth
+    is the lowest rank in a run, or NULL for the whole pool. $runs is a list of names of runs, or NULL for every run.
+
     Its columns are query_key, question_text_key, passage_text_key, weight (the highest with that text) and state:
     known, sent (in a batch), failed or ungraded.
     """
@@ -76,18 +77,18 @@ def missing_pairs(spec: GraderSpec) -> str:
 
 
 def _counts(spec: GraderSpec) -> str:
-    """How many of the pairs of `missing_pairs` there are, as a query over the same parameters.
+    """Return SQL for the numbers of the pairs of `missing_pairs`, with the same parameters.
 
-    Its columns are needed, weightless (of them those whose weight is 0 or less), known, sent and failed.
+    Its columns are needed, weightless (those of them with weight 0 or less), known, sent and failed.
 
-    The pairs are not put up: a text that the same queries ask as another one is asked of the same passages, which are
-    counted once for both. Of pairs that a grader has seen, it is asked whether they are needed.
+    The pairs themselves are not built. Texts that the same queries ask have the same passages, which are counted once
+    for all of them. Only pairs with a result are checked one by one.
     """
     titled = f" WHERE {_TITLED}" if spec.method == "direct" else ""
     seen = "question_text_key, passage_text_key FROM"
     needed = (
         "JOIN asked b ON b.text_key = {0}.question_text_key JOIN pooled p ON p.text_key = {0}.passage_text_key"
-        # A difference and no equation: the engine would join by both columns, which takes five times as long.
+        # A difference, not an equation: with an equation the engine joins by both columns, which is five times slower.
         " WHERE p.place - b.place = 0"
     )
     return (
@@ -106,7 +107,7 @@ def _counts(spec: GraderSpec) -> str:
         f" failing AS MATERIALIZED (SELECT {seen} failures WHERE grader_key = $grader"
         f"  UNION SELECT {seen} sent_pairs() WHERE grader_key = $grader),"
         " unusable AS MATERIALIZED (SELECT f.question_text_key, f.passage_text_key FROM failing f"
-        # The grades of all other pairs need not be put up to be looked through.
+        # Restrict the grades to failed pairs first, so that the engine need not load all others.
         f"  ANTI JOIN (SELECT {seen} grades SEMI JOIN failing USING (question_text_key, passage_text_key)"
         "   WHERE grader_key = $grader) USING (question_text_key, passage_text_key)),"
         f" open AS MATERIALIZED (SELECT question_text_key, passage_text_key FROM unusable u {needed.format('u')}),"
@@ -130,14 +131,14 @@ def make_plan(
     version: int,
     scope: Scope = EVERYTHING,
 ) -> Plan:
-    """Count what a grading job would do.
+    """Count the pairs of a grading job.
 
     Args:
         version: bank version whose active questions are asked.
-        scope: which of the missing pairs it would ask.
+        scope: selection of the missing pairs.
 
     Raises:
-        InputError: an unknown query or run, or a top of runs that is not in the pool.
+        InputError: a query or run is unknown, or the top of runs exceeds the pool.
     """
     needed, weightless, known, sent, failed = project.rows(
         _counts(spec), _plan_parameters(project, spec, version, scope)
@@ -175,7 +176,7 @@ def _scope_parameters(project: Project, scope: Scope) -> dict[str, Any]:
 
 
 def _depth(project: Project, scope: Scope) -> int | None:
-    """The rank down to which runs are graded; None for the whole pool."""
+    """Return the rank down to which runs are graded; None for the whole pool."""
     pooled = project.read(pool_depth)
     if scope.top is None:
         return None if scope.runs is None else pooled
@@ -198,9 +199,9 @@ def pairs_to_grade(
     version: int,
     scope: Scope = EVERYTHING,
 ) -> list[list[tuple[int, int]]]:
-    """The pairs that a job has to ask, one list a query, passages in order so that prompts share a prefix.
+    """Return the pairs that a job has to ask, one list per query, ordered by passage so that prompts share a prefix.
 
-    Args: as for `make_plan`.
+    Arguments and errors are those of `make_plan`.
     """
     name_asked_texts(project, spec, version)
     states = ", ".join(f"'{state}'" for state in scope.states)
@@ -215,10 +216,10 @@ def pairs_to_grade(
 
 
 def trial_pairs(project: Project, spec: GraderSpec, drafted: Sequence[Question]) -> list[list[tuple[int, int]]]:
-    """The pairs that wordings need which may not be in the bank yet, one list a query.
+    """Return the ungraded pairs of wordings that may not be in the bank yet, one list per query.
 
     Args:
-        drafted: questions of any wording; those that the grader cannot grade are passed over.
+        drafted: questions of any wording; those that the grader cannot grade are skipped.
     """
     key = project.read(lambda cursor: grader_key(cursor, spec))
     groups: dict[str, list[tuple[int, int]]] = {}
@@ -241,7 +242,7 @@ def trial_pairs(project: Project, spec: GraderSpec, drafted: Sequence[Question])
                 {"grader": -1 if key is None else key, "question": text_key, "queries": queries},
             )
         )
-    # A text that two queries share, with a passage that both pools have, is one pair.
+    # If two queries share a question text and a passage text, these are one pair.
     taken: set[tuple[int, int]] = set()
     fresh: list[set[tuple[int, int]]] = []
     for pairs in groups.values():
@@ -251,7 +252,7 @@ def trial_pairs(project: Project, spec: GraderSpec, drafted: Sequence[Question])
 
 
 def with_texts(project: Project, spec: GraderSpec, pairs: list[tuple[int, int]]) -> PairsToGrade:
-    """The texts that pairs of a grader are about."""
+    """Return the pairs with their texts."""
     question_keys = sorted({question for question, _ in pairs})
     passage_keys = sorted({passage for _, passage in pairs})
     texts = "SELECT text_key, text FROM {} WHERE list_contains(?, text_key)"

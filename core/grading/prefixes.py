@@ -1,4 +1,4 @@
-"""How much of what is read an endpoint need not read anew, since a prompt begins as the one before it did."""
+"""Estimate of the tokens that an endpoint caches, because prompts share their beginning with the one before."""
 
 from __future__ import annotations
 
@@ -6,22 +6,21 @@ from collections.abc import Sequence
 from itertools import pairwise
 
 CHARACTERS_A_TOKEN = 4
-"""For a model whose tokenizer is not at hand; about right for English."""
+"""Estimate if the model's tokenizer is not available; about right for English."""
 CACHED_FROM, CACHED_STEP = 1024, 128
-"""Tokens from which OpenAI keeps the beginning of a prompt, and by which what is kept grows (its guide to prompt
-caching, "How it works"); other endpoints keep shorter ones, as vLLM's blocks of 16."""
+"""Minimum and step of the cached tokens of a prompt at OpenAI (its guide to prompt caching, "How it works").
+
+Other endpoints cache shorter prefixes, such as the blocks of 16 tokens of vLLM.
+"""
 
 
 def read_before(prompts: Sequence[str], least: int = CACHED_FROM, step: int = CACHED_STEP) -> float:
-    """The share of what is read that was read with the prompt before.
+    """Return the share of the tokens that were read with the prompt before, from 0 to 1; 0 for fewer than two prompts.
 
     Args:
-        prompts: n prompts, in the order in which they are asked.
-        least: tokens that two prompts have to share before anything of them counts.
-        step: tokens by which what counts grows.
-
-    Returns:
-        From 0 to 1; 0 for fewer than two prompts.
+        prompts: prompts in the order in which they are asked.
+        least: minimum number of shared tokens that counts.
+        step: step by which the counted tokens grow.
     """
     kept = sum(
         _counted(_shared(before, prompt) // CHARACTERS_A_TOKEN, least, step) for before, prompt in pairwise(prompts)
@@ -35,7 +34,7 @@ def _counted(tokens: int, least: int, step: int) -> int:
 
 
 def _shared(one: str, other: str) -> int:
-    """Characters with which both begin."""
+    """Return the number of characters that both have in common at the beginning."""
     low, high = 0, min(len(one), len(other))
     while low < high:
         middle = (low + high + 1) // 2

@@ -1,4 +1,4 @@
-"""What a grading job would cost, before it is started: calls, tokens, money and time, from a sample of its pairs."""
+"""Estimate of a grading job's calls, tokens, cost and time, from a sample of its pairs."""
 
 from __future__ import annotations
 
@@ -29,33 +29,32 @@ from .scope import EVERYTHING, Scope
 
 SAMPLE = 200
 STRETCHES, STRETCH = 4, 32
-"""So many times so many pairs that follow each other show how much of a prompt was read with the one before it."""
+"""Number of stretches and of consecutive pairs per stretch, for the estimate of cached tokens."""
 WRITTEN = {"rating": 6, "yes-no": 6, "letter": 6, "span": 0, "likelihood": 0}
 """Tokens of a short answer, by its form."""
 WRITTEN_JSON = 10
-"""Tokens of one in JSON of a schema, with the line breaks and blanks that models put into it."""
+"""Tokens of a JSON answer with a schema, including the line breaks and blanks that models add."""
 TYPICAL_ANSWER = "about three times as much as in the year before"
 WRITTEN_TEXT = 30
-"""Tokens of an answer in words, which is one phrase or sentence."""
+"""Tokens of a text answer, which is a phrase or sentence."""
 
 
 @dataclass(frozen=True)
 class PriceTag:
-    """What a job would take.
+    """Estimated usage of a job.
 
     Args:
-        pairs: that would be asked.
-        calls: of the model, without retries.
-        input_tokens, output_tokens: that it would read and write.
-        cost: in the currency of the price table; None where the model has no price there.
-        seconds: by the rate of this grader's earlier jobs; None where there was none.
+        pairs: number of pairs to ask.
+        calls: number of model calls, without retries.
+        input_tokens, output_tokens: numbers of tokens read and written.
+        cost: in the currency of the price table; None if the model has no price there.
+        seconds: by the rate of this grader's earlier jobs; None without any.
         counted: whether the model's own tokenizer counted; if not, tokens are estimated from characters.
-        thinking_tokens: of those written, the ones that a reasoning model writes for itself: by its earlier jobs, or
-            all the room that it has for them where there were none.
-        cached_tokens: of those read, the ones that an endpoint need not read anew, by the rule of OpenAI's: a prompt
-            begins as the one before it for at least `prefixes.CACHED_FROM` tokens. Where the price table has a price
-            for them, the cost counts them at that.
-        batch_cost: the cost as batches; None where the model has no price, or nobody makes batches of its calls.
+        thinking_tokens: reasoning tokens among those written: by earlier jobs of the grader, or the limit of the
+            model without such jobs.
+        cached_tokens: cached tokens among those read, by OpenAI's rule: a prompt shares at least `prefixes.CACHED_FROM`
+            tokens with the one before. If the price table has a price for them, the cost uses it.
+        batch_cost: cost as batches; None if the model has no price, or its calls cannot be batched.
     """
 
     pairs: int
@@ -71,23 +70,23 @@ class PriceTag:
 
 
 def price_tag(project: Project, grader: Grader, version: int, scope: Scope = EVERYTHING) -> PriceTag:
-    """Estimate what a job would take.
+    """Estimate the usage of a job.
 
-    A grader that checks answers with a second call is counted as if every answer were checked.
+    For a grader that checks answers with a second call, the estimate assumes that every answer is checked.
 
     Args:
         version: bank version whose active questions are asked.
-        scope: which of the missing pairs it would ask.
+        scope: selection of the missing pairs.
 
     Raises:
-        InputError: there is no such run.
+        InputError: a run is unknown.
     """
     groups = pairs_to_grade(project, grader.spec, version, scope)
     return tag_of(project, grader, [pair for group in groups for pair in group])
 
 
 def tag_of(project: Project, grader: Grader, pairs: Sequence[Pair]) -> PriceTag:
-    """What it would take to ask about pairs; for the rest see `price_tag`."""
+    """Estimate the usage of asking about some pairs; see `price_tag`."""
     seconds = time_needed(project, grader, len(pairs))
     if not isinstance(grader, ReadingGrader) or not pairs:
         return PriceTag(len(pairs), 0, 0, 0, 0.0, seconds, True)
@@ -123,7 +122,7 @@ def tag_of(project: Project, grader: Grader, pairs: Sequence[Pair]) -> PriceTag:
 
 
 def _read_before(project: Project, grader: ReadingGrader, pairs: Sequence[Pair]) -> float:
-    """The share of what is read that an endpoint had read with the prompt before; 0 where none is asked."""
+    """Return the share of tokens that an endpoint read with the prompt before; 0 for a local model."""
     if not is_remote(grader):
         return 0.0
     shares: list[float] = []
@@ -137,19 +136,19 @@ def _read_before(project: Project, grader: ReadingGrader, pairs: Sequence[Pair])
 
 
 def first_prompt(grader: ReadingGrader, texts: PairsToGrade, pair: Pair) -> str:
-    """What a model reads at the first call of a pair, as one text; empty where it is not asked."""
+    """Return the prompt of the first call of a pair, as one text; empty if the pair needs no call."""
     question, passage = pair
     calls = _calls(grader.steps(texts.questions[question], texts.passages[passage]))
     return fill(calls[0].prompt, calls[0].values, calls[0].fence).joined() if calls else ""
 
 
 def _in_batches(price: Price, cost: float, calls: int) -> float:
-    """What calls cost in batches, of which the first goes alone."""
+    """Return the cost of calls in batches, with the first call at full price."""
     return cost * (price.batch + (1 - price.batch) / max(calls, 1))
 
 
 def _thinking(project: Project, grader: ReadingGrader) -> float:
-    """Tokens of a call that are thinking: as in this grader's earlier jobs, else all the room there is for them."""
+    """Return the reasoning tokens per call: the mean of this grader's earlier jobs, else the limit of the model."""
     room: int = getattr(grader.back_end, "thinking_tokens", 0)
     if not room:
         return 0.0
@@ -162,7 +161,7 @@ def _thinking(project: Project, grader: ReadingGrader) -> float:
 
 
 def _calls(steps: Steps) -> list[Call]:
-    """The calls that a pair takes when the model answers as models do."""
+    """Return the calls for a pair if the model gives a typical answer."""
     calls: list[Call] = []
     try:
         calls.append(next(steps))
@@ -176,7 +175,6 @@ def _calls(steps: Steps) -> list[Call]:
 
 
 def _written(grader: ReadingGrader, call: Call) -> int:
-    """Tokens of the answer to a call."""
     in_json = call.form in ("rating", "yes-no", "letter") and getattr(grader.back_end, "dialect", {}).get("structured")
     return WRITTEN_JSON if in_json else WRITTEN.get(call.form, WRITTEN_TEXT)
 
@@ -188,14 +186,14 @@ def _tokens(grader: ReadingGrader, call: Call) -> tuple[int, bool]:
 
 
 def time_needed(project: Project, grader: Grader, pairs: int) -> float | None:
-    """Seconds that pairs would take by the rate of this grader's earlier jobs; None where there was none."""
+    """Return the seconds for some pairs by the rate of this grader's earlier jobs; None without enough of them."""
     try:
         key = find_grader(project, grader.spec.fingerprint).key
     except InputError:
         return None
     rate = project.value(
         "SELECT sum(done + failed) / sum(epoch(ended_at - started_at)) FROM jobs WHERE subject_key = ?"
-        # What waited for batches says nothing of how fast calls are.
+        # Waiting for batches says nothing about the speed of calls.
         " AND state <> 'imported' AND json_extract(request, '$.batch') IS NULL AND ended_at > started_at"
         " HAVING sum(done + failed) >= 20",
         [key],

@@ -1,4 +1,4 @@
-"""Answers of an endpoint that come in files: matched to the calls that a grader makes, and written as grades."""
+"""Answers of an endpoint from files: matched to the calls of a grader, and stored as grades."""
 
 from __future__ import annotations
 
@@ -35,9 +35,9 @@ from .grades import add_outcomes
 from .pairs import with_texts
 
 CHUNK = 4096
-"""Pairs, or answers, that are looked at together."""
+"""Number of pairs or answers that are processed together."""
 FINGERPRINT, BODY = 12, 16
-"""Characters of a call's name that tell the grader, and that tell what is asked."""
+"""Lengths of the parts of a call's name that identify the grader and the content of the call."""
 
 Replies = Mapping[str, Reply]
 One = TypeVar("One")
@@ -45,18 +45,18 @@ One = TypeVar("One")
 
 @dataclass(frozen=True)
 class TakenIn:
-    """What became of answers.
+    """Result of importing answers.
 
     Args:
         graded: pairs that got a rating; the defaulted ones are among them.
-        defaulted: those whose rating is a default, as the model gave none.
-        failed: pairs that were asked and gave nothing usable.
+        defaulted: pairs with a default rating, because the model gave none.
+        failed: pairs that were asked without a usable reply.
         known: pairs that had a grade before.
-        unanswered: calls that nobody answered; they may be asked again.
-        unfinished: pairs whose answers so far need another call.
-        unmatched: answers to what this grader does not ask.
+        unanswered: calls without an answer; they may be asked again.
+        unfinished: pairs that need another call in addition to these answers.
+        unmatched: answers that match no call of this grader.
         usage: calls, tokens, and their cost by the price table.
-        remarks: what else there is to know of the models that answered.
+        remarks: remarks about the models that answered.
     """
 
     graded: int = 0
@@ -72,15 +72,14 @@ class TakenIn:
 
 @dataclass
 class Taking:
-    """One time of taking answers in.
+    """An import of answers.
 
     Args:
-        project, grader, author: whose.
         job: the job that asked; None for answers from files, which make a job of their own.
-        key: is kept out of every text; empty for answers from files.
-        waiting: answers that are known of pairs, by their names.
-        taken: what became of answers so far.
-        models: pairs by the model that is said to have answered.
+        key: API key that is removed from every text; empty for answers from files.
+        waiting: known answers of pairs, by their names.
+        taken: result of the answers so far.
+        models: number of pairs by the model named in the answers.
     """
 
     project: Project
@@ -97,7 +96,7 @@ class Taking:
         self.asked_here = self.job is not None
 
     def take(self, replies: Sequence[Reply]) -> None:
-        """Take some answers in; pairs that need more of them wait for those."""
+        """Import some answers; pairs that need more answers wait for them."""
         told: dict[Pair, dict[str, Reply]] = {}
         unanswered = 0
         for reply in replies:
@@ -105,7 +104,7 @@ class Taking:
                 unanswered += 1
                 continue
             pair = pair_of(reply.name)
-            # Equal names are one call: the first answer counts.
+            # Equal names are the same call, and the first answer counts.
             told.setdefault(pair, self.waiting.setdefault(pair, {})).setdefault(reply.name, reply)
         self.taken = replace(self.taken, unanswered=self.taken.unanswered + unanswered)
         graded, failed = self._known(list(told))
@@ -129,7 +128,7 @@ class Taking:
         self.write(outcomes)
 
     def take_outcomes(self, outcomes: Sequence[Outcome], used: Usage) -> None:
-        """Take in what a grader said elsewhere, and what it used; pairs that are known already stay as they are."""
+        """Import grades from elsewhere and their usage; known pairs stay as they are."""
         graded, failed = self._known([(question, passage) for question, passage, _ in outcomes])
         fresh = [one for one in outcomes if one[:2] not in graded and not (one[2].rating is None and one[:2] in failed)]
         known = self.taken.known + len(graded)
@@ -137,7 +136,7 @@ class Taking:
         self.write(fresh)
 
     def unfinished(self) -> dict[Pair, list[Reply]]:
-        """The pairs that need another call, with the answers that they have."""
+        """Return the pairs that need another call, with their present answers."""
         used: set[str] = set()
         for _ in calls_of(self.project, self.grader, self.waiting, self.waiting, used=used):
             pass
@@ -145,7 +144,7 @@ class Taking:
         return {pair: [self.waiting[pair][name] for name in names] for pair, names in found.items() if names}
 
     def end(self) -> TakenIn:
-        """Close the job of answers from files, and say what became of everything."""
+        """Close the job of answers from files, and return the counts."""
         left = sum(len(replies) for replies in self.waiting.values())
         unfinished = self.unfinished()
         left -= sum(map(len, unfinished.values()))
@@ -162,14 +161,14 @@ class Taking:
         return self.taken
 
     def _known(self, pairs: Sequence[Pair]) -> tuple[set[Pair], set[Pair]]:
-        """Those of pairs that have a grade, and those that were asked and gave nothing usable."""
+        """Return the pairs that have a grade, and those that were asked without a usable reply."""
         key = self.project.read(lambda cursor: grader_key(cursor, self.grader.spec))
         found: list[set[Pair]] = [
             set(
                 self.project.rows(
                     f"SELECT DISTINCT question_text_key, passage_text_key FROM {table}"
                     " JOIN (SELECT unnest($questions) AS question_text_key, unnest($passages) AS passage_text_key)"
-                    # What failed in another job is asked anew by this one.
+                    # Pairs that failed in another job are asked again by this one.
                     " USING (question_text_key, passage_text_key) WHERE grader_key = $grader"
                     f" AND ($job IS NULL OR {table == 'grades'} OR job_key = $job)",
                     {
@@ -185,7 +184,7 @@ class Taking:
         return found[0], found[1]
 
     def write(self, outcomes: Sequence[Outcome], usage: Usage | None = None) -> None:
-        """Write what became of pairs, with what the job used so far where it is not known from elsewhere."""
+        """Store results of pairs, and the usage of the job so far if it is given."""
         if not outcomes and usage is None:
             return
         failed = sum(grade.rating is None for _, _, grade in outcomes)
@@ -217,14 +216,14 @@ class Taking:
 
 
 def is_answered(reply: Reply) -> bool:
-    """Whether there is an answer, or a reason for good why not; what passes may be asked again."""
+    """Return whether there is an answer or a lasting error. After a temporary error, the call may be repeated."""
     return reply.content is not None or (reply.error is not None and not (reply.status and passes(reply.status)))
 
 
 def play_with(
     grader: Grader, pair: Pair, texts: PairsToGrade, replies: Replies, used: set[str] | None = None, key: str = ""
 ) -> Played:
-    """How far a pair comes; `used` takes the names of the answers that were of use."""
+    """Return the state of a pair with the known answers; `used` gets the names of the answers that were needed."""
 
     def told(body: Mapping[str, Any]) -> Told | None:
         name = name_of(grader, pair, body)
@@ -246,12 +245,12 @@ def calls_of(
     key: str = "",
     used: set[str] | None = None,
 ) -> Iterator[tuple[Pair, Played, WrittenCall | None]]:
-    """How far each pair comes with the answers that are known of it, and the call that it needs next.
+    """Yield the state of each pair with its known answers, and its next call.
 
     Args:
         told: known answers of pairs, by name.
-        key: is kept out of every text.
-        used: gets the names of the answers that were of use.
+        key: API key that is removed from every text.
+        used: gets the names of the answers that were needed.
 
     Yields:
         For each pair, in order, its state and its next call; None instead of a call if the pair needs no more answers.
@@ -270,7 +269,7 @@ def calls_of(
 
 
 def name_of(grader: Grader, pair: Pair, body: Mapping[str, Any]) -> str:
-    """What a call is known by: the grader, the two texts, and a hash of all that is sent."""
+    """Return the name of a call: the grader, the two texts, and a hash of its content."""
     asked = hashlib.sha256(orjson.dumps(body, option=orjson.OPT_SORT_KEYS)).hexdigest()
     return f"{grader.spec.fingerprint[:FINGERPRINT]}.{pair[0]}.{pair[1]}.{asked[:BODY]}"
 
@@ -281,7 +280,7 @@ def pair_of(name: str) -> Pair:
 
 
 def fault_of(name: str, grader: Grader) -> str:
-    """Why a name is none of a grader's calls; empty where it is one."""
+    """Return why a name cannot be a call of the grader; empty if it can."""
     parts = name.split(".")
     if len(parts) != 4 or not all(part.isascii() and part.isdecimal() and len(part) < 10 for part in parts[1:3]):
         return "the custom_id does not belong to a planned call"
@@ -307,7 +306,7 @@ def by_pair(replies: Iterable[Reply], grader: Grader, report: Report) -> dict[Pa
 
 
 def refuse_unknown(project: Project, replies: Sequence[Reply], grader: Grader, report: Report) -> None:
-    """Refuse answers that are not to this grader's calls, or about texts that the project does not have."""
+    """Refuse answers that do not belong to calls of this grader, or to texts of this project."""
     ours = by_pair(replies, grader, report)
     texts = with_texts(project, grader.spec, list(ours))
     for (question, passage), told in ours.items():

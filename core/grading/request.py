@@ -1,4 +1,4 @@
-"""What a grading job is asked to do."""
+"""Requests for grading jobs."""
 
 from __future__ import annotations
 
@@ -12,15 +12,15 @@ from .scope import EVERYTHING, Scope
 
 @dataclass(frozen=True)
 class Request(Caps):
-    """What a grading job is asked to do.
+    """Request for a grading job.
 
     Args:
-        scope: which of the missing pairs are asked.
-        bank_version: whose active questions are graded; the newest for None.
-        trial: questions to grade instead of the bank's, as a draft words them: grades are about texts,
-            so what is graded before saving is known after it. None for the bank's.
-        batch: whether the calls go in batches, which an endpoint answers within a day at a lower price.
-        batch_size: calls of a batch at most; as many as the protocol allows for None.
+        scope: selection of the missing pairs.
+        bank_version: bank version whose active questions are graded; None for the newest.
+        trial: drafted questions to grade instead of the bank's; None for the bank's. Grades belong to texts, so grades
+            of a draft stay valid after it is saved.
+        batch: whether the calls are sent in batches, which an endpoint answers within a day at a lower price.
+        batch_size: maximum number of calls per batch; None for the maximum of the protocol.
     """
 
     scope: Scope = EVERYTHING
@@ -31,7 +31,7 @@ class Request(Caps):
 
 
 def asked_of(request: Request) -> dict[str, Any]:
-    """What the record of a job keeps of its request."""
+    """Return the facts of a request that the record of a job stores."""
     given = asdict(request.scope) | {name: getattr(request, name) for name in ("max_calls", "max_cost", "concurrency")}
     asked = {name: value for name, value in given.items() if value not in (None, False)}
     return asked if request.trial is None else asked | {"trial": len(request.trial)}

@@ -1,4 +1,4 @@
-"""Grading jobs: ask a grader for the pairs that are missing, commit as the answers come, stop cleanly."""
+"""Grading jobs: ask a grader about missing pairs, commit answers as they arrive, and stop cleanly."""
 
 from __future__ import annotations
 
@@ -20,9 +20,9 @@ from .price_tag import tag_of
 from .request import Request, asked_of
 
 CHUNK = 4096
-"""Pairs whose texts are in memory at a time, at least; a query's stay together."""
+"""Minimum number of pairs whose texts are in memory at a time; the pairs of a query stay together."""
 CANCELLING_SECONDS = 2.0
-"""Between two looks at batches that are to be cancelled."""
+"""Seconds between two looks at batches that are being cancelled."""
 
 
 def run_job(
@@ -33,17 +33,17 @@ def run_job(
     report: Callable[[Progress], None] = lambda progress: None,
     control: Control | None = None,
 ) -> Progress:
-    """Grade what is missing, in this thread, until done, cancelled or at the end of its budget.
+    """Grade missing pairs, in this thread, until done, cancelled or out of budget.
 
     Args:
-        report: is told of the progress after every commit.
-        control: pauses and cancels it; made of the request for None.
+        report: called with the progress after every commit.
+        control: pauses and cancels the job; None to make one from the request.
 
     Returns:
         The final progress; its state is done, cancelled, stopped or failed.
 
     Raises:
-        InputError: the request names an unknown bank version or run.
+        InputError: the bank version or a run of the request is unknown.
     """
     control = control or make_control(project, grader, request)
     version = check_version(project, request.bank_version)
@@ -52,7 +52,7 @@ def run_job(
     else:
         groups = pairs_to_grade(project, grader.spec, version, request.scope)
     total = sum(map(len, groups))
-    # Only who asks an endpoint gets a bill.
+    # Only endpoints send bills.
     told = told_of(tag_of(project, grader, [pair for group in groups for pair in group])) if is_remote(grader) else None
     tag = {} if told is None else {"told": told}
     with project.transaction(act="grade", author=author) as cursor:
@@ -88,10 +88,10 @@ def run_job(
 def make_control(
     project: Project, grader: Grader, request: Request, report: Callable[[str], None] = lambda line: None
 ) -> Control:
-    """Return the control of a grading job; vectors of texts are kept in the project.
+    """Return the control of a grading job, which stores the vectors of texts in the project.
 
     Raises:
-        InputError: money is capped and the model has no price.
+        InputError: money is limited and the model has no price.
     """
     back_end = getattr(grader, "back_end", None)
     vectors = ProjectVectors(project)
@@ -99,7 +99,7 @@ def make_control(
 
 
 def _chunks(groups: Sequence[list[tuple[int, int]]]) -> Iterator[list[tuple[int, int]]]:
-    """The groups one after the other, small ones together: a model that takes many calls is kept busy."""
+    """Yield the groups in order, with small ones combined to keep a model busy that takes many calls at once."""
     chunk: list[tuple[int, int]] = []
     for pairs in groups:
         chunk.extend(pairs)
@@ -114,7 +114,7 @@ def start_job(project: Project, grader: Grader, request: Request, author: str) -
     """Start a grading job in the background; a project runs one at a time.
 
     Raises:
-        GradingError: one is running.
+        GradingError: a grading job is running.
         NotAllowed: the role of the person does not include grading.
     """
     project.require("grade", author=author)

@@ -1,4 +1,4 @@
-"""Which of the missing pairs a grading job is about."""
+"""Selection of the missing pairs of a grading job."""
 
 from __future__ import annotations
 
@@ -7,15 +7,15 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True)
 class Scope:
-    """Which of the pairs that a bank version needs are asked.
+    """Selection among the pairs that a bank version needs.
 
     Args:
-        queries: ids of the queries to grade; all for None.
-        runs: names of the runs of whose rankings the pooled passages are graded; the whole pool for None.
-        top: rank down to which each of these runs is graded, or each run if `runs` is None; the pool depth for None.
-        retry_failed: whether failed pairs are asked again, beside the ungraded ones.
-        only_failed: whether failed pairs are asked again and nothing else is.
-        limit: at most this many pairs are asked.
+        queries: ids of the queries to grade; None for all.
+        runs: names of the runs whose pooled passages are graded; None for the whole pool.
+        top: rank down to which each of these runs is graded, or each run if `runs` is None; None for the pool depth.
+        retry_failed: whether to ask for failed pairs again, in addition to ungraded ones.
+        only_failed: whether to ask for failed pairs only.
+        limit: maximum number of pairs.
     """
 
     queries: tuple[str, ...] | None = None
@@ -27,11 +27,10 @@ class Scope:
 
     @property
     def states(self) -> tuple[str, ...]:
-        """The states of the pairs that are asked."""
         if self.only_failed:
             return ("failed",)
         return ("ungraded", "failed") if self.retry_failed else ("ungraded",)
 
 
 EVERYTHING = Scope()
-"""All that is ungraded."""
+"""All ungraded pairs."""

@@ -1,4 +1,4 @@
-"""A prompt filled in with what the project has, so that people see what a model would be sent without asking one."""
+"""Previews of prompts: a prompt filled in with data of the project, without a call of a model."""
 
 from __future__ import annotations
 
@@ -10,20 +10,20 @@ from ..types import Asked, GraderSpec, Question
 from .drafting import IN_WORDS, values_of
 
 OF_QUERY = ("generate questions", "generate nuggets")
-"""Uses whose prompts are about a query and no question."""
+"""Uses whose prompts are about a query without a question."""
 OF_PASSAGE = "generate items"
-"""A use whose prompts are about a passage alone."""
+"""Use whose prompts are about a passage alone."""
 OF_ANSWERS = ("answer from passages", "compare answers")
-"""Uses whose prompts are about a query and what a model answers to it."""
+"""Uses whose prompts are about a query and a model's answer to it."""
 ANSWER = "an answer that a model gave"
 RIGHT_ANSWER = "a correct answer"
 DRAFTS = 10
 WORDS = 5
-"""Stand in for what is known only when the prompt is used."""
+"""Placeholders for values that are known only when the prompt is used."""
 
 
 def questions_for(project: Project, prompt: Prompt, query_id: str) -> list[Question]:
-    """What a prompt can be tried on: questions of a query, or the query itself where the prompt is about it."""
+    """Return the questions of a query to try a prompt on, or the query itself if the prompt is about a query."""
     grader = _grader(prompt)
     if grader is not None:
         return questions_to_try(project, grader.spec, query_id)
@@ -34,15 +34,15 @@ def questions_for(project: Project, prompt: Prompt, query_id: str) -> list[Quest
 
 
 def fill_in(project: Project, prompt: Prompt, question: Question, passage: str, fence: bool = False) -> Messages:
-    """A prompt as a model would be sent it.
+    """Return a prompt as a model would get it.
 
     Args:
         question: one of `questions_for`.
         passage: text of a passage.
-        fence: whether the passage is fenced off as data.
+        fence: whether to mark the passage as data.
 
     Raises:
-        InputError: the question or the query lacks what the prompt needs.
+        InputError: the question or the query lacks a value that the prompt needs.
     """
     grader = _grader(prompt, fence)
     if isinstance(grader, ReadingGrader):
@@ -73,7 +73,7 @@ def fill_in(project: Project, prompt: Prompt, question: Question, passage: str, 
 
 
 def _grader(prompt: Prompt, fence: bool = False) -> Grader | None:
-    """A grader of this prompt, whose model is never asked; None where no grader uses such prompts."""
+    """Return a grader for this prompt, whose model is never called; None if no grader uses such prompts."""
     if prompt.use not in GRADERS:
         return None
     parameters = {"prompt": prompt.name, "fence": fence}
@@ -84,10 +84,10 @@ def _grader(prompt: Prompt, fence: bool = False) -> Grader | None:
 
 
 def questions_to_try(project: Project, spec: GraderSpec, query_id: str | None = None) -> list[Question]:
-    """The active questions that a grader can be asked, of one query or of all; for a direct judge the queries.
+    """Return the active questions that a grader can be asked; for a direct grader, the queries.
 
     Args:
-        query_id: only those of this query; of all for None.
+        query_id: only those of this query; None for all.
     """
     if spec.method == "direct":
         ids = [found.query_id for found in overview(project) if query_id in (None, found.query_id)]
@@ -100,14 +100,14 @@ def questions_to_try(project: Project, spec: GraderSpec, query_id: str | None = 
 def pair_to_try(
     project: Project, spec: GraderSpec, question_id: str | None = None, passage_id: str | None = None
 ) -> tuple[Asked, str]:
-    """What to ask, and the text of a passage.
+    """Return a question and the text of a passage to try a grader on.
 
     Args:
-        question_id: id of a question (of a query, for a direct judge); the first that fits for None.
-        passage_id: the first of the query's pool that has a text for None.
+        question_id: id of a question (of a query, for a direct grader); None for the first one that fits.
+        passage_id: a passage; None for the first one with a text in the query's pool.
 
     Raises:
-        InputError: there is no such question that the grader can be asked, or no such passage with a text.
+        InputError: the grader cannot be asked such a question, or the passage is unknown or has no text.
     """
     of_passage = [
         query_id
@@ -118,7 +118,7 @@ def pair_to_try(
         )
     ]
     fitting = questions_to_try(project, spec)
-    # Where only the passage is said, a question of its query makes the most sense.
+    # If only the passage is given, prefer a question of its query.
     fitting.sort(key=lambda question: question.query_id not in of_passage)
     chosen = [q for q in fitting if question_id in (None, q.question_id)]
     if not chosen:

@@ -1,4 +1,4 @@
-"""One engine for all jobs that ask models: caps, control, progress, record, and threads while screens look on."""
+"""Background jobs that ask models: limits, control, progress, records and threads."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Jobs in threads of this process, one of a family at a time for each project, while screens look at their progress."""
+"""Jobs in threads of this process. A project runs at most one job of a family at a time."""
 
 from __future__ import annotations
 
@@ -16,29 +16,29 @@ from ..project import Project
 from .progress import Progress
 
 LOGGED_LINES = 200
-"""Lines about failed calls that a screen can show; the log has all of them."""
+"""Maximum number of log lines about failed calls that a screen can show; the log has all of them."""
 QUIET_SECONDS, QUIET_TIMES = 10.0, 3.0
-"""A job is quiet if nothing comes for so many seconds, and for so many times as long as a result took before."""
+"""A job is quiet if no result arrives for `QUIET_SECONDS`, and for `QUIET_TIMES` the average time of a result."""
 
 Report = Callable[[str, Progress], None]
-"""Gets the name of the grader, examinee or model at work, and its progress."""
+"""Called with the name of the active grader, examinee or model, and with its progress."""
 
 
 class BackgroundJob:
-    """A job that runs in a thread while screens look at its progress.
+    """A job that runs in a thread while screens show its progress.
 
     Args:
-        name: the grader, examinee or model that is asked first.
-        subject: what it is, such as the `GraderSpec` of a grader.
-        things: the results in the plural, such as "answers".
-        request: what was asked.
-        control: pauses, resumes and cancels it; its reports go to the log.
+        name: the first grader, examinee or model that the job asks.
+        subject: the object behind the name, such as the `GraderSpec` of a grader.
+        things: plural noun for the results, such as "answers".
+        request: the request that started the job.
+        control: pauses, resumes and cancels the job; its reports go to `log`.
         work: does the job in the thread.
 
     Attributes:
-        name: the grader, examinee or model at work, or the last one.
-        progress: of that one.
-        result: what `work` returned; None before the end and if the job failed.
+        name: the active grader, examinee or model, or the last one after the end.
+        progress: the progress of that grader, examinee or model.
+        result: the return value of `work`; None before the end and if the job failed.
         log: lines about failed calls.
         over: whether the job has ended.
     """
@@ -63,7 +63,7 @@ class BackgroundJob:
         self.started_at = datetime.now()
         self._started = time.monotonic()
         self._came_at, self._times = self._clock(), 0
-        # Models are made ready in the thread, which may use the keys and endpoints that its starter may use.
+        # The thread loads models, so it needs the keys and endpoints that its starter may use.
         self._access = current()
         self._thread = threading.Thread(target=self._run, args=(work,), name="job", daemon=True)
         self._thread.start()
@@ -81,23 +81,26 @@ class BackgroundJob:
             self.over = True
 
     def _report(self, name: str, progress: Progress) -> None:
-        # A report may come although no result did.
+        # A report can arrive without a new result.
         if name != self.name or progress.done > self.progress.done:
             self._came_at, self._times = self._clock(), self._times + 1
         self.name, self.progress = name, progress
 
     def _clock(self) -> float:
-        """Seconds, without those for which the job was paused."""
+        """Return the seconds on a monotonic clock, without pauses."""
         return time.monotonic() - self.control.paused_seconds
 
     @property
     def ended(self) -> Mapping[str, Progress]:
-        """The final progress of each grader, examinee or model that was asked, by name."""
+        """Final progress by name of the grader, examinee or model."""
         return self.result if isinstance(self.result, Mapping) else {}
 
     @property
     def quiet(self) -> float | None:
-        """Seconds without a result if that is longer than before, else None; None before the first result."""
+        """Seconds without a result if that is unusually long (see `QUIET_SECONDS`), else None.
+
+        None before the first result.
+        """
         if not self._times or self.over:
             return None
         quiet = self._clock() - self._came_at
@@ -109,7 +112,7 @@ class BackgroundJob:
         return time.monotonic() - self._started
 
     def wait(self, seconds: float | None = None) -> bool:
-        """Wait for the end; return whether it came in time."""
+        """Wait for the end; return whether the job ended in time."""
         self._thread.join(seconds)
         return not self._thread.is_alive()
 
@@ -141,5 +144,5 @@ def start_background(project: Project, family: str, make: Callable[[Project], Ba
 
 
 def current_job(project: Project, family: str = "grading") -> BackgroundJob | None:
-    """Return the job of a family that runs, or ran last, in this process for a project."""
+    """Return the running or last job of a family that this process started for a project; None without one."""
     return _running.get((str(project.path), family))

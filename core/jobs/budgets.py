@@ -1,4 +1,4 @@
-"""Controls of jobs: a person's caps, within those that the owner of an endpoint has set."""
+"""Controls of jobs: a person's limits, combined with those of the endpoint's owner."""
 
 from __future__ import annotations
 
@@ -21,19 +21,19 @@ def job_control(
     batch: bool = False,
     **options: Any,
 ) -> Control:
-    """Return the control of a job that asks a model, with the lower ones of a person's caps and the owner's.
+    """Return the control of a job that asks a model. Each limit is the lower of the person's and the owner's.
 
-    Every call of a model begins here, so that it is refused here to a person whose role does not include spending.
+    Every model call starts here, so this is also where people whose role excludes spending are refused.
 
     Args:
         model: its name in the price table.
-        back_end: the model; None if none is asked, so that no cap applies.
-        report: gets a line for every call that failed, and when the job waits for an endpoint.
-        batch: whether the calls have the price of calls in a batch.
+        back_end: the model; None if the job asks no model, so that no limit applies.
+        report: called with a line for every failed call, and when the job waits for an endpoint.
+        batch: whether calls have the batch price.
         options: further arguments of `Control`.
 
     Raises:
-        InputError: money is capped and the model has no price.
+        InputError: money is limited and the model has no price.
         NotAllowed: the role of the person does not include asking models.
     """
     if back_end is None:
@@ -49,7 +49,7 @@ def job_control(
             f"No price for {model}, so a cost limit cannot be kept.",
             "Set its price on the Grading screen or with exam prices set MODEL INPUT OUTPUT, or limit the calls.",
         )
-    # A model on this computer costs no money.
+    # Local models cost no money.
     endpoint = hasattr(type(back_end), "offered")
     return Control(
         min(calls, default=None),
@@ -64,11 +64,11 @@ def job_control(
 
 
 def trial_control(project: Project, grader: Grader) -> Control:
-    """Return the control for a person who asks a grader once and waits: only the owner of the endpoint caps it.
+    """Return the control for a person who waits for one call. Only the limits of the endpoint's owner apply.
 
     Raises:
-        InputError: the owner caps the money, and the model has no price.
+        InputError: the owner limits the money, and the model has no price.
     """
-    # A person who waits can ask again.
+    # A person who waits can try again.
     at_once = Caps(patience=0.0)
     return job_control(project, grader.spec.model, getattr(grader, "back_end", None), at_once, attempts=1)

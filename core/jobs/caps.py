@@ -5,9 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 PATIENCE = 3600.0
-"""Default number of seconds for which a job waits for an endpoint that is gone."""
+"""Default number of seconds for which a job waits for an unreachable endpoint."""
 LONGEST_PATIENCE = 365 * 24 * PATIENCE
-"""The most seconds that a job can be told to wait: a year."""
+"""Longest allowed waiting time of a job, in seconds: a year."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -15,10 +15,10 @@ class Caps:
     """Limits of a job.
 
     Args:
-        max_calls: most calls of the model, retries included; None for no limit.
+        max_calls: most model calls, retries included; None for no limit.
         max_cost: most money, in the currency of the price table; None for no limit.
-        concurrency: most calls in flight, for a model behind an endpoint.
-        patience: seconds for which the job waits for an endpoint that is gone before it ends.
+        concurrency: most simultaneous calls, for a model behind an endpoint.
+        patience: seconds for which the job waits for an unreachable endpoint before it ends.
     """
 
     max_calls: int | None = None
@@ -32,12 +32,12 @@ UNCAPPED = Caps()
 
 @dataclass(frozen=True, kw_only=True)
 class Extent(Caps):
-    """How much of the missing work a job does, within its caps.
+    """Selection of the missing work that a job does, within its limits.
 
     Args:
-        limit: most results; all for None.
-        retry_failed: whether failed results are asked again, too.
-        only_failed: whether these are asked again and nothing else.
+        limit: most results; None for all.
+        retry_failed: whether to ask again for failed results, too.
+        only_failed: whether to ask for failed results only.
     """
 
     limit: int | None = None
@@ -45,11 +45,11 @@ class Extent(Caps):
     only_failed: bool = False
 
     def includes(self, known: bool, failed: bool) -> bool:
-        """Return whether a result is to be asked.
+        """Return whether the job asks for a result.
 
         Args:
             known: whether it was asked before.
-            failed: whether that failed.
+            failed: whether that call failed.
         """
         if not known:
             return not self.only_failed

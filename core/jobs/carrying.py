@@ -1,4 +1,4 @@
-"""Carrying a long job to its end: what comes is committed in small batches, and however it ends, that is told."""
+"""Execution of a long job. Results are committed in small batches, and the end of the job is always logged."""
 
 from __future__ import annotations
 
@@ -14,24 +14,24 @@ from .progress import Progress
 from .records import CARRIED, record_usage
 
 COMMIT_SHARE = 0.2
-"""Part of a job's time that may go into commits: what came since the last one is all that a crash can lose."""
+"""Share of a job's time that may go into commits. A crash loses only the results since the last commit."""
 COMMIT_SECONDS = 1.0
-"""Results are committed at least this often."""
+"""Longest time between two commits, in seconds."""
 
 Result = TypeVar("Result")
 
 
 @dataclass(eq=False)
 class Carrier(Generic[Result]):
-    """Commits results as they come, as long as committing takes a small part of the time.
+    """Commits results as they arrive, and limits the share of time that commits take.
 
     Args:
         job: its key in the project.
         progress: at its start.
-        report: is told of the progress after every commit.
+        report: called with the progress after every commit.
         write: writes results within a transaction.
-        failed: whether nothing usable came.
-        defaulted: whether what came could not be read and the default stands for it.
+        failed: whether a result is unusable.
+        defaulted: whether a reply was unreadable and got the default value.
     """
 
     project: Project
@@ -51,21 +51,21 @@ class Carrier(Generic[Result]):
         self.report(self.progress)
 
     def take(self, results: Sequence[Result]) -> None:
-        """Take results, and commit them where it is time to."""
+        """Add results, and commit them if a commit is due."""
         self.waiting.extend(results)
-        # While a job is paused nothing more may come for long.
+        # While a job is paused, the next result may be hours away.
         if self.control.paused or time.monotonic() - self.committed >= self.rest:
             self.commit()
 
     def commit(self) -> None:
-        """Write what waits, and tell how far the job is."""
+        """Write the waiting results, and report the progress."""
         begun = time.monotonic()
         if self.waiting:
             failed = sum(map(self.failed, self.waiting))
             done = len(self.waiting) - failed
 
             def write(cursor: Cursor) -> None:
-                # Where the engine gave up while it committed, it may have kept these nevertheless.
+                # If the database reported an error during a commit, it may have stored these results nevertheless.
                 if written_results(cursor, self.job) == self.progress.done:
                     self.write(cursor, self.waiting)
                     count_results(cursor, self.job, done, failed)
@@ -81,7 +81,7 @@ class Carrier(Generic[Result]):
             self.waiting = []
         self.committed = time.monotonic()
         self.rest = min((self.committed - begun) * (1 / COMMIT_SHARE - 1), COMMIT_SECONDS)
-        # A pause goes on while this is worked out.
+        # During a pause, `paused_seconds` grows after `committed` was set, so the difference may be negative.
         paused = self.control.paused_seconds - self.paused_before
         seconds = max(self.committed - self.started - paused, 0.0)
         self.progress = replace(self.progress, seconds=seconds, usage=self.control.usage)
@@ -97,15 +97,15 @@ def carry(
     remarks: Callable[[], str],
     told: Callable[[Cursor, Progress], None],
 ) -> Progress:
-    """Take a job from its first result to its end, commit what came, and put down how it ended.
+    """Run a job from its first result to its end, commit its results, and record how it ended.
 
     Args:
-        batches: gives the results as they come; they end early where the carrier's control says so.
-        again, rest: what to do where it stopped early, and to what end, as "Start grading again" and "to grade the
+        batches: yields the results as they arrive; it ends early if the carrier's control says so.
+        again, rest: advice after an early end and its purpose, such as "Start grading again" and "to grade the
             remaining pairs".
-        who: what broke where a fault is nobody's, as "The grader".
-        remarks: sentences that are known at the end.
-        told: logs the end, within the transaction that puts it down.
+        who: name of the failing part for unexpected errors, such as "The grader".
+        remarks: returns sentences that are known at the end.
+        told: logs the end, within the transaction that records it.
 
     Returns:
         The final progress; its state is done, cancelled, stopped or failed.
@@ -130,7 +130,7 @@ def carry(
         state = "failed"
         message = f"Out of memory. Close other programs, or choose a smaller model. {again} {rest}."
     except Exception as error:
-        # A model may break in ways of its own; the job ends, what it gave is kept, and the reason is told.
+        # Models can raise any error. The job ends, its results are kept, and the message names the error.
         state, message = "failed", f"{who} failed: {type(error).__name__}: {error}"
     carrier.commit()
     said = " ".join(filter(None, (control.overrun, remarks())))
@@ -138,7 +138,7 @@ def carry(
     final = replace(carrier.progress, state=state, message=message, remarks=said)
 
     def finish(cursor: Cursor) -> None:
-        # Calls of which nothing came are in no batch of results, and may be paid for all the same.
+        # Failed calls are in no batch of results, but may cost money.
         record_usage(cursor, carrier.job, control.usage)
         if end_job(cursor, carrier.job, state, message):
             told(cursor, final)

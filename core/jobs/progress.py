@@ -1,4 +1,4 @@
-"""How far a job is."""
+"""Progress of a job."""
 
 from __future__ import annotations
 
@@ -9,15 +9,15 @@ from ..graders import NOTHING_USED, Usage
 
 @dataclass(frozen=True)
 class Progress:
-    """How far a job is.
+    """Progress of a job.
 
     Args:
         state: preparing, running, done, cancelled, stopped (a budget is used up) or failed.
         total, graded, defaulted, failed: numbers of pairs; the defaulted ones are among the graded.
-        seconds: since the first pair was asked, less what was spent waiting.
+        seconds: time since the first pair was asked, without pauses.
         usage: calls, tokens and money.
-        message: why it failed, or what the person should know.
-        remarks: what else the person should know of how the model was asked, as sentences; the message has them too.
+        message: reason of a failure, or advice for the person.
+        remarks: further sentences about how the model was asked; the message includes them.
     """
 
     state: str
@@ -32,7 +32,7 @@ class Progress:
 
     @property
     def done(self) -> int:
-        """Pairs that need no more asking."""
+        """Number of pairs that need no further call."""
         return self.graded + self.failed
 
     @property

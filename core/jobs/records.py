@@ -1,4 +1,4 @@
-"""Jobs as people see them: what is on record, and what this process knows of those that it runs."""
+"""Jobs as people see them: the project's records, combined with the state of this process."""
 
 from __future__ import annotations
 
@@ -9,27 +9,27 @@ from ..graders import Control, Usage
 from ..project import Cursor, Job, JobKind, Project, recorded_jobs, set_usage
 
 CARRIED: dict[tuple[str, int], Control] = {}
-"""The controls of the jobs that this process runs, by path of the project and key of the job."""
+"""Controls of the jobs that this process runs, by project path and job key."""
 
 
 def jobs(project: Project, *kinds: JobKind, **chosen: Any) -> list[Job]:
-    """Return jobs as `project.recorded_jobs` does; the state of a paused one is paused."""
+    """Return jobs like `project.recorded_jobs`, with the state "paused" for paused ones."""
     return [replace(job, state=_state_now(project, job)) for job in recorded_jobs(project, *kinds, **chosen)]
 
 
 def _state_now(project: Project, job: Job) -> str:
-    """Return the state of a job on record, or paused if this process runs the job and a person paused it."""
+    """Return the recorded state of a job, or "paused" if a person paused it in this process."""
     control = CARRIED.get((str(project.path), job.key))
     return "paused" if control is not None and control.paused and job.state == "running" else job.state
 
 
 def find_job(project: Project, key: int) -> Job:
-    """Return a grading job as it is on record now."""
+    """Return a grading job as currently recorded."""
     return jobs(project, "grading", keys=[key])[0]
 
 
 def usage_of(job: Job) -> Usage:
-    """Return what a job used so far."""
+    """Return the usage of a job so far."""
     return Usage(
         job.calls or 0,
         job.input_tokens or 0,
@@ -41,5 +41,5 @@ def usage_of(job: Job) -> Usage:
 
 
 def record_usage(cursor: Cursor, job: int, usage: Usage) -> None:
-    """Record what a job used so far."""
+    """Record the usage of a job so far."""
     set_usage(cursor, job, usage.calls, usage.tokens, usage.cost)

@@ -1,4 +1,4 @@
-"""From grades to labels and coverage under a policy: the one place with the definitions, in SQL and for one query."""
+"""Labels and coverage from grades under a policy: the only place with the definitions, in SQL and for one query."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The basis of every score: a policy with its names looked up."""
+"""The basis of every score: a policy with resolved names."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ from .rules import label_sql
 
 @dataclass(frozen=True)
 class Basis:
-    """A policy with its names looked up: what every score is computed from.
+    """A policy with resolved names: the input of every score.
 
     Args:
         policy: with the effective min rating, which is on the grader's own scale.
-        overridden: whether there are overrides and the policy lets them count.
+        overridden: whether there are overrides and the policy counts them.
     """
 
     policy: Policy
@@ -33,7 +33,7 @@ class Basis:
 
     @property
     def key(self) -> tuple[object, ...]:
-        """Names all that labels depend on, for a cache."""
+        """A cache key of everything that labels depend on."""
         return (self.grader.key, self.version, self.policy.label, self.policy.weighted, self.overridden)
 
     @property
@@ -49,13 +49,13 @@ class Basis:
 
 @as_act("see boards")
 def basis(project: Project, policy: Policy) -> Basis:
-    """Look up the grader and the bank version that a policy means.
+    """Return a policy with its grader and bank version resolved.
 
     Raises:
-        InputError: there is no such grader or version.
+        InputError: unknown grader or version.
     """
     grader = find_grader(project, policy.grader)
-    # A direct judge is asked about the query, an override is about a question.
+    # The question of a direct grader is the query itself, while an override belongs to a question.
     asks_questions = policy.overrides and grader.spec.method != "direct"
     overridden = asks_questions and project.remember(
         "overridden", lambda: bool(project.value("SELECT count(*) FROM current_overrides"))

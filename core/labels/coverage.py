@@ -1,4 +1,4 @@
-"""EXAM-Cover: which share of the questions the top passages of a run, the gold texts or the pool answer.
+"""EXAM-Cover: the share of questions that the top passages of a run, the gold texts or the pool answer.
 
 All of it is sums over one relation: the first rank at which each question is answered.
 """
@@ -23,7 +23,7 @@ from .rules import MISSING, Ratings, covered_shares, weight_sql, weights_that_co
 Reference = Literal["gold", "pool"]
 
 Scores = dict[str, dict[str, float]]
-"""Score by query id, by run name."""
+"""Score by query id by run name."""
 
 RANKED = (
     "SELECT run_key, query_key, text_key, rank FROM rankings JOIN passages USING (passage_key) WHERE rank <= $cutoff"
@@ -38,17 +38,22 @@ def first_answers(
     asked: str = "",
     part: Sequence[str] = ("query_key",),
 ) -> str:
-    """The best rating of each question and the first rank that answers it, as a subquery.
+    """Return a subquery with the best rating of each question and the first rank that answers it.
 
-    It is over $version, $grader and what `texts` needs. Its columns are those of `unit`, question_key, w (the weight
-    that counts), total (the positive weight of all that is asked there), best (the highest rating), first (NULL where
-    nothing answers the question at the min rating) and usable (how many of its pairs have a rating). What is asked
-    nothing of positive weight is not there.
+    It needs $version, $grader and the parameters of `texts`. Its columns are those of `unit`, question_key, and:
+
+    - w: the weight that counts;
+    - total: the positive weight of all questions asked in this part;
+    - best: the highest rating;
+    - first: the first rank with an answer at the min rating, or NULL;
+    - usable: how many of its pairs have a rating.
+
+    Parts without questions of positive weight are left out.
 
     Args:
-        texts: a query whose columns are query_key, text_key, rank, and what else `unit` names.
-        unit: what a share is taken of, such as a run and a query.
-        asked: the questions, with the columns of `bank.bank_for`, which they are where nothing is given.
+        texts: a query with the columns query_key, text_key, rank, and those of `unit`.
+        unit: the columns over which a share is computed, such as a run and a query.
+        asked: the questions, with the columns of `bank.bank_for`, which is the default.
         part: the columns of `asked` whose questions make up one whole.
     """
     whole, one = ", ".join(part), ", ".join(unit)
@@ -65,23 +70,23 @@ def first_answers(
 
 
 def covered(base: Basis) -> str:
-    """The coverage of a unit as an SQL aggregate over its rows of `first_answers`.
+    """Return the coverage of a unit as an SQL aggregate over its rows of `first_answers`.
 
-    The weight of the questions answered, minus that of the "avoid" questions answered, over the weight of all
-    (exam-plus-plus, equation 1, with weights); never below 0. For one query in memory it is `coverage_of`.
+    It is the weight of the answered questions, minus that of answered "avoid" questions, over the weight of all
+    (exam-plus-plus, equation 1, with weights); never below 0. `coverage_of` computes it for one query in memory.
     """
     return f"greatest(0, coalesce(sum(w) FILTER (best >= {base.min_rating:d}), 0) / any_value(total))"
 
 
 def coverage(project: Project, base: Basis, cutoff: int | None = None) -> Scores:
-    """EXAM-Cover@k of every run and query.
+    """Return EXAM-Cover@k of every run and query.
 
     Args:
-        cutoff: k; that of the policy for None.
+        cutoff: k; None means that of the policy.
 
     Returns:
-        Score by query by run. A query that a run skipped is not in its scores; a query without questions of positive
-        weight is in no scores.
+        Score by query by run. A query that a run skipped is absent from its scores; a query without questions of
+        positive weight is absent from all.
     """
     depth = base.policy.cutoff if cutoff is None else cutoff
 
@@ -117,7 +122,7 @@ def coverage(project: Project, base: Basis, cutoff: int | None = None) -> Scores
             name = queries[int(known.layout.query_keys[number])]
             for key_of_run, share in zip(ranked.runs[number], of_query, strict=True):
                 found[runs[key_of_run]][name] = share
-        # A run that ranks nothing for any of them has no scores.
+        # A run that ranks no passage for any of these queries has no scores.
         return {name: scores for name, scores in found.items() if scores}
 
     return project.remember(("coverage", base.key, depth, base.min_rating), compute)
@@ -125,11 +130,11 @@ def coverage(project: Project, base: Basis, cutoff: int | None = None) -> Scores
 
 @dataclass(frozen=True)
 class _Ranked:
-    """What runs rank at the top, by the number of the query; queries that nobody answers are not there.
+    """The top passages of runs, by number of the query; queries without passages are absent.
 
     Args:
-        columns: of the ranked passages in the matrix of the query, run by run.
-        first: where those of each run begin.
+        columns: columns of the ranked passages in the matrix of the query, run by run.
+        first: where the columns of each run begin.
         runs: keys of the runs.
     """
 
@@ -164,7 +169,7 @@ def _ranked(project: Project, base: Basis, layout: Layout, depth: int) -> _Ranke
 
 
 def coverage_by_rank(project: Project, base: Basis, max_k: int) -> dict[str, dict[str, NDArray[np.float64]]]:
-    """EXAM-Cover@k of every run and query for k = 1 to `max_k`; queries that a run skipped are not there."""
+    """Return EXAM-Cover@k of every run and query for k = 1 to `max_k`; queries that a run skipped are absent."""
 
     def compute() -> dict[str, dict[str, NDArray[np.float64]]]:
         gains: dict[str, dict[str, NDArray[np.float64]]] = {}
@@ -178,7 +183,7 @@ def coverage_by_rank(project: Project, base: Basis, max_k: int) -> dict[str, dic
             row = gains.setdefault(run, {}).setdefault(query, np.zeros(max_k))
             if first is not None:
                 row[first - 1] = gain
-        # An "avoid" question takes away for good once it is answered, so sums are cut at 0 after they are made.
+        # An answered "avoid" question lowers all later sums, so sums are cut at 0 only after they are made.
         return {
             run: {query: np.maximum(0, np.cumsum(row)) for query, row in by_query.items()}
             for run, by_query in gains.items()
@@ -188,7 +193,7 @@ def coverage_by_rank(project: Project, base: Basis, max_k: int) -> dict[str, dic
 
 
 def reference_coverage(project: Project, base: Basis, of: Reference) -> tuple[dict[str, float], int]:
-    """Coverage by query of the gold texts or of the pool, taken whole, and how many grades it has."""
+    """Return coverage by query of all gold texts, or of the whole pool, and the number of their grades."""
     texts = (
         f"SELECT DISTINCT query_key, p.text_key, 1 AS rank FROM {GOLD if of == 'gold' else 'pool'} s"
         " JOIN passages p USING (passage_key)"

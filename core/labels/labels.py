@@ -24,18 +24,18 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 
 Columns = Sequence[tuple[NDArray[np.int64], NDArray[np.int64]]]
-"""Of each query that asks anything, in the order of their keys: where its passages stand in the pool, and the column of
-each in the matrix of the query."""
+"""For each query with questions, in key order: positions of its passages in the pool, and each one's column in the
+query's matrix."""
 
 
 @dataclass(frozen=True)
 class PooledLabels:
-    """What is known of the passages of the pool, by query and in its order; they are as many as the arrays are long.
+    """Labels and pair counts of the passages of the pool, by query and in pool order; one array entry per passage.
 
     Args:
-        here: whether the query asks anything.
-        labels: MISSING for none.
-        usable, needed: numbers of pairs that have a rating, and that should.
+        here: whether the query has questions.
+        labels: MISSING without a label.
+        usable, needed: numbers of pairs with a rating, and of pairs that should have one.
     """
 
     here: NDArray[np.bool_]
@@ -45,12 +45,12 @@ class PooledLabels:
 
 
 def labels(project: Project, base: Basis) -> pd.DataFrame:
-    """The label of every pooled passage (exam-plus-plus, equation 2).
+    """Return the label of every pooled passage (exam-plus-plus, equation 2).
 
     Returns:
-        One row a (query, passage) of the pool, in the pool's order, with query_id, passage_id,
-        label (NA where no pair has a usable grade), usable and needed (numbers of pairs that
-        have a rating, and that should). A label with usable < needed is partial.
+        One row per (query, passage) of the pool, in pool order, with query_id, passage_id and label (NA without a
+        usable grade). `usable` is the number of pairs with a rating; `needed` is the number of pairs that should
+        have one. A label with usable < needed is partial.
     """
 
     def compute() -> pd.DataFrame:
@@ -73,13 +73,13 @@ def labels(project: Project, base: Basis) -> pd.DataFrame:
 
 
 def label_pairs(project: Project, base: Basis) -> tuple[int, int]:
-    """How many pairs all labels together should rest on, and on how many they do."""
+    """Return the number of pairs that all labels need, and how many of these have a rating."""
     found = pooled_labels(project, base)
     return int(found.needed.sum(dtype=np.int64)), int(found.usable.sum(dtype=np.int64))
 
 
 def pooled_passages(project: Project) -> pa.Table:
-    """The pool by query and in its order: query_key, text_key (-1 for none), query_id, passage_id."""
+    """Return the pool by query and in pool order: query_key, text_key (-1 for none), query_id, passage_id."""
     return project.remember(
         "pool with ids",
         lambda: project.table(
@@ -92,7 +92,7 @@ def pooled_passages(project: Project) -> pa.Table:
 
 
 def pooled_labels(project: Project, base: Basis) -> PooledLabels:
-    """What is known of the passages of the pool, in the order of `pooled_passages`."""
+    """Return the labels and pair counts of the pool's passages, in the order of `pooled_passages`."""
     return project.remember(("labelled", base.key), lambda: _make(project, base))
 
 
@@ -138,11 +138,11 @@ def _columns(project: Project, base: Basis, layout: Layout) -> Columns:
 
 
 def pooled_ratings(project: Project, base: Basis) -> Iterator[tuple[NDArray[np.int64], Ratings, NDArray[np.float64]]]:
-    """The ratings of the passages of the pool, query by query, in the order of their keys.
+    """Yield the ratings of the passages of the pool, query by query, in key order.
 
     Returns:
-        For each query that asks anything: where its p passages stand in the pool, by query and position; p x r ratings
-        by its r questions, in the order of their keys; r weights as the bank has them.
+        For each query with questions: positions of its p passages in the pool; p x r ratings by its r questions, in
+        key order; r weights as in the bank.
     """
     known = matrices(project, base)
     columns = _columns(project, base, known.layout)
@@ -153,14 +153,14 @@ def pooled_ratings(project: Project, base: Basis) -> Iterator[tuple[NDArray[np.i
 def _ratings(
     known: Matrices, columns: Columns, numbers: Iterable[int]
 ) -> Iterator[tuple[Ratings, NDArray[np.float64]]]:
-    """The ratings of the passages of some queries, p x r, and their r weights."""
+    """Yield the ratings of the passages of some queries, p x r, and their r weights."""
     for number in numbers:
         ratings = known.ratings(number)[known.layout.rows[number]]
         yield ratings.T[columns[number][1]], known.layout.weights[number]
 
 
 def label_qrels(project: Project, base: Basis) -> Qrels:
-    """EXAM labels by query and passage id; passages without a label are left out."""
+    """Return EXAM labels by query and passage id; passages without a label are left out."""
 
     def compute() -> Qrels:
         pool, values = pooled_passages(project), pooled_labels(project, base).labels
@@ -179,7 +179,7 @@ def label_qrels(project: Project, base: Basis) -> Qrels:
             return found
 
         marks = {number: values[start:end].tobytes() for number, (start, end) in enumerate(cuts)}
-        # Two versions of the bank give most passages the same label.
+        # Most passages have the same label in two bank versions.
         key = ("qrels", base.grader.key, base.policy.label, base.policy.weighted)
         parts = by_query(project, key, marks, make, (pool,)).values()
         return {query_id: labelled for query_id, labelled in parts if labelled}
@@ -194,15 +194,15 @@ def from_answers(
     make: Callable[[Mapping[str, Answers]], Mapping[str, T]],
     made_of: Sequence[object] = (),
 ) -> dict[str, T]:
-    """What can be made of the questions that each passage answers, by query; kept as `project.by_query` does.
+    """Make values from the questions that each passage answers, by query; cached as `project.by_query` does.
 
     Args:
-        key: names what is made.
-        make: what it is for each of some queries.
-        made_of: what else it is made of, as for `by_query`.
+        key: cache key of these values.
+        make: makes the values of some queries.
+        made_of: further inputs of the values, as for `by_query`.
 
     Returns:
-        By id of the query, in the order of the project; queries of which nothing was rated are not there.
+        By query id, in the order of the project; queries without ratings are absent.
     """
     known, pool = matrices(project, base), pooled_passages(project)
     columns = _columns(project, base, known.layout)
@@ -215,7 +215,7 @@ def from_answers(
             query_ids, numbers, _ratings(known, columns, numbers), strict=True
         ):
             passages = pool["passage_id"].take(pa.array(columns[number][0])).to_pylist()
-            # A question of weight 0 or less is nothing that one looks for.
+            # A question of weight 0 or less is not an intent.
             if (known_here := answers_of(passages, ratings[:, given > 0], base.min_rating)) is not None:
                 found[query_id] = known_here
         return found

@@ -1,7 +1,7 @@
-"""The ratings of a whole project as matrices, one a query: one look at the grades serves labels and coverage alike.
+"""The ratings of a whole project as matrices, one per query, which labels and coverage share.
 
-They hold what `labels.ratings` gives, joined with the questions and the passages of their queries, in the form
-that `labels.one_query` has for one query. A pair takes one byte.
+They hold the result of `labels.ratings`, joined with the questions and the passages of their queries.
+`labels.one_query` has the same form for one query. A pair takes one byte.
 """
 
 from __future__ import annotations
@@ -28,29 +28,29 @@ if TYPE_CHECKING:
 Numbers = NDArray[np.int64]
 
 KEPT = 50_000_000
-"""Pairs up to which matrices are remembered; larger ones are made anew for each use."""
+"""Most pairs for which matrices are cached; larger ones are rebuilt for each use."""
 
 _KEY = 32
-"""Bits of a key. A query's number above it and the key of a text below make one number for both."""
+"""Bits of a key. A query's number above it and a text's key below it are combined in one number."""
 _PLACE = np.uint64(40)
-"""Bits of a place in the matrices. The sum of two numbers that have different queries above them is none."""
+"""Bits of a position in the matrices. Sums of numbers with different queries above them are not positions."""
 _NO_QUESTION, _NO_PASSAGE = np.uint64(1 << 62), np.uint64(1 << 61)
-"""Stand for texts that no query asks or has: their sum with any other number is no place either."""
+"""Numbers for texts that no query has as question or passage: their sums with any number are not positions."""
 SPREAD = 64
-"""Places that a text may take on average in a table that is looked up by position."""
+"""Most table entries per text for which texts are looked up by position."""
 
 
 @dataclass(frozen=True)
 class Layout:
-    """Where the ratings of each query stand: a row for each text that it asks, a column for each text of its passages.
+    """The positions of each query's ratings: a row for each text of a question, a column for each text of a passage.
 
-    A last row and a last column of each query are for what has no text.
+    A last row and a last column of each query are for questions and passages without a text.
 
     Args:
-        query_keys: n; ascending: the queries that ask anything.
-        weights, rows: n arrays over the questions of a query: their weights as the bank has them, and their rows.
-        questions, passages: the texts of questions and of passages, sorted: the number of the query, and below it the
-            key of the text.
+        query_keys: n, ascending: the queries with questions.
+        weights, rows: n arrays over the questions of a query: their weights in the bank, and their rows.
+        questions, passages: the texts of questions and of passages, sorted: the number of the query above the key of
+        the text.
     """
 
     query_keys: Numbers
@@ -61,44 +61,44 @@ class Layout:
 
     @cached_property
     def first_question(self) -> Numbers:
-        """n + 1; where the texts of each query begin in `questions`."""
+        """n + 1 positions in `questions` at which the texts of each query begin."""
         return _begins(self.questions, len(self.query_keys))
 
     @cached_property
     def first_passage(self) -> Numbers:
-        """n + 1; where the texts of each query begin in `passages`."""
+        """n + 1 positions in `passages` at which the texts of each query begin."""
         return _begins(self.passages, len(self.query_keys))
 
     @cached_property
     def starts(self) -> Numbers:
-        """n + 1; where the ratings of each query begin."""
+        """n + 1 positions at which the ratings of each query begin."""
         sizes = (np.diff(self.first_question) + 1) * (np.diff(self.first_passage) + 1)
         return np.concatenate([np.zeros(1, np.int64), np.cumsum(sizes)])
 
     @cached_property
     def mark(self) -> bytes:
-        """Differs whenever the place of any pair does."""
+        """A hash that changes if the position of any pair changes."""
         return sha256(b"".join(part.tobytes() for part in (self.query_keys, self.questions, self.passages))).digest()
 
     def numbers(self, query_keys: Numbers) -> Numbers:
-        """The number of each query, MISSING for one that asks nothing."""
+        """Return the number of each query, MISSING for one without questions."""
         return _found(self.query_keys, query_keys)
 
     def columns(self, numbers: Numbers, text_keys: Numbers) -> Numbers:
-        """The column of each passage in the matrix of its query.
+        """Return the column of each passage in the matrix of its query.
 
         Args:
-            numbers: of the queries, none MISSING.
-            text_keys: of the passages' texts, MISSING for one that has none.
+            numbers: numbers of the queries, none MISSING.
+            text_keys: keys of the passages' texts, MISSING without a text.
         """
         at = _found(self.passages, (numbers << _KEY) + text_keys)
         known = (at != MISSING) & (text_keys != MISSING)
         return np.where(known, at - self.first_passage[numbers], np.diff(self.first_passage)[numbers])
 
     def places(self) -> tuple[list[_Places], list[_Places]]:
-        """Numbers of the texts of questions and of passages, whose sum is the place of their pair.
+        """Return numbers of the texts of questions and of passages, whose sum is the position of their pair.
 
-        A text that several queries have stands in as many tables, a text of one query in the first.
+        A text of one query is in the first table only; a text of n queries is in n tables.
         """
         query, text = self.questions >> _KEY, self.questions & (2**_KEY - 1)
         row = np.arange(len(query)) - self.first_question[query]
@@ -112,33 +112,34 @@ class Layout:
 
 @dataclass(frozen=True)
 class Matrices:
-    """The ratings of every query that asks anything."""
+    """The ratings of every query with questions."""
 
     layout: Layout
     flat: Ratings
 
     def ratings(self, number: int) -> Ratings:
-        """The ratings of a query, (texts of questions + 1) x (texts of passages + 1), MISSING where there is none."""
+        """Return the ratings of a query, (texts of questions + 1) x (texts of passages + 1), MISSING without a
+        rating."""
         start, end = self.layout.starts[number : number + 2]
         width = self.layout.first_passage[number + 1] - self.layout.first_passage[number] + 1
         return self.flat[start:end].reshape(-1, width)
 
     @cached_property
     def marks(self) -> list[bytes]:
-        """n; differs whenever a rating of the query does."""
+        """n hashes; each changes if a rating of its query changes."""
         return [sha256(self.flat[start:end].data).digest() for start, end in pairwise(self.layout.starts.tolist())]
 
 
 def matrices(project: Project, base: Basis, depth: int = 0) -> Matrices:
-    """The ratings of the pool, and of the top passages of every run.
+    """Return the ratings of the pool, and of the top passages of every run.
 
     Args:
-        depth: how many passages of each run to take in at least.
+        depth: least number of passages of each run to include.
     """
-    # As deep as runs are pooled, so that labels and most coverage rest on the same ones.
+    # At least the pool depth, so that labels and most coverage share the same matrices.
     depth = max(depth, DEFAULT_POOL_DEPTH)
     key = (base.grader.key, base.version, depth)
-    # Where ratings stand is the same whatever people say, unless they bring a passage into the pool.
+    # Overrides do not change the layout, unless they bring a passage into the pool.
     layout = project.remember(
         ("layout", *key), partial(_layout, project, base, depth), RATED_BY_HAND, pool_mark(project)
     )
@@ -174,7 +175,7 @@ def _layout(project: Project, base: Basis, depth: int) -> Layout:
 
 
 def _graded(project: Project, base: Basis, layout: Layout, depth: int) -> Matrices:
-    """What the grader said. People override ratings by the hundred, and none of the grades is another one then."""
+    """Return the grader's ratings. They are cached apart, since frequent overrides do not change them."""
 
     def fill() -> Ratings:
         return _put(project, base, layout, GRADED, np.full(int(layout.starts[-1]), MISSING, np.int8))
@@ -191,7 +192,7 @@ def _with_overrides(project: Project, base: Basis, layout: Layout, depth: int) -
 
 
 def _put(project: Project, base: Basis, layout: Layout, ratings: str, flat: Ratings) -> Ratings:
-    """Put ratings, a subquery of pairs of texts, into matrices."""
+    """Write ratings, a subquery of pairs of texts, into matrices."""
     questions, passages = layout.places()
 
     def take(batches: Iterable[pa.RecordBatch]) -> Ratings:
@@ -200,7 +201,7 @@ def _put(project: Project, base: Basis, layout: Layout, ratings: str, flat: Rati
             for rows in questions:
                 at = rows.of(question)
                 asked = at != _NO_QUESTION
-                # Most often all of them are: a copy of each column would take as long as the rest.
+                # Usually all are; then the copies of the columns, which are slow, can be skipped.
                 every = bool(asked.all())
                 row, had, given = (at, passage, rating) if every else (at[asked], passage[asked], rating[asked])
                 for columns in passages:
@@ -216,7 +217,7 @@ class _Places:
     """A number for each of some texts.
 
     Args:
-        keys: of the texts, ascending, each once.
+        keys: keys of the texts, ascending, each once.
         none: the number of every other text.
     """
 
@@ -224,12 +225,12 @@ class _Places:
         self._keys, self._numbers, self._none = keys, numbers, none
         self._table: NDArray[np.uint64] | None = None
         if len(keys) and keys[-1] - keys[0] < SPREAD * len(keys):
-            # With a place on either side for what lies beyond.
+            # With one entry on either side for keys out of range.
             self._table = np.full(int(keys[-1] - keys[0]) + 3, none)
             self._table[keys - keys[0] + 1] = numbers
 
     def of(self, keys: NDArray[np.int32]) -> NDArray[np.uint64]:
-        """The number of each text."""
+        """Return the number of each text."""
         if self._table is not None:
             found: NDArray[np.uint64] = self._table.take(keys - (self._keys[0] - 1), mode="clip")
             return found
@@ -238,7 +239,7 @@ class _Places:
 
 
 def _places(texts: Numbers, numbers: NDArray[np.uint64], none: np.uint64) -> list[_Places]:
-    """Tables in which each text stands once, as many as there are of the text that most queries have."""
+    """Return tables in which each text occurs once, as many as the most frequent text has queries."""
     order = np.argsort(texts, kind="stable")
     texts, numbers = texts[order], numbers[order]
     turn = np.arange(len(texts)) - np.searchsorted(texts, texts)
@@ -246,7 +247,7 @@ def _places(texts: Numbers, numbers: NDArray[np.uint64], none: np.uint64) -> lis
 
 
 def _found(known: Numbers, wanted: NDArray[Any]) -> Numbers:
-    """Where each of some numbers stands among known ones, which ascend; MISSING where it does not."""
+    """Return the positions of numbers among known ones, which ascend; MISSING if absent."""
     if not len(known):
         return np.full(len(wanted), MISSING, np.int64)
     at = np.minimum(np.searchsorted(known, wanted), len(known) - 1)
@@ -254,18 +255,18 @@ def _found(known: Numbers, wanted: NDArray[Any]) -> Numbers:
 
 
 def _once(numbers: Numbers) -> Numbers:
-    """Numbers ascending, each once; those of a table come nearly sorted, which `np.unique` makes nothing of."""
+    """Return sorted unique numbers; unlike `np.unique`, this is fast for the nearly sorted numbers of a table."""
     ascending: Numbers = np.sort(numbers)
     once: Numbers = ascending[np.diff(ascending, prepend=-1) != 0]
     return once
 
 
 def _begins(numbers: Numbers, queries: int) -> Numbers:
-    """queries + 1; where the numbers of each query begin among those of all."""
+    """Return queries + 1 positions at which the numbers of each query begin."""
     return np.searchsorted(numbers, np.arange(queries + 1) << _KEY)
 
 
 def _columns(table: pa.Table) -> list[NDArray[Any]]:
-    """The columns of a table that lacks no value; keys as numbers that can be shifted."""
+    """Return the columns of a table without missing values; keys become integers that can be shifted."""
     found = [column.to_numpy() for column in table.columns]
     return [column.astype(np.int64) if column.dtype.kind == "i" else column for column in found]

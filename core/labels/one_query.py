@@ -1,7 +1,7 @@
-"""One query's ratings as a matrix: labels and coverage for any list of questions without touching the rest.
+"""One query's ratings as a matrix: labels and coverage for any list of questions of this query alone.
 
-The same definitions as in `labels.labels`, for one query in memory, so that a change in one query costs
-what that query costs. A property test holds the two together.
+The definitions are those of `labels.labels`, for one query in memory, so that a change in a query costs only that
+query. A property test compares the two.
 """
 
 from __future__ import annotations
@@ -22,16 +22,16 @@ from .rules import MISSING, Ratings, labels_of, weights_of
 
 @dataclass(frozen=True)
 class QueryRatings:
-    """What is known of one query under one grader.
+    """The ratings of one query by one grader.
 
     Args:
         spec: the grader.
         query_id: the query.
-        passage_ids: p passages: the pool in its order, then what runs have beyond it.
+        passage_ids: p passages: the pool in its order, then further passages of the runs.
         pooled: p; whether the passage is in the pool.
-        text_keys: p; key of the passage's text, MISSING where it is not known.
-        column: column of `ratings` by what is asked.
-        ratings: p x t, MISSING where there is no usable grade.
+        text_keys: p; key of the passage's text, MISSING if unknown.
+        column: column of `ratings` by the text that the grader reads.
+        ratings: p x t, MISSING without a usable grade.
     """
 
     spec: GraderSpec
@@ -43,31 +43,32 @@ class QueryRatings:
     ratings: Ratings
 
     def of(self, questions: Sequence[Question]) -> Ratings:
-        """Ratings of questions, p x len(questions); MISSING for texts that were not loaded."""
+        """Return ratings of questions, p x len(questions); MISSING for texts that were not loaded."""
         columns = [self.column.get(wording(question, self.spec), -1) for question in questions]
         wide = np.concatenate([self.ratings, np.full((len(self.passage_ids), 1), MISSING, np.int8)], axis=1)
         return wide[:, columns]
 
 
 def wording(question: Question, spec: GraderSpec) -> str:
-    """What a grader is asked, which identifies the grade; for a question without a text its id, as no text can read."""
+    """Return the text that a grader is asked, which identifies the grade; for a question without a text, an id that
+    no text can equal."""
     return spec.asked_text(question) or SEPARATOR + question.question_id
 
 
 def scored(questions: Sequence[Question], grader: StoredGrader) -> list[Question]:
-    """The questions that a grader can grade and that are active."""
+    """Return the active questions that a grader can grade."""
     spec = grader.spec
     return [q for q in questions if q.active and q.kind in spec.takes and (not spec.reads or spec.asked_text(q))]
 
 
 def labels_under(base: Basis, known: QueryRatings, questions: Sequence[Question]) -> Ratings:
-    """The label of every passage of a query, were these its questions; MISSING where there is none."""
+    """Return the label that every passage of a query would have with these questions; MISSING without a label."""
     active = scored(questions, base.grader)
     return labels_of(known.of(active), weights_of(active, base.policy.weighted), base.policy.rule)
 
 
 def load_ratings(project: Project, base: Basis, query_id: str, questions: Sequence[Question]) -> QueryRatings:
-    """Read everything that is known of a query for the texts of some questions.
+    """Read all ratings of a query for the texts of some questions.
 
     Args:
         questions: any wordings, saved or not.
@@ -102,13 +103,13 @@ def load_ratings(project: Project, base: Basis, query_id: str, questions: Sequen
 def ratings_beside(
     project: Project, base: Basis, query_id: str, saved: Sequence[Question], questions: Sequence[Question]
 ) -> QueryRatings:
-    """What is known of a query for its saved texts, which is remembered, and for others, read each time.
+    """Return the ratings of a query for its saved texts, from the cache, and for other texts, read each time.
 
-    While somebody writes, each redraw brings a wording that nobody had before beside many that stay.
+    While a person edits, each redraw has one new wording and many unchanged ones.
 
     Args:
-        saved: the questions that it asks as the bank has them.
-        questions: as they would be.
+        saved: the query's questions in the bank.
+        questions: the edited questions.
     """
     wordings = tuple(dict.fromkeys(wording(question, base.grader.spec) for question in saved))
     known = project.remember(
@@ -119,10 +120,10 @@ def ratings_beside(
 
 
 def _more_ratings(project: Project, base: Basis, known: QueryRatings, questions: Sequence[Question]) -> QueryRatings:
-    """What is known of a query, with the texts of further questions: only what is new is read.
+    """Return the ratings of a query with the texts of further questions; only new texts are read.
 
     Args:
-        questions: any wordings, saved or not, also those that are known.
+        questions: any wordings, saved or not, including known ones.
     """
     wordings = dict.fromkeys(wording(question, known.spec) for question in questions)
     texts = [text for text in wordings if text not in known.column]
@@ -134,7 +135,7 @@ def _more_ratings(project: Project, base: Basis, known: QueryRatings, questions:
 
 
 def _ratings_of_texts(project: Project, base: Basis, text_keys: NDArray[np.int64], texts: Sequence[str]) -> Ratings:
-    """Ratings by wording, p x len(texts).
+    """Return ratings by wording, p x len(texts).
 
     Args:
         text_keys: p; keys of the passages' texts.
@@ -159,7 +160,7 @@ def _ratings_of_texts(project: Project, base: Basis, text_keys: NDArray[np.int64
     question, passage, rating = (graded.column(i).to_numpy() for i in range(3))
     by_key = np.array(sorted(known))
     column = by_key[np.searchsorted(by_key[:, 0], question), 1]
-    # Several passages may have one text: put the ratings by text, then spread them over the passages.
+    # Several passages may share a text, so ratings are filled in by text and then copied to the passages.
     unique, row_of = np.unique(text_keys, return_inverse=True)
     place = np.clip(np.searchsorted(unique, passage), 0, len(unique) - 1)
     here = unique[place] == passage

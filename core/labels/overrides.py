@@ -1,4 +1,4 @@
-"""Overrides: a person's rating in place of the machine's, with a reason; withdrawn, never deleted."""
+"""Overrides: a person's rating that replaces the grader's, with a reason; withdrawn, never deleted."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from datetime import datetime
 
 from ..bank import latest_version
 from ..errors import InputError, unknown_name
-from ..project import Cursor, Project, as_name, check_undecided, log
+from ..project import Cursor, Project, as_name, check_undecided, log, visible
 from ..text import clean_text
 from ..types import RATINGS
 
@@ -19,10 +19,10 @@ class Override:
 
     Args:
         wording: of the question when the rating was given.
-        wording_now: of the question in the bank version that is looked at, mostly the newest.
-        stale: whether the two differ. Under the newest version the override then waits to be confirmed or
-            withdrawn; under any it counts for its own wording only.
-        held: whether it was given in a double assignment that is open, and so does not count: what is decided does.
+        wording_now: of the question in the compared bank version, usually the newest.
+        stale: whether the two differ. A stale override counts for its own wording only; under the newest version it
+            should be confirmed or withdrawn.
+        held: whether it belongs to an open double assignment and does not count until that is adjudicated.
     """
 
     key: int
@@ -40,7 +40,7 @@ class Override:
 
 
 def override(project: Project, question_id: str, passage_id: str, rating: int, reason: str, author: str) -> int:
-    """Give a rating for a question, as it is worded now, and a passage.
+    """Rate a passage for a question in its current wording.
 
     Returns:
         The key of the override.
@@ -55,7 +55,7 @@ def override(project: Project, question_id: str, passage_id: str, rating: int, r
 
 
 def override_all(project: Project, passage_id: str, ratings: Mapping[str, int], reason: str, author: str) -> list[int]:
-    """Give ratings for several questions and one passage, all for the same reason: all of them, or none.
+    """Rate one passage for several questions with one reason: all of them, or none.
 
     Args:
         ratings: by question id.
@@ -64,7 +64,7 @@ def override_all(project: Project, passage_id: str, ratings: Mapping[str, int], 
         The keys of the overrides, in the same order.
 
     Raises:
-        InputError: there are no ratings, or as `override` says.
+        InputError: `ratings` is empty, or as for `override`.
     """
     if not ratings:
         raise InputError("no-rating", "No rating to save.", "Choose a rating for at least one question.")
@@ -80,7 +80,7 @@ def override_all(project: Project, passage_id: str, ratings: Mapping[str, int], 
 def write_override(
     project: Project, cursor: Cursor, question_id: str, passage_id: str, rating: int, reason: str, author: str
 ) -> int:
-    """The same as `override`, as part of a greater act in a transaction of its own."""
+    """Do the same as `override` within the transaction of a larger action."""
     if rating not in RATINGS:
         raise InputError("rating-out-of-range", f"Rating {rating} is out of range.", "Use a number from 0 to 5.")
     reason = clean_text(reason).strip()
@@ -109,10 +109,10 @@ def write_override(
 
 
 def withdraw(project: Project, key: int, author: str) -> None:
-    """Withdraw an override: the machine's rating counts again.
+    """Withdraw an override: the grader's rating counts again.
 
     Raises:
-        InputError: there is no such override, or it has been withdrawn.
+        InputError: the override is unknown or already withdrawn.
     """
     with project.transaction(
         act="override ratings", queries=lambda: _queries_of(project, [key]), author=author
@@ -124,7 +124,7 @@ def withdraw_all(project: Project, keys: Collection[int], author: str) -> None:
     """Withdraw several overrides: all of them, or none.
 
     Raises:
-        InputError: there is no such override, or one has been withdrawn.
+        InputError: an override is unknown or already withdrawn.
     """
     with project.transaction(
         act="override ratings", queries=lambda: _queries_of(project, keys), author=author
@@ -134,7 +134,7 @@ def withdraw_all(project: Project, keys: Collection[int], author: str) -> None:
 
 
 def write_withdrawal(cursor: Cursor, key: int, author: str) -> None:
-    """The same as `withdraw`, as part of a greater act in a transaction of its own."""
+    """Do the same as `withdraw` within the transaction of a larger action."""
     held = cursor.execute(
         "SELECT o.author, query_key, passage_key, question_key"
         " FROM held_overrides JOIN overrides o USING (override_key) JOIN questions USING (question_key)"
@@ -156,21 +156,21 @@ def write_withdrawal(cursor: Cursor, key: int, author: str) -> None:
     ).fetchall()[0][0]
     if not done:
         raise InputError(
-            "unknown-override", f"Unknown or withdrawn override {key}.", "See the current list: exam override list"
+            "unknown-override", f"Unknown or withdrawn override {key}.", "See the current list: exam overrides list"
         )
     log(cursor, author, "withdraw override", override=key)
 
 
 def confirm(project: Project, key: int, author: str) -> None:
-    """Let a stale override count for the new wording too.
+    """Make a stale override count for the new wording too.
 
     Raises:
-        InputError: there is no such override, or it counts already.
+        InputError: the override is unknown, or counts already.
     """
     found = next((one for one in overrides(project) if one.key == key), None)
     if found is None:
         raise InputError(
-            "unknown-override", f"Unknown or withdrawn override {key}.", "See the current list: exam override list"
+            "unknown-override", f"Unknown or withdrawn override {key}.", "See the current list: exam overrides list"
         )
     if not found.stale:
         raise InputError("override-counts-already", f"Override {key} already counts: its question was not reworded.")
@@ -180,11 +180,11 @@ def confirm(project: Project, key: int, author: str) -> None:
 
 
 def overrides(project: Project, query_id: str | None = None, version: int | None = None) -> list[Override]:
-    """The overrides that nobody withdrew, newest first.
+    """Return the overrides that are not withdrawn, newest first.
 
     Args:
-        query_id: only those of this query; of all for None.
-        version: the bank version whose wordings they are compared with; the newest for None.
+        query_id: only those of this query; None means all.
+        version: the bank version whose wordings they are compared with; None means the newest.
     """
     return [
         Override(*row)
@@ -192,10 +192,11 @@ def overrides(project: Project, query_id: str | None = None, version: int | None
             "SELECT override_key, question_id, query_id, passage_id, rating, reason, author, made_at,"
             " coalesce(was.text, question_id || ' (words not known)'), coalesce(now.text,"
             "  CASE WHEN now.text_key IS NULL THEN was.text END, question_id || ' (words not known)'),"
-            # A question that came after the version is not reworded in it.
+            # A question that is newer than the version is not reworded in it.
             " coalesce(o.question_text_key <> r.text_key, false),"
             " override_key IN (SELECT override_key FROM held_overrides)"
-            " FROM overrides o JOIN questions USING (question_key) JOIN queries USING (query_key)"
+            f" FROM {visible(project, 'overrides')}"
+            " o JOIN questions USING (question_key) JOIN queries USING (query_key)"
             " JOIN passages USING (passage_key) LEFT JOIN bank_at($version) r USING (question_key)"
             " JOIN question_texts was ON was.text_key = o.question_text_key"
             " LEFT JOIN question_texts now ON now.text_key = r.text_key"
@@ -206,7 +207,7 @@ def overrides(project: Project, query_id: str | None = None, version: int | None
 
 
 def queries_of_questions(project: Project, question_ids: Iterable[str]) -> set[str]:
-    """Ids of the queries that questions belong to."""
+    """Return the ids of the queries that questions belong to."""
     wanted = set(question_ids)
     rows = project.rows("SELECT question_id, query_id FROM questions JOIN queries USING (query_key)")
     return {query_id for question_id, query_id in rows if question_id in wanted}
@@ -218,5 +219,5 @@ def _query_of(cursor: Cursor, question_key: int) -> int:
 
 
 def _queries_of(project: Project, keys: Collection[int]) -> set[str]:
-    """Ids of the queries that overrides are about."""
+    """Return the ids of the queries of overrides."""
     return {one.query_id for one in overrides(project) if one.key in set(keys)}

@@ -1,4 +1,4 @@
-"""The policy: everything that turns grades into labels and scores."""
+"""The policy: the scoring settings that turn grades into labels and scores."""
 
 from __future__ import annotations
 
@@ -13,25 +13,24 @@ from .rules import LabelRule, parse_rule
 Skipped = Literal["zero", "ignore"]
 
 LARGEST = 2**31 - 1
-"""The largest number in a policy: tables and trec_eval hold no larger ones."""
+"""The largest number in a policy: tables and trec_eval cannot hold larger ones."""
 SETTING_OF_MIN_JUDGMENT = "min_judgment"
 
 
 @dataclass(frozen=True)
 class Policy:
-    """What turns grades into labels and scores.
+    """The scoring settings, which turn grades into labels and scores.
 
     Args:
-        grader: name or fingerprint; the project's default for None.
-        bank_version: the newest for None.
+        grader: name or fingerprint; None means the project's default.
+        bank_version: None means the newest.
         min_rating: the rating from which a question counts as answered (tau), 1 to 5.
         cutoff: rank depth of EXAM-Cover.
         label: `max`, `support:M` or `mean`.
-        weighted: whether the questions' weights count; if not, 1 stands for each positive weight
-            and -1 for each negative.
+        weighted: whether the questions' weights count; if not, each positive weight is 1 and each negative one -1.
         skipped: whether a query that a run skipped scores zero or is ignored.
         min_judgment: the judgment from which a passage counts as relevant in binary measures.
-        overrides: whether people's ratings replace the machine's.
+        overrides: whether people's ratings replace the grader's.
     """
 
     grader: str | None = None
@@ -45,7 +44,7 @@ class Policy:
     overrides: bool = True
 
     def __post_init__(self) -> None:
-        # A number of thousands of digits cannot be part of a message.
+        # A number with thousands of digits must not get into a message.
         for name in ("min_rating", "cutoff", "min_judgment", "bank_version"):
             if not -LARGEST <= (getattr(self, name) or 0) <= LARGEST:
                 raise InputError(
@@ -75,12 +74,12 @@ class Policy:
         return parse_rule(self.label)
 
     def as_dict(self) -> dict[str, Any]:
-        """The policy as plain values, as it is written into JSON output."""
+        """Return the policy as plain values, for JSON output."""
         return asdict(self)
 
 
 @as_act("see boards")
 def usual_min_judgment(project: Project) -> int:
-    """The min judgment of a project if none is chosen: that of the collection that it imported last, else 1."""
+    """Return the default min judgment of a project: that of the collection imported last, else 1."""
     stored = project.value("SELECT value FROM settings WHERE name = ?", [SETTING_OF_MIN_JUDGMENT])
     return Policy.min_judgment if stored is None else int(stored)

@@ -1,4 +1,4 @@
-"""How far the pairs that labels need are graded: in all, and query by query."""
+"""Progress of grading: how many of the pairs that labels need are graded, in total and by query."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from ..bank import bank_for
-from ..project import Project
+from ..project import Project, visible
 from .basis import Basis
 from .labels import label_pairs, pooled_labels, pooled_passages
 from .ratings import GRADED, graded_pairs, overriding
@@ -27,13 +27,13 @@ class PairCounts:
 
     Args:
         needed: all of them.
-        graded: those where a usable grade of the grader counts.
-        failed: those that were asked and gave nothing usable.
-        ungraded: those that were never asked, but could be.
-        without_text: those that cannot be asked, since the text of the passage is missing.
-        overridden: those where a person's rating counts.
-        stale_overrides: overrides of active questions that were reworded since: they do not count.
-        partial_labels: labels where some pairs behind them have no rating.
+        graded: pairs whose rating is a usable grade of the grader.
+        failed: pairs that were graded without a usable result.
+        ungraded: pairs that were never graded, but can be.
+        without_text: pairs that cannot be graded, since the text of the passage is missing.
+        overridden: pairs whose rating is a person's.
+        stale_overrides: overrides of active questions that were reworded later: they do not count.
+        partial_labels: labels with pairs that have no rating.
     """
 
     needed: int
@@ -47,22 +47,22 @@ class PairCounts:
 
     @property
     def rated(self) -> int:
-        """Pairs with a rating, whoever gave it."""
+        """Pairs with a rating, by the grader or by people."""
         return self.graded + self.overridden
 
     @property
     def share(self) -> float | None:
-        """Which share of the needed pairs has a rating; None where none is needed."""
+        """The share of the needed pairs with a rating; None if `needed` is 0."""
         return self.rated / self.needed if self.needed else None
 
 
 @dataclass(frozen=True)
 class Progress(PairCounts):
-    """The same, with what of it each query and each label has.
+    """The same counts, with those of each query and each label.
 
     Args:
-        ungraded_of: number of ungraded pairs by id of the query, for those that have any, in the pool's order.
-        labels: how many pooled passages have each label, highest first; under None those without one.
+        ungraded_of: number of ungraded pairs by query id, for queries with any, in pool order.
+        labels: number of pooled passages by label, highest first; None is the key of those without a label.
     """
 
     ungraded_of: dict[str, int] = field(default_factory=dict)
@@ -70,7 +70,7 @@ class Progress(PairCounts):
 
 
 def progress(project: Project, base: Basis) -> Progress:
-    """Say how far the pairs behind the labels of a policy are graded; remembered until something of it changes."""
+    """Return the progress of grading the pairs behind the labels of a policy; cached until any of it changes."""
     return project.remember(("progress", base.key), lambda: _progress(project, base))
 
 
@@ -86,7 +86,7 @@ def _progress(project: Project, base: Basis) -> Progress:
             base.parameters,
         )
         stale = project.value(
-            "SELECT count(*) FROM overrides o JOIN bank_at($version) r USING (question_key)"
+            f"SELECT count(*) FROM {visible(project, 'overrides')} o JOIN bank_at($version) r USING (question_key)"
             " WHERE withdrawn_at IS NULL AND active AND o.question_text_key <> r.text_key",
             {"version": base.version},
         )
@@ -115,7 +115,8 @@ def _progress(project: Project, base: Basis) -> Progress:
 
 
 def ungraded_pairs(project: Project, base: Basis) -> NDArray[np.int32]:
-    """How many pairs of each pooled passage were never asked but could be, in the order of `pooled_passages`."""
+    """Return how many pairs of each pooled passage are ungraded but can be graded, in the order of
+    `pooled_passages`."""
 
     def compute() -> NDArray[np.int32]:
         found, pool = pooled_labels(project, base), pooled_passages(project)
@@ -136,15 +137,15 @@ def ungraded_pairs(project: Project, base: Basis) -> NDArray[np.int32]:
 
 
 def failed_pairs(base: Basis, weightless: bool = False) -> str:
-    """The needed pairs that were asked and have no rating, as a query: query_key, question_key, passage_key.
+    """Return a query for the needed pairs that were graded without a rating: query_key, question_key, passage_key.
 
     Args:
-        weightless: with those that no label needs, as their questions weigh 0 or less.
+        weightless: include pairs that no label needs, because their questions weigh 0 or less.
     """
     failed = "(SELECT DISTINCT question_text_key, passage_text_key FROM failures WHERE grader_key = $grader)"
     return (
         f"SELECT p.query_key, b.question_key, p.passage_key FROM {failed} f"
-        # Few pairs fail: the grades of all the others need not be put up to be looked through.
+        # Few pairs fail, so only their grades are read.
         f" ANTI JOIN (FROM {GRADED} SEMI JOIN {failed} USING (question_text_key, passage_text_key)) g"
         " USING (question_text_key, passage_text_key)"
         + (f" ANTI JOIN {overriding(base)} o USING (question_text_key, passage_text_key)" if base.overridden else "")
@@ -155,15 +156,15 @@ def failed_pairs(base: Basis, weightless: bool = False) -> str:
 
 
 def grades_table(project: Project, base: Basis) -> pd.DataFrame:
-    """Every pair of an active question and a pooled passage, with the rating that counts.
+    """Return every pair of an active question and a pooled passage, with the rating that counts.
 
     Returns:
-        query_id, question_id, doc_id, rating (NA unless graded) and state: graded, failed or ungraded; by query and in
-        the order of the pool.
+        query_id, question_id, doc_id, rating (NA unless graded) and state: graded, failed or ungraded; by query and
+        in pool order.
     """
     import pandas as pd
 
-    # A question of a direct grader is the query itself.
+    # The question of a direct grader is the query itself.
     ids = "(SELECT question_key, question_id FROM questions UNION ALL SELECT query_key, query_id FROM queries)"
     found = project.table(
         "SELECT query_id, question_id, passage_id AS doc_id, rating,"

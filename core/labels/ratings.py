@@ -1,4 +1,5 @@
-"""The rating that counts for each pair: a person's override before the machine's grade, where the policy says so."""
+"""The rating that counts for each pair: a person's override before the grader's grade, if the policy counts
+overrides."""
 
 from __future__ import annotations
 
@@ -7,11 +8,12 @@ from ..types import ANSWERED, MAX_RATING, SEPARATOR
 from .basis import Basis
 
 GRADED = "(SELECT question_text_key, passage_text_key, rating FROM grades WHERE grader_key = $grader)"
-"""What a grader said, as a subquery over $grader."""
+"""The grades of a grader, as a subquery over $grader."""
 
 
 def ratings(base: Basis) -> str:
-    """The rating that counts for each pair of texts, as a subquery over $grader: a person's before the machine's."""
+    """Return the rating that counts for each pair of texts, as a subquery over $grader: a person's before the
+    grader's."""
     if not base.overridden:
         return GRADED
     people = overriding(base)
@@ -23,7 +25,7 @@ def ratings(base: Basis) -> str:
 
 
 def overriding(base: Basis) -> str:
-    """What people said of pairs of texts, on the grader's scale, as a subquery with the columns of `ratings`."""
+    """Return people's ratings of pairs of texts on the grader's scale, as a subquery with the columns of `ratings`."""
     top = base.grader.spec.max_rating
     # The same as `GraderSpec.on_scale`.
     given = "rating" if top == MAX_RATING else f"least({top:d}, rating * {top:d} // {ANSWERED})::TINYINT AS rating"
@@ -40,10 +42,9 @@ def overriding(base: Basis) -> str:
 
 
 def graded_pairs(base: Basis) -> str:
-    """Every needed pair with the rating that counts, as a query over $version and $grader.
+    """Return every needed pair with the rating that counts, as a query over $version and $grader.
 
-    Its columns are query_key, passage_key, position, question_key, weight, rating (NULL where there
-    is no usable grade).
+    Its columns are query_key, passage_key, position, question_key, weight, rating (NULL without a usable grade).
     """
     return (
         "SELECT p.query_key, p.passage_key, p.position, b.question_key, b.weight, g.rating"

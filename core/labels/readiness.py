@@ -1,4 +1,4 @@
-"""How complete the labels of a policy are: what is graded, failed, ungraded or overridden behind them."""
+"""Completeness of the labels of a policy: graded, failed, ungraded and overridden pairs behind them."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ from .progress import PairCounts, progress
 
 @dataclass(frozen=True)
 class Readiness(PairCounts):
-    """What the labels of a policy rest on.
+    """The counts behind the labels of a policy.
 
     Args:
         unlabelled_passages: pooled (query, passage) without a label.
-        speaking_passages: pooled (query, passage) whose text speaks to the grader: see `speaking`.
+        speaking_passages: pooled (query, passage) whose text addresses the grader: see `speaking`.
     """
 
     unlabelled_passages: int
@@ -24,13 +24,13 @@ class Readiness(PairCounts):
 
     @property
     def complete(self) -> bool:
-        """Whether nothing is left to grade, to retry or to confirm."""
+        """Whether every pair is graded or overridden and no override is stale."""
         return not (self.failed or self.ungraded or self.without_text or self.stale_overrides)
 
 
 @as_act("see boards")
 def readiness(project: Project, base: Basis) -> Readiness:
-    """Say how complete the labels of a policy are."""
+    """Return how complete the labels of a policy are."""
 
     def compute() -> Readiness:
         found = progress(project, base)

@@ -1,6 +1,6 @@
-"""The rules that turn ratings into labels and weights into numbers, each twice: in SQL and in memory, query by query.
+"""Rules that turn ratings into labels and weights into numbers, each in SQL and in memory for one query.
 
-Tests hold the two forms together.
+Tests compare the two forms.
 """
 
 from __future__ import annotations
@@ -17,17 +17,17 @@ from ..errors import InputError
 from ..types import MAX_RATING, MAX_WEIGHT, Question
 
 MISSING = -1
-"""Stands for a pair without a usable grade, and for a passage without a label."""
+"""Value for a pair without a usable grade, and for a passage without a label."""
 
 Ratings = NDArray[np.int8]
 
 HALF = 0.5 + 1e-9
-"""What is added before a mean is rounded down: the sums of decimal weights fall short of an exact half by a hair."""
+"""Added before a mean is rounded down: sums of decimal weights can fall slightly short of an exact half."""
 
 
 @dataclass(frozen=True)
 class LabelRule:
-    """How the ratings of a passage become its label.
+    """The rule that turns the ratings of a passage into its label.
 
     Args:
         kind: `max`, `support` (the highest level that at least `support` questions reach) or `mean` (the weighted
@@ -39,10 +39,10 @@ class LabelRule:
 
 
 def parse_rule(name: str) -> LabelRule:
-    """The rule of `max`, `support:M` or `mean`.
+    """Return the rule of `max`, `support:M` or `mean`.
 
     Raises:
-        InputError: there is no such rule.
+        InputError: unknown rule.
     """
     if name == "max":
         return LabelRule("max")
@@ -56,30 +56,30 @@ def parse_rule(name: str) -> LabelRule:
 
 
 def weight_sql(weighted: bool) -> str:
-    """The weight that counts, as SQL over a column `weight`.
+    """Return the weight that counts, as SQL over a column `weight`.
 
-    A project may be older than the bound that every door has for weights: what lies beyond it counts as the bound, so
-    that a sum is a number.
+    A project may be older than the check of weights at import. Weights beyond the bound count as the bound, so that
+    sums stay finite.
     """
     return f"least(greatest(weight, {-MAX_WEIGHT}), {MAX_WEIGHT})" if weighted else "sign(weight)"
 
 
 def weights_of(questions: Sequence[Question], weighted: bool) -> NDArray[np.float64]:
-    """The weights of questions that count; the same bounds as in `weight_sql`."""
+    """Return the weights of questions as they count, with the bounds of `weight_sql`."""
     return weights_that_count(np.array([question.weight for question in questions], float), weighted)
 
 
 def weights_that_count(given: NDArray[np.float64], weighted: bool) -> NDArray[np.float64]:
-    """Weights as they count, of those that the bank has."""
+    """Return weights of the bank as they count."""
     weights: NDArray[np.float64] = np.clip(given, -MAX_WEIGHT, MAX_WEIGHT)
     return weights if weighted else np.sign(weights)
 
 
 def label_sql(rule: LabelRule, weighted: bool = True) -> str:
-    """The label of one passage as an SQL aggregate over the rows of its pairs.
+    """Return the label of one passage as an SQL aggregate over the rows of its pairs.
 
-    Only questions of positive weight take part: an "avoid" question never raises a label, and
-    weight 0 keeps a question out. A passage without a usable rating has no label (NULL).
+    Only questions of positive weight count: an "avoid" question never raises a label, and weight 0 keeps a question
+    out. A passage without a usable rating has no label (NULL).
     """
     usable = "rating IS NOT NULL AND weight > 0"
     if rule.kind == "max":
@@ -95,14 +95,14 @@ def label_sql(rule: LabelRule, weighted: bool = True) -> str:
 
 
 def labels_of(ratings: Ratings, weights: NDArray[np.float64], rule: LabelRule) -> Ratings:
-    """The label of each passage; the same rules as `label_sql`.
+    """Return the label of each passage, by the same rules as `label_sql`.
 
     Args:
         ratings: p x r.
-        weights: r; only questions of positive weight take part.
+        weights: r; only questions of positive weight count.
 
     Returns:
-        p labels, MISSING where no question of positive weight has a usable grade.
+        p labels, MISSING if no question of positive weight has a usable grade.
     """
     ratings, weights = ratings[:, weights > 0], weights[weights > 0]
     usable = ratings != MISSING
@@ -123,7 +123,7 @@ def labels_of(ratings: Ratings, weights: NDArray[np.float64], rule: LabelRule) -
 
 
 def coverage_of(ratings: Ratings, weights: NDArray[np.float64], top: Sequence[int], tau: int) -> float | None:
-    """EXAM-Cover of one ranking; the same definition as `labels.coverage`.
+    """Return EXAM-Cover of one ranking, by the same definition as `labels.coverage`.
 
     Args:
         ratings: p x r.
@@ -132,7 +132,7 @@ def coverage_of(ratings: Ratings, weights: NDArray[np.float64], top: Sequence[in
         tau: min rating.
 
     Returns:
-        Between 0 and 1; None where no question has positive weight.
+        Between 0 and 1; None if all weights are 0 or less.
     """
     if not (weights > 0).any():
         return None
@@ -141,20 +141,20 @@ def coverage_of(ratings: Ratings, weights: NDArray[np.float64], top: Sequence[in
 
 
 def covered_shares(answered: NDArray[np.bool_], weights: NDArray[np.float64]) -> NDArray[np.float64]:
-    """The weight of what is answered over the positive weight of all, never below 0.
+    """Return the weight of the answered questions over the positive weight of all, never below 0.
 
-    Sums run from the least weight to the greatest, so that the order of the questions leaves no bit of them to chance.
+    Sums run from the least weight to the greatest, so that the order of the questions does not change any bit.
 
     Args:
         answered: r x n.
-        weights: r; one of them positive at least.
+        weights: r, at least one positive.
 
     Returns:
         n shares.
     """
     order = np.argsort(weights)
     weights = weights[order]
-    # A sum along an axis adds in an order that hangs on the shape, one after another does not.
+    # Cumulative sums add one after another. A sum along an axis would add in an order that depends on the shape.
     total = np.cumsum(weights[weights > 0])[-1]
     gained = np.cumsum(np.where(answered[order], weights[:, None], 0.0), axis=0)[-1]
     shares: NDArray[np.float64] = np.maximum(0.0, gained / total)

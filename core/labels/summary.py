@@ -1,4 +1,4 @@
-"""What is known of every passage of the pool under a policy: label, ratings that occur, and pairs that are missing."""
+"""A summary of every passage of the pool under a policy: label, ratings that occur, and missing pairs."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ from .rules import MISSING, labels_of, weights_that_count
 
 
 def pool_summary(project: Project, base: Basis | None) -> pa.Table:
-    """What is known of every passage of the pool under a policy.
+    """Return a summary of every passage of the pool under a policy.
 
     Returns:
-        query_key, passage_key, text_key, position, label (NULL for none), given (a bit for each rating that
-        some question has), rated, failed, needed (numbers of pairs), overridden.
+        query_key, passage_key, text_key, position, label (NULL for none), given (a bit for each rating that occurs),
+        rated, failed, needed (numbers of pairs), overridden.
     """
     if base is None:
         return project.table(
@@ -26,7 +26,7 @@ def pool_summary(project: Project, base: Basis | None) -> pa.Table:
             " false AS overridden FROM pool"
         )
 
-    # Assessors judge by the hundred, which touches the pool at most.
+    # Judgments are frequent, and change at most the pool.
     return project.remember(
         ("pool summary", base.key), lambda: _summary(project, base), (JUDGE, WITHDRAW), pool_mark(project)
     )
@@ -69,7 +69,7 @@ def _counted(pairs: str) -> str:
 
 
 def _at(pool: pa.Table, counted: pa.Table) -> NDArray[np.int32]:
-    """Counts of some passages of the pool, in its order; 0 for the rest."""
+    """Return the counts of some passages of the pool, in its order; 0 for the rest."""
     known, wanted = (
         (table["query_key"].to_numpy().astype(np.int64) << 32) + table["passage_key"].to_numpy()
         for table in (pool, counted)

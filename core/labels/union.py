@@ -1,4 +1,4 @@
-"""Coverage of a query by all that is ranked for its topics: equation 1 of exam-plus-plus as TREC CAR uses it."""
+"""Coverage of a query by the passages ranked for all its topics: equation 1 of exam-plus-plus as used by TREC CAR."""
 
 from __future__ import annotations
 
@@ -14,18 +14,18 @@ _WHOLE = (
     "(SELECT q.query_key AS part_key, coalesce(min(t.query_key), q.query_key) AS query_key"
     " FROM queries q LEFT JOIN topics() t ON t.topic_key = q.query_key GROUP BY q.query_key)"
 )
-"""The query that each query is a part of: its own topics are, and it is itself."""
+"""The query that each query belongs to: its parent for a topic, else itself."""
 
 
 @dataclass(frozen=True)
 class UnionCoverage:
-    """Coverage of queries by what is ranked for all their topics.
+    """Coverage of queries by the passages ranked for all their topics.
 
     Args:
-        scores: by run and query id; queries of which a run ranked nothing are not there.
+        scores: by run and query id; queries for which a run ranked no passages are absent.
         query_ids: the queries with questions of positive weight.
-        needed, usable: pairs of texts that the runs' top passages make with the questions, and those of them that
-            have a rating. Without a rating a question counts as not answered by the passage.
+        needed, usable: pairs of the runs' top passages with the questions, and how many of these have a rating.
+        Without a rating a question counts as not answered by the passage.
     """
 
     scores: Scores
@@ -35,17 +35,17 @@ class UnionCoverage:
 
 
 def coverage_of_union(project: Project, base: Basis, cutoff: int) -> UnionCoverage:
-    """EXAM-Cover of the union of a query's topics: exam-plus-plus, equation 1, as TREC CAR uses it.
+    """Return EXAM-Cover of the union of a query's topics: exam-plus-plus, equation 1, as used by TREC CAR.
 
-    P is the top k of the run's ranking for the query and for each of its topics, R all questions of the query, whatever
-    section they are of: a passage that was found for one section may answer what another asks.
+    P is the top k of the run's ranking for the query and for each of its topics. R is all questions of the query, in
+    all sections: a passage that was found for one section may answer a question of another.
 
     Args:
-        cutoff: k, of each ranking; the policy's own is not looked at.
+        cutoff: k, of each ranking; that of the policy is ignored.
     """
     asked = (
         "(SELECT w.query_key,"
-        # A direct judge asks its one question, the query's title, of every topic.
+        # A direct grader asks its only question, the query's title, for every topic.
         " if(b.question_key = b.query_key, w.query_key, b.question_key) AS question_key,"
         " any_value(text_key) AS text_key, any_value(weight) AS weight"
         f" FROM {bank_for(base.grader.spec)} b JOIN {_WHOLE} w ON w.part_key = b.query_key GROUP BY 1, 2)"

@@ -1,4 +1,4 @@
-"""Systems in order by a measure, beside the official board."""
+"""Leaderboards: systems ordered by a measure, and their comparison with official leaderboards."""
 
 from __future__ import annotations
 

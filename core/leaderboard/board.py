@@ -1,4 +1,4 @@
-"""What a leaderboard is: systems in order, with all that their order rests on."""
+"""The leaderboard record: systems in order, with the data behind their order."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from ..project import Length
 from ..text import first_few, how_many
 
 FEWEST_GRADED = 0.5
-"""The share of the pairs below which the order of the systems is mostly that of what is not graded."""
+"""The share of graded pairs below which the order of the systems mostly reflects the ungraded pairs."""
 
 
 @dataclass(frozen=True)
@@ -32,18 +32,19 @@ class Leaderboard:
 
     Args:
         measure: its standard name, such as nDCG@10 or EXAM-Cover@20.
-        source: `exam`, the name of a source of judgments, or of an imported board.
+        source: `exam`, or the name of a source of judgments or of an imported leaderboard.
         systems: best first.
-        per_query: score by query by run; empty for an imported board whose file does not have them.
+        per_query: score by query by run; empty for an imported leaderboard whose file lacks them.
         query_ids: the queries that the mean is over.
-        needed, usable: the pairs that the measure needs, and those of them that have a rating; 0 if no grades are used.
-        ungraded: by id of each query with pairs that were never graded and that the measure needs, their number;
-            failed pairs and passages without text do not count.
+        needed, usable: the pairs that the measure needs, and how many of these have a rating; 0 if no grades are
+        used.
+        ungraded: for each query with ungraded pairs that the measure needs, their number; failed pairs and passages
+            without text do not count.
         imported: whether all grades were imported, so that no job will ever grade these pairs.
         reference: the gold texts or the pool that a normalised measure divides by; its score is 1.
         starred: the runs within the standard error of the reference.
-        lengths: words and passages that a score is bought with, by run; for coverage and likeness to gold texts, and
-            for every measure where there are generated responses.
+        lengths: number of words and passages behind a score, by run; for coverage and likeness, and for every
+            measure if there are generated responses.
     """
 
     measure: str
@@ -62,7 +63,7 @@ class Leaderboard:
 
     @property
     def too_few(self) -> str | None:
-        """Why its correlation with another board says nothing yet; None if half of the pairs have a rating."""
+        """Why a correlation with another leaderboard is not meaningful yet; None if half of the pairs have a rating."""
         if self.usable >= FEWEST_GRADED * self.needed:
             return None
         return (
@@ -77,14 +78,15 @@ class Leaderboard:
 
     @property
     def says_ungraded(self) -> str:
-        """The queries with ungraded pairs, and whether the mean includes them, in a sentence; empty without any."""
+        """A sentence with the queries that have ungraded pairs, and whether the mean includes them; empty without
+        any."""
         included = any(query in self.ungraded for query in self.query_ids)
         verb = "Included" if included else "Excluded"
         return f"{verb}: {queries_with_ungraded(list(self.ungraded))}." if self.ungraded else ""
 
     @property
     def pending(self) -> frozenset[str]:
-        """The queries whose scores may still change as jobs go on: they have ungraded pairs."""
+        """The queries with ungraded pairs, whose scores may still change while jobs run."""
         return frozenset() if self.imported else frozenset(self.ungraded)
 
     @property
@@ -93,7 +95,7 @@ class Leaderboard:
         return self.pending.difference(self.query_ids)
 
     def length_correlation(self) -> float | None:
-        """Spearman's correlation of score and words; None without lengths, or where it is undefined."""
+        """Return Spearman's correlation of score and words; None without lengths, or if it is undefined."""
         words = {run: length.words for run, length in self.lengths.items() if run in self.scores}
         return correlate(words, self.scores).spearman if words else None
 
@@ -103,7 +105,7 @@ class Leaderboard:
         return {system.run: system.std_error for system in self.systems}
 
     def as_dict(self) -> dict[str, Any]:
-        """The board as plain values, as `--json` prints it."""
+        """Return the leaderboard as plain values, as `--json` prints it."""
         systems: list[dict[str, Any]] = []
         for system in self.systems:
             length = self.lengths.get(system.run)
@@ -121,22 +123,22 @@ class Leaderboard:
 
 
 def queries_with_ungraded(query_ids: Collection[str]) -> str:
-    """Name and count queries with ungraded pairs, in words that a sentence takes."""
+    """Return the number and first names of queries with ungraded pairs, as part of a sentence."""
     return f"{how_many(len(query_ids), 'queries')} with ungraded pairs ({first_few(list(query_ids))})"
 
 
 def without_waiting(waiting: Collection[str], query_ids: Sequence[str]) -> list[str]:
-    """Return the queries that do not wait for grades; all of them if none is left."""
+    """Return the queries that do not wait for grades, or all queries if every one waits."""
     return [query for query in query_ids if query not in waiting] or list(query_ids)
 
 
 def order_systems(
     per_query: Scores, queries: Sequence[str], policy: Policy, known: Mapping[str, System] | None = None
 ) -> list[System]:
-    """Systems by their mean over queries, best first, with standard errors.
+    """Return systems by their mean over queries, best first, with standard errors.
 
     Args:
-        known: systems by run whose means over these queries are known already, whatever their ranks.
+        known: systems by run whose means over these queries are known already; their ranks are ignored.
     """
     rows = []
     for run, scores in per_query.items():
@@ -144,7 +146,7 @@ def order_systems(
             rows.append((run, known[run].score, known[run].std_error, known[run].queries))
             continue
         score, error, answered = system_score(scores, queries, policy.skipped)
-        # A run that answered none of the queries has no score where skipped queries are ignored.
+        # A run that answered none of the queries has no score if skipped queries are ignored.
         if score is not None:
             rows.append((run, score, error, answered))
     rows.sort(key=lambda row: (-row[1], row[0]))

@@ -1,4 +1,4 @@
-"""Comparing two leaderboards: over which queries, the board under study beside the official one, how they agree."""
+"""Comparison of a leaderboard under study with the official one: their queries and their agreement."""
 
 from __future__ import annotations
 
@@ -17,20 +17,20 @@ from .making import leaderboard
 DEFAULT_MEASURE = "nDCG@10"
 
 QueryChoice = Literal["common", "all", "own"]
-"""Over which queries two boards are averaged: `common` are those that both have, without those that have ungraded
-pairs; `all` includes these; `own` is each board over its own queries."""
+"""The queries over which two leaderboards are averaged: `common` are those of both, without queries that have
+ungraded pairs; `all` includes these; `own` is each leaderboard over its own queries."""
 
 
 @dataclass(frozen=True)
 class Queries:
-    """The queries that two boards are compared over.
+    """The queries over which two leaderboards are compared.
 
     Args:
-        over: what both are averaged over: `common` queries, or each its `own`.
-        board, official: how many queries each of them has; None for an imported board, which does not say.
-        common: how many both have; None where one of them does not say.
-        ungraded: the queries that have pairs which the measure needs and which were never graded.
-        left_out: whether both boards are without these queries.
+        over: whether both are averaged over the `common` queries, or each over its `own`.
+        board, official: number of queries of each; None for an imported leaderboard without queries.
+        common: number of common queries; None if the queries of one are unknown.
+        ungraded: the queries with ungraded pairs that the measure needs.
+        left_out: whether both leaderboards exclude these queries.
     """
 
     over: Literal["common", "own"]
@@ -41,7 +41,7 @@ class Queries:
     left_out: bool = False
 
     def as_dict(self) -> dict[str, Any]:
-        """The numbers as plain values, with the queries that have ungraded pairs if there are any."""
+        """Return the numbers as plain values, with the queries that have ungraded pairs if there are any."""
         found = asdict(self)
         if not self.ungraded:
             del found["ungraded"], found["left_out"]
@@ -49,7 +49,7 @@ class Queries:
 
     @property
     def short(self) -> str:
-        """The numbers, as a table shows them: `54` for the same on both, `4 of 5 / 93`, or `5 / 93` for own ones."""
+        """The numbers for a table: `54` if both have the same, `4 of 5 / 93`, or `5 / 93` for own ones."""
         mine, theirs = ("?" if number is None else str(number) for number in (self.board, self.official))
         if self.board is not None and self.board == self.official == self.common:
             return mine
@@ -57,12 +57,12 @@ class Queries:
 
     @property
     def says(self) -> str:
-        """The same as a sentence, and which queries have ungraded pairs."""
+        """The numbers as a sentence, with the queries that have ungraded pairs."""
         return " ".join(filter(None, (self._numbers, self.says_ungraded)))
 
     @property
     def says_ungraded(self) -> str:
-        """The queries with ungraded pairs, in a sentence; empty without any."""
+        """A sentence with the queries that have ungraded pairs; empty without any."""
         verb = "Excluded" if self.left_out else "Included"
         return f"{verb}: {queries_with_ungraded(self.ungraded)}." if self.ungraded else ""
 
@@ -82,14 +82,14 @@ class Queries:
 def sides(
     board: Leaderboard, official: Leaderboard, queries: QueryChoice = "common"
 ) -> tuple[Leaderboard, Leaderboard, Queries]:
-    """The two boards as they are compared: over the queries that both have, if both know them and share some.
+    """Return both leaderboards over the queries that they share, if their queries are known and they share some.
 
     Args:
-        queries: `common` leaves queries out whose pairs are still to be graded (`Leaderboard.pending`), `all` keeps
-            them, and `own` leaves both boards as they are.
+        queries: `common` leaves out queries whose pairs are still to be graded (`Leaderboard.pending`), `all` keeps
+            them, and `own` changes nothing.
 
     Returns:
-        The board under study, the official one, and over which queries they now are.
+        The leaderboard under study, the official one, and the queries that they are now over.
     """
     ungraded = tuple(dict.fromkeys([*board.ungraded, *official.ungraded]))
     pending = board.pending | official.pending if queries == "common" else frozenset()
@@ -106,13 +106,13 @@ def sides(
 
 
 def over(board: Leaderboard, queries: Collection[str]) -> Leaderboard:
-    """A board averaged over some of its queries.
+    """Return a leaderboard averaged over some of its queries.
 
-    A normalised measure stays divided by its reference over all of them: the order of systems is the same, and the
-    reference and its stars, which would not be, are left out.
+    A normalised measure stays divided by its reference over all queries, so the order of systems is the same. The
+    reference and its stars would change, and are left out.
 
     Args:
-        queries: ids; those that the board does not have do not count.
+        queries: ids; those that the leaderboard lacks do not count.
     """
     kept = [query for query in board.query_ids if query in queries]
     if len(kept) == len(board.query_ids):
@@ -134,7 +134,7 @@ def over(board: Leaderboard, queries: Collection[str]) -> Leaderboard:
 
 @dataclass(frozen=True)
 class Comparison:
-    """Two leaderboards as they are compared, and their rank correlation over the systems that both have."""
+    """Two compared leaderboards, and their rank correlation over the systems that both have."""
 
     board: Leaderboard
     official: Leaderboard
@@ -142,7 +142,7 @@ class Comparison:
     correlation: Correlation
 
     def as_dict(self) -> dict[str, Any]:
-        """The correlation as plain values, as `--json` prints it."""
+        """Return the correlation as plain values, as `--json` prints it."""
         return {
             **vars(self.correlation),
             "measure": self.board.measure,
@@ -155,7 +155,7 @@ class Comparison:
 
 
 def official_measure(measure: str, policy: Policy) -> str:
-    """The measure of the official board where nobody names one: the same, or nDCG@10 where judgments cannot give it."""
+    """Return the default measure of the official leaderboard: the same, or nDCG@10 if judgments cannot give it."""
     return measure if parse_measure(measure, policy.cutoff).takes_judgments else DEFAULT_MEASURE
 
 
@@ -163,15 +163,16 @@ def official_measure(measure: str, policy: Policy) -> str:
 def official_board(
     project: Project, against: str, measure: str, policy: Policy, against_measure: str | None = None
 ) -> Leaderboard:
-    """The board to compare with.
+    """Return the leaderboard to compare with.
 
     Args:
         against: a source of judgments (`judgments` for the first), or an imported leaderboard.
-        measure: of the board under study.
-        against_measure: of the official board; see `official_measure` for None. An imported one has its own.
+        measure: of the leaderboard under study.
+        against_measure: of the official leaderboard; None means `official_measure`. An imported leaderboard keeps
+            its own.
 
     Raises:
-        InputError: there is no such source, or it gives no such measure.
+        InputError: an unknown source, or one that lacks the measure.
     """
     source = find_source(project, against)
     imported = dict(boards(project))
@@ -194,16 +195,16 @@ def compare(
     """Make two leaderboards and correlate them.
 
     Args:
-        measure: the measure of the board under study.
-        against: the official board: a source of judgments or an imported leaderboard.
-        source: what the board under study comes from: `exam`, or again a source or board.
-        against_measure: the measure of the official board; see `official_measure` for None.
+        measure: the measure of the leaderboard under study.
+        against: the official leaderboard: a source of judgments or an imported leaderboard.
+        source: the source of the leaderboard under study: `exam`, judgments or an imported leaderboard.
+        against_measure: the measure of the official leaderboard; None means `official_measure`.
         ties: `average` ranks, or `random` tie breaking.
         within_error: whether systems whose error bars overlap are tied too; with `random` only.
         queries: see `sides`.
 
     Raises:
-        InputError: a board cannot be made.
+        InputError: a leaderboard cannot be made.
     """
     policy = policy or Policy()
     find_source(project, against)
@@ -221,7 +222,7 @@ def compare_boards(
     seed: int = 0,
     within_error: bool = False,
 ) -> Comparison:
-    """Correlate two leaderboards over their queries; the arguments are those of `compare`, `sides` and `correlate`."""
+    """Correlate two leaderboards over their queries; see `compare`, `sides` and `correlate` for the arguments."""
     board, official, compared = sides(board, official, queries)
     undefined = board.too_few or official.too_few
     if compared.left_out and not (compared.board and compared.common != 0):
@@ -243,13 +244,13 @@ def compare_boards(
 
 @dataclass(frozen=True)
 class Shift:
-    """How a change moves the correlation with the official board.
+    """The effect of a change on the correlation with the official leaderboard.
 
     Args:
-        before, after: Spearman's rank correlation; None where undefined.
-        low, high: 95 % interval of the shift over resampled queries; None where it cannot be drawn.
-        says: the finding in words.
-        queries: over which queries the board after and the official one are compared.
+        before, after: Spearman's rank correlation; None if undefined.
+        low, high: 95 % interval of the shift over resampled queries; None if it cannot be computed.
+        says: the result in words.
+        queries: the queries over which the leaderboard after the change and the official one are compared.
     """
 
     before: float | None
@@ -267,22 +268,22 @@ def correlation_shift(
     samples: int = 1000,
     queries: QueryChoice = "common",
 ) -> Shift:
-    """The shift in rank correlation with the official board, and whether it is within noise.
+    """Return the shift in rank correlation with the official leaderboard, and whether it is within noise.
 
-    Both boards are averaged over the same resamples of the queries, so that the interval is that of
-    the difference (paired bootstrap).
+    Both leaderboards are averaged over the same resamples of the queries, so that the interval is that of the
+    difference (paired bootstrap).
 
     Args:
         samples: number of resamples.
-        queries: see `sides`; each of the two boards has its own queries in common with the official one, since an
-            edit may bring a query onto the board or take it off.
+        queries: see `sides`. Each of the two leaderboards has its own queries in common with the official one, since
+            an edit may add or remove a query.
     """
-    # A query that is left out of one board is left out of both.
+    # A query that is left out of one leaderboard is left out of both.
     ungraded = {**before.ungraded, **after.ungraded}
     before, after = (replace(board, ungraded=ungraded) for board in (before, after))
     compared = [compare_boards(board, official, queries) for board in (before, after)]
     if len({each.queries.over for each in compared}) > 1:
-        # One of the two shares no query with the official board: what both can be compared over is their own.
+        # One of the two shares no query with the official leaderboard, so each is compared over its own queries.
         compared = [compare_boards(board, official, "own") for board in (before, after)]
     then, now = (each.correlation for each in compared)
 

@@ -14,12 +14,12 @@ from .making import leaderboard
 
 DEFAULT_MAX_K = 50
 MAX_K = 1000
-"""Deeper curves say nothing more of what people read, and pools do not go there."""
+"""Greatest depth of a curve: people do not read deeper, and pools are not deeper."""
 
 
 @dataclass(frozen=True)
 class Curve:
-    """Coverage of one run by how many passages are read; `scores[k - 1]` is its EXAM-Cover@k."""
+    """Coverage of one run by number of passages read; `scores[k - 1]` is its EXAM-Cover@k."""
 
     run: str
     scores: list[float]
@@ -32,9 +32,9 @@ class CoverCurves:
     """Coverage of runs by budget.
 
     Args:
-        curves: by run, in the order of their import, or as they were asked for.
-        pool_depth: how many passages of each run are pooled: beyond it, passages are graded only by chance, so that
-            a curve that is flat there may rise once they are.
+        curves: by run, in the order of their import or of the request.
+        pool_depth: number of passages of each run in the pool. Deeper passages are graded only by chance, so a flat
+            curve there may rise with more grades.
     """
 
     curves: list[Curve]
@@ -43,7 +43,7 @@ class CoverCurves:
     policy: Policy
 
     def as_dict(self) -> dict[str, Any]:
-        """The curves as plain values, as `--json` prints them."""
+        """Return the curves as plain values, as `--json` prints them."""
         return {
             "measure": COVER,
             "max_k": self.max_k,
@@ -60,15 +60,15 @@ def cover_curves(
     max_k: int = DEFAULT_MAX_K,
     runs: Sequence[str] | None = None,
 ) -> CoverCurves:
-    """EXAM-Cover@k of runs for every k up to a depth, with standard errors over queries.
+    """Return EXAM-Cover@k of runs for every k up to a depth, with standard errors over queries.
 
-    At each k it is what the leaderboard gives for EXAM-Cover@k (exam-plus-plus, equation 1), over the queries that have
-    no ungraded pairs down to the greatest depth. Each question is looked up once, at the first rank that answers it.
+    At each k it equals the leaderboard's EXAM-Cover@k (exam-plus-plus, equation 1), over the queries without
+    ungraded pairs down to the greatest depth. Each question is looked up once, at the first rank that answers it.
 
     Args:
-        policy: its cutoff is not looked at; the default policy for None.
+        policy: its cutoff is ignored; None means the default policy.
         max_k: greatest rank depth, from 1.
-        runs: names; all for None.
+        runs: names; None means all.
 
     Raises:
         InputError: a depth out of range, an unknown run, grader or version, or nothing to score.
@@ -88,7 +88,7 @@ def cover_curves(
             for k in range(max_k)
         ]
         scores = [score for score, _, _ in points if score is not None]
-        # A run that answered none of the queries has no score where skipped queries are ignored.
+        # A run that answered none of the queries has no score if skipped queries are ignored.
         if len(scores) == max_k:
             curves.append(Curve(run, scores, [error for _, error, _ in points], points[0][2]))
     return CoverCurves(curves, max_k, project.read(pool_depth), base.policy)

@@ -1,4 +1,4 @@
-"""Leaderboards from Parquet files of grades, which may be larger than memory; no project is needed."""
+"""Leaderboards from Parquet files of grades, without a project; the files may be larger than memory."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from ..types import MAX_RATING
 from .board import Leaderboard, order_systems, without_waiting
 
 BATCH = 200_000
-"""About how many labels and ranked passages are in Python's memory at a time; those of a query stay together."""
+"""Approximate number of labels and ranked passages in Python's memory at a time; those of a query stay together."""
 
 COLUMNS: Mapping[str, Mapping[str, str]] = {
     "grades": {"query_id": "VARCHAR", "passage_id": "VARCHAR", "question_id": "VARCHAR", "rating": "TINYINT"},
@@ -25,7 +25,7 @@ COLUMNS: Mapping[str, Mapping[str, str]] = {
     },
     "questions": {"query_id": "VARCHAR", "question_id": "VARCHAR", "weight": "DOUBLE", "top": "INTEGER"},
 }  # fmt: skip
-"""The columns of each kind of file and the types that they are read as. Other columns are ignored."""
+"""The columns of each kind of file and their types. Other columns are ignored."""
 
 
 @dataclass(frozen=True)
@@ -46,7 +46,7 @@ class GradeFiles:
 
 @dataclass(frozen=True)
 class FilesLeaderboard:
-    """A leaderboard from files, with the number of grades, of failed ones among them, and of labelled passages."""
+    """A leaderboard from files, with the numbers of grades, of failed grades, and of labelled passages."""
 
     board: Leaderboard
     grades: int
@@ -63,20 +63,20 @@ def leaderboard_of_files(
     report: Callable[[int, int], None] = lambda done, total: None,
     with_ungraded: bool = False,
 ) -> FilesLeaderboard:
-    """Order the systems by a measure of labels, with the labels and scores that `leaderboard` gives in a project.
+    """Order the systems by a measure of labels, with the same labels and scores as `leaderboard` in a project.
 
-    DuckDB makes the labels and puts on the disk what does not fit in memory. Then queries are scored batch by batch.
+    DuckDB makes the labels and spills to disk. Then queries are scored batch by batch.
 
     Args:
         measure: a measure of labels, such as nDCG@10.
         policy: its label rule, weights, min rating and treatment of skipped queries count here.
         memory, spill: see `project.engine_config`.
-        report: gets the number of scored queries and of all queries.
-        with_ungraded: include the queries with ungraded pairs. They are known only from a file of questions.
+        report: receives the number of scored queries and of all queries.
+        with_ungraded: include the queries with ungraded pairs. They are known only with a file of questions.
 
     Raises:
-        InputError: the files are missing, lack a column, or have a value out of range; the measure is of another kind;
-            or the disk is full.
+        InputError: the files are missing, lack a column, or have a value out of range; the measure is of another
+            kind; or the disk is full.
     """
     policy = policy or Policy()
     wanted = parse_measure(measure, policy.cutoff)
@@ -118,7 +118,7 @@ def leaderboard_of_files(
             engine.execute(
                 "CREATE VIEW labels AS SELECT query_id, passage_id, label FROM graded WHERE label IS NOT NULL"
             )
-            # As deep as the measure looks, in trec_eval's order.
+            # As deep as the measure needs, in trec_eval's order.
             deep = "" if wanted.cutoff is None else (
                 "QUALIFY if(score IS NULL, rank, row_number() OVER (PARTITION BY run, query_id"
                 f" ORDER BY score::FLOAT DESC NULLS LAST, passage_id DESC)) <= {wanted.cutoff:d}"
@@ -129,7 +129,8 @@ def leaderboard_of_files(
             )
             ungraded: dict[str, int] = {}
             if files.questions is not None:
-                # A complete query has a grade for each question of positive weight and passage that the measure sees.
+                # A complete query has a grade for each question of positive weight and each passage that the measure
+                # needs.
                 seen = f"WHERE rank <= {wanted.depth:d}" if wanted.only_top else "WHERE query_id IS NOT NULL"
                 engine.execute(f"CREATE TABLE pool AS SELECT DISTINCT query_id, passage_id FROM {runs} {seen}")
                 ungraded = dict(
@@ -164,7 +165,7 @@ def leaderboard_of_files(
         query_ids = [query for (queries,) in batches for query in queries]
         done = 0
         for (queries,) in batches:
-            # Both tables lie in the order of their queries, so that little of them is read.
+            # Both tables are sorted by query, so little of them is read.
             within = {"first": queries[0], "last": queries[-1]}
             qrels: dict[str, dict[str, int]] = {}
             for query, passage, label in engine.execute(
@@ -192,7 +193,7 @@ def leaderboard_of_files(
 
 
 def _source(engine: duckdb.DuckDBPyConnection, kind: str, place: str) -> str:
-    """Files of a kind as SQL, after a check of their columns."""
+    """Return files of a kind as SQL, after a check of their columns."""
     source = "read_parquet('" + place.replace("'", "''") + "', union_by_name = true)"
     try:
         found = {row[0] for row in engine.execute(f"DESCRIBE SELECT * FROM {source}").fetchall()}
@@ -212,6 +213,6 @@ def _source(engine: duckdb.DuckDBPyConnection, kind: str, place: str) -> str:
     for name in casts.keys() & {"run", "query_id", "passage_id", "question_id"}:
         casts[name] = f"coalesce({casts[name]}, error('a {name} is missing'))"
     if kind == "runs":
-        # A run without rankings has one row with its name alone.
+        # A run without rankings has one row with only its name.
         casts |= {name: f"if(query_id IS NULL, NULL, {casts[name]})" for name in ("query_id", "passage_id")}
     return f"(SELECT {', '.join(f'{cast} AS {name}' for name, cast in casts.items())} FROM {source})"

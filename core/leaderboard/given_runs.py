@@ -31,12 +31,12 @@ class _MeanOfKnown(ir_measures.MeanAgg):
 
 @dataclass(frozen=True)
 class _Graded:
-    """What is graded of a query.
+    """The ratings of a query.
 
     Args:
         rows: row of each passage.
         ratings: p x r.
-        ungraded: p x r; the pairs that were never asked.
+        ungraded: p x r; the pairs that were never graded.
         weights: r.
     """
 
@@ -47,9 +47,9 @@ class _Graded:
 
 
 def coverage_measure(project: Project, name: str, settings: Mapping[str, Any]) -> Any:
-    """EXAM-Cover of any run, from the questions and grades of a project.
+    """Return EXAM-Cover as a measure of any run, from the questions and grades of a project.
 
-    Its value of a query without questions, or with ungraded pairs, is not a number; means leave such queries out.
+    Its value is NaN for a query without questions or with ungraded pairs; means leave such queries out.
 
     Args:
         settings: fields of `Policy`. They are part of the measure's name.
@@ -93,7 +93,7 @@ def coverage_measure(project: Project, name: str, settings: Mapping[str, Any]) -
 def _values(
     project: Project, base: Basis, judged: Iterable[str], ranked: Mapping[str, Mapping[str, float]]
 ) -> Iterator[tuple[str, float]]:
-    """The coverage of each query that has one; a warning names the queries with ungraded pairs."""
+    """Yield the coverage of each query that has one; a warning names the queries with ungraded pairs."""
     graded = project.remember(("graded by query", base.key), lambda: _graded(project, base))
     waiting = []
     for query in dict.fromkeys([*judged, *ranked]):

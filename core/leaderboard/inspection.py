@@ -1,4 +1,4 @@
-"""Following a score down: one system's queries, and the passages behind one of them."""
+"""Details behind a score: one system's queries, and the passages behind one of them."""
 
 from __future__ import annotations
 
@@ -6,16 +6,16 @@ from dataclasses import dataclass
 from statistics import fmean
 
 from ..labels import Policy, basis, graded_pairs
-from ..project import Project, as_act
+from ..project import Project, as_act, visible
 from .board import Leaderboard
 
 
 @dataclass(frozen=True)
 class QueryScore:
-    """What one system scored on one query; None where it skipped the query or the board has none.
+    """One system's score on one query; None if it skipped the query or the leaderboard lacks it.
 
     Args:
-        mean, official_mean: over all systems that answered the query, on either board.
+        mean, official_mean: over all systems that answered the query, on either leaderboard.
     """
 
     query_id: str
@@ -27,21 +27,20 @@ class QueryScore:
 
     @property
     def loss(self) -> float | None:
-        """By how much the score lies below the official one; negative where it lies above."""
+        """How far the score is below the official one; negative if it is above."""
         return None if self.score is None or self.official is None else self.official - self.score
 
 
 @as_act("see boards")
 def per_query_scores(project: Project, board: Leaderboard, official: Leaderboard | None, run: str) -> list[QueryScore]:
-    """The scores of one run by query, with the means over all systems that answered the query.
+    """Return the scores of one run by query, with the means over all systems that answered the query.
 
     Args:
-        board: the board under study.
-        official: the board beside it, if any.
+        board: the leaderboard under study.
+        official: the official leaderboard, if any.
 
     Returns:
-        Where the official score is known, the query with the greatest loss against it first; then the others, in
-        the order of the project.
+        Queries with an official score, greatest loss first; then the others, in the order of the project.
     """
     mine = board.per_query.get(run, {})
     theirs = official.per_query.get(run, {}) if official else {}
@@ -69,7 +68,7 @@ def _mean(board: Leaderboard, query_id: str) -> float | None:
 
 @dataclass(frozen=True)
 class RankedPassage:
-    """A passage in a ranking with what is known of it. `question` is the one that gave the label."""
+    """A ranked passage with its label and judgment. `question` is the one that gave the label."""
 
     rank: int
     passage_id: str
@@ -80,14 +79,14 @@ class RankedPassage:
 
 
 def inspect_query(project: Project, run: str, query_id: str, policy: Policy, source: str | None) -> list[RankedPassage]:
-    """The top of a run for one query, with labels and judgments.
+    """Return the top of a run for one query, with labels and judgments.
 
     Args:
-        policy: decides the labels, and by its cutoff how deep to look.
+        policy: determines the labels, and by its cutoff the depth.
         source: source of the judgments to show, if any.
 
     Raises:
-        InputError: there is no such grader or version.
+        InputError: unknown grader or version.
     """
     base = basis(project, policy)
     return [
@@ -109,7 +108,8 @@ def inspect_query(project: Project, run: str, query_id: str, policy: Policy, sou
             " LEFT JOIN wording w ON w.question_key = l.question_key"
             " LEFT JOIN question_texts qt ON qt.text_key = w.text_key"
             " LEFT JOIN questions asked ON asked.question_key = l.question_key"
-            " LEFT JOIN (SELECT query_key, passage_key, value FROM judgments JOIN sources USING (source_key)"
+            f" LEFT JOIN (SELECT query_key, passage_key, value FROM {visible(project, 'judgments')}"
+            " JOIN sources USING (source_key)"
             "  WHERE name = $source) j ON j.query_key = r.query_key AND j.passage_key = r.passage_key"
             " WHERE r.rank <= $cutoff ORDER BY r.rank",
             base.parameters | {"query": query_id, "run": run, "source": source, "cutoff": policy.cutoff},

@@ -1,4 +1,4 @@
-"""How alike what systems give is to the gold texts, run by run."""
+"""Similarity of the systems' texts to the gold texts, by run."""
 
 from __future__ import annotations
 
@@ -9,16 +9,17 @@ from ..project import Project, gold_texts
 
 
 def similarity_scores(project: Project, measure: Measure) -> tuple[Scores, list[str]]:
-    """Similarity of the top passages of every run, taken together as one text, to the gold text.
+    """Return the similarity of each run's top passages, joined to one text, to the gold text.
 
     Args:
-        measure: one of likeness; as many passages of a run are taken as its cutoff says.
+        measure: a measure of likeness; its cutoff is the number of passages of a run.
 
     Returns:
-        Score by query by run, and the queries that have a gold text. A query that a run skipped is not in its scores.
+        Score by query by run, and the queries with a gold text. A query that a run skipped is absent from its
+        scores.
 
     Raises:
-        InputError: there are no gold texts.
+        InputError: gold texts are missing.
     """
     similarity, cutoff = SIMILARITIES[measure.family.name], measure.depth
     gold = {query_id: similarity.prepare(text) for query_id, text in gold_texts(project).items()}

@@ -1,4 +1,4 @@
-"""Making leaderboards: one table says how each basis of a measure is scored, and the rest is order."""
+"""Making leaderboards: one table maps each basis of a measure to its scoring function; the rest is ordering."""
 
 from __future__ import annotations
 
@@ -43,11 +43,11 @@ def leaderboard(
     A query with ungraded pairs that the measure needs is left out of the mean, unless all queries have some.
 
     Args:
-        measure: any name that `measures.parse_measure` takes; without a cutoff, that of the policy is meant where
-            the measure has one. Ignored for an imported board, which has its own.
-        source: `exam` for labels and coverage from grades, the name of a source of judgments
-            (`judgments` for the first), or of an imported board.
-        policy: what turns grades into scores; the default policy for None.
+        measure: any name that `measures.parse_measure` accepts; a missing cutoff is that of the policy. Ignored for
+            an imported leaderboard, which has its own measure.
+        source: `exam` for labels and coverage from grades, or the name of a source of judgments (`judgments` for the
+            first) or of an imported leaderboard.
+        policy: the scoring settings; None means the default policy.
         with_ungraded: include the queries with ungraded pairs.
 
     Raises:
@@ -82,7 +82,7 @@ def _leaderboard(project: Project, measure: str, source: str, policy: Policy, wi
 
 @dataclass(frozen=True)
 class _Scored:
-    """What a measure gives: score by query by run, the queries that count, and what the scores are shares of."""
+    """The result of a measure: score by query by run, the queries that count, and the reference of shares."""
 
     per_query: Scores
     query_ids: list[str]
@@ -119,11 +119,11 @@ SCORERS: Mapping[MeasureBasis, Callable[[Project, Measure, Basis, Collection[str
     "share of gold": _by_share,
     "share of pool": _by_share,
 }
-"""How what is graded is scored, by what a measure is computed from."""
+"""Functions that score grades, by the basis of the measure."""
 
 
 def _board(project: Project, measure: Measure, policy: Policy, with_ungraded: bool) -> Leaderboard:
-    """The board by what the runs give; every run is on it, also one that has no score for any query."""
+    """Return the leaderboard of the runs; it includes runs without a score for any query."""
     pairs: dict[str, Any] = {}
     if measure.takes_grades:
         if not rankings(project):
@@ -149,7 +149,7 @@ def _board(project: Project, measure: Measure, policy: Policy, with_ungraded: bo
     systems = order_systems(per_query, found.query_ids, policy)
     source = "exam" if measure.takes_grades else "gold"
     board = Leaderboard(measure.name, source, policy, systems, per_query, found.query_ids, **pairs)
-    # Coverage and likeness pay for length, every measure does where responses were written and not retrieved.
+    # Longer texts raise coverage and likeness; with generated responses, length matters for every measure.
     if not measure.ranks_passages:
         board = replace(board, lengths=lengths(project, measure.depth))
     elif project.value("SELECT count(*) FROM responses"):
@@ -162,7 +162,7 @@ def _board(project: Project, measure: Measure, policy: Policy, with_ungraded: bo
 
 
 def label_board(project: Project, measure: str, policy: Policy, qrels: Qrels) -> Leaderboard:
-    """A leaderboard by other labels than the policy's own, such as those where what could not be read counts as 0.
+    """Return a leaderboard by other labels than the policy's own, for example with failed grades counted as 0.
 
     Args:
         measure: a measure of labels.

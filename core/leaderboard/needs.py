@@ -1,4 +1,4 @@
-"""The pairs that a measure needs, and the queries at which some of them were never graded."""
+"""The pairs that a measure needs, and the queries with ungraded ones."""
 
 from __future__ import annotations
 
@@ -13,7 +13,8 @@ from ..project import Project
 
 
 def pairs_needed(project: Project, base: Basis, measure: Measure) -> dict[str, Any]:
-    """Count the pairs that a measure needs: those of the whole pool, or of the top ranks if it sees no others.
+    """Count the pairs that a measure needs: those of the whole pool, or of the top ranks if it depends only on
+    these.
 
     Returns:
         The fields of a `Leaderboard` about the pairs behind its scores: needed, usable, ungraded and imported.
@@ -42,7 +43,7 @@ def pairs_needed(project: Project, base: Basis, measure: Measure) -> dict[str, A
 
 
 def seen_by(project: Project, measure: Measure, queries: list[str], passages: list[str]) -> NDArray[np.bool_]:
-    """Which of n (query, passage) of the pool a measure looks at: all, or those that a run has in its top ranks."""
+    """Return which of n (query, passage) of the pool a measure needs: all, or those in the top ranks of a run."""
     if not measure.only_top:
         return np.ones(len(queries), bool)
     top = project.remember(

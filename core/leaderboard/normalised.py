@@ -1,4 +1,4 @@
-"""Coverage as a share of what can be reached: of the gold texts' coverage (n-EXAM), or of the whole pool's."""
+"""Coverage as a share of the reachable coverage: that of the gold texts (n-EXAM), or of the whole pool."""
 
 from __future__ import annotations
 
@@ -15,15 +15,15 @@ from ..project import Project, gold_name
 
 @dataclass(frozen=True)
 class Normalised:
-    """What a normalised measure says of every run.
+    """The results of a normalised measure.
 
     Args:
         per_query: by run, the share of each query in its score: the mean over queries is the score.
-        query_ids: the queries that count: those with questions of positive weight and something to divide by.
-        reference: what the scores are divided by: `gold`, the gold run's name, or `pool`.
+        query_ids: the queries that count: those with questions of positive weight and a reference.
+        reference: the divisor of the scores: `gold`, the gold run's name, or `pool`.
         coverage: mean coverage of that reference over these queries.
-        std_error: standard error of the reference in units of the measure (in which its own score is 1); None for
-            a single query.
+        std_error: standard error of the reference in units of the measure (its own score is 1); None for a single
+            query.
     """
 
     per_query: Scores
@@ -33,24 +33,25 @@ class Normalised:
     std_error: float | None
 
     def within_error(self, score: float) -> bool:
-        """Whether a score is the reference's 1 within the reference's standard error (original-exam, table 4)."""
+        """Return whether a score is within the reference's standard error of its score 1 (original-exam, table 4)."""
         return abs(score - 1) <= (self.std_error or 0.0) + 1e-12
 
 
 def normalise(per_query: Scores, reference: Mapping[str, float], skipped: Skipped = "zero") -> Scores:
-    """Coverage by query and run, scaled so that its mean is the run's sum over the reference's sum.
+    """Scale coverage by query and run so that its mean is the run's sum over the reference's sum.
 
-    n-EXAM(S) = sum over q of EXAM(d_q | S) / sum over q of EXAM(d*_q) (original-exam, section 3.1.3). Divided query by
-    query by the mean of the reference, the mean over queries is that quotient, and its standard error follows.
+    n-EXAM(S) = sum over q of EXAM(d_q | S) / sum over q of EXAM(d*_q) (original-exam, section 3.1.3). Each query is
+    divided by the mean of the reference. The mean over queries is then that quotient, and its standard error
+    follows.
 
     Args:
         per_query: coverage by query by run; queries that a run skipped are absent.
         reference: coverage of the gold text, or of the pool, by query.
-        skipped: whether both sums go over all queries of the reference, or over those that the run answered.
+        skipped: whether both sums are over all queries of the reference, or over those that the run answered.
 
     Returns:
-        Score by query by run, on the queries of the reference; may exceed 1. A run for which the reference's sum is 0
-        is left out: the quotient is undefined.
+        Score by query by run, on the queries of the reference; may exceed 1. A run for which the reference's sum is
+        0 is left out: the quotient is undefined.
     """
     scores: Scores = {}
     for run, by_query in per_query.items():
@@ -63,15 +64,16 @@ def normalise(per_query: Scores, reference: Mapping[str, float], skipped: Skippe
 
 
 def normalised_scores(project: Project, measure: Measure, base: Basis, queries: Sequence[str]) -> Normalised:
-    """Normalised coverage of every run.
+    """Return the normalised coverage of every run.
 
-    The gold texts and the pool count whole: the cutoff is for the runs.
+    The gold texts and the pool are not cut off: the cutoff is for the runs.
 
     Args:
         queries: the queries with questions of positive weight.
 
     Raises:
-        InputError: there are no gold texts for these queries, none of their pairs is graded, or they answer nothing.
+        InputError: gold texts for these queries are missing, none of their pairs is graded, or they answer no
+            question.
     """
     by_gold = measure.basis == "share of gold"
     reference, graded = reference_coverage(project, base, "gold" if by_gold else "pool")

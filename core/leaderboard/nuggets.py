@@ -16,7 +16,7 @@ VITAL = 1.0
 
 @dataclass(frozen=True)
 class NuggetBoardRow:
-    """The mean scores of a run over its assigned responses, and how many nuggets these were assigned."""
+    """The mean scores of a run over its assigned responses, and their numbers of nuggets."""
 
     run: str
     queries: int
@@ -26,17 +26,18 @@ class NuggetBoardRow:
 
 @as_act("see boards")
 def nugget_board(project: Project, policy: Policy) -> list[NuggetBoardRow]:
-    """Nuggetizer's four scores of each run, the best `all` first.
+    """Return Nuggetizer's four scores of each run, the best `all` first.
 
     A response has the grades of its ranked passages, the highest for each nugget, or those of a passage RUN/QUERY. A
     nugget without a grade is left out of its response, as an unassigned one is. Retired nuggets count: Nuggetizer
     counts those whose importance failed.
 
     Args:
-        policy: without a grader, the first one with the scale of assignments is meant; nothing is returned without any.
+        policy: without a grader, the first one with the scale of assignments is used; without such a grader the
+            result is empty.
 
     Raises:
-        InputError: there is no such grader, its scale is not that of assignments, or it has graded no response.
+        InputError: the grader is unknown, its scale is not that of assignments, or it has graded no response.
     """
     if policy.grader is None:
         named = [one.spec.name for one in graders(project) if one.spec.max_rating == NUGGETS_SUPPORTED]

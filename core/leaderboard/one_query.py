@@ -1,4 +1,4 @@
-"""Scores of every run on one query, from what that query asks and how its passages were rated, and nothing else."""
+"""Scores of every run on one query, computed only from that query's questions and ratings."""
 
 from __future__ import annotations
 
@@ -18,17 +18,18 @@ from .scoring import score_runs
 def query_scores(
     project: Project, base: Basis, measure: str, known: QueryRatings, questions: Sequence[Question], ratings: Ratings
 ) -> dict[str, float] | None:
-    """Scores of every run that answers a query, by the definitions of `leaderboard`, from the query alone.
+    """Return the scores of every run that answers a query, by the definitions of `leaderboard`, from the query
+    alone.
 
     Args:
-        questions: all that the query asks, active or not, saved or not.
-        ratings: p x r, for the p passages of `known` and the r questions that `labels.scored` leaves.
+        questions: all questions of the query, active or not, saved or not.
+        ratings: p x r, for the p passages of `known` and the r questions that `labels.scored` keeps.
 
     Returns:
-        Score by run; None where the query has nothing to score.
+        Score by run; None if the query has nothing to score.
 
     Raises:
-        InputError: a measure that more than the query decides, by gold texts or by what the pool answers.
+        InputError: a measure that also depends on gold texts or the pool's answers.
     """
     query_id = known.query_id
     answered = {run: by_query[query_id] for run, by_query in rankings(project).items() if query_id in by_query}

@@ -1,4 +1,4 @@
-"""Leaderboards by subtopic: every subtopic of a query evaluated by its own questions (TREC CAR's set-up)."""
+"""Leaderboards by subtopic: every subtopic of a query is evaluated by its own questions (TREC CAR's set-up)."""
 
 from __future__ import annotations
 
@@ -43,23 +43,23 @@ def leaderboard_per(
     per: Per = "query",
     with_ungraded: bool = False,
 ) -> Leaderboard:
-    """A leaderboard whose mean is over queries, over subtopics and then queries, or over topics.
+    """Return a leaderboard whose mean is over queries, over subtopics and then queries, or over topics.
 
-    Each (query, subtopic) is a topic, evaluated by the questions of that subtopic alone. A run is taken by its own
-    ranking for the topic `query/subtopic` where it has one, else by its ranking for the query. Questions without a
-    subtopic are asked of every topic that is among the queries; where none is, they make up one more topic, which bears
-    the query's id; so does a query none of whose questions has one. Judgments know subtopics by the query ids
+    Each (query, subtopic) is a topic, evaluated by the questions of that subtopic alone. A run's ranking for the
+    topic `query/subtopic` is used if it has one, else its ranking for the query. Questions without a subtopic are
+    asked for every topic among the queries. If there are no such topics, these questions make up one more topic with
+    the query's id; a query without any subtopics is one topic, too. Judgments know subtopics by the query ids
     `query/subtopic` only.
 
     Args:
         measure, source, policy, with_ungraded: as for `leaderboard.leaderboard`.
-        per: `query`: one score a query from all its questions; `subtopic`: the mean over a query's subtopics, then
-            over queries (exam-plus-plus, section 5.1: CAR Y3 has 721 query-subtopics in 131 queries); `topic`: the mean
-            over all (query, subtopic) pairs alike; `union`: one score a query from all its questions and the top k of
-            all its topics together (exam-plus-plus, equation 1), for coverage only.
+        per: `query`: one score per query from all its questions. `subtopic`: the mean over a query's subtopics, then
+            over queries (exam-plus-plus, section 5.1: CAR Y3 has 721 query-subtopics in 131 queries). `topic`: the
+            mean over all (query, subtopic) pairs. `union`: one score per query from all its questions and the top k
+            of all its topics together (exam-plus-plus, equation 1), for coverage only.
 
     Returns:
-        The board; for `topic` its scores are by topic id. An imported board is as it is.
+        The leaderboard; for `topic` its scores are by topic id. An imported leaderboard is unchanged.
 
     Raises:
         InputError: unknown measure, source, grader, version or `per`, or nothing to score.
@@ -100,13 +100,13 @@ def leaderboard_per(
 
 
 def mean_over_subtopics(by_topic: Mapping[str, float], topics: Mapping[str, str], skipped: Skipped) -> dict[str, float]:
-    """One score a query: the mean over its topics.
+    """Return one score per query: the mean over its topics.
 
     Args:
         by_topic: score by topic id; topics that the run skipped are absent.
         topics: query id by topic id.
-        skipped: whether a skipped topic of a query counts 0 or is left out. A query all of whose topics were
-            skipped has no score.
+        skipped: whether a skipped topic of a query counts 0 or is left out. A query without any answered topic has
+            no score.
     """
     found: dict[str, list[float]] = {}
     sizes: dict[str, int] = {}
@@ -121,22 +121,22 @@ def mean_over_subtopics(by_topic: Mapping[str, float], topics: Mapping[str, str]
 
 
 def bank_topics(project: Project, base: Basis) -> Topics:
-    """The topics that the bank's questions of positive weight make up."""
+    """Return the topics of the bank's questions of positive weight."""
     rows = project.rows(
         f"SELECT topic_id, query_id, bool_and(query_key IN (SELECT query_key FROM topics())) FROM {_parts(base)}"
         " WHERE $grader IS NOT NULL GROUP BY topic_id, query_id HAVING max(weight) > 0"
         " ORDER BY min(query_key), min(question_key)",
         base.parameters,
     )
-    # A query with topics asks them what has no subtopic: it makes up no further one.
+    # A query with topics asks its questions without a subtopic for these, so it makes up no further topic.
     return {topic: query for topic, query, has_topics in rows if not (has_topics and topic == query)}
 
 
 def _parts(base: Basis) -> str:
-    """The bank with the topic of each question, as a subquery over $version.
+    """Return the bank with the topic of each question, as a subquery over $version.
 
-    Its columns are those of `bank_for`, topic_id, and the query_id that the topic is of. A question stands once for
-    each topic that it counts in, beside each query that asks it.
+    Its columns are those of `bank_for`, topic_id, and the query_id of the topic. A question has one row for each
+    topic that it counts in, for each query that asks it.
     """
     return (
         "(SELECT b.*, unnest(CASE WHEN t.topic_key IS NOT NULL THEN [q.query_id]"
@@ -153,7 +153,7 @@ def _parts(base: Basis) -> str:
 
 
 def _exam_scores(project: Project, measure: Measure, base: Basis) -> tuple[Scores, Topics]:
-    """Score by topic by run, and the topics that the mean is over."""
+    """Return score by topic by run, and the topics that the mean is over."""
     topics = bank_topics(project, base)
     if measure.basis == "coverage":
         return coverage_by_topic(project, base, measure.depth), topics
@@ -171,7 +171,7 @@ def _exam_scores(project: Project, measure: Measure, base: Basis) -> tuple[Score
 
 
 def topic_runs(runs: Runs, topics: Topics) -> Runs:
-    """The ranking that each run is taken by for each topic: its own, else that of the query."""
+    """Return the ranking of each run that counts for each topic: its own, else that of the query."""
     return {
         run: {
             topic: by_query[topic if topic in by_query else query]
@@ -183,17 +183,17 @@ def topic_runs(runs: Runs, topics: Topics) -> Runs:
 
 
 def coverage_by_topic(project: Project, base: Basis, cutoff: int) -> Scores:
-    """EXAM-Cover@k of every run and topic, over the questions of the topic.
+    """Return EXAM-Cover@k of every run and topic, over the questions of the topic.
 
     Args:
-        cutoff: k; the policy's own is not looked at.
+        cutoff: k; that of the policy is ignored.
     """
     firsts = first_answers(base, RANKED, ("run_key", "query_key", "topic_id"), _parts(base), ("query_key", "topic_id"))
     scores: Scores = {}
     for run, topic, value in project.rows(
         f"SELECT name, topic_id, {covered(base)} FROM {firsts} JOIN runs USING (run_key) JOIN queries USING (query_key)"
         " GROUP BY name, query_key, query_id, topic_id"
-        # A run's own ranking for the topic comes after, and counts instead of, that for the query.
+        # A run's own ranking for the topic follows that for the query, and replaces it.
         " ORDER BY name, query_id = topic_id, query_key",
         base.parameters | {"cutoff": cutoff},
     ):
@@ -220,7 +220,7 @@ def _union_board(project: Project, plain: Leaderboard, cutoff: int) -> Leaderboa
 
 
 def _rated(base: Basis) -> str:
-    """Every rating of a pooled passage once a topic: topic_id, passage_id, question_key, weight, rating."""
+    """Return every rating of a pooled passage once per topic: topic_id, passage_id, question_key, weight, rating."""
     return (
         "SELECT DISTINCT topic_id, passage_id, question_key, weight, rating"
         f" FROM {ratings(base)} g JOIN {_parts(base)} b ON b.text_key = g.question_text_key"
@@ -230,7 +230,7 @@ def _rated(base: Basis) -> str:
 
 
 def topic_labels(project: Project, base: Basis) -> dict[str, dict[str, int]]:
-    """The label of passages by topic id and passage id, from the questions of the topic alone."""
+    """Return the label of passages by topic id and passage id, from the questions of the topic alone."""
     found: dict[str, dict[str, int]] = {}
     for topic, passage, label in project.rows(
         f"SELECT topic_id, passage_id, {base.label_sql} AS label FROM ({_rated(base)})"

@@ -1,4 +1,4 @@
-"""Scores of all runs by query, from labels, judgments and answered questions; kept by query while people rate."""
+"""Scores of all runs by query, from labels, judgments and answered questions; cached by query while people rate."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ from ..project import ABOUT_QUESTIONS, BY_HAND, Project, Qrels, Runs, by_query, 
 def score_runs(
     runs: Runs, measures: Sequence[str], qrels: Qrels, threshold: int
 ) -> dict[str, dict[str, dict[str, float]]]:
-    """Measures of runs on qrels.
+    """Return measures of runs on qrels.
 
     Args:
-        runs: as `rankings` gives them.
+        runs: as `rankings` returns them.
         threshold: the value from which a passage is relevant in binary measures.
 
     Returns:
-        Score by query by measure by run; queries that a run skipped are not there.
+        Score by query by measure by run; queries that a run skipped are absent.
 
     Raises:
         InputError: a measure is unknown.
@@ -32,7 +32,7 @@ def score_runs(
 
 
 def label_scores(project: Project, base: Basis, measures: Sequence[str]) -> dict[str, dict[str, dict[str, float]]]:
-    """Measures of all runs on the labels; after a change only the queries whose labels it touched are scored again.
+    """Return measures of all runs on the labels; after a change only queries with changed labels are scored again.
 
     Args:
         measures: standard names of measures of labels.
@@ -57,7 +57,7 @@ def label_scores(project: Project, base: Basis, measures: Sequence[str]) -> dict
             for query in queries
         }
 
-    # Nobody changes labels once they are made, and those that stay are the same object.
+    # Labels are not changed once they are made; unchanged labels are the same object.
     marks = {query: _Same(labels) for query, labels in qrels.items()}
     key = ("scores", names, base.grader.key, base.policy.label, base.policy.weighted, base.min_rating)
     found: dict[str, dict[str, dict[str, float]]] = {run: {name: {} for name in names} for run in runs}
@@ -71,12 +71,12 @@ def label_scores(project: Project, base: Basis, measures: Sequence[str]) -> dict
 def judged_scores(
     project: Project, source: str, measures: Sequence[str], min_judgment: int
 ) -> dict[str, dict[str, dict[str, float]]]:
-    """Measures of all runs on judgments, which stay as they are while people rate questions.
+    """Return measures of all runs on judgments, cached while people rate questions.
 
     Args:
-        source: its name, as `project.find_source` gives it.
+        source: its name, as `project.find_source` returns it.
         measures: standard names of measures of labels.
-        min_judgment: from which a passage is relevant.
+        min_judgment: the judgment from which a passage is relevant.
 
     Returns, raises: as `score_runs`.
     """
@@ -88,7 +88,7 @@ def judged_scores(
 
 
 class _Same:
-    """What is equal to another one if it holds the same object."""
+    """Equal to another one that holds the same object."""
 
     def __init__(self, what: object) -> None:
         self.what = what
@@ -101,10 +101,10 @@ class _Same:
 
 
 def intent_scores(project: Project, measure: Measure, base: Basis) -> tuple[Scores, list[str]]:
-    """A measure that takes the questions of a query as its intents, of all runs; kept as `label_scores` are.
+    """Return an intent measure of all runs; cached as `label_scores` are.
 
     Returns:
-        Score by query by run, and the queries of which anything is rated, in the order of the project.
+        Score by query by run, and the queries with ratings, in the order of the project.
     """
     runs, ranked = rankings(project), _tops(project, measure.depth)
 
@@ -121,7 +121,7 @@ def intent_scores(project: Project, measure: Measure, base: Basis) -> tuple[Scor
 
 
 def _tops(project: Project, depth: int) -> dict[str, dict[str, list[str]]]:
-    """What each run ranks at the top, by query and run: several thresholds of one measure look at the same."""
+    """Return each run's top passages by query and run; several min ratings of one measure share them."""
 
     def compute() -> dict[str, dict[str, list[str]]]:
         found: dict[str, dict[str, list[str]]] = {}

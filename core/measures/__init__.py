@@ -1,4 +1,4 @@
-"""Numbers from numbers: measures of a ranking, means, correlation, agreement, tests; no project and no SQL."""
+"""Measures of a ranking, means, correlation, agreement and tests: numbers from numbers, without project or SQL."""
 
 from __future__ import annotations
 

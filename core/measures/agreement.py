@@ -1,4 +1,4 @@
-"""How well two ways of rating the same things agree: cross tables, Cohen's kappa, Krippendorff's alpha."""
+"""Agreement of two ways of rating the same things: cross tables, Cohen's kappa, Krippendorff's alpha."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ Weights = Literal["linear", "quadratic"]
 Level = Literal["nominal", "ordinal", "interval"]
 
 Members: TypeAlias = tuple[tuple[int, ...], ...]
-"""For each row or column of a table, the values that it stands for."""
+"""For each row or column of a table, the values that were merged into it."""
 
 EMPTY = "no pair has both values"
 SAME = "both sides have one and the same value"
@@ -23,11 +23,11 @@ SAME = "both sides have one and the same value"
 
 @dataclass(frozen=True)
 class Coefficient:
-    """A coefficient of agreement: 1 is perfect, 0 is what chance gives, below 0 is less than that.
+    """A coefficient of agreement: 1 is perfect, 0 is chance level, below 0 is worse than chance.
 
     Args:
-        value: None exactly where undefined.
-        undefined: why there is no value, as a sentence without a full stop; None where there is one.
+        value: None exactly if undefined.
+        undefined: why it is undefined, as a sentence without a full stop; None if it is defined.
     """
 
     value: float | None
@@ -36,12 +36,12 @@ class Coefficient:
 
 @dataclass(frozen=True, eq=False)
 class CrossTable:
-    """How often each value of one side meets each value of the other.
+    """How often each value of one side occurs with each value of the other.
 
     Args:
         rows, columns: the values of the left and the right side, each once.
         counts: whole numbers, rows x columns.
-        row_members, column_members: where values were merged, those that each row or column stands for.
+        row_members, column_members: for merged values, the original values of each row or column.
     """
 
     rows: tuple[int, ...]
@@ -60,12 +60,12 @@ class CrossTable:
 
     @property
     def row_names(self) -> tuple[str, ...]:
-        """What each row is called: its value, or 4–5 or ≤0 where values were merged."""
+        """The name of each row: its value, or 4–5 or ≤0 for merged values."""
         return _names(self.row_members)
 
     @property
     def column_names(self) -> tuple[str, ...]:
-        """What each column is called, as for the rows."""
+        """The name of each column, as for the rows."""
         return _names(self.column_members)
 
     @property
@@ -85,7 +85,7 @@ class CrossTable:
 
     @property
     def agreeing(self) -> NDArray[np.bool_]:
-        """Which cells count as agreement, rows x columns; see `matching`."""
+        """Cells that count as agreement, rows x columns; see `matching`."""
         found = matching(self.rows, self.columns)
         cells = [column in found[row] for row in self.rows for column in self.columns]
         return np.array(cells, dtype=bool).reshape(self.counts.shape)
@@ -106,11 +106,11 @@ def _name(group: list[int], scale: list[int]) -> str:
 
 
 def cross_table(left: ArrayLike, right: ArrayLike, rows: Sequence[int], columns: Sequence[int]) -> CrossTable:
-    """Count how often each value of one side meets each of the other.
+    """Count how often each value of one side occurs with each of the other.
 
     Args:
-        left, right: whole numbers, one a thing that was rated, in the same order.
-        rows, columns: the values that may occur on each side, in the order of the table.
+        left, right: whole numbers, one per rated thing, in the same order.
+        rows, columns: the possible values of each side, in the order of the table.
     """
     shape = (len(rows), len(columns))
     cells = _places(left, rows) * len(columns) + _places(right, columns)
@@ -124,13 +124,13 @@ def _places(values: ArrayLike, scale: Sequence[int]) -> NDArray[np.int64]:
 
 
 def merge(table: CrossTable, row_groups: Sequence[Sequence[int]], column_groups: Sequence[Sequence[int]]) -> CrossTable:
-    """Merge values into groups, best first; the first group of rows corresponds to the first of columns, and so on.
+    """Merge values into groups, best first; row and column groups correspond by position.
 
     Args:
-        row_groups, column_groups: as many of one as of the other; every value of the table in one of them.
+        row_groups, column_groups: equally many; every value of the table is in exactly one.
 
     Returns:
-        A table whose values count the groups from 0 for the last one upwards.
+        A table whose values number the groups from 0, starting with the last group.
 
     Raises:
         InputError: the groups do not fit the table or one another.
@@ -160,12 +160,12 @@ def merge(table: CrossTable, row_groups: Sequence[Sequence[int]], column_groups:
 
 
 def halves(values: Sequence[int], threshold: int) -> tuple[tuple[int, ...], tuple[int, ...]]:
-    """The values from a threshold upwards, and those below it, as two groups for `merge`."""
+    """Return two groups for `merge`: the values from a threshold upwards, and those below it."""
     return tuple(v for v in values if v >= threshold), tuple(v for v in values if v < threshold)
 
 
 def cohen_kappa(table: CrossTable) -> Coefficient:
-    """Cohen's kappa: how much more often than by chance both sides give the very same value.
+    """Return Cohen's kappa: how much more often than by chance both sides have exactly the same value.
 
     A value that only one side has counts as a disagreement wherever it occurs.
 
@@ -183,9 +183,9 @@ def cohen_kappa(table: CrossTable) -> Coefficient:
 
 
 def weighted_kappa(table: CrossTable, weights: Weights = "quadratic") -> Coefficient:
-    """Cohen's kappa with disagreements weighted by the distance of the two values, or its square.
+    """Return Cohen's kappa with disagreements weighted by the distance of the two values, or its square.
 
-    The distance is that of the values themselves, so that it does not depend on which values occur.
+    Distances are between the values themselves, so they do not depend on which values occur.
 
     Source: Cohen, Weighted kappa, 1968.
     """
@@ -202,7 +202,7 @@ def weighted_kappa(table: CrossTable, weights: Weights = "quadratic") -> Coeffic
 
 
 def _square(table: CrossTable) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """The table over the values of either side, and these values, in ascending order."""
+    """Return the table over the union of both sides' values, and these values, in ascending order."""
     values = np.array(sorted({*table.rows, *table.columns}), dtype=np.int64)
     counts = np.zeros((len(values), len(values)), dtype=np.int64)
     counts[np.ix_(np.searchsorted(values, table.rows), np.searchsorted(values, table.columns))] = table.counts
@@ -210,16 +210,16 @@ def _square(table: CrossTable) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
 
 
 def matching(rows: Sequence[int], columns: Sequence[int]) -> dict[int, tuple[int, ...]]:
-    """Which values of the right side say the same as each value of the left.
+    """Return the values of the right side that correspond to each value of the left.
 
-    On scales with the same top, every value stands for itself, and whatever is not above 0 for whatever is
-    not above 0. Otherwise the longer scale is fitted to the shorter one as RUBRIC's program fits ratings to
-    judgments: its upper end (4 and 5 of 5) stands for the top, the rest above 0 for the value below the top,
-    0 for what is not above 0. So 5 and 4 stand for judgment 3, 3 to 1 for 2, 0 for 0, and nothing for 1; against
-    judgments of 1 and 0 it gives the split of exam-plus-plus, table 4.
+    On scales with the same top, every value corresponds to itself, and all values up to 0 to all values up to 0.
+    Otherwise the longer scale is fitted to the shorter one, as RUBRIC's program fits ratings to judgments. Its upper
+    end (4 and 5 of 5) corresponds to the top, and other values above 0 to the value below the top. Values up to 0
+    correspond to values up to 0. So 5 and 4 match judgment 3, 3 to 1 match 2, 0 matches 0, and no rating matches 1.
+    For judgments of 1 and 0 this is the split of exam-plus-plus, table 4.
 
     Returns:
-        For each value of `rows` those of `columns`, perhaps none.
+        The values of `columns` for each value of `rows`; possibly none.
     """
     if max(columns, default=0) > max(rows, default=0):
         fitted = {value: _counterparts(value, columns, rows) for value in columns}
@@ -239,13 +239,13 @@ def _counterparts(value: int, scale: Sequence[int], other: Sequence[int]) -> tup
 
 
 def per_level(table: CrossTable) -> dict[int, Coefficient]:
-    """Cohen's kappa of each value of the rows against the rest.
+    """Return Cohen's kappa of each value of the rows against the rest.
 
-    Yes is the row's value on the left, and on the right the values that say the same (`matching`); no is
-    everything else.
+    "Yes" is the row's value on the left, and the corresponding values (`matching`) on the right; all others are
+    "no".
 
     Returns:
-        By value of the rows; undefined where the value never occurs or nothing on the right says the same.
+        By value of the rows; undefined if the value never occurs or has no corresponding value.
 
     Source: the definition that reproduces the agreement tables of RUBRIC's program.
     """
@@ -265,12 +265,12 @@ def per_level(table: CrossTable) -> dict[int, Coefficient]:
 
 
 def krippendorff_alpha(values: NDArray[np.floating[Any]], level: Level = "nominal") -> Coefficient:
-    """Krippendorff's alpha of any number of raters, any of whom may have left things out.
+    """Return Krippendorff's alpha of any number of raters, each of whom may have left things out.
 
     Args:
-        values: things x raters; nan where a rater did not rate. Things with fewer than two values do not count.
-        level: what the distance of two values is: whether they differ, how many values lie between
-            them (ordinal), or the square of their difference (interval).
+        values: things x raters; nan if a rater did not rate. Things with fewer than two values do not count.
+        level: the distance of two values: whether they differ (nominal), how many values lie between them (ordinal),
+            or the square of their difference (interval).
 
     Source: Krippendorff, Computing Krippendorff's alpha-reliability, 2011.
     """
@@ -295,6 +295,6 @@ def krippendorff_alpha(values: NDArray[np.floating[Any]], level: Level = "nomina
 
 
 def alpha_of(table: CrossTable, level: Level = "ordinal") -> Coefficient:
-    """Krippendorff's alpha of the two sides of a table."""
+    """Return Krippendorff's alpha of the two sides of a table."""
     pairs = np.array([(row, column) for row in table.rows for column in table.columns], dtype=float)
     return krippendorff_alpha(np.repeat(pairs.reshape(-1, 2), table.counts.ravel(), axis=0), level)

@@ -1,4 +1,4 @@
-"""Which evaluation chooses which system: several tables of scores by query side by side, with bootstrap intervals."""
+"""Comparison of the systems that evaluations choose: tables of scores by query, with bootstrap intervals."""
 
 from __future__ import annotations
 
@@ -15,25 +15,25 @@ from .means import mean_and_standard_error
 from .resampling import SAMPLES, Interval, drawn_counts, interval, resampled_means
 
 Table: TypeAlias = Mapping[str, Mapping[str, float | None]]
-"""run -> query id -> score. None is a query that could not be scored, which is left out of the run's mean; one that is
-absent, though another run of the table has it, was skipped and counts 0."""
+"""run -> query id -> score. None is a query that could not be scored and is left out of the run's mean. An absent
+query that another run of the table has was skipped and counts 0."""
 
 Over = Literal["common", "own"]
 
 TIED = 1e-12
-"""Means that differ by no more than this are the same number in another order of summing."""
+"""Means that differ by no more than this are equal except for the order of summing."""
 
 
 @dataclass(frozen=True)
 class Choice:
-    """Which system one evaluation chooses.
+    """The system that one evaluation chooses.
 
     Args:
         evaluation: its name.
         scores: (mean, standard error) by run, best first.
-        chosen: the runs with the greatest mean; several where they are tied.
+        chosen: the runs with the greatest mean; several if they are tied.
         chance: by run, the share of resamples in which it is chosen; tied ones share a resample.
-        queries: over how many queries.
+        queries: number of queries.
         failed: pairs of run and query that could not be scored.
     """
 
@@ -47,14 +47,14 @@ class Choice:
 
 @dataclass(frozen=True)
 class Pairing:
-    """Two evaluations beside each other.
+    """A comparison of two evaluations.
 
     Args:
         same_choice: whether every run that the first may choose is one that the second may choose.
         same_chance: share of the resamples in which that is so.
         kendall, spearman: of the runs' scores, with intervals; undefined with fewer than 3 runs.
-        loss: how much the second's greatest score is above its score for the run that the first chooses (the mean over
-            these where several are tied): what it costs to choose by the first where the second is right.
+        loss: the cost of choosing by the first if the second is right: the second's greatest score minus its score
+            for the run that the first chooses (the mean over tied runs).
     """
 
     one: str
@@ -68,13 +68,13 @@ class Pairing:
 
 @dataclass(frozen=True)
 class Choosing:
-    """Evaluations and what they choose, all over the same runs.
+    """Evaluations and their choices, all over the same runs.
 
     Args:
-        runs: those that every evaluation has.
-        over: whether over the queries that all evaluations have, or each over its own.
-        choices: one an evaluation, in the order given.
-        pairings: every evaluation with every other, both ways round.
+        runs: the runs that every evaluation has.
+        over: the queries: those that all evaluations have, or each evaluation's own.
+        choices: one per evaluation, in the given order.
+        pairings: every evaluation with every other, in both directions.
     """
 
     runs: list[str]
@@ -84,18 +84,19 @@ class Choosing:
 
 
 def choosing(tables: Mapping[str, Table], over: Over = "common", samples: int = SAMPLES, seed: int = 0) -> Choosing:
-    """Set evaluations of the same runs beside each other: which run each chooses, and how sure that is.
+    """Compare evaluations of the same runs: which run each chooses, and how certain that is.
 
     A resample draws queries with replacement; all evaluations see the same draw.
-    Source: llm-reteval specification, sections 9 and 13; llm-judge-retriever-selection, "Correlation of Information".
+    Source: llm-reteval specification, sections 9 and 13; llm-judge-retriever-selection, "Correlation of
+    Information".
 
     Args:
         tables: by the name of the evaluation, such as NIST, EXAM-Cover or LLM-retEval.
-        over: the queries that all evaluations have a score of any run for, or each its own.
+        over: the queries for which all evaluations have a score of any run, or each evaluation's own.
         samples, seed: of the bootstrap.
 
     Raises:
-        InputError: no evaluation, no run that all have, or no query in common.
+        InputError: no evaluation, no common run, or no common query.
     """
     runs = sorted(set.intersection(*(set(table) for table in tables.values()))) if tables else []
     if not runs:
@@ -161,14 +162,14 @@ def _means(choice: Choice) -> dict[str, float]:
 def _resampled(
     table: Table, runs: Sequence[str], queries: Sequence[str], known: Collection[str], counts: Array
 ) -> Array:
-    """The mean of every run in every resample, (samples, runs); NaN where nothing of it was drawn."""
+    """Return the mean of every run in every resample, (samples, runs); NaN if none of its queries was drawn."""
     scores = [[table[run].get(query, 0.0) if query in known else None for run in runs] for query in queries]
     # None becomes NaN.
     return resampled_means(np.array(scores, dtype=np.float64).reshape(len(queries), len(runs)), counts)
 
 
 def _greatest(means: Array) -> Array:
-    """1 for the runs with the greatest mean of a resample, else 0."""
+    """Return 1 for the runs with the greatest mean of a resample, else 0."""
     filled = np.where(np.isnan(means), -np.inf, means)
     greatest: Array = (filled >= filled.max(axis=1, keepdims=True)).astype(np.float64)
     return greatest

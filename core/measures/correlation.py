@@ -1,4 +1,4 @@
-"""How well two leaderboards agree: rank correlations, ties, and bootstrap intervals over queries."""
+"""Agreement of two leaderboards: rank correlations, ties, and bootstrap intervals over queries."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ PerQuery = Mapping[str, Mapping[str, float]]
 Array: TypeAlias = NDArray[np.float64]
 
 _NEEDED = 3
-# Sign matrices are cut into chunks of about this many numbers, so that memory stays bounded.
+# Sign matrices are split into chunks of about this many numbers, so that memory stays bounded.
 _CHUNK = 1_000_000
 
 
@@ -31,10 +31,10 @@ class Correlation:
     """Agreement of two leaderboards, each coefficient from -1 to 1.
 
     Args:
-        systems: number of systems that both boards have.
-        spearman, kendall, tau_ap, pearson: the coefficients; None exactly where undefined.
+        systems: number of systems that both leaderboards have.
+        spearman, kendall, tau_ap, pearson: the coefficients; None exactly if undefined.
         ties: how ties were treated.
-        undefined: a sentence that says why there is no correlation; None where there is.
+        undefined: a sentence that says why the correlation is undefined; None if it is defined.
     """
 
     systems: int
@@ -57,18 +57,18 @@ def correlate(
 ) -> Correlation:
     """Correlate two leaderboards on the systems that both have.
 
-    `average`: Spearman on average ranks, Kendall tau-b, and tau_AP as its expected value over all
-    ways to break ties (computed exactly; a board with ties is then below 1 against itself).
-    `random`: ties are broken at random on each board, and every coefficient but Pearson is the mean
-    over the repeats. Where standard errors are given, systems with overlapping error bars are tied
-    too (original-exam, section 4.1.1). Overlap is not transitive, so groups are made from the top:
-    in order of falling score (then by name), a system joins the group while its bar overlaps the bar
-    of the group's first system, else it starts the next group. Pearson is always on the scores.
+    `average`: Spearman on average ranks, Kendall tau-b, and tau_AP as its expected value over all ways to break ties
+    (computed exactly; a leaderboard with ties is then below 1 against itself).
 
-    tau_AP (Yilmaz, Aslam, Robertson: A New Rank Correlation Coefficient for Information Retrieval,
-    SIGIR 2008) is not symmetric: with the systems in the order of `a`,
-    tau_AP = 2 / (n - 1) * (sum over ranks i = 2..n of C(i) / (i - 1)) - 1, where C(i) counts the
-    systems above rank i that `b` also puts above the system at rank i.
+    `random`: ties are broken at random on each leaderboard, and every coefficient except Pearson is the mean over
+    the repeats. If standard errors are given, systems with overlapping error bars are tied too (original-exam,
+    section 4.1.1). Overlap is not transitive, so groups are made from the top, in order of falling score (then by
+    name). A system joins the group if its bar overlaps the bar of the group's first system; else it starts the next
+    group. Pearson always uses the scores.
+
+    tau_AP (Yilmaz, Aslam, Robertson: A New Rank Correlation Coefficient for Information Retrieval, SIGIR 2008) is
+    not symmetric. With the systems in the order of `a`, tau_AP = 2 / (n - 1) * (sum over ranks i = 2..n of C(i) / (i
+    - 1)) - 1. C(i) counts the systems above rank i that `b` also puts above the system at rank i.
 
     Args:
         a: score by system of the leaderboard to examine (the estimate).
@@ -76,12 +76,12 @@ def correlate(
         ties: average or random.
         repeats: how often ties are broken at random.
         seed: makes random ties repeatable.
-        std_errors_a, std_errors_b: standard error by system, for random ties only; None or absent
-            is an error bar without length.
+        std_errors_a, std_errors_b: standard error by system, for random ties only; None or absent is an error bar
+        without length.
 
     Returns:
-        The coefficients, or why they are undefined: fewer than 3 common systems, or a board on
-        which all of them are tied.
+        The coefficients, or why they are undefined: fewer than 3 common systems, or a leaderboard on which all of
+        them are tied.
 
     Raises:
         InputError: a score that is not finite, no repeats, or standard errors with average ties.
@@ -113,13 +113,15 @@ def correlate(
 
 
 def correlate_by(names: Sequence[str], a: Mapping[str, float], b: Mapping[str, float]) -> dict[str, float | None]:
-    """Chosen coefficients of two leaderboards on the systems that both have.
+    """Return chosen coefficients of two leaderboards on the systems that both have.
 
-    tau_gap (Gao, Oard: A Head-Weighted Gap-Sensitive Correlation Coefficient, SIGIR 2015) is
-    2 / n * (sum over systems of correct / gaps) - 1. The gaps are the differences in `b` to all systems above in `a`;
-    correct are the gaps to those that are above in `b`, too. Systems tied in `a` are in the order of their names, and
-    the n systems with gaps count. tauap_b is the mean of two such sums, which count systems in the place of gaps: over
-    the systems above in `b`, of which those above in `a` are correct, and conversely.
+    tau_gap (Gao, Oard: A Head-Weighted Gap-Sensitive Correlation Coefficient, SIGIR 2015) is 2 / n * (sum over
+    systems of correct / gaps) - 1. The gaps are the differences in `b` to all systems above in `a`. Correct are the
+    gaps to those that are also above in `b`. Systems tied in `a` are in the order of their names, and the n systems
+    with gaps count.
+
+    tauap_b is the mean of two such sums, which count systems instead of gaps. One is over the systems above in `b`,
+    of which those above in `a` are correct; the other has the roles swapped.
 
     Args:
         names: of spearman, kendall, tau_ap, pearson, tauap_b and tau_gap; NAME@K is over the K best systems of `b`,
@@ -128,7 +130,7 @@ def correlate_by(names: Sequence[str], a: Mapping[str, float], b: Mapping[str, f
         b: score by system of the official leaderboard.
 
     Returns:
-        By name; None with fewer than 3 systems, or if all of them are tied on a board.
+        By name; None with fewer than 3 systems, or if all of them are tied on a leaderboard.
 
     Raises:
         InputError: an unknown name, or a score that is not finite.
@@ -155,7 +157,7 @@ def bootstrap(
     level: float = 0.95,
     skipped: Skipped = "zero",
 ) -> dict[str, tuple[float, float] | None]:
-    """Percentile intervals of a leaderboard correlation, over resampled queries.
+    """Return percentile intervals of a leaderboard correlation, over resampled queries.
 
     Source: Efron and Tibshirani, An Introduction to the Bootstrap, 1993, chapter 13.
 
@@ -164,7 +166,7 @@ def bootstrap(
         level: the share of the samples inside the interval, above 0 and below 1.
 
     Returns:
-        (low, high) by statistic, over the samples in which it is defined; None where it is in none.
+        (low, high) by statistic, over the samples in which it is defined; None if it is undefined in all.
 
     Raises:
         InputError: an unknown statistic, or a level or a number of samples out of range.
@@ -184,12 +186,12 @@ def bootstrap_samples(
     skipped: Skipped = "zero",
     among: Collection[str] = (),
 ) -> dict[str, Array]:
-    """A leaderboard correlation (average ties) in many resamples of the queries.
+    """Return a leaderboard correlation (average ties) in many resamples of the queries.
 
-    A resample draws as many queries as there are, with replacement, from the queries that any
-    system of either board has; each board is averaged over those drawn that it has. So both boards
-    see the same draw, and two calls with the same seed and the same queries do, too: the difference
-    of their samples is the bootstrap of a shift in correlation.
+    A resample draws as many queries as there are, with replacement, from the queries of all systems of both
+    leaderboards. Each leaderboard is averaged over the drawn queries that it has. So both see the same draw, and so
+    do two calls with the same seed and queries: the difference of their samples is the bootstrap of a shift in
+    correlation.
 
     Args:
         per_query_a: the leaderboard to examine.
@@ -198,11 +200,11 @@ def bootstrap_samples(
         samples: number of resamples.
         seed: makes them repeatable.
         skipped: whether a query that a system skipped counts 0 or is left out of its mean.
-        among: further queries to draw from, so that two calls on boards of different queries draw the same.
+        among: further queries to draw from, so that two calls on leaderboards with different queries draw the same.
 
     Returns:
-        An array of length `samples` by statistic, NaN where a sample leaves it undefined. All are
-        NaN with fewer than 3 common systems, or fewer than 2 queries to draw from.
+        An array of length `samples` by statistic, NaN if a sample leaves it undefined. All are NaN with fewer than 3
+        common systems, or fewer than 2 queries to draw from.
 
     Raises:
         InputError: an unknown statistic, or no samples.
@@ -229,7 +231,6 @@ def bootstrap_samples(
 
 
 def _scores(board: Mapping[str, float], systems: Sequence[str]) -> Array:
-    """The scores of systems in order."""
     scores = np.array([board[system] for system in systems], dtype=np.float64)
     for system, score in zip(systems, scores, strict=True):
         if not np.isfinite(score):
@@ -238,7 +239,7 @@ def _scores(board: Mapping[str, float], systems: Sequence[str]) -> Array:
 
 
 def _levels(systems: Sequence[str], scores: Array, errors: Mapping[str, float | None] | None) -> Array:
-    """A whole number for every system, higher for better, equal where systems are tied."""
+    """Return a whole number for every system, higher for better, equal for tied systems."""
     if errors is None:
         return np.unique(scores, return_inverse=True)[1].astype(np.float64)
     levels = np.zeros(len(systems))
@@ -253,7 +254,7 @@ def _levels(systems: Sequence[str], scores: Array, errors: Mapping[str, float | 
 
 
 def _undefined(systems: int, levels_a: Array, levels_b: Array) -> str | None:
-    """Why two boards have no correlation, or None where they have one."""
+    """Return why two leaderboards have no correlation, or None if they have one."""
     if systems < _NEEDED:
         return f"Too few common systems: {systems}. A correlation needs at least {_NEEDED}."
     constant = [np.ptp(levels) == 0 for levels in (levels_a, levels_b)]
@@ -270,7 +271,8 @@ def _resampled_means(
     counts: Array,
     skipped: Skipped,
 ) -> Array:
-    """Mean of every system in every resample, shape (samples, systems); NaN where it has no query."""
+    """Return the mean of every system in every resample, shape (samples, systems); NaN if none of its queries was
+    drawn."""
     known = {query for scores in board.values() for query in scores}
     position = {query: i for i, query in enumerate(queries) if query in known}
     scores = np.full((len(queries), len(systems)), np.nan)
@@ -283,7 +285,7 @@ def _resampled_means(
 
 
 def rank_correlations(name: str, x: Array, y: Array) -> Array:
-    """A coefficient of every row of x with that row of y, both of shape (samples, systems); NaN for a row with NaN."""
+    """Return a coefficient for each row pair of x and y, both of shape (samples, systems); NaN for a row with NaN."""
     found = np.full(len(x), np.nan)
     whole = np.flatnonzero(~np.isnan(x + y).any(axis=1))
     step = max(1, _CHUNK // x.shape[1] ** 2)
@@ -294,7 +296,7 @@ def rank_correlations(name: str, x: Array, y: Array) -> Array:
 
 
 def _above(x: Array) -> Array:
-    """For rows of scores, 1 where the second system is above the first, -1 below, 0 tied."""
+    """Return, for rows of scores, 1 if the second system is above the first, -1 if below, 0 if tied."""
     return np.sign(x[:, None, :] - x[:, :, None])
 
 
@@ -304,7 +306,7 @@ def _pearson(x: Array, y: Array) -> Array:
 
 
 def _ranks(x: Array) -> Array:
-    """For rows of scores, the rank of each from 0 for the least; tied ones share the average."""
+    """Return, for rows of scores, the rank of each from 0 for the least; tied ones share the average."""
     ranks: Array = (x.shape[1] - 1 - _above(x).sum(axis=2)) / 2
     return ranks
 
@@ -320,11 +322,11 @@ def _kendall(x: Array, y: Array) -> Array:
 
 
 def _tau_ap(x: Array, y: Array) -> Array:
-    """Expected tau_AP over random orders of tied systems; x the estimate, y the reference.
+    """Return the expected tau_AP over random orders of tied systems; x is the estimate, y the reference.
 
-    A system with m systems above it and g in its group (itself included) has j of the other g - 1
-    above it with chance 1/g for each j = 0..g-1, and each of them with chance j / (g - 1). Of the
-    systems above it, each counts as far as y agrees: 1, or 1/2 where y has a tie.
+    A system has m systems above it and g in its group (itself included). With chance 1/g for each j = 0..g-1, j of
+    the other g - 1 are above it, and each of them is with chance j / (g - 1). Each system above it counts as far as
+    y agrees: 1, or 1/2 for a tie in y.
     """
     sx = _above(x)
     agrees = (1 + _above(y)) / 2
@@ -355,7 +357,7 @@ def _tau_gap(x: Array, y: Array) -> Array:
 
 
 def _mean_share(part: NDArray[Any], whole: NDArray[Any]) -> Array:
-    """The mean share that the parts of each system have in its whole, over systems with a whole, from -1 to 1."""
+    """Return the mean share of each system's parts in its whole, over systems with a whole, rescaled to -1 to 1."""
     wholes = whole.sum(axis=2)
     shares = quotients(part.sum(axis=2), wholes, wholes > 0)
     means: Array = 2 * np.nansum(shares, axis=1) / np.maximum((wholes > 0).sum(axis=1), 1) - 1
@@ -363,7 +365,7 @@ def _mean_share(part: NDArray[Any], whole: NDArray[Any]) -> Array:
 
 
 def _ratio(numerator: Array, denominator: Array, x: Array, y: Array) -> Array:
-    """Quotients within [-1, 1], NaN for rows that are constant in x or y."""
+    """Return quotients within [-1, 1], NaN for rows that are constant in x or y."""
     defined = (np.ptp(x, axis=1) > 0) & (np.ptp(y, axis=1) > 0) & (denominator > 0)
     clipped: Array = np.clip(quotients(numerator, denominator, defined), -1, 1)
     return clipped

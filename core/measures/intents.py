@@ -1,4 +1,4 @@
-"""Measures that take the questions of a query as its intents: alpha_nDCG, ERR-IA and nDCG-IA."""
+"""Measures that treat the questions of a query as its intents: alpha_nDCG, ERR-IA and nDCG-IA."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ from .trec import RunScores, trec_order
 
 @dataclass(frozen=True)
 class Answers:
-    """Which questions the passages of a query answer.
+    """The questions that the passages of a query answer.
 
     Args:
-        passages: ids of the p passages that answer any, each once.
-        answered: p x r, for the r questions of which anything is known.
+        passages: ids of the p passages that answer any question, each once.
+        answered: p x r, for the r questions with ratings.
     """
 
     passages: Sequence[str]
@@ -28,20 +28,19 @@ class Answers:
 
 
 Intents = Mapping[str, Answers | Mapping[str, Mapping[str, int]]]
-"""query id -> what its passages answer; or passage id -> question id -> 1 where the passage answers the question, else
-0"""
+"""query id -> answers of its passages; or passage id -> question id -> 1 if the passage answers the question, else 0"""
 
 
 def answers_of(passages: Sequence[str], ratings: NDArray[np.int8], min_rating: int) -> Answers | None:
-    """Which questions passages answer by their ratings.
+    """Return which questions passages answer, by their ratings.
 
     Args:
         passages: p ids.
-        ratings: p x r; negative where there is none.
-        min_rating: from which a question is answered.
+        ratings: p x r; negative if missing.
+        min_rating: the rating from which a question is answered.
 
     Returns:
-        None where nothing has a rating.
+        None without ratings.
     """
     known = (ratings >= 0).any(axis=0)
     if not known.any():
@@ -63,14 +62,14 @@ def _answers(of: Answers | Mapping[str, Mapping[str, int]]) -> Answers | None:
 
 
 Scorer = Callable[[Sequence[Sequence[str]]], list[float]]
-"""From the tops of some rankings, passage ids from the best on, to their scores."""
+"""Maps the tops of some rankings (passage ids, best first) to their scores."""
 
 
 class IntentEvaluator:
-    """Scores what runs rank at the top; many runs at once cost less than one by one.
+    """Scores the top of runs' rankings; many runs at once cost less than one by one.
 
     Args:
-        cutoff: how many passages count.
+        cutoff: number of passages that count.
         scorers: by query id.
     """
 
@@ -79,7 +78,7 @@ class IntentEvaluator:
         self._scorers = scorers
 
     def __call__(self, run: RunScores) -> dict[str, float]:
-        """The score of a run by query id, over the queries that have intents and are answered by the run."""
+        """Return the score of a run by query id, over the queries that have intents and passages in the run."""
         return {
             query: self._scorers[query]([trec_order(scores, self.cutoff)])[0]
             for query, scores in run.items()
@@ -87,24 +86,24 @@ class IntentEvaluator:
         }
 
     def of(self, query_id: str, tops: Sequence[Sequence[str]]) -> list[float]:
-        """The scores of the tops of some rankings of a query that has intents, as `trec_order` gives them."""
+        """Return the scores of the tops of some rankings of a query with intents; the tops come from `trec_order`."""
         return self._scorers[query_id](tops) if tops else []
 
 
 STOP = 0.5
-"""Chance that an answer ends the search: (2^g - 1) / 2^max for the binary grades of a question that is answered."""
+"""Chance that an answer ends the search: (2^g - 1) / 2^max for the binary grades of an answered question."""
 
 
 def make_intent_evaluator(measure: Measure, intents: Intents) -> IntentEvaluator:
     """Prepare a measure that needs intents, to evaluate many runs.
 
     Args:
-        measure: one of these.
+        measure: a measure with basis "intents".
         intents: which passages answer which questions of a query.
 
     Returns:
-        What gives a run's scores by query id, over the queries that are both in `intents` and answered by the run; 0
-        where no passage answers any question.
+        An evaluator that returns a run's scores by query id, over the queries in both `intents` and the run; 0 if no
+        passage answers a question.
 
     Raises:
         InputError: the measure is not computed from answered questions.
@@ -119,15 +118,17 @@ def make_intent_evaluator(measure: Measure, intents: Intents) -> IntentEvaluator
 
 
 def make_err_ia(intents: Intents, cutoff: int) -> IntentEvaluator:
-    """Expected reciprocal rank, averaged over the questions.
+    """Return an evaluator of expected reciprocal rank, averaged over the questions.
 
-    For one question, the reader stops at each passage that answers it with probability 1/2:
-    ERR = sum over ranks r of 1/r * (1/2)^(c+1) where the passage at r answers it, c being how many above r do.
-    Equally likely intents are the questions that any graded passage answers, as ndeval takes the subtopics that have a
-    relevant document. The mean is divided by what a ranking gets whose every passage answers every one of them, so that
-    1 is the best, whatever the collection holds.
+    For one question, the reader stops at each passage that answers it with probability 1/2: ERR = sum over ranks r
+    of 1/r * (1/2)^(c+1) if the passage at r answers it; c is the number of passages above r that do.
+
+    The intents are the questions that any graded passage answers, equally likely, as ndeval uses subtopics with a
+    relevant document. The mean is divided by the ERR of a ranking in which every passage answers every question. So
+    1 is the best in any collection.
+
     Source: Chapelle, Metzler, Zhang and Grinspan, Expected Reciprocal Rank for Graded Relevance, CIKM 2009, with
-    binary grades; the divisor is the collection-independent normalisation that TREC's Web track reported.
+    binary grades. The divisor is the collection-independent normalisation that TREC's Web track reported.
 
     Args, returns, raises: as `make_intent_evaluator`, with a cutoff from 1.
     """
@@ -142,12 +143,12 @@ def make_err_ia(intents: Intents, cutoff: int) -> IntentEvaluator:
 
 
 def _err(ranks: Iterable[int]) -> float:
-    """ERR of a ranking with answers at these ranks."""
+    """Return the ERR of a ranking with answers at these ranks."""
     return math.fsum(STOP * (1 - STOP) ** above / rank for above, rank in enumerate(ranks))
 
 
 def make_ndcg_ia(intents: Intents, cutoff: int) -> IntentEvaluator:
-    """Binary nDCG of each question, averaged over the questions.
+    """Return an evaluator of binary nDCG of each question, averaged over the questions.
 
     All questions are equally likely intents. A question that no graded passage answers gives 0.
     Source: Agrawal, Gollapudi, Halverson and Ieong, Diversifying Search Results, WSDM 2009, section 5.1, with the
@@ -157,7 +158,8 @@ def make_ndcg_ia(intents: Intents, cutoff: int) -> IntentEvaluator:
     """
 
     def score(answering: Sequence[set[str]], top: Sequence[str]) -> float:
-        # The ideal has as many answering passages as there are, down to the cutoff, not to the end of this run.
+        # The ideal ranking puts all answering passages first, up to the cutoff; it does not depend on the run's
+        # length.
         shares = (
             _dcg(rank for rank, passage in enumerate(top, 1) if passage in found)
             / _dcg(range(1, min(len(found), cutoff) + 1))
@@ -170,18 +172,18 @@ def make_ndcg_ia(intents: Intents, cutoff: int) -> IntentEvaluator:
 
 
 def _dcg(ranks: Iterable[int]) -> float:
-    """Binary DCG of a ranking with answers at these ranks."""
+    """Return the binary DCG of a ranking with answers at these ranks."""
     return math.fsum(1 / math.log2(rank + 1) for rank in ranks)
 
 
 def make_alpha_ndcg(intents: Intents, cutoff: int, alpha: float = 0.5) -> IntentEvaluator:
     """Find the ideal rankings once, to evaluate many runs with alpha_nDCG at a cutoff.
 
-    A passage at rank i gains (1 - alpha)^c for each question that it answers, c being how many
-    passages above it answer that question too; gains are divided by log2(1 + i), summed over the
-    top ranks, and divided by the same sum for the ideal ranking. Finding the ideal is NP-complete;
-    like the paper we build it greedily from the passages in `intents`. Among passages of equal gain the greatest id
-    comes first, as in NIST's ndeval, so that both give the same number.
+    A passage at rank i gains (1 - alpha)^c for each question that it answers, if c passages above it answer that
+    question too. Gains are divided by log2(1 + i), summed over the top ranks, and divided by the same sum for the
+    ideal ranking. Finding the ideal is NP-complete; like the paper we build it greedily from the passages in
+    `intents`. Among passages of equal gain the greatest id is first, as in NIST's ndeval, so that both give the same
+    number.
     Source: Clarke et al., Novelty and Diversity in Information Retrieval Evaluation, SIGIR 2008, section 3.
 
     Args:
@@ -206,7 +208,7 @@ def make_alpha_ndcg(intents: Intents, cutoff: int, alpha: float = 0.5) -> Intent
         row_of = {passage: row for row, passage in enumerate(ids)}
         order = sorted(range(len(ids)), key=ids.__getitem__, reverse=True)
         ideal = _ideal_gain(answers.answered[order], discounts, alpha)
-        # The last row stands for what answers nothing.
+        # The last row is for passages that answer no question.
         answered = np.concatenate([answers.answered, np.zeros((1, answers.answered.shape[1]), bool)])
 
         def score(tops: Sequence[Sequence[str]]) -> list[float]:
@@ -218,7 +220,8 @@ def make_alpha_ndcg(intents: Intents, cutoff: int, alpha: float = 0.5) -> Intent
             found = answered[rows]
             before = np.cumsum(found, axis=1) - found
             gains = np.where(found, worths[before], 0.0) / np.array(discounts[: rows.shape[1]])[:, None]
-            # One after the other, from the top: a sum along an axis adds in an order that hangs on the shape.
+            # Cumulative sums add from the top down. A sum along an axis would add in an order that depends on the
+            # shape.
             totals = np.cumsum(gains.reshape(len(tops), -1), axis=1)[:, -1]
             return [total / ideal for total in totals.tolist()]
 
@@ -228,10 +231,7 @@ def make_alpha_ndcg(intents: Intents, cutoff: int, alpha: float = 0.5) -> Intent
 
 
 def _ideal_gain(answered: NDArray[np.bool_], discounts: Sequence[float], alpha: float) -> float:
-    """Discounted gain of the greedy ideal ranking of passages.
-
-    Among passages of equal gain the first of the rows is taken.
-    """
+    """Return the discounted gain of the greedy ideal ranking; among passages of equal gain the first row is taken."""
     matrix = answered.astype(float)
     worth = np.ones(matrix.shape[1])
     total = 0.0
@@ -257,7 +257,7 @@ def _check(cutoff: int) -> None:
 
 
 def _evaluator(intents: Intents, cutoff: int, prepare: Callable[[Answers], Scorer]) -> IntentEvaluator:
-    """An evaluator of what is prepared for each query.
+    """Return an evaluator that prepares a scorer for each query.
 
     Raises:
         InputError: the cutoff is out of range.
@@ -268,7 +268,7 @@ def _evaluator(intents: Intents, cutoff: int, prepare: Callable[[Answers], Score
 
 
 def _one_by_one(score: Callable[[Sequence[set[str]], Sequence[str]], float]) -> Callable[[Answers], Scorer]:
-    """Prepares what scores a ranking by the passages that answer each question."""
+    """Turn a scorer of one ranking, by the passages that answer each question, into one that `_evaluator` takes."""
 
     def prepare(answers: Answers) -> Scorer:
         answering = [

@@ -1,4 +1,4 @@
-"""Means over queries with their standard errors, and when two of them are tied."""
+"""Means over queries with their standard errors, and the test whether two of them are tied."""
 
 from __future__ import annotations
 
@@ -8,19 +8,19 @@ from statistics import NormalDist
 from typing import Literal
 
 Skipped = Literal["zero", "ignore"]
-"""What a query that a run did not answer counts: 0 (the papers) or nothing (trec_eval without -c)."""
+"""How a query counts that a run did not answer: as 0 (the papers) or not at all (trec_eval without -c)."""
 
 
 def mean_and_standard_error(values: Iterable[float]) -> tuple[float | None, float | None]:
-    """Mean of values and its standard error: sample standard deviation / sqrt(n).
+    """Return the mean of values and its standard error: sample standard deviation / sqrt(n).
 
     Args:
-        values: one number a query.
+        values: one number per query.
 
     Returns:
-        (mean, standard error). The mean is None without values, the error with fewer than two:
-        one value says nothing of the spread. Sums are exact (fsum), so that the same values in any
-        order give the same mean and equal systems come out equal.
+        (mean, standard error). The mean is None without values, the error with fewer than two: one value says
+        nothing about the spread. Sums are exact (fsum), so that the same values in any order give the same mean, and
+        equal systems are tied.
     """
     numbers = list(values)
     n = len(numbers)
@@ -43,19 +43,19 @@ def wilson(right: int, answered: int) -> tuple[float, float] | None:
     square = NormalDist().inv_cdf(0.975) ** 2
     centre = (right + square / 2) / (answered + square)
     half = math.sqrt(square * (right * (answered - right) / answered + square / 4)) / (answered + square)
-    # All right is 1 exactly, whatever was rounded on the way.
+    # If all answers are right, the bound is exactly 1 in spite of rounding.
     return max(0.0, centre - half) if right else 0.0, centre + half if right < answered else 1.0
 
 
 def tied(a: float, se_a: float | None, b: float, se_b: float | None) -> bool:
-    """Whether the error bars of two scores overlap or touch.
+    """Return whether the error bars of two scores overlap or touch.
 
     Args:
         a, b: the two scores.
-        se_a, se_b: their standard errors; None, where unknown, is a bar without length.
+        se_a, se_b: their standard errors; None (unknown) is a bar without length.
 
     Returns:
-        True where |a - b| <= se_a + se_b. Source: original-exam, section 4.1.1.
+        True if |a - b| <= se_a + se_b. Source: original-exam, section 4.1.1.
     """
     # Printed leaderboards are rounded: .94 and .93 with errors of .005 touch, though not in binary.
     return abs(a - b) <= (se_a or 0.0) + (se_b or 0.0) + 1e-12
@@ -64,7 +64,7 @@ def tied(a: float, se_a: float | None, b: float, se_b: float | None) -> bool:
 def system_score(
     per_query: Mapping[str, float], queries: Sequence[str], skipped: Skipped
 ) -> tuple[float | None, float | None, int]:
-    """Score of a system: the mean over queries.
+    """Return the score of a system: the mean over queries.
 
     Args:
         per_query: score by query id; queries that the system did not answer are absent.
@@ -72,7 +72,7 @@ def system_score(
         skipped: whether an absent query counts 0 or is left out.
 
     Returns:
-        (mean, standard error, number of queries that the mean is over).
+        (mean, standard error, number of averaged queries).
     """
     if skipped == "zero":
         values = [per_query.get(query, 0.0) for query in queries]

@@ -1,6 +1,6 @@
-"""A measure as a value: what it is computed from, to which depth, what it says and who defined it.
+"""Measures as values: their basis, depth, meaning and source.
 
-Every family of measures has one row here. A measure of a new family on a basis that is known needs that row alone.
+Every family of measures has one row here. A new family on a known basis needs only this row.
 """
 
 from __future__ import annotations
@@ -19,27 +19,28 @@ from ..errors import InputError
 
 COVER = "EXAM-Cover"
 MAX_CUTOFF = 100_000
-"""The deepest rank of a measure that is computed from a ranking's order."""
+"""The greatest cutoff of a measure that depends on the order of a ranking."""
 DEEPEST = 2**31 - 1
-"""The deepest rank of a measure that asks which passages are above it, and no more."""
+"""The greatest cutoff of a measure that depends only on which passages are above it."""
 DEFAULT_CUTOFF = 20
 
 MeasureBasis = Literal["labels", "intents", "coverage", "share of gold", "share of pool", "likeness"]
-"""What a measure is computed from: a value for each passage; which passage answers which question; the questions that
-are covered, also as a share of what the gold texts or the whole pool cover; how alike texts are to gold texts."""
+"""The data that a measure is computed from. Labels are a value for each passage; intents say which passage answers
+which question. Coverage is the weight of covered questions, also as a share of the coverage of the gold texts or of
+the whole pool. Likeness is the similarity of texts to gold texts."""
 
 
 @dataclass(frozen=True)
 class Family:
-    """Measures that differ in their cutoff and other parameters alone.
+    """Measures that differ only in their cutoff and other parameters.
 
     Args:
-        name: what stands before the cutoff in the standard name; `{k}` marks its place where it is not at the end.
-        basis: what they are computed from.
-        description: what they say of one query, one line.
-        citation: where they were defined.
-        offered: the cutoffs that screens and commands offer; None stands for the whole ranking.
-        binary: whether they need to know which passages are relevant, so that the min rating matters for labels.
+        name: the text before the cutoff in the standard name; `{k}` marks a cutoff that is not at the end.
+        basis: the data that they are computed from.
+        description: their meaning for one query, one line.
+        citation: the source of their definition.
+        offered: the cutoffs that screens and commands offer; None means the whole ranking.
+        binary: whether they need relevant and non-relevant passages, so that the min rating matters for labels.
     """
 
     name: str
@@ -52,12 +53,12 @@ class Family:
 
 @dataclass(frozen=True)
 class Measure:
-    """A measure; printed, it is its standard name, which `parse_measure` reads again.
+    """A measure; as text it is its standard name, which `parse_measure` reads.
 
     Args:
         name: the standard name, such as nDCG@10, n-EXAM@20 or P(rel=2)@5.
-        family: what it is one of.
-        cutoff: rank depth, None where the whole ranking counts.
+        family: its family.
+        cutoff: rank depth, None for the whole ranking.
     """
 
     name: str
@@ -69,7 +70,7 @@ class Measure:
 
     @property
     def basis(self) -> MeasureBasis:
-        """What it is computed from."""
+        """The data that it is computed from."""
         return self.family.basis
 
     @property
@@ -79,27 +80,27 @@ class Measure:
 
     @property
     def ranks_passages(self) -> bool:
-        """Whether it scores the order of passages, by their values or by what each answers."""
+        """Whether it scores the order of passages, by their values or by the questions that they answer."""
         return self.basis in ("labels", "intents")
 
     @property
     def by_query_alone(self) -> bool:
-        """Whether what is known of a query decides its score, whatever other queries, gold texts or the pool hold."""
+        """Whether a query's score is independent of other queries, gold texts and the pool."""
         return self.ranks_passages or self.basis == "coverage"
 
     @property
     def takes_judgments(self) -> bool:
-        """Whether judgments can give it; what is about answered questions or gold texts they cannot."""
+        """Whether it can be computed from judgments, not only from answered questions or gold texts."""
         return self.basis == "labels"
 
     @property
     def takes_grades(self) -> bool:
-        """Whether grades give it; how alike texts are to gold texts they do not say."""
+        """Whether it can be computed from grades, unlike the similarity of texts to gold texts."""
         return self.basis != "likeness"
 
     @property
     def only_top(self) -> bool:
-        """Whether a run's score depends on nothing but the top of its ranking down to the cutoff."""
+        """Whether a run's score depends only on the top of its ranking down to the cutoff."""
         return self.basis == "coverage" or (
             self.cutoff is not None and self.family.name in ("P", "RR", "Judged", "Success")
         )
@@ -157,7 +158,7 @@ FAMILIES = (
 )  # fmt: skip
 _FAMILIES = {family.name: family for family in FAMILIES}
 
-# Spellings of the families that ir_measures does not know, or not without a cutoff; the first is the standard one.
+# Spellings of families that ir_measures does not know, or only with a cutoff; the first is the standard one.
 _SPELLINGS = tuple(
     (re.compile(pattern.replace("@k", r"(?:@([1-9]\d*))?"), re.IGNORECASE), _FAMILIES[name], deepest)
     for pattern, name, deepest in (
@@ -174,7 +175,7 @@ _SPELLINGS = tuple(
     )
 )
 
-# trec_eval aborts the whole process on some values out of range, so none may reach it.
+# trec_eval aborts the whole process on some values out of range, so they must not reach it.
 _IN_RANGE: dict[str, Callable[[Any], bool]] = {
     "cutoff": lambda v: type(v) is int and 1 <= v <= MAX_CUTOFF,
     "rel": lambda v: type(v) is int and 1 <= v <= DEEPEST,
@@ -185,7 +186,7 @@ _IN_RANGE: dict[str, Callable[[Any], bool]] = {
 }
 
 _OURS = {"Judged": frozenset({"cutoff"}), "RR": frozenset({"cutoff", "rel"})}
-"""Measures that are computed here if they have a cutoff, with the parameters that they may have."""
+"""Measures that are computed here if they have a cutoff, with their allowed parameters."""
 
 
 def _named(family: Family, cutoff: int | None) -> Measure:
@@ -203,18 +204,18 @@ MEASURES: dict[str, Measure] = {
 
 @lru_cache(maxsize=500)
 def parse_measure(name: str, cutoff: int = DEFAULT_CUTOFF) -> Measure:
-    """Find the measure that a name stands for.
+    """Return the measure with a name.
 
     Args:
         name: a standard name (nDCG@10, EXAM-Cover@20, ROUGE-1@5) or another spelling that ir_measures knows (MAP,
             Recall@10), with any cutoff.
-        cutoff: the depth of a measure that always has one, where the name gives none.
+        cutoff: the depth of a measure that always has one, if the name gives none.
 
     Returns:
-        The measure; its name is the standard one, which can differ from the argument.
+        The measure; its standard name can differ from the argument.
 
     Raises:
-        InputError: no such measure, a bad parameter, or one that trec_eval cannot compute.
+        InputError: an unknown measure, a bad parameter, or a measure that trec_eval cannot compute.
     """
     if len(name) <= 100:
         for pattern, family, deepest in _SPELLINGS:
@@ -233,10 +234,10 @@ def parse_measure(name: str, cutoff: int = DEFAULT_CUTOFF) -> Measure:
 
 
 def trec_measure(name: str) -> Any:
-    """What ir_measures has for the name of a measure of labels.
+    """Return ir_measures' object for the name of a measure of labels.
 
     Raises:
-        InputError: it knows none, or trec_eval cannot compute it.
+        InputError: it is unknown, or trec_eval cannot compute it.
     """
     if len(name) > 100:
         raise _unknown(name)

@@ -16,7 +16,8 @@ class NuggetScores:
 
     Args:
         strict_vital, strict_all: share of nuggets that are fully supported.
-        vital, all: the same, and a partly supported nugget counts half. An okay nugget counts as much as a vital one.
+        vital, all: the same, but a partly supported nugget counts half. An okay nugget counts as much as a vital
+        one.
     """
 
     strict_vital: float
@@ -26,13 +27,13 @@ class NuggetScores:
 
 
 def nugget_scores(assigned: Sequence[tuple[bool, int]]) -> NuggetScores:
-    """The scores of one response.
+    """Return the scores of one response.
 
     Args:
         assigned: for each nugget whether it is vital, and the rating of its assignment.
 
     Returns:
-        The scores; without any nugget, or without a vital one, the share is 0.
+        The scores; without nuggets, or without vital ones, the share is 0.
     """
     every = [rating for _, rating in assigned]
     vital = [rating for is_vital, rating in assigned if is_vital]
@@ -45,6 +46,6 @@ def _share(ratings: Sequence[int], partial: float) -> float:
 
 
 def mean_nugget_scores(scores: Sequence[NuggetScores]) -> NuggetScores:
-    """The mean of each score over the responses of a run."""
+    """Return the mean of each score over the responses of a run."""
     columns = zip(*((one.strict_vital, one.strict_all, one.vital, one.all) for one in scores), strict=True)
     return NuggetScores(*map(mean, columns))

@@ -17,9 +17,9 @@ class Interval:
     """A number and the percentile interval of its bootstrap.
 
     Args:
-        value: None exactly where undefined.
-        low, high: None where no resample defines the number.
-        undefined: why there is no value, as a sentence without a full stop.
+        value: None exactly if undefined.
+        low, high: None if no resample defines the number.
+        undefined: why the value is undefined, as a sentence without a full stop.
     """
 
     value: float | None
@@ -29,7 +29,7 @@ class Interval:
 
 
 def interval(value: float | None, samples: NDArray[np.float64], undefined: str | None = None) -> Interval:
-    """A number with the interval that holds 95 % of its samples, NaN among them left out.
+    """Return a number with the interval that holds 95 % of its samples, without NaN.
 
     Source: Efron and Tibshirani, An Introduction to the Bootstrap, 1993, chapter 13.
     """
@@ -40,7 +40,7 @@ def interval(value: float | None, samples: NDArray[np.float64], undefined: str |
 
 
 def percentiles(samples: NDArray[np.float64], level: float = LEVEL) -> tuple[float, float] | None:
-    """The bounds between which a share of the samples lies, NaN among them left out; None if all are NaN."""
+    """Return the bounds that enclose a share of the samples, without NaN; None if all are NaN."""
     defined = samples[~np.isnan(samples)]
     if not len(defined):
         return None
@@ -49,14 +49,15 @@ def percentiles(samples: NDArray[np.float64], level: float = LEVEL) -> tuple[flo
 
 
 def quotients(part: NDArray[Any], whole: NDArray[Any], defined: NDArray[np.bool_] | None = None) -> NDArray[np.float64]:
-    """Quotients of arrays of one shape; NaN for those that are not defined. By default `whole` must be above 0."""
+    """Return quotients of arrays of one shape; NaN if undefined. By default `whole` must be above 0."""
     found = np.full(np.shape(whole), np.nan)
     np.divide(part, whole, out=found, where=whole > 0 if defined is None else defined)
     return found
 
 
 def resampled_means(scores: NDArray[np.float64], counts: NDArray[np.float64]) -> NDArray[np.float64]:
-    """The mean of every run in every resample of the queries, (samples, runs); NaN if none of its queries was drawn.
+    """Return the mean of every run in every resample of the queries, (samples, runs); NaN if none of its queries was
+    drawn.
 
     Args:
         scores: (queries, runs); NaN if a query does not count for a run.
@@ -69,7 +70,7 @@ def resampled_means(scores: NDArray[np.float64], counts: NDArray[np.float64]) ->
 
 
 def drawn_counts(things: int, samples: int = SAMPLES, seed: int = 0) -> NDArray[np.float64]:
-    """How often each of n things is drawn in each resample of n, with replacement: (samples, things)."""
+    """Return how often each of n things is drawn in each resample of n, with replacement: (samples, things)."""
     if not things:
         return np.zeros((samples, 0))
     dice = np.random.default_rng(seed)

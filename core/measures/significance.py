@@ -1,4 +1,4 @@
-"""Whether two systems differ by more than chance: paired tests over queries, and the correction for many."""
+"""Significance of the difference between two systems: paired tests over queries, and the correction for many."""
 
 from __future__ import annotations
 
@@ -13,22 +13,22 @@ from .resampling import quotients
 
 PERMUTATIONS = 10_000
 ALPHA = 0.05
-"""The level of a verdict: a difference is told as one where the corrected p is below it."""
+"""A difference is significant if its corrected p is below this level."""
 
 Array: TypeAlias = NDArray[np.float64]
 
-# Sign flips are taken in chunks of about this many sums, so that memory stays bounded.
+# Sign flips are processed in chunks of about this many sums, so that memory stays bounded.
 _CHUNK = 2_000_000
-# Differences that should be equal are not always so in binary.
+# Differences that should be equal are not always equal in binary.
 _EQUAL = 1e-9
 
 
 def holm(p_values: Sequence[float]) -> list[float]:
-    """Adjusted p values that keep the chance of any false finding among all comparisons below the level.
+    """Return adjusted p values that keep the chance of any false finding among all comparisons below the level.
 
     With the m values in rising order, the i-th becomes max over j <= i of min(1, (m - j + 1) p_j).
-    Source: Holm, A Simple Sequentially Rejective Multiple Test Procedure, Scandinavian Journal of
-    Statistics 6, 1979.
+    Source: Holm, A Simple Sequentially Rejective Multiple Test Procedure, Scandinavian Journal of Statistics 6,
+    1979.
 
     Args:
         p_values: between 0 and 1, in any order.
@@ -45,12 +45,12 @@ def holm(p_values: Sequence[float]) -> list[float]:
 
 
 def t_test(differences: Array) -> Array:
-    """Two-sided paired t tests.
+    """Return the p values of two-sided paired t tests.
 
     Source: Student, The Probable Error of a Mean, Biometrika 6, 1908.
 
     Args:
-        differences: score differences, shape (queries, comparisons); NaN where a comparison lacks the query.
+        differences: score differences, shape (queries, comparisons); NaN if a comparison lacks the query.
 
     Returns:
         p values, shape (comparisons,); NaN with fewer than 2 queries or differences without spread.
@@ -69,16 +69,16 @@ def t_test(differences: Array) -> Array:
 
 
 def randomisation_test(differences: Array, permutations: int = PERMUTATIONS, seed: int = 0) -> Array:
-    """Two-sided paired randomisation tests of the difference in means.
+    """Return the p values of two-sided paired randomisation tests of the difference in means.
 
     Under the null hypothesis the two systems could change names on every query, which flips the sign of its
-    difference. The p value is the share of sign flips whose absolute sum is at least the one seen. All 2^n flips
-    are taken where these are no more than `permutations`; else so many are drawn, the same for all comparisons,
+    difference. The p value is the share of sign flips whose absolute sum is at least the observed one. If all 2^n
+    flips are at most `permutations`, they are all used. Otherwise that many are drawn, the same for all comparisons,
     and p = (1 + as extreme) / (1 + drawn). Source: Smucker, Allan, Carterette: A Comparison of Statistical
     Significance Tests for Information Retrieval Evaluation, CIKM 2007.
 
     Args:
-        differences: score differences, shape (queries, comparisons); NaN where a comparison lacks the query.
+        differences: score differences, shape (queries, comparisons); NaN if a comparison lacks the query.
         permutations: number of sign flips.
         seed: makes the draw repeatable.
 
@@ -90,7 +90,7 @@ def randomisation_test(differences: Array, permutations: int = PERMUTATIONS, see
     if not comparisons:
         return np.empty(0)
     seen = np.abs(filled.sum(axis=0))
-    # What is equal to the sum seen but for the order of adding counts as being as extreme.
+    # A sum that differs from the observed one only by the order of addition counts as equally extreme.
     bar = seen - _EQUAL * np.maximum(np.abs(filled).sum(axis=0), np.finfo(np.float64).tiny)
     exact = queries <= math.log2(permutations)
     total = 2**queries if exact else permutations
@@ -111,17 +111,17 @@ def randomisation_test(differences: Array, permutations: int = PERMUTATIONS, see
 
 
 def mcnemar(differences: Array) -> Array:
-    """Two-sided exact tests of whether one of two is right more often where just one of them is.
+    """Return the p values of two-sided exact tests whether one of two is right more often if exactly one of them is.
 
     With b and c such items, p = min(1, 2 · P(X ≤ min(b, c))) for X binomial with b + c trials and chance 1/2.
     Source: McNemar, Note on the Sampling Error of the Difference Between Correlated Proportions or Percentages,
     Psychometrika 12, 1947, in its exact form.
 
     Args:
-        differences: of two verdicts that are 0 or 1, shape (items, comparisons); NaN where a comparison lacks the item.
+        differences: of two verdicts that are 0 or 1, shape (items, comparisons); NaN if a comparison lacks the item.
 
     Returns:
-        p values, shape (comparisons,); NaN where no item has different verdicts.
+        p values, shape (comparisons,); NaN if no item has different verdicts.
     """
     from scipy.special import bdtr
 
@@ -132,7 +132,7 @@ def mcnemar(differences: Array) -> Array:
 
 
 def _without_spread(differences: Array) -> NDArray[np.bool_]:
-    """Which comparisons have the same difference on every query, but for binary rounding."""
+    """Return which comparisons have the same difference on every query, except for binary rounding."""
     high = np.where(np.isnan(differences), -np.inf, differences).max(axis=0, initial=-np.inf)
     low = np.where(np.isnan(differences), np.inf, differences).min(axis=0, initial=np.inf)
     return np.asarray(high - low <= _EQUAL * np.maximum(np.abs(high), np.abs(low)))

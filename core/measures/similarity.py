@@ -1,4 +1,4 @@
-"""Similarity of what a system gives to gold texts, by words or characters: baselines without questions."""
+"""Similarity of a system's texts to gold texts, by words or characters: baselines without questions."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ class Similarity:
     """A way to compare texts.
 
     Args:
-        prepare: what is done once to every passage and every gold text.
-        scorer: makes a function of two prepared texts, the system's and the gold one, that gives 0 to 1.
+        prepare: applied once to every passage and every gold text.
+        scorer: makes a function that maps two prepared texts, the system's and the gold one, to 0 to 1.
     """
 
     prepare: Callable[[str], str]
@@ -23,14 +23,14 @@ class Similarity:
 
 
 def lemmas(text: str) -> str:
-    """The lemmas of a text in lower case, without punctuation and stop words, parted by spaces."""
+    """Return the lemmas of a text in lower case, without punctuation and stop words, separated by spaces."""
     import simplemma
 
     return " ".join(simplemma.lemmatize(word, lang="en").lower() for word in meaningful_words(text))
 
 
 def _rouge_1() -> Callable[[str, str], float]:
-    # Not the package's scorer: that brings nltk along, seconds of import, to count words.
+    # The package's scorer would import nltk, which takes seconds, only to count words.
     from rouge_score.scoring import fmeasure
 
     def score(text: str, gold: str) -> float:
@@ -49,6 +49,6 @@ def _chrf() -> Callable[[str, str], float]:
 
 
 SIMILARITIES = {"ROUGE-1": Similarity(lemmas, _rouge_1), "chrF": Similarity(str, _chrf)}
-"""By the family of the measure: ROUGE-1 is the harmonic mean of precision and recall of lemmas in lower case, each
-counted as often as both texts have it, without punctuation and stop words (original-exam, section 4.1.2; Lin,
-2004); chrF the F-score of character n-grams, 1 to 6, with recall twice as heavy (Popović, 2015)."""
+"""By the family of the measure. ROUGE-1 is the harmonic mean of precision and recall of lower-case lemmas, without
+punctuation and stop words. A lemma counts as often as both texts have it (original-exam, section 4.1.2; Lin, 2004).
+chrF is the F-score of character n-grams, 1 to 6, with recall twice as heavy (Popović, 2015)."""

@@ -1,4 +1,4 @@
-"""What a correction of single scores would do to the choice of a system: which cases to look at first."""
+"""Effect of correcting single scores on the choice of a system: which cases to check first."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ from .correlation import Array
 
 @dataclass(frozen=True)
 class NewScore:
-    """A score that would be another one, were a case confirmed.
+    """A score that would change if a case were confirmed.
 
     Args:
-        evaluation, run, query: whose score.
-        score: what it ought to have been.
+        evaluation, run, query: identify the score.
+        score: its corrected value.
     """
 
     evaluation: str
@@ -29,14 +29,14 @@ class NewScore:
 
 @dataclass(frozen=True)
 class Stake:
-    """What confirming one case would do to the choice of a system.
+    """The effect of confirming one case on the choice of a system.
 
     Args:
-        at: the place of the case in the list given.
+        at: position of the case in the given list.
         chooses_another: whether some evaluation would choose other runs.
-        closing: the share of the gap between the chosen run and the next that it closes, at most 1, below 0 where it
-            widens the gap; the greatest of the evaluations that it changes.
-        swaps: pairs of runs that would stand the other way round.
+        closing: the share of the gap between the chosen run and the next that it closes, at most 1; below 0 if it
+            widens the gap. The greatest of the evaluations that it changes.
+        swaps: pairs of runs that would change their order.
     """
 
     at: int
@@ -46,17 +46,18 @@ class Stake:
 
 
 def stakes(tables: Mapping[str, Table], cases: Sequence[Sequence[NewScore]]) -> list[Stake]:
-    """Cases in the order in which their confirmation would move the choice of a system most, each tried alone.
+    """Order cases by how much their confirmation, each alone, would change the choice of a system.
 
-    First come those after which another system is chosen, then those that close most of the gap to the next, then
-    those that swap most pairs; else the order stays. Source: llm-reteval specification, section 8, last sentence.
+    Cases that change the chosen system are first, then those that close most of the gap to the next. Then follow
+    those that swap most pairs; otherwise the order stays. Source: llm-reteval specification, section 8, last
+    sentence.
 
     Args:
         tables: the evaluations that choose, such as Recall@5 and LLM-retEval@5.
-        cases: for each case what its confirmation would correct, such as a judgment that every run's Recall gains by.
+        cases: the corrections of each case, such as a judgment that raises every run's Recall.
 
     Raises:
-        InputError: a correction names an evaluation or a run that is not there.
+        InputError: a correction names an unknown evaluation or run.
     """
     boards = {name: _Board.of(table) for name, table in tables.items()}
     found = []
@@ -78,7 +79,7 @@ def stakes(tables: Mapping[str, Table], cases: Sequence[Sequence[NewScore]]) -> 
 
 @dataclass(frozen=True)
 class _Board:
-    """Sums and numbers of scores by run, so that a correction is a matter of one run."""
+    """Sums and numbers of scores by run, so that a correction concerns only one run."""
 
     runs: dict[str, int]
     table: Table
@@ -95,7 +96,7 @@ class _Board:
         return cls({run: at for at, run in enumerate(table)}, table, queries, totals, counted)
 
     def corrected(self, corrections: Sequence[NewScore]) -> tuple[bool, float, int]:
-        """Whether other runs are chosen, the share of the gap that closes, and pairs that swap."""
+        """Return whether other runs are chosen, the share of the gap that closes, and the number of swapped pairs."""
         totals, counted = self.totals.copy(), self.counted.copy()
         for one in corrections:
             at = self.runs[one.run]

@@ -1,4 +1,4 @@
-"""Measures of one run against qrels: trec_eval's through ir_measures, and Judged@k, F1@k and RR@k here."""
+"""Measures of one run against qrels: trec_eval's through ir_measures; Judged@k, F1@k and RR@k are computed here."""
 
 from __future__ import annotations
 
@@ -23,15 +23,15 @@ MeasureScores = dict[str, dict[str, float]]
 
 
 def trec_order(scores: Mapping[str, float], depth: int) -> list[str]:
-    """The top of a ranking as trec_eval sees it, whatever rank the run's file claims.
+    """Return the top of a ranking as trec_eval orders it, regardless of the ranks in the run's file.
 
     Args:
         scores: retrieval score by passage id.
-        depth: how many passages to return at most.
+        depth: most passages to return.
 
     Returns:
-        Passage ids by falling score, equal scores by falling passage id. Scores that are equal in
-        single precision are equal, since trec_eval (9.0) stores them so.
+        Passage ids by falling score, equal scores by falling passage id. Scores that are equal in single precision
+        are equal, since trec_eval (9.0) stores them so.
     """
     single = np.fromiter(scores.values(), dtype=np.float32, count=len(scores)).tolist()
     return [passage for _, passage in heapq.nlargest(depth, zip(single, scores, strict=True))]
@@ -41,14 +41,14 @@ def make_evaluator(measures: Sequence[str], qrels: Qrels, min_rating: int = 1) -
     """Read the qrels once, to evaluate many runs on them.
 
     Args:
-        measures: measure names, as `parse_measure` takes them.
+        measures: measure names, as `parse_measure` accepts them.
         qrels: relevance values. As in trec_eval, a negative value counts as not judged.
-        min_rating: the lowest value that is relevant for binary measures, at least 1. A measure
-            whose name says its own level, as in P(rel=2)@5, keeps it.
+        min_rating: the lowest value that is relevant for binary measures, at least 1. A measure with a level in its
+            name, as in P(rel=2)@5, keeps it.
 
     Returns:
-        A function from a run to {standard name: {query id: score}} over the queries that are both
-        in the qrels and answered by the run (with at least one passage).
+        A function from a run to {standard name: {query id: score}} over the queries that are in the qrels and have
+        at least one passage in the run.
 
     Raises:
         InputError: an unknown measure, one that needs intents, or a min rating below 1.
@@ -93,15 +93,15 @@ def make_evaluator(measures: Sequence[str], qrels: Qrels, min_rating: int = 1) -
     program: Any = _providers["pytrec_eval"].evaluator(list(dict.fromkeys(trec.values())), usable)
 
     def evaluate_run(run: RunScores) -> MeasureScores:
-        # trec_eval takes nothing but dictionaries.
+        # trec_eval accepts only dictionaries.
         answered = {
             query: scores if type(scores) is dict else dict(scores)
             for query, scores in run.items()
             if scores and query in usable
         }
         by_measure: dict[Any, dict[str, float]] = {}
-        # The parts of the program are asked, each of which calls trec_eval once: the whole writes the name of a measure
-        # out thrice for each number, which takes longer than the number, and adds queries that the run skipped.
+        # Each part of the program calls trec_eval once. The whole program would build a measure's name three times
+        # per number, which is slower, and would add queries that the run skipped.
         for part in program.invokers:
             numbers = part.evaluator.evaluate(answered)
             for name, (measure, _) in part.measure_map.items():
@@ -119,7 +119,8 @@ def make_evaluator(measures: Sequence[str], qrels: Qrels, min_rating: int = 1) -
 
 
 def _harmonic_means(precision: Mapping[str, float], recall: Mapping[str, float]) -> dict[str, float]:
-    """F1 = 2 P R / (P + R) of each query, 0 where both are 0. Source: van Rijsbergen, Information Retrieval, 1979."""
+    """Return F1 = 2 P R / (P + R) of each query, 0 if both are 0. Source: van Rijsbergen, Information Retrieval,
+    1979."""
     sums = {query: share + recall[query] for query, share in precision.items()}
     return {
         query: 2 * share * recall[query] / sums[query] if sums[query] else 0.0 for query, share in precision.items()
@@ -127,19 +128,19 @@ def _harmonic_means(precision: Mapping[str, float], recall: Mapping[str, float])
 
 
 def _harmless(values: Mapping[str, int]) -> dict[str, int]:
-    """A copy that trec_eval survives: it crashes where all values of a query are negative.
+    """Return a copy that trec_eval survives: it crashes if all values of a query are negative.
 
-    Nothing is relevant in such a query, so that every score is 0 with zeros in their place, too.
+    No passage is relevant in such a query, so every score is 0 with zeros in their place, too.
     """
     lift = max(values.values()) < 0
     return {passage: 0 if lift else int(value) for passage, value in values.items()}
 
 
 def _judged_shares(cutoffs: Mapping[str, int], qrels: Qrels, run: RunScores) -> MeasureScores:
-    """Judged@k, with trec_eval's order and its sense of judged.
+    """Return Judged@k, with trec_eval's order and its definition of judged.
 
-    ir_measures' own breaks ties the other way round and counts negative values. A ranking shorter
-    than k is measured at its length.
+    ir_measures' own version breaks ties in the opposite direction and counts negative values. A ranking shorter than
+    k is measured at its length.
     """
     shares: MeasureScores = {name: {} for name in cutoffs}
     if not cutoffs:

@@ -1,12 +1,14 @@
-"""The operations: each act of the product, with its request and its result. The shell and the API are made from them.
+"""The operations of the product, each with its request and its result. The shell and the API are made from them.
 
-Each module is loaded when one of its operations is asked for, because most modules load much.
+A module is loaded when one of its operations is first used, because most modules load much.
 """
 
 from __future__ import annotations
 
 from importlib import import_module
 from typing import TYPE_CHECKING
+
+from .renamed import renamed as renamed
 
 if TYPE_CHECKING:
     from .registry import Operation
@@ -26,28 +28,28 @@ MODULES = {
     "leaderboard": ("leaderboard", "correlate", "file-leaderboard"),
     "responses": ("responses", "gold"),
     "nugget_scores": ("nugget-scores",),
-    "meta": ("meta",),
+    "meta": ("meta-evaluation",),
     "significance": ("significance",),
-    "students": ("students", "sit"),
-    "exam_board": ("exam-board",),
+    "students": ("examinees",),
+    "exam_board": ("examinees",),
     "irt": ("irt",),
     "audit": ("audit",),
     "runs": ("runs",),
-    "study": ("curve", "selection", "unjudged"),
+    "study": ("coverage-curve", "selection", "unjudged"),
     "agreement": ("agreement",),
     "changes": ("changes",),
     "passages": ("passages",),
-    "people": ("override", "judge"),
+    "people": ("overrides", "judgments"),
     "members": ("people",),
-    "tokens": ("token",),
+    "tokens": ("tokens",),
     "teamwork": ("work", "guidelines"),
-    "doubles": ("double", "adjudicate"),
+    "doubles": ("assignments", "adjudicate"),
     "disagreements": ("disagreements",),
     "answers": ("answers",),
     "reteval": ("reteval",),
-    "target": ("target",),
+    "target": ("snapshots",),
     "records": ("pool", "jobs", "failures", "publications"),
-    "activity": ("activity", "bring-back"),
+    "activity": ("activity",),
     "safety": ("check", "backup", "restore"),
     "serve": ("serve",),
 }
@@ -95,9 +97,9 @@ SECTIONS: dict[str, dict[str, str]] = {
     "Judgments and review": {
         "work": "List the queries of an assessor, and set due dates and progress.",
         "guidelines": "Show and set the guidelines for assessors, for the project or one query.",
-        "judge": "Set, withdraw and list assessors' judgments of how relevant a passage is to a query.",
-        "override": "Set, confirm, withdraw and list overrides.",
-        "double": "Assign queries to several assessors who judge them blindly.",
+        "judgments": "Set, withdraw and list assessors' judgments of how relevant a passage is to a query.",
+        "overrides": "Set, confirm, withdraw and list overrides.",
+        "assignments": "Assign queries to several assessors who judge them blindly.",
         "adjudicate": "Adjudicate passages and questions with judgments of several assessors.",
         "agreement": "Compare labels with judgments: cross table and agreement coefficients.",
         "disagreements": "List, resolve and reopen disagreements, and show their history.",
@@ -105,10 +107,10 @@ SECTIONS: dict[str, dict[str, str]] = {
     },
     "Evaluation studies": {
         "audit": "Correct the grader's leaderboard with judgments of a random sample.",
-        "meta": "Correlate graders and other sources with the official leaderboard.",
+        "meta-evaluation": "Correlate graders and other sources with the official leaderboard.",
         "significance": "Show which systems differ significantly from the best system or from a baseline.",
         "nugget-scores": "Show Nuggetizer's four scores of each run, from imported assignments.",
-        "curve": "Show coverage by the number of passages read: EXAM-Cover@k for every k.",
+        "coverage-curve": "Show coverage by the number of passages read: EXAM-Cover@k for every k.",
         "selection": "Compare a grader with judgments: relevant passages, and the best system by each measure.",
         "unjudged": "Show how much of each run has a label or a judgment.",
         "file-leaderboard": "Show a leaderboard from grades in Parquet files, without a project.",
@@ -117,50 +119,47 @@ SECTIONS: dict[str, dict[str, str]] = {
     "Generated answers": {
         "answers": "Generate, import, list and grade answers from retrieved or gold passages.",
         "reteval": "Compare retrievers by LLM-retEval, Recall, Precision and F1.",
-        "target": "Query live targets: search and RAG endpoints.",
+        "snapshots": "Record and compare the results of live targets: search and RAG endpoints.",
     },
     "Multiple-choice exams": {
         "items": "Generate, check, accept, retire, import and count exam items.",
-        "students": "Add and list examinees: models with a mode of context, and rules without a model.",
-        "sit": "Run the exam: examinees answer their unanswered items.",
-        "exam-board": "Show the exam leaderboard: accuracy of each examinee, with intervals.",
+        "examinees": "Add, list and run examinees (models, and rules without a model), and show the exam leaderboard.",
         "irt": "Fit item response models: abilities of examinees, information of items.",
     },
     "People and history": {
         "people": "Manage the roles of people on a shared server: viewer, assessor, organizer.",
-        "token": "Create, list and revoke tokens for the API of the server.",
+        "tokens": "Create, list and revoke tokens for the API of the server.",
         "activity": "List the actions of all people, newest first.",
-        "bring-back": "Restore the data that an action replaced.",
         "backup": "Back up a project to a new file.",
         "restore": "Restore a project from BACKUP.",
     },
 }
-"""The sections of the help, the main job first, in the order of work. Each summary is that of the operation or of the
+"""The sections of the help, the main job first, in the order of work. Each summary is that of the operation or the
 group, so that the help loads no operation."""
 
 ABOUT_GROUPS = {
     "audit": (
         "Plan the audit (design), draw a batch (draw), judge it on the Audit screen or elsewhere (export, import), and"
-        " show the audited leaderboard (board)."
+        " show the audited leaderboard (leaderboard)."
     ),
     "irt": (
         "The answers come from the project or from FILE, a CSV or TSV table. Its header lists item ids, and each line"
         " is an examinee. Cells are 1, 0 or empty."
     ),
-    "override": "An override replaces the grader's rating.",
+    "overrides": "An override replaces the grader's rating.",
 }
 """Further help of groups."""
 
 
 def every_operation() -> list[Operation]:
-    """All operations, in the order of their names."""
+    """Return all operations, in the order of their names."""
     for module in MODULES:
         import_module(f"{__name__}.{module}")
     return [known for _, known in sorted(_registered().items())]
 
 
 def find_operation(name: str) -> Operation | None:
-    """The operation of a name such as "bank list"; None if there is none."""
+    """Return the operation with a name such as "bank list", or None."""
     word = name.partition(" ")[0]
     for module, words in MODULES.items():
         if word in words:

@@ -1,4 +1,4 @@
-"""Commands that say who did what, and bring back what an act replaced."""
+"""Commands that list people's actions, and restore the data that an action replaced."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ def activity(
     )
 
 
-@operation("bring-back", act="bring back")
+@operation("activity restore", act="bring back")
 def bring_back(
     project: Project,
     *,

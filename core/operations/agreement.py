@@ -1,4 +1,4 @@
-"""The command that says how well labels agree with judgments, with another grader or with a person."""
+"""The command that compares labels with judgments, with another grader or with a person."""
 
 from __future__ import annotations
 
@@ -75,7 +75,7 @@ def agreement(
 
 
 def sides(policy: Policy, source: str | None, grader: str | None, person: str | None) -> tuple[Side, Side]:
-    """The two sides of a comparison: the policy's labels with judgments, a grader or a person."""
+    """Return the two sides of a comparison: the policy's labels with judgments, a grader or a person."""
     if grader is not None:
         return machine(policy), machine(policy, grader)
     if person is not None:

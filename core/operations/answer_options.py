@@ -1,4 +1,4 @@
-"""The options that commands about answers share: which model, what it may take, and under which choices one looks."""
+"""Options that commands about answers share: model, limits, gold passages, and the choice of answers."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def _model(
 
 
 ModelOptions = Annotated[dict[str, str], Gathered(_model)]
-"""The settings of a model that were given."""
+"""The given settings of a model."""
 
 
 def may_use_key(settings: Mapping[str, str]) -> AbstractContextManager[None]:
@@ -90,7 +90,7 @@ def _gold(*, against: Against = (), min_judgment: GoldJudgment = None) -> Gold:
 
 
 GoldOptions = Annotated[Gold, Gathered(_gold)]
-"""Options that say which passages are gold."""
+"""Options that select the gold passages."""
 
 
 def _view(
@@ -121,11 +121,11 @@ def _view(
 
 
 ViewOptions = Annotated[View, Gathered(_view)]
-"""Options that select and judge answers."""
+"""Options that select answers and the check of their correctness."""
 
 
 def describe_price(things: str, tag: PriceTag, more: dict[str, Any]) -> Output:
-    """The estimated calls, tokens and cost of a job."""
+    """Return the estimated calls, tokens and cost of a job."""
     about = "" if tag.counted else "about "
     cost = "" if tag.cost is None else f", cost {tag.cost:,.2f}"
     tokens = f"{about}{tag.input_tokens:,} input and {tag.output_tokens:,} output tokens"
@@ -135,7 +135,7 @@ def describe_price(things: str, tag: PriceTag, more: dict[str, Any]) -> Output:
 
 
 def describe_end(things: str, final: Progress, more: dict[str, Any]) -> Output:
-    """The result of a job that has ended.
+    """Return the result of a job that has ended.
 
     Raises:
         GradingError: the job failed or was cancelled.
@@ -153,6 +153,6 @@ def describe_end(things: str, final: Progress, more: dict[str, Any]) -> Output:
 
 
 def watch(things: str) -> Callable[[str, Progress], None]:
-    """Lines that say how far a job is."""
+    """Return a function that prints the progress of a job."""
     lines = ProgressLines(things)
     return lambda name, progress: lines.say(progress.done, progress.total, progress.rate, progress.over)

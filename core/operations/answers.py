@@ -1,4 +1,4 @@
-"""Commands about answers that models write from what was retrieved: generating them, importing them, listing them."""
+"""Commands about answers that models write from retrieved passages: generate, import, list and grade them."""
 
 from __future__ import annotations
 
@@ -217,7 +217,7 @@ def grade(
 def _grade(
     project: Project, model: AnswerModel, run: str, k: int, name: str | None, chosen: GraderChoice, patience: float
 ) -> Output:
-    """Make responses of answers, and grade them."""
+    """Turn answers into responses, and grade them."""
     system, counts = pipelines.answers_as_responses(project, model, run, k, current_author(), name)
     grader = chosen.make(project)
     lines = ProgressLines("pairs")

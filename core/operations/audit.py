@@ -1,4 +1,4 @@
-"""Commands of the audit: plan it, draw batches, deal them or send them out as files, and end it."""
+"""Commands of the audit: plan it, draw batches, assign them or export them as files, and end it."""
 
 from __future__ import annotations
 
@@ -198,7 +198,7 @@ def import_(
     return Output(vars(done)).note(room.sentence(done))
 
 
-@operation("audit give-back", act="judge audits")
+@operation("audit release", act="judge audits")
 def give_back(
     project: Project,
     *,

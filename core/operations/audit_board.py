@@ -1,4 +1,4 @@
-"""Commands that say what an audit tells: its board, the curve of widths, calibration, roles, the methods paragraph."""
+"""Commands that show the results of an audit: leaderboard, widths, calibration, roles, and the methods paragraph."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from .registry import operation
 AuditName = Annotated[str | None, Option("--audit", help="Audit (default: the newest open one).")]
 
 
-@operation("audit board", act="read the bank", reads=True)
+@operation("audit leaderboard", act="read the bank", reads=True)
 def board(
     opening: Opening,
     *,

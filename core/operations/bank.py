@@ -86,7 +86,7 @@ def edit(
             "active": active,
         }
         fields: dict[str, object] = {name: value for name, value in given.items() if value is not None}
-        # These two are cleared by giving them empty; a question without words is refused.
+        # Empty text clears these two; an empty wording is refused.
         fields |= {name: fields[name] or None for name in ("subtopic_id", "answer_key") if name in fields}
         after = replace(before, **fields)  # type: ignore[arg-type]
         version = banks.save(project, [after], _written(note), author)
@@ -194,7 +194,7 @@ def diff(
 
 
 def _marked(old: Question, new: Question) -> str:
-    """The wording with what was removed in [-…-] and what was added in {+…+}, then the other differences."""
+    """Return the wording with removed text in [-…-] and added text in {+…+}, then the other differences."""
     marks = {"same": "{}", "removed": "[-{}-]", "added": "{{+{}+}}"}
     text = "".join(marks[tag].format(part) for tag, part in word_difference(old.text or "", new.text or ""))
     fields = ("kind", "weight", "active", "subtopic_id", "answer_key", "note")

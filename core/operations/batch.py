@@ -1,4 +1,4 @@
-"""Commands about batches: how far they are, taking in what came, and cancelling them."""
+"""Commands about batches: show their progress, fetch their results, and cancel them."""
 
 from __future__ import annotations
 
@@ -20,10 +20,10 @@ from .registry import operation
 
 
 def grade_in_batches(opening: Opening, chosen: GraderChoice, request: Request, no_wait: bool) -> Output | str:
-    """Send what is missing as batches, and wait for them; between two looks the project is free for others.
+    """Send the missing pairs as batches, and wait for them; between two checks other programs can use the project.
 
     Args:
-        no_wait: whether to leave as soon as they are sent.
+        no_wait: whether to return as soon as they are sent.
     """
     with opening() as project:
         close_unfinished(project)
@@ -87,7 +87,7 @@ def _follow(opening: Opening, chosen: GraderChoice, keys: list[int], nothing: st
     """Check the batches of jobs once, or until all are finished.
 
     Args:
-        nothing: the result if there are no jobs.
+        nothing: the result without jobs.
     """
     if not keys:
         return nothing

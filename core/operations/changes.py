@@ -1,4 +1,4 @@
-"""The command that says what changed between two states."""
+"""The command that compares two states of a project."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ def changes(
 
     The scoring-settings options describe the state before. --to and the --to- options describe the state after.
     """
-    # Without a version of its own, a state has that of the policy.
+    # The default version of a state is that of the policy.
     versions = [policy.bank_version if version is None else version for version in (before, after)]
     old = replace(policy, bank_version=versions[0])
     others = {
@@ -88,7 +88,7 @@ def changes(
 
 
 def _to_grade(project: Project, found: StateChanges, measure: str) -> int | None:
-    """The pairs that the bank after needs and nobody graded; None where more than the bank differs."""
+    """Return the number of ungraded pairs that the later bank needs; None if more than the bank differs."""
     if found.differing != ("bank version",) or found.board_before is None:
         return None
     edits = version_edits(project, found.before.bank_version or 0, found.after.bank_version or 0)

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 Stream = Literal["output", "error"]
 
 LONGEST_NAME = 50
-"""Characters of a file's name, of which each takes 4 bytes at most and a name 255."""
+"""Characters of a file's name. Each takes at most 4 bytes, and a name at most 255."""
 
 
 @dataclass
@@ -68,22 +68,22 @@ class Guest:
         """End the operation at this point if it has to end.
 
         Raises:
-            KeyboardInterrupt: as Ctrl+C would in a process of its own; it says who stopped the command, where that is
-                somebody else.
+            KeyboardInterrupt: as Ctrl+C would in a process of its own; it says who stopped the command, if that was
+                another person.
         """
         if self.stopping.is_set():
             self.stopping.clear()
             raise KeyboardInterrupt(self.stopped_by)
 
     def place(self, name: str, written: bool) -> Path:
-        """The path of a file of the request. Nothing is there if the file was not sent or is not written yet."""
+        """Return the path of a file of the request. The file is missing if it was not sent or is not written yet."""
         if not written and name in self.files:
             return self.files[name]
         known, kind = (self.outputs, "written") if written else (self.absent, "absent")
         if name not in known:
             folder = self.folder / f"{kind}-{len(known)}"
             folder.mkdir()
-            # The ending tells the kind of file. Systems limit the length of names, and the engine limits characters.
+            # The ending shows the kind of file. Systems limit the length of names, and the engine limits characters.
             plain = re.sub(r"[^\w. -]", "-", Path(name).name)[-LONGEST_NAME:]
             known[name] = folder / (plain if plain not in ("", "..") else "file")
         return known[name]
@@ -93,7 +93,7 @@ _guest: ContextVar[Guest | None] = ContextVar("guest", default=None)
 
 
 def guest() -> Guest | None:
-    """The request that this thread runs in a server; None at a shell."""
+    """Return the request that this thread runs in a server; None at a shell."""
     return _guest.get()
 
 
@@ -121,7 +121,7 @@ def pause(seconds: float) -> None:
 
 
 def close_unfinished(project: Project) -> None:
-    """Mark jobs whose process died. A server did so when it opened the project, and its other jobs are running."""
+    """Mark jobs whose process died. A server does so when it opens the project, and its other jobs are running."""
     if guest() is None:
         # Operations that only read do not need it.
         from ..project import close_interrupted
@@ -130,7 +130,7 @@ def close_unfinished(project: Project) -> None:
 
 
 def beside(written: str, ending: str) -> str:
-    """The path of a further file that lies next to a written one, under its name with another ending."""
+    """Return the path of a further file next to a written one, with the same name and another ending."""
     if (host := guest()) is None:
         return str(Path(written).with_suffix(ending))
     (named,) = (Path(name) for name, path in host.outputs.items() if str(path) == written)
@@ -145,11 +145,11 @@ def deliver(files: Mapping[str, bytes]) -> None:
     """Write files, all or none, and wait until they are in their places, also at a shell that asked a server.
 
     Args:
-        files: contents by path. `-` is standard output, which is written at the end of the command. What a path that
-            ends with .gz gets is compressed.
+        files: contents by path. `-` is standard output, which is written at the end of the command. A path that ends
+            in .gz is compressed.
 
     Raises:
-        InputError, ProjectError, KeyboardInterrupt: they are not in place. Nothing may be recorded of them.
+        InputError, ProjectError, KeyboardInterrupt: they are not in place, so the export must not be recorded.
     """
     with ExitStack() as places:
         for name, content in files.items():
@@ -163,7 +163,7 @@ def deliver(files: Mapping[str, bytes]) -> None:
 
 
 def text_of(file: Path) -> str:
-    """The text of a small file that a command names, or of standard input.
+    """Return the text of a small file that a command names, or of standard input.
 
     Raises:
         InputError: it cannot be read, or is not in UTF-8.
@@ -180,7 +180,7 @@ def text_of(file: Path) -> str:
 
 
 def sent_file(name: str) -> Path | None:
-    """The file that words mean which may mean something else; None where there is none, or a server was sent none."""
+    """Return the file that an ambiguous value names; None if it does not exist, or was not sent to the server."""
     if (host := guest()) is not None and Path(name) not in host.files.values():
         return None
     path = Path(name)
@@ -188,7 +188,7 @@ def sent_file(name: str) -> Path | None:
 
 
 def at_a_shell() -> None:
-    """Refuse what a server does for nobody.
+    """Refuse an operation that a server does not run.
 
     Raises:
         InputError: a server runs it.
@@ -222,13 +222,13 @@ def write_bytes(content: bytes) -> None:
 
 
 def tell(message: str) -> None:
-    """Print a line on stderr, so that stdout has the results alone."""
+    """Print a line on stderr, so that stdout has only the results."""
     write(f"{message}\n", "error")
 
 
 def warn_of_terms(project: Project) -> None:
-    """Warn before texts are exported that come from data sets with terms of use."""
-    # Most operations export nothing.
+    """Warn before texts of data sets with terms of use are exported."""
+    # Most operations export no texts.
     from ..project import terms_of
 
     for terms in terms_of(project):
@@ -241,7 +241,7 @@ def print_json(value: Any) -> None:
 
 
 def table_lines(header: Sequence[str], rows: Sequence[Sequence[Any]]) -> Iterator[str]:
-    """The lines of a table: numbers to the right, text to the left, `-` for missing values."""
+    """Yield the lines of a table: numbers to the right, text to the left, `-` for missing values."""
     cells = [[_cell(value) for value in row] for row in rows]
     widths = [max(map(len, column)) for column in zip(header, *cells, strict=True)]
     right = [bool(rows) and isinstance(rows[0][i], int | float) for i in range(len(header))]
@@ -260,10 +260,10 @@ def _cell(value: Any) -> str:
 
 
 def counted(number: int, thing: str) -> str:
-    """A number with its noun, as "1 pair" or "1,204 pairs"."""
+    """Return a number with its noun, as "1 pair" or "1,204 pairs"."""
     return f"{number:,} {thing}" + ("" if number == 1 else "s")
 
 
 def is_terminal() -> bool:
-    """Whether a person watches stderr."""
+    """Return whether a person sees stderr."""
     return host.terminal if (host := guest()) is not None else sys.stderr.isatty()

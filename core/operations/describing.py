@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from ..project import Project
 
 MOST_DRAWS = 10_000
-"""Draws or repeats of a computation that one request may ask for."""
+"""Most draws or repeats of a computation that one request may ask for."""
 LARGEST = 2**31 - 1
 """The largest whole number that every column of a project can hold."""
 DATE = "%Y-%m-%d"
@@ -24,20 +24,20 @@ Given = Mapping[str, Any]
 
 
 class Option:
-    """How people give a parameter of an operation, as an annotation: `Annotated[int, Option("--k", help="…")]`.
+    """The description of an operation's parameter, as an annotation: `Annotated[int, Option("--k", help="…")]`.
 
     Args:
         names: at a shell; without names, `--` and the name of the parameter.
         help: one sentence for people.
-        metavar: stands for the value in the help.
-        choices: all values that are allowed.
+        metavar: the placeholder of the value in the help.
+        choices: all allowed values.
         least, most: bounds of a number.
         parse: makes the value from a checked one; raises InputError.
         default: makes the default when the operation is run, if it depends on who runs it.
-        kept: gives the default of an open project.
+        kept: returns the default that an open project stores.
         variable: environment variable with the default.
-        file: whether the value names a file, and what the operation does with it.
-        exists: whether it has to be an existing file, and no folder.
+        file: whether the value names a file, and how the operation uses it.
+        exists: whether it has to be an existing file, not a folder.
         stdin: whether `-` means standard input.
     """
 
@@ -65,7 +65,7 @@ class Option:
 
 
 class Argument(Option):
-    """A parameter that people give by its place."""
+    """A parameter that is given by its position."""
 
     positional = True
 
@@ -74,7 +74,7 @@ class Gathered:
     """Several options that become one argument of an operation.
 
     Args:
-        make: gets the values of the options, which are its parameters; returns the argument.
+        make: takes the values of the options as its parameters; returns the argument.
     """
 
     def __init__(self, make: Callable[..., Any]) -> None:
@@ -99,19 +99,19 @@ class Parameter:
 
     @property
     def flags(self) -> tuple[str, ...]:
-        """How the option is written at a shell."""
+        """The option's names at a shell."""
         return self.option.names or ("--" + self.name.replace("_", "-"),)
 
     @property
     def shown(self) -> str:
-        """The parameter as error messages name it."""
+        """The parameter's name in error messages."""
         return (self.option.metavar or self.name.upper()) if self.option.positional else max(self.flags, key=len)
 
     def value_of(self, given: Given) -> Any:
-        """The value of a request, else the default.
+        """Return the value of a request, else the default.
 
         Raises:
-            InputError: there is none and there has to be one, or it is not allowed.
+            InputError: a required value is missing, or the value is not allowed.
         """
         value = given.get(self.name)
         if value is None or (self.many and not value):
@@ -125,7 +125,7 @@ class Parameter:
         return value if self.option.parse is None or value is None else self.option.parse(value)
 
     def _placed(self, name: Any) -> Any:
-        """The name of a file; in a server that of the file that was sent, or where it is to be written."""
+        """Return the name of a file; in a server, the path of the sent file or of the file to write."""
         host, use = guest(), self.option.file
         if host is None or (use == "write" and str(name) == "-"):
             return name
@@ -138,7 +138,6 @@ class Parameter:
 
     @property
     def bounds(self) -> tuple[float, float]:
-        """The least and the greatest number that are allowed."""
         widest = LARGEST if self.kind is int else math.inf
         least, most = self.option.least, self.option.most
         return -widest if least is None else least, widest if most is None else most

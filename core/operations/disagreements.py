@@ -1,4 +1,4 @@
-"""Commands about disagreements between labels, judgments and people: list them, settle them, open them again."""
+"""Commands about disagreements between labels, judgments and people: list, resolve and reopen them."""
 
 from __future__ import annotations
 
@@ -101,7 +101,7 @@ def list_(
     )
 
 
-@operation("disagreements settle", act="settle disagreements")
+@operation("disagreements resolve", act="settle disagreements")
 def settle(
     project: Project,
     *,
@@ -132,7 +132,7 @@ def settle(
         settle_by_dispute(project, case, _judged(project, left, right), reason, author)
     else:
         settle_by_comment(project, case, reason, author)
-    return "Resolved. See exam disagreements record."
+    return "Resolved. See exam disagreements history."
 
 
 @operation("disagreements reopen", act="settle disagreements")
@@ -159,13 +159,13 @@ def reopen(
         raise InputError(
             "not-settled",
             f"No resolved disagreement on {passage_id} for {query_id}.",
-            "See exam disagreements record.",
+            "See exam disagreements history.",
         )
     withdrawn = settling.reopen(project, done[0].case, reason, author, withdraw_override)
     return "Reopened." + (" The override was withdrawn." if withdrawn else "")
 
 
-@operation("disagreements record", act="read the bank", reads=True, not_json=("as_csv",))
+@operation("disagreements history", act="read the bank", reads=True, not_json=("as_csv",))
 def record(
     project: Project,
     *,
@@ -194,7 +194,7 @@ def record(
 
 
 def _row(project: Project, left: Side, right: Side, query_id: str, passage_id: str, question_id: str | None) -> Row:
-    """The open disagreement on a passage; beside a person, on a question for it."""
+    """Return the open disagreement on a passage; if a side is a person, on a question for that passage."""
     everything = queue(project, left, right, query_id=query_id, limit=1)
     rows = queue(project, left, right, query_id=query_id, limit=max(1, everything.total)).rows
     found = [row for row in rows if row.pair.passage_id == passage_id]

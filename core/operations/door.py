@@ -1,4 +1,4 @@
-"""Finding the server that has a project open."""
+"""The search for the server that has a project open."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ from ..errors import ProjectError
 from ..project import Door, find_door
 
 HEALTH_SECONDS = 20.0
-"""Seconds that a server has to answer that it is there."""
+"""Seconds that a server may take to answer."""
 
 
 def answering(path: Path) -> Door | None:
-    """The door of a project whose server answers; None if the project is to be opened here.
+    """Return the door of a project whose server answers; None if the project is to be opened here.
 
     Raises:
         ProjectError: the server has another version of the program.
@@ -47,5 +47,5 @@ def answering(path: Path) -> Door | None:
 
 
 def authorization(door: Door) -> dict[str, str]:
-    """The header that opens a door."""
+    """Return the header with a door's token."""
     return {"Authorization": f"Bearer {door.token}"}

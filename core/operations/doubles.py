@@ -1,4 +1,4 @@
-"""Commands for what several people judge blindly: assigning, claiming, how well they agree, deciding what differs."""
+"""Commands for blind double assignments: assign, claim, show agreement, and adjudicate differences."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ from .registry import operation
 
 QueryId = Annotated[str, Argument(metavar="QUERY")]
 AssignmentNumber = Annotated[
-    int | None, Option(help="Number of the assignment, if the query has several: see exam double list.")
+    int | None, Option(help="Number of the assignment, if the query has several: see exam assignments list.")
 ]
 PassageId = Annotated[str, Option("--passage", help="Id of the passage.")]
 QuestionId = Annotated[
@@ -40,7 +40,7 @@ QuestionId = Annotated[
 ]
 
 
-@operation("double assign", act="assign work")
+@operation("assignments add", act="assign work")
 def assign(
     opening: Opening,
     *,
@@ -64,7 +64,7 @@ def assign(
         return _said(next(one for one in doubles(project) if one.key == number))
 
 
-@operation("double claim", act="claim work")
+@operation("assignments join", act="claim work")
 def claim(
     project: Project,
     *,
@@ -74,10 +74,10 @@ def claim(
 ) -> str:
     """Join the double assignment of QUERY."""
     claim_double(project, query_id, author, number)
-    return f"{author} joined the double assignment of {query_id}. To leave it: exam double decline {query_id}"
+    return f"{author} joined the double assignment of {query_id}. To leave it: exam assignments leave {query_id}"
 
 
-@operation("double decline", act="claim work")
+@operation("assignments leave", act="claim work")
 def decline(
     project: Project,
     *,
@@ -88,10 +88,10 @@ def decline(
 ) -> str:
     """Decline or leave the double assignment of QUERY."""
     decline_double(project, query_id, author, reason, number)
-    return f"{author} is not in the double assignment of {query_id}. To join it: exam double claim {query_id}"
+    return f"{author} is not in the double assignment of {query_id}. To join it: exam assignments join {query_id}"
 
 
-@operation("double release", act="assign work")
+@operation("assignments remove", act="assign work")
 def release(
     project: Project,
     *,
@@ -105,7 +105,7 @@ def release(
     return f"Removed {person} from the double assignment of {query_id}."
 
 
-@operation("double end", act="assign work")
+@operation("assignments end", act="assign work")
 def end(
     project: Project,
     *,
@@ -119,7 +119,7 @@ def end(
     return f"Ended. Open double assignments of {query_id}: {rest:,}."
 
 
-@operation("double list", act="read the bank", reads=True)
+@operation("assignments list", act="read the bank", reads=True)
 def list_doubles(
     project: Project,
 ) -> Output:
@@ -137,7 +137,7 @@ def list_doubles(
     )  # fmt: skip
 
 
-@operation("double agreement", act="read the bank", reads=True)
+@operation("assignments agreement", act="read the bank", reads=True)
 def agreement(
     project: Project,
     *,

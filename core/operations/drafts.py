@@ -1,4 +1,4 @@
-"""Commands about drafts: what people changed on the screen, or accepted, and have not saved."""
+"""Commands about drafts: changes on the screen and accepted proposals that are not saved yet."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ def discard(
     return f"Discarded {counted(len(question_ids) or len(mine), 'change')} of {author}."
 
 
-@operation("bank settle", act="edit questions")
+@operation("bank resolve", act="edit questions")
 def settle(
     project: Project,
     *,

@@ -1,4 +1,4 @@
-"""The command that prints the boards of an exam: students, models by retrievals, topics, and comparisons."""
+"""The command that prints the leaderboards of an exam: examinees, models by retrievals, topics, and comparisons."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from .output import Output, at_most_one
 from .registry import operation
 
 
-@operation("exam-board", act="read the bank", reads=True)
+@operation("examinees leaderboard", act="read the bank", reads=True)
 @at_most_one(best_of="--best-of", by="--by", test="--compare")
 def exam_board(
     project: Project,

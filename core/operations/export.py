@@ -1,4 +1,4 @@
-"""What the export command does for each kind of file."""
+"""The export command, for each kind of file."""
 
 from __future__ import annotations
 
@@ -42,14 +42,14 @@ from .console import at_a_shell, beside, counted, deliver, tell
 
 @dataclass(frozen=True)
 class Asked:
-    """What was asked of the export command.
+    """The request of the export command.
 
     Args:
         output: file or folder to write; - for standard output.
-        manifest: of the publication to make again.
-        save_manifest: where to write the manifest of the publication that is made.
-        note: of the publication that is made.
-        form: form of another tool, one of `FORMS_OF`; for None our own.
+        manifest: of the publication to reproduce.
+        save_manifest: where to write the manifest of the new publication.
+        note: of the new publication.
+        form: form of another tool, one of `FORMS_OF`; None means our own.
     """
 
     output: str
@@ -67,7 +67,7 @@ class Asked:
         deliver({self.output: content})
 
     def deliver_both(self, publication: Publication) -> None:
-        """Write the qrels and their manifest: both, or if one cannot be written, neither."""
+        """Write the qrels and their manifest, both or neither."""
         deliver(
             {
                 str(self.save_manifest): manifest_json(publication.manifest).encode(),
@@ -77,12 +77,12 @@ class Asked:
 
 
 def export_file(project: Project, what: str, asked: Asked) -> bytes:
-    """Write an exported file, and record it after the file is in its place; return its content.
+    """Write an exported file, record it once the file is in place, and return its content.
 
     Raises:
-        InputError: it cannot be made, or not written.
+        InputError: it cannot be made or written.
         ProjectError: the disk is full.
-        GradingError: the labels are incomplete, and had to be complete.
+        GradingError: the labels are incomplete, but were required to be complete.
     """
     content = _CONTENTS[what](project, asked)
     if what in _DELIVERED:
@@ -141,7 +141,7 @@ def _manifest(file: Path) -> Manifest:
 
 
 def _check(project: Project, asked: Asked) -> None:
-    """Warn where the labels are incomplete, or refuse to go on where they have to be complete."""
+    """Warn if the labels are incomplete, or refuse if they have to be complete."""
     state = readiness(project, basis(project, asked.policy))
     if passages := state.speaking_passages:
         tell(
@@ -167,7 +167,7 @@ def _check(project: Project, asked: Asked) -> None:
     if state.ungraded or state.failed:
         todo.append(how_to_grade(project, spec, *(["--retry-failed"] if state.failed else [])))
     if state.stale_overrides:
-        todo.append("Confirm or withdraw stale overrides: exam override list --stale")
+        todo.append("Confirm or withdraw stale overrides: exam overrides list --stale")
     if state.without_text:
         todo.append("Import passage texts: exam import passages FILE")
     if asked.require_complete:
@@ -210,7 +210,7 @@ def _leaderboard(project: Project, asked: Asked) -> bytes:
 
 
 def _exam(project: Project, asked: Asked) -> bytes:
-    # What exams need is loaded for no other export.
+    # Imported here, because only this export needs it.
     from ..pipelines import exam_json
 
     return exam_json(project, None if asked.source == "exam" else asked.source).encode()
@@ -241,10 +241,10 @@ _CONTENTS: dict[str, Callable[[Project, Asked], bytes]] = {
 }
 
 _DELIVERED = _CONTENTS.keys() - {"qrels", "bundle"}
-"""Exports of a file that `export_file` writes; the others write theirs with what they record."""
+"""Exports of a file that `export_file` writes; the others write and record theirs themselves."""
 FORMS_OF = {"bank": tuple(FORMS), "queries": ("autojudge",), "leaderboard": tuple(BOARD_FORMS)}
-"""Forms of other tools, by what is exported."""
+"""Forms of other tools, by exported content."""
 FOLDERS = ("project", "grades")
 """Exports of several files."""
 EXPORTS = (*_CONTENTS, *FOLDERS)
-"""What can be exported."""
+"""All exports."""

@@ -1,4 +1,4 @@
-"""How an operation that failed is reported: one line on stderr, and the exit code of the shell."""
+"""The report of a failed operation: one line on stderr, and the exit code of the shell."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ from ..text import one_line
 from .console import tell
 
 _UNUSABLE = (errno.ENAMETOOLONG, errno.EACCES, errno.ELOOP)
-"""Errors of the system for names that no file can have, or that may not be looked at."""
+"""Errors of the system for impossible or inaccessible file names."""
 
 
 def as_workbench_error(error: BaseException) -> WorkbenchError | None:
-    """The error that people are told for another error; None if it is a fault of the program."""
+    """Return the error to show to people for another error; None if it is a fault of the program."""
     if isinstance(error, WorkbenchError):
         return error
     if not isinstance(error, OSError | duckdb.Error):

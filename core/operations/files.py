@@ -1,4 +1,4 @@
-"""Commands that make the demo, bring files in and take files out."""
+"""Commands that make the demo, import files and export files."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ def demo(
     path = opening.file or projects_folder() / "demo.duckdb"
     if path.exists():
         return f"{path} already exists."
-    # Of the commands here only this one needs it, and it takes a tenth of a second to load.
+    # Imported here, because only this command needs it and it loads slowly.
     from ..pipelines import sit_by_rules
 
     author = current_author()
@@ -61,7 +61,7 @@ def demo(
 
 
 LARGE_DOWNLOAD = 10**9
-"""Bytes beyond which a data set is downloaded only on request."""
+"""Data sets with more bytes are downloaded only on request."""
 
 _OF_KINDS = {
     "gold": ("responses",),
@@ -71,7 +71,7 @@ _OF_KINDS = {
     "all_passages": ("beir", "dataset"),
     "yes": ("dataset",),
 }
-"""The kinds that an option of the import applies to, if not to all."""
+"""The kinds to which an import option applies, if not to all."""
 
 
 @operation("import", act="import files")
@@ -112,7 +112,7 @@ def import_(
     """Import files. If a line is invalid, nothing is imported.
 
     Existing judgments, runs, leaderboards, responses, gold passages and texts with the same names are replaced only
-    with --replace. exam bring-back restores them.
+    with --replace. exam activity restore restores them.
 
     You can name several files of runs or qrels at once. Several files of leaderboards become one leaderboard with
     --source. An exported project becomes a new project.
@@ -166,10 +166,10 @@ def import_(
 
 
 def _announced(name: str, yes: bool) -> DataSet:
-    """A data set, after its size and terms are shown.
+    """Return a data set, after its size and terms are shown.
 
     Raises:
-        InputError: it is unknown, or it is large and that was not agreed to.
+        InputError: it is unknown, or it is large and `yes` is not set.
     """
     found = find_data_set(name)
     size = "an unknown number of bytes" if found.size is None else f"{found.size / 1e6:,.1f} MB"
@@ -278,7 +278,7 @@ def export(
 
 
 def _check_alone(given: frozenset[str]) -> None:
-    """Refuse options that would seem to change what a manifest has settled."""
+    """Refuse options that would conflict with a manifest."""
     if chosen := given - {"what", "output", "manifest"}:
         names = ", ".join(f"--{name.replace('_', '-')}" for name in sorted(chosen))
         raise InputError(

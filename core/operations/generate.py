@@ -1,4 +1,4 @@
-"""Commands that let a model draft questions and answer keys, and that accept or reject what it drafted."""
+"""Commands that draft questions and answer keys with a model, and accept or reject the drafts."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def _model(
 
 
 ModelOptions = Annotated[dict[str, str], Gathered(_model)]
-"""The settings of the model that drafts."""
+"""The settings of the drafting model."""
 PromptOption = Annotated[str | None, Option("--prompt", help="Name of the prompt: see exam prompts list.")]
 
 
@@ -71,7 +71,7 @@ def generate(
 
 
 def _describe_proposals(project: Project, report: Report) -> Output:
-    """The new proposals, and the requests without any. The operation fails if there are no proposals at all."""
+    """Return the new proposals, and the requests without any. The operation fails if all requests were without any."""
     found = bank.proposals(project, keys=report.keys)
     output = Output({"proposals": [asdict(one) for one in found], **asdict(report)})
     output.table(("proposal", "query", "text"), [(str(one.key), one.query_id, one.text) for one in found])
@@ -146,7 +146,7 @@ def reject(
     return f"Rejected {counted(len(set(keys)), 'proposal')}."
 
 
-@operation("proposals put-back", act="edit questions")
+@operation("proposals reopen", act="edit questions")
 def put_back(
     project: Project,
     *,

@@ -42,7 +42,7 @@ from .progress import ProgressLines, tell_of_calls
 from .registry import operation
 
 LOOK_SECONDS = 0.2
-"""Between two looks at a job that runs in the server: so long a stop may take."""
+"""Seconds between two checks of a job that runs in the server; a stop may take this long."""
 
 
 def _scope(
@@ -59,7 +59,7 @@ def _scope(
 
 
 ScopeOptions = Annotated[Scope, Gathered(_scope)]
-"""Options that say which pairs are meant."""
+"""Options that select pairs."""
 BankVersion = Annotated[int | None, Option(help="Bank version (default: the newest).")]
 _PLANNED = {
     "known": "already graded",
@@ -269,14 +269,14 @@ def grade_plan(
 
 
 def _tell_unknown(project: Project, spec: GraderSpec, version: int, scope: Scope) -> None:
-    """Say what cannot be asked because nobody knows its words; an id is never asked in their place."""
+    """Print how many queries or questions are skipped because their text is unknown; an id is never graded instead."""
     if unknown := left_out(project, spec, version, scope.queries).no_text:
         what, kind = ("queries", "queries") if spec.method == "direct" else ("questions", "bank")
         tell(f"Skipped: {unknown:,} {what} without text. Import it: exam import {kind} FILE")
 
 
 def _follow(job: BackgroundJob, host: Guest) -> Progress:
-    """Tell of a job that screens show too until it has ended; whoever asked for it can stop it meanwhile."""
+    """Print the progress of a job that screens show too, until it has ended or the person stops it."""
     watch, told, over = _watch(), 0, False
     while not over:
         over = job.wait(LOOK_SECONDS)
@@ -304,7 +304,7 @@ def _result(final: Progress) -> dict[str, Any]:
 
 
 def price_words(tag: PriceTag, batch: bool = False) -> str:
-    """What a price tag says, to follow a number of pairs; nothing where no model is called."""
+    """Return the words of a price tag that follow a number of pairs; empty if no model is called."""
     if not tag.calls:
         return ""
     money = tag.batch_cost if batch else tag.cost

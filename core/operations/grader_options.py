@@ -1,4 +1,4 @@
-"""The options by which a command says which grader it means."""
+"""The options of a command that select a grader."""
 
 from __future__ import annotations
 
@@ -17,17 +17,17 @@ from .describing import Gathered, Option
 
 @dataclass
 class GraderChoice:
-    """What was said of the grader; `kind` and `parameters` are complete once it is made."""
+    """The given choice of a grader; `kind` and `parameters` are complete after `make`."""
 
     kind: str
     parameters: dict[str, Any]
     examples: Path | None
 
     def make(self, project: Project) -> Grader:
-        """The grader of the name, with what was said of it beside the name.
+        """Return the chosen grader with the given parameters.
 
         Raises:
-            InputError: there is none, or a parameter makes no sense.
+            InputError: the grader is unknown, or a parameter is invalid.
         """
         library = prompts(project)
         if self.examples is not None:
@@ -36,7 +36,7 @@ class GraderChoice:
         return made
 
     def _prompt_with_examples(self, project: Project, library: dict[str, Prompt], file: Path) -> dict[str, Prompt]:
-        """The chosen prompt with a file's examples, kept in the project under a name of its own."""
+        """Save and return the chosen prompt with a file's examples, under a name of its own."""
         chosen = self.parameters.get("prompt", settings(project, self.kind)[1].get("prompt"))
         if chosen not in library:
             raise InputError("option-missing", "--examples needs a few-shot prompt.", "Name it with --prompt.")
@@ -106,7 +106,7 @@ def _choice(
 
 
 def _setting(text: str) -> tuple[str, Any]:
-    """NAME=VALUE, the value as JSON where it is JSON, else as text."""
+    """Return name and value of NAME=VALUE; the value is parsed as JSON if possible, else it is a text."""
     name, equals, value = text.partition("=")
     if not equals or not name:
         raise InputError("invalid-setting", f"Invalid setting '{text}'.", "Use NAME=VALUE.")

@@ -1,4 +1,4 @@
-"""Commands about graders: set them up, try them, read and change their prompts, set prices."""
+"""Commands about graders: save and test them, show and change their prompts, set prices."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ def list_graders(
     )  # fmt: skip
 
 
-@operation("graders save", act="organize")
+@operation("graders add", act="organize")
 def save(
     project: Project,
     *,
@@ -153,7 +153,7 @@ def show_prompt(
     return Output(asdict(library[name]) | {"hash": library[name].hash}).text(write_prompt(library[name]))
 
 
-@operation("prompts save", act="organize")
+@operation("prompts add", act="organize")
 def save_prompt(
     opening: Opening,
     *,

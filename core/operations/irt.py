@@ -1,4 +1,4 @@
-"""Commands of item response: abilities by component, what each item or question is worth, a shorter exam."""
+"""Commands of item response: abilities by component, value of items and questions, a shorter exam."""
 
 from __future__ import annotations
 
@@ -44,15 +44,13 @@ RankedBy = Annotated[str, Option(help="Value that ranks the items, lowest first.
 
 @dataclass(frozen=True)
 class _Answers:
-    """Answers, and the model to fit to them."""
-
     table: AnswerTable
     model: Model
     estimator: EstimatorName
     seed: int
 
     def analyse(self, bootstrap: int, held_out: bool) -> Analysis:
-        """What item response says of them."""
+        """Return the item response analysis of the answers."""
         table = self.table
         found = analyse(
             table.students, table.items, table.correct, table.factors, self.model, self.estimator, bootstrap,
@@ -106,7 +104,7 @@ def _wanted(
 
 
 AnswersOptions = Annotated[Callable[[Opening], _Answers], Gathered(_wanted)]
-"""Where the answers are and how a model is fitted to them: a function that reads the answers."""
+"""A function that reads the answers and returns them with the model to fit."""
 
 
 def _of_file(file: Path, factors: Path | None) -> AnswerTable:

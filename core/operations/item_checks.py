@@ -1,4 +1,4 @@
-"""Commands that say what filters find in items, what an exam is like, and what its items ask about."""
+"""Commands that show the filters' results for items, statistics of an exam, and the categories of its items."""
 
 from __future__ import annotations
 
@@ -178,7 +178,7 @@ def item_categories(
 def checked_items(
     project: Project, query_id: str | None, of: ItemsOf, thresholds: Callable[..., Thresholds]
 ) -> tuple[list[Checked], Thresholds]:
-    """Items of the bank that are active, open proposals, or both, with what the filters say."""
+    """Return active items of the bank, open proposals, or both, with the results of the filters."""
     values = item_values(project, query_id, of)
     accepted = last_acceptance(project, query_id) if of == "bank" else None
     at = thresholds(values, accepted and accepted.thresholds)

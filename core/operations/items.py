@@ -1,4 +1,4 @@
-"""Commands about the items of exams: let a model write them, list, accept, retire, change and import them."""
+"""Commands about exam items: generate them with a model, list, accept, retire, change and import them."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ from .progress import ProgressLines, tell_of_calls
 from .registry import operation
 
 SHOWN = 80
-"""Characters of a question in a table for people."""
+"""Characters of a question in a table."""
 
 SaveNote = Annotated[
     str | None, Option(help="Save the question bank now, with this note and all your unsaved changes.")

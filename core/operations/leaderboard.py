@@ -1,4 +1,4 @@
-"""Commands that show leaderboards and how well they agree."""
+"""Commands that show leaderboards and their agreement."""
 
 from __future__ import annotations
 

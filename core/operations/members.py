@@ -1,4 +1,4 @@
-"""Commands for the people of a project: who has which role, and in which queries."""
+"""Commands for the people of a project: their roles, and the queries of each role."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def add(
     return _said(set_member(project, identity, role, author, name, queries or None))
 
 
-@operation("people change", act="manage people")
+@operation("people set", act="manage people")
 def change(
     project: Project,
     *,

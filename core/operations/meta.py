@@ -1,4 +1,4 @@
-"""The command that says how well ways to evaluate agree with the official leaderboard: a paper's table."""
+"""The command that correlates evaluation methods with the official leaderboard, as in a paper's table."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ _MARKS = {"best": "*", "near": "+", "poor": "-"}
 
 
 @operation(
-    "meta",
+    "meta-evaluation",
     act="see boards",
     reads=True,
     not_json=(

@@ -1,4 +1,4 @@
-"""The command that makes a project, alone: what imports and exports files takes half a second to load."""
+"""The command that makes a project. It has its own module, since importing and exporting files loads slowly."""
 
 from __future__ import annotations
 

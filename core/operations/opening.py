@@ -1,4 +1,4 @@
-"""How an operation opens its project: the file of the shell, or the one that the server has open."""
+"""How an operation opens its project: the file of the shell, or the project that the server has open."""
 
 from __future__ import annotations
 
@@ -13,7 +13,8 @@ from .door import answering
 
 
 class Elsewhere(BaseException):
-    """A server has the project open and can run the operation; no error, so nothing in an operation catches it."""
+    """A server has the project open and can run the operation. It is not an Exception, so operations do not catch
+    it."""
 
     def __init__(self, door: Door, project: str) -> None:
         super().__init__()
@@ -33,7 +34,7 @@ class Opening:
         self._only_reads = False
 
     def begin(self, act: ActName, only_reads: bool) -> None:
-        """Note what the operation is that will open the project."""
+        """Record the act and access of the operation that will open the project."""
         self._act, self._only_reads = act, only_reads
 
     @property
@@ -41,7 +42,7 @@ class Opening:
         """The file of the project, for an operation that makes it or opens it itself.
 
         Raises:
-            InputError: none was named, or a server runs the operation.
+            InputError: no project was named, or a server runs the operation.
         """
         at_a_shell()
         if self.file is None:
@@ -52,7 +53,8 @@ class Opening:
 
     @contextmanager
     def __call__(self) -> Iterator[Project]:
-        """The project, open until the block ends; other processes can read it at the same time if the operation reads.
+        """Yield the project, open until the block ends; if the operation reads, other processes can read at the same
+        time.
 
         Raises:
             Elsewhere: a server has it open.

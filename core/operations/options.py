@@ -27,7 +27,7 @@ Author = Annotated[
         parse=_named,
     ),
 ]
-"""Who is recorded, for scripts that import the work of several people."""
+"""The recorded author, for scripts that import the work of several people."""
 
 QueriesOption = Annotated[
     Literal["common", "all", "own"],
@@ -37,4 +37,4 @@ QueriesOption = Annotated[
         " own: each leaderboard's own queries.",
     ),
 ]
-"""Over which queries two leaderboards are compared: a `leaderboard.QueryChoice`."""
+"""The queries over which two leaderboards are compared: a `leaderboard.QueryChoice`."""

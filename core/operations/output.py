@@ -1,4 +1,4 @@
-"""What an operation returns: a JSON object, and the same as lines, tables and notes for people."""
+"""The result of an operation: a JSON object, and the same as lines, tables and notes for people."""
 
 from __future__ import annotations
 
@@ -41,12 +41,12 @@ class Output:
         return self
 
     def note(self, *texts: str | None) -> Self:
-        """Add lines on stderr, so that stdout has the results alone. Empty texts are left out."""
+        """Add lines on stderr, so that stdout has only the results. Empty texts are left out."""
         self._parts.append(("note", [f"{text}\n" for text in texts if text]))
         return self
 
     def failing(self, failure: WorkbenchError | None) -> Self:
-        """Let the operation fail after its result is printed."""
+        """Make the operation fail after its result is printed."""
         self.failure = failure
         return self
 
@@ -72,7 +72,7 @@ class TextOutput(Output):
 
 
 def print_result(result: Any, as_json: bool) -> None:
-    """Print what an operation returned: an `Output`, or a text for stderr.
+    """Print the result of an operation: an `Output`, or a text for stderr.
 
     Raises:
         WorkbenchError: the operation failed.
@@ -84,7 +84,7 @@ def print_result(result: Any, as_json: bool) -> None:
 
 
 def at_most_one(**options: str) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
-    """Refuse several of some parameters at once.
+    """Refuse a combination of parameters that exclude each other.
 
     Args:
         options: names of options as people write them, by names of parameters.

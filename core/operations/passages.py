@@ -16,7 +16,7 @@ from .registry import operation
 
 
 def _number_or_none(text: str) -> int | Literal["none"]:
-    """A number, or `none` for passages without a value."""
+    """Return a number, or `none` for passages without a value."""
     if text == NONE:
         return NONE
     if not text.lstrip("-").isdecimal() or abs(int(text)) > LARGEST:

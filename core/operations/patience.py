@@ -1,4 +1,4 @@
-"""How long operations that ask an endpoint wait for it when it is gone."""
+"""How long operations wait for an endpoint that is unavailable."""
 
 from __future__ import annotations
 
@@ -20,4 +20,4 @@ Patience = Annotated[
         parse=lambda minutes: MINUTE * minutes,
     ),
 ]
-"""In minutes as people give it; an operation gets it in seconds."""
+"""Given in minutes; the operation receives seconds."""

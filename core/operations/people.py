@@ -1,4 +1,4 @@
-"""Commands for what people say of single passages: overrides and judgments."""
+"""Commands for people's overrides and judgments of single passages."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from .output import Output
 from .registry import operation
 
 
-@operation("override set", act="override ratings")
+@operation("overrides set", act="override ratings")
 def set_override(
     project: Project,
     *,
@@ -28,10 +28,10 @@ def set_override(
 ) -> Output:
     """Override the grader's rating of how well PASSAGE answers QUESTION, from 0 to 5."""
     key = labels.override(project, question_id, passage_id, rating, reason, author)
-    return Output({"override": key}).note(f"Saved override {key}. To withdraw it: exam override withdraw {key}")
+    return Output({"override": key}).note(f"Saved override {key}. To withdraw it: exam overrides withdraw {key}")
 
 
-@operation("override withdraw", act="override ratings")
+@operation("overrides withdraw", act="override ratings")
 def withdraw(
     project: Project,
     *,
@@ -45,7 +45,7 @@ def withdraw(
     return f"Withdrew {counted(len(keys), 'override')}."
 
 
-@operation("override confirm", act="override ratings")
+@operation("overrides confirm", act="override ratings")
 def confirm(
     project: Project,
     *,
@@ -58,7 +58,7 @@ def confirm(
     return f"Confirmed {counted(len(keys), 'override')} for the current wording."
 
 
-@operation("override list", act="read the bank", reads=True)
+@operation("overrides list", act="read the bank", reads=True)
 def list_overrides(
     project: Project,
     *,
@@ -88,12 +88,12 @@ def list_overrides(
     )
     if waiting := [str(one.key) for one in found if one.stale]:
         output.note(
-            f"To confirm the stale overrides: exam override confirm {shlex.join(waiting)}. You can also withdraw them."
+            f"To confirm the stale overrides: exam overrides confirm {shlex.join(waiting)}. You can also withdraw them."
         )
     return output
 
 
-@operation("judge set", act="judge passages")
+@operation("judgments set", act="judge passages")
 def set_judgment(
     project: Project,
     *,
@@ -108,7 +108,7 @@ def set_judgment(
     return f"Saved judgment {value} under source '{source_of(author)}'."
 
 
-@operation("judge withdraw", act="judge passages")
+@operation("judgments withdraw", act="judge passages")
 def withdraw_judgment(
     project: Project,
     *,
@@ -121,7 +121,7 @@ def withdraw_judgment(
     return "Judgment withdrawn."
 
 
-@operation("judge list", act="read the bank", reads=True)
+@operation("judgments list", act="read the bank", reads=True)
 def list_judgments(
     project: Project,
     *,

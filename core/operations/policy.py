@@ -1,4 +1,4 @@
-"""The scoring settings, which every operation takes that turns grades into labels or scores."""
+"""The scoring settings, for every operation that turns grades into labels or scores."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def _policy(
         label=label,
         weighted=not unweighted,
         skipped="ignore" if skipped == "ignore" else "zero",
-        # Only grades in files come without a project.
+        # Only grades in files are used without a project.
         min_judgment=Policy.min_judgment if min_judgment is None else min_judgment,
         overrides=not no_overrides,
     )

@@ -1,4 +1,4 @@
-"""How a command says how far long work is: one line that changes on a terminal, a few lines where there is none."""
+"""The progress of long work: one changing line on a terminal, a few lines otherwise."""
 
 from __future__ import annotations
 
@@ -9,16 +9,16 @@ from collections.abc import Callable
 from .console import guest, is_terminal, tell, write
 
 FIRST_WAIT = 10.0
-"""Seconds from the start to the first line where nobody watches."""
+"""Seconds from the start to the first line without a terminal."""
 GROWTH = 1.3
-"""How much longer the wait for each next line is: an hour makes about 16 lines, a day 30."""
+"""Factor by which each next wait is longer: an hour makes about 16 lines, a day 30."""
 
 
 class ProgressLines:
-    """Takes how far work is, as often as anybody likes, and prints it on stderr as often as it helps.
+    """Receives progress at any rate, and prints it on stderr at a useful rate.
 
     Args:
-        things: what is counted, as "pairs".
+        things: the unit of progress, as "pairs".
         terminal: whether a person watches stderr.
         clock: seconds that only ever grow.
     """
@@ -31,12 +31,12 @@ class ProgressLines:
         self.wait = FIRST_WAIT
 
     def say(self, done: int, total: int, rate: float | None = None, over: bool = False) -> None:
-        """Print how far the work is, if it is time to.
+        """Print the progress of the work, if it is time to.
 
         Args:
             done, total: numbers of things.
-            rate: things a second; found from the clock for None.
-            over: whether the work has ended, so that nothing is left to wait for.
+            rate: things per second; None means computed from the clock.
+            over: whether the work has ended, so that no time is left.
         """
         if (host := guest()) is not None:
             host.check_stopped()
@@ -48,7 +48,7 @@ class ProgressLines:
             tell(f"exam: {self._line(done, total, rate, now, over)}")
 
     def count(self, done: int, total: int) -> None:
-        """Print how far work is that ends with its last thing, as `say` does."""
+        """Print the progress of work that ends with its last thing, as `say` does."""
         self.say(done, total, over=done == total)
 
     def _line(self, done: int, total: int, rate: float | None, now: float, over: bool) -> str:
@@ -62,7 +62,7 @@ class ProgressLines:
 
 
 def _duration(seconds: float) -> str:
-    """A length of time in the two largest units that it takes."""
+    """Return a length of time in its two largest units."""
     whole = round(seconds)
     if whole < 60:
         return f"{whole} s"
@@ -72,7 +72,7 @@ def _duration(seconds: float) -> str:
 
 
 def tell_of_calls() -> Callable[[str], None]:
-    """Tells what a job notes of its calls; at a shell the log, which says the same, is silent."""
+    """Return a function that prints a job's notes on its calls; at a shell the log, which repeats them, is silenced."""
     if guest() is None:
         logging.getLogger("exam.grading").addHandler(logging.NullHandler())
     return lambda line: tell(f"exam: {line}")

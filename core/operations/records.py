@@ -1,4 +1,4 @@
-"""Commands that read what the project has on record: the pool, jobs, failed pairs, publications."""
+"""Commands that read the records of a project: the pool, jobs, failed pairs, publications."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
-"""The list of operations: each act of the product is a function, registered with its name, its role and its request.
+"""The list of operations: functions that are registered with a name, a role and a request.
 
-The request of an operation are the parameters of its function. Each is annotated with an `Option` or an `Argument`,
-which holds its help. The shell and the API are made from this list.
+The request of an operation consists of the parameters of its function. Each is annotated with an `Option` or an
+`Argument`, which holds its help. The shell and the API are made from this list.
 """
 
 from __future__ import annotations
@@ -25,8 +25,8 @@ class Request:
     """The arguments of a function.
 
     Args:
-        parts: in their order: parameters, and gathered arguments with how they are made.
-        special: names of arguments that no request has, such as the project.
+        parts: in their order: parameters, and gathered arguments with the function that makes them.
+        special: names of arguments that are not in any request, such as the project.
     """
 
     parts: Mapping[str, Parameter | tuple[Callable[..., Any], Request]]
@@ -34,12 +34,12 @@ class Request:
 
     @property
     def flat(self) -> tuple[Parameter, ...]:
-        """All parameters, those of gathered arguments too."""
+        """All parameters, including those of gathered arguments."""
         within = ((part,) if isinstance(part, Parameter) else part[1].flat for part in self.parts.values())
         return tuple(one for parameters in within for one in parameters)
 
     def arguments(self, values: Mapping[str, Any]) -> dict[str, Any]:
-        """The arguments of the function, without the special ones."""
+        """Return the arguments of the function, without the special ones."""
         return {
             name: values[name] if isinstance(part, Parameter) else part[0](**part[1].arguments(values))
             for name, part in self.parts.items()
@@ -48,15 +48,15 @@ class Request:
 
 @dataclass(frozen=True, eq=False)
 class Operation:
-    """An act of the product.
+    """An operation of the product.
 
     Args:
         name: its words after `exam`.
         run: the function.
-        act: what it comes to in the table of roles.
-        only_reads: whether it leaves the project as it is, by the values of its request.
-        at_shell: whether it works on files of a computer, and so at a shell of this computer alone.
-        not_json: parameters that ask for another form than JSON.
+        act: its act in the table of roles.
+        only_reads: whether it never changes the project, given the values of its request.
+        at_shell: whether it works on files of a computer, so that only a shell of this computer can run it.
+        not_json: parameters that select another form than JSON.
     """
 
     name: str
@@ -74,17 +74,17 @@ class Operation:
 
     @property
     def help(self) -> str:
-        """What it does, in sentences; the first is the summary."""
+        """Its description; the first sentence is the summary."""
         return getdoc(self.run) or ""
 
     @property
     def may_read(self) -> bool:
-        """Whether it leaves the project as it is with some values at least."""
+        """Whether it leaves the project unchanged with some values."""
         return self.only_reads is not _never
 
     @property
     def always_reads(self) -> bool:
-        """Whether it leaves the project as it is, whatever the values are."""
+        """Whether it leaves the project unchanged with all values."""
         return self.only_reads is _always
 
     @property
@@ -102,7 +102,7 @@ class Operation:
         """Run it.
 
         Args:
-            given: values of the right types by the names of parameters; what is missing gets its default.
+            given: values of the right types by the names of parameters; a missing value gets its default.
             opening: opens the project.
 
         Raises:
@@ -122,7 +122,7 @@ class Operation:
         return self.run(**self.request.arguments(values), **special)
 
     def _complete(self, values: dict[str, Any], project: Project) -> None:
-        """Put the defaults that a project keeps where no value was given."""
+        """Fill in the defaults that a project stores for missing values."""
         for one in self.parameters:
             if one.option.kept and values[one.name] is None:
                 values[one.name] = one.option.kept(project)
@@ -152,10 +152,10 @@ def operation(
 
     Args:
         name: its words after `exam`.
-        act: what it comes to in the table of roles.
-        reads: whether it leaves the project as it is; a function of the values if that depends on them.
+        act: its act in the table of roles.
+        reads: whether it leaves the project unchanged; a function of the values if that depends on them.
         at_shell: whether only a shell of this computer may run it.
-        not_json: parameters that ask for another form than JSON.
+        not_json: parameters that select another form than JSON.
     """
 
     def register(run: Callable[..., Any]) -> Callable[..., Any]:
@@ -187,7 +187,7 @@ def _parameter(declared: Declared, hint: Any, option: Option) -> Parameter:
     if get_origin(hint) in (Union, types.UnionType):
         kinds = [one for one in get_args(hint) if one is not type(None)]
     many = get_origin(kinds[0]) in (tuple, Sequence) or getattr(get_origin(kinds[0]), "__name__", "") == "Sequence"
-    # Of a value that has several types, the text is parsed.
+    # The text of a value with several types is parsed later.
     kind = str if len(kinds) > 1 else get_args(kinds[0])[0] if many else kinds[0]
     if get_origin(kind) is Literal:
         option.choices = option.choices or get_args(kind)

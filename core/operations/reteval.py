@@ -1,4 +1,5 @@
-"""Commands about LLM-retEval: the table, comparing by a model, cases, correlation, and judges beside people."""
+"""Commands about LLM-retEval: the table, comparisons by a model, cases, correlation, and answer checks against
+people."""
 
 from __future__ import annotations
 
@@ -322,7 +323,7 @@ def _describe_choices(project: Project, found: Evaluation, named: tuple[str, ...
 
 
 def _chosen(project: Project, found: Evaluation, k: int, named: tuple[str, ...]) -> Choosing:
-    """What the measures of answers, the boards beside them, and EXAM-Cover of the answers choose at a depth."""
+    """Return the choices of answer measures, leaderboards, and EXAM-Cover of the answers at a depth."""
     offered = boards_to_choose_by(project, k)
     if strange := [name for name in named if name not in offered]:
         raise unknown_name("unknown-board", f"leaderboard at depth {k}:", strange[0], offered)
@@ -397,7 +398,7 @@ def agreement(
 
 
 def _people(project: Project, human: str | None) -> list[PeopleSaid]:
-    """What people say: of a source of the project, or of a file that is read and not kept."""
+    """Return people's verdicts: of a source of the project, or of a file that is read and not stored."""
     if human is None or human in dict(pipelines.verdict_sources(project)):
         return people_said(project, human)
     file = sent_file(human)

@@ -1,4 +1,4 @@
-"""Commands about runs: list them, and state which families of models they, the grader and the questions use."""
+"""Commands about runs: list them, and set the model families of runs, grader and questions."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Commands that keep a project safe: look whether it is sound, make backups, put one back."""
+"""Commands that keep a project safe: check its integrity, make and restore backups."""
 
 from __future__ import annotations
 
@@ -89,7 +89,7 @@ def backup(
         )
     if listing:
         path = opening.path
-        # Nothing of the project is opened for that, so it needs no server.
+        # This opens no project, so it needs no server.
         found = [*list_backups(path, output), *set_aside(path)]
         return Output({"backups": [_told(one) for one in found]}).table(
             ("made at", "MB", "reason", "file"),

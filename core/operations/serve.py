@@ -31,7 +31,7 @@ def serve(
                 "no-such-project", f"No project at '{opening.file}'.", "Create it with exam init or exam demo."
             )
         environment["EXAM_PROJECT"] = str(opening.file.resolve())
-    # -P: nothing is imported from the working folder, which may have a `pages` of its own.
+    # -P: imports ignore the working folder, which may have a `pages` folder of its own.
     command = [sys.executable, "-P", "-m", "streamlit", "run", str(APP_FOLDER / "app.py"), "--server.port", str(port)]
     if IS_CLONE:
         # Streamlit reads .streamlit/secrets.toml from the working folder.
@@ -42,5 +42,5 @@ def serve(
         # Ctrl+C reaches the app too. This process waits until the app has closed its projects.
         signal.signal(signal.SIGINT, signal.SIG_IGN)
         sys.exit(subprocess.run(command, env=environment, check=False).returncode)
-    # In the place of this process, so that a signal to the command stops the app and frees the project.
+    # The app replaces this process, so that a signal to the command stops the app and frees the project.
     os.execve(sys.executable, command, environment)

@@ -1,4 +1,4 @@
-"""The command that says which systems differ."""
+"""The command that shows which systems differ significantly."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The command that says what a project holds."""
+"""The command that shows the contents of a project."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 def _bills(project: Project) -> list[Bill]:
-    # With it comes what grades, which a project that asked nobody need not load.
+    # This import loads the graders, which a project that called no model does not need.
     from ..grading import bills
 
     return bills(project)

@@ -1,4 +1,4 @@
-"""Commands about the students of an exam: adding them, the passages that they are given, and sitting."""
+"""Commands about the examinees of an exam: add them, choose their passages, and run the exam."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ from .registry import operation
 OnlyQuery = Annotated[str | None, Option("--query", help="Only items of this query.")]
 
 
-@operation("students add", act="run exams")
+@operation("examinees add", act="run exams")
 def add(
     opening: Opening,
     *,
@@ -90,7 +90,7 @@ def _factor(text: str) -> tuple[str, str]:
     return factor.strip(), level.strip()
 
 
-@operation("students list", act="read the bank", reads=True)
+@operation("examinees list", act="read the bank", reads=True)
 def list_(
     project: Project,
     *,
@@ -117,7 +117,7 @@ def list_(
     )
 
 
-@operation("students retrieve", act="run exams")
+@operation("examinees retrieve", act="run exams")
 def retrieve(
     opening: Opening,
     *,
@@ -150,7 +150,7 @@ def retrieve(
     return f"Retrieval {name}: passages for {counted(items, 'item')}."
 
 
-@operation("sit", act="run exams")
+@operation("examinees run", act="run exams")
 def sit(
     opening: Opening,
     *,

@@ -1,4 +1,4 @@
-"""Commands about what a board rests on: coverage by budget, choosing a system by a judge, unjudged passages."""
+"""Commands about the basis of a leaderboard: coverage by budget, choice of a system by a grader, unjudged passages."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _SHOWN = (1, 2, 3, 5, 10, 20, 50, 100, 200, 500, 1000)
 OnlyRuns = Annotated[tuple[str, ...], Option("--run", help="Only this run; may be repeated.")]
 
 
-@operation("curve", act="see boards", reads=True)
+@operation("coverage-curve", act="see boards", reads=True)
 def curve(
     project: Project,
     *,
@@ -133,7 +133,7 @@ def unjudged(
 
 
 def _hint(project: Project, policy: Policy, run: ToGrade) -> str:
-    """How the pairs that a run lacks are graded, by the grader whose labels are looked at."""
+    """Return the command that grades the missing pairs of a run, by the grader of the shown labels."""
     version = [] if policy.bank_version is None else ["--bank-version", str(policy.bank_version)]
     retry = ["--retry-failed"] if run.failed else []
     return how_to_grade(project, find_grader(project, policy.grader).spec, "--run", run.run, *version, *retry)

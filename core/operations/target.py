@@ -1,4 +1,4 @@
-"""Commands about live targets: freezing what an endpoint gives, watching it, and what differs between two freezes."""
+"""Commands about live targets: freeze an endpoint's results, watch it, and compare two freezes."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from .registry import operation
 ExistingFile = Annotated[Path, Argument(file="read", exists=True)]
 
 
-@operation("target freeze", act="run exams")
+@operation("snapshots add", act="run exams")
 def freeze(
     opening: Opening,
     *,
@@ -44,7 +44,7 @@ def freeze(
 
 
 def _freeze(project: Project, asked: Target, name: str, queries: tuple[str, ...] | None, allow_failed: bool) -> Frozen:
-    # Who runs a command names the address and the variable of its key together, in the file that they give it.
+    # The person who runs the command gives the address and the variable of its key together, in one file.
     with acting(naming(asked.url, asked.key_variable or None)):
         return pipelines.freeze(
             project, asked, name, current_author(), queries, allow_failed, ProgressLines("queries").count
@@ -65,13 +65,13 @@ def _summary(found: Frozen) -> Iterator[str]:
         yield f"{counted(found.changed, 'passage')} changed: same id, new text."
 
 
-@operation("target list", act="read the bank", reads=True)
+@operation("snapshots list", act="read the bank", reads=True)
 def list_(
     project: Project,
 ) -> Output:
     """List snapshots of targets, newest first.
 
-    To complete an open snapshot, run exam target freeze again with its name.
+    To complete an open snapshot, run exam snapshots add again with its name.
     """
     found = freezes(project)
     return Output({"freezes": [asdict(one) | {"open": one.open} for one in found]}).table(
@@ -91,7 +91,7 @@ def list_(
     )
 
 
-@operation("target drop", act="run exams")
+@operation("snapshots remove", act="run exams")
 def drop(
     project: Project,
     *,
@@ -103,7 +103,7 @@ def drop(
     return f"{name}: open snapshot discarded, with {counted(came, 'answer')}."
 
 
-@operation("target watch", act="run exams")
+@operation("snapshots watch", act="run exams")
 def watch(
     opening: Opening,
     *,
@@ -121,7 +121,7 @@ def watch(
     asked = read_target(text_of(file), file.name)
     with opening() as project:
         if since not in run_names(project):
-            raise unknown_name("unknown-run", "run", since, run_names(project), "Take a snapshot: exam target freeze.")
+            raise unknown_name("unknown-run", "run", since, run_names(project), "Take a snapshot: exam snapshots add.")
         found = _freeze(project, asked, name or f"{since}-{datetime.now(UTC):%Y%m%dT%H%M%S}", None, allow_failed)
         if found.run is None:
             raise InputError(
@@ -140,7 +140,7 @@ def watch(
                 "measure-fell",
                 f"{fall.measure} fell from {fall.before:.4f} to {fall.after:.4f}, by more than noise"
                 f" (p = {fall.p:.4f}).",
-                f"Compare the runs: exam target diff {since} {found.run}.",
+                f"Compare the runs: exam snapshots compare {since} {found.run}.",
             )
         )
     return output
@@ -155,7 +155,7 @@ def _fall(fall: Fall, changed: int) -> str:
     )
 
 
-@operation("target diff", act="read the bank", reads=True)
+@operation("snapshots compare", act="read the bank", reads=True)
 def diff(
     project: Project,
     *,

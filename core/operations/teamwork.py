@@ -1,4 +1,4 @@
-"""Commands for people who share a project: what is left for an assessor, and the guidelines."""
+"""Commands for people who share a project: an assessor's remaining work, and the guidelines."""
 
 from __future__ import annotations
 

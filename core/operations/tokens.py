@@ -1,4 +1,4 @@
-"""Commands for tokens: what scripts and other computers show to a server that has the project open."""
+"""Commands for tokens, with which scripts and other computers access a server that has the project open."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from .output import Output, TextOutput
 from .registry import operation
 
 
-@operation("token make", act="manage people")
+@operation("tokens add", act="manage people")
 def make(
     project: Project,
     *,
@@ -27,7 +27,7 @@ def make(
     return TextOutput().line(made).note(f"Token '{name}' ({role}) is shown only now. Store it like a password.")
 
 
-@operation("token list", act="manage people", reads=True)
+@operation("tokens list", act="manage people", reads=True)
 def list_tokens(
     project: Project,
 ) -> Output:
@@ -43,7 +43,7 @@ def list_tokens(
     )
 
 
-@operation("token withdraw", act="manage people")
+@operation("tokens revoke", act="manage people")
 def withdraw(
     project: Project,
     *,

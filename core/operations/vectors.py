@@ -1,4 +1,4 @@
-"""The command about the vectors that the embedding grader keeps."""
+"""The command about the cached vectors of the embedding grader."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Exams for pipelines: items, the students that sit them, and what their answers say."""
+"""Exams for pipelines: items, the examinees that take them, and statistics of their answers."""
 
 from __future__ import annotations
 

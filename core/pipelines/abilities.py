@@ -1,4 +1,4 @@
-"""Item response on the answers of a project: abilities by component, what each item is worth, a shorter exam."""
+"""Item response theory on the answers of a project: abilities by component, the value of each item, a shorter exam."""
 
 from __future__ import annotations
 
@@ -28,19 +28,19 @@ from ..project import Project
 from .responses import responses
 
 Factors = Mapping[str, Mapping[str, str]]
-"""Level by factor by student."""
+"""Level by factor by examinee."""
 
 
 @dataclass(frozen=True)
 class AnswerTable:
-    """Answers as item response takes them.
+    """Answers in the form for item response models.
 
     Args:
-        students: m names.
+        students: m names of examinees.
         items: n ids.
         correct: m x n; 1 right, 0 wrong, NaN not answered.
-        factors: level by factor by student; None where each student has an ability of its own.
-        remarks: what was done with them that one has to know.
+        factors: level by factor by examinee; None if each examinee has an ability of its own.
+        remarks: changes that a reader of the results should know.
     """
 
     students: list[str]
@@ -51,22 +51,22 @@ class AnswerTable:
 
 
 def answer_table(project: Project, query_id: str | None = None) -> AnswerTable:
-    """The answers that count now, of students and items that have any.
+    """Return the answers that count now, of examinees and items that have any.
 
-    Factors in which all students are alike say nothing; where the students that there are cannot tell the components
-    apart, each has an ability of its own.
+    Factors with a single level are left out. If the components cannot be told apart with these examinees, each examinee
+    has an ability of its own.
 
     Args:
-        query_id: the exam; the items of all for None.
+        query_id: the exam; None for the items of all exams.
 
     Raises:
-        InputError: nobody has answered anything.
+        InputError: the project has no answers.
     """
     found = responses(project, query_id=query_id)
     there = ~np.isnan(found.correct)
     rows, columns = np.flatnonzero(there.any(axis=1)), np.flatnonzero(there.any(axis=0))
     if not len(rows):
-        raise InputError("no-answers", "No examinee has answered an item yet.", "Run the exam: exam sit.")
+        raise InputError("no-answers", "No examinee has answered an item yet.", "Run the exam: exam examinees run.")
     names, items = [found.names[at] for at in rows], [found.items[at] for at in columns]
     correct = found.correct[np.ix_(rows, columns)]
     levels = {name: [known[at] for at in rows] for name, known in found.factors.items()}
@@ -92,12 +92,12 @@ def abilities(
 ) -> Analysis:
     """Fit abilities and items to the answers that count now.
 
-    Abilities are sums of what the components of a student add; where the students that there are cannot tell the
-    components apart, each has an ability of its own, which a remark says.
+    The ability of an examinee is the sum of the contributions of its components. If the components cannot be told apart
+    with these examinees, each examinee has an ability of its own, and a remark says so.
 
     Args:
-        query_id: the exam; the items of all for None.
-        intervals: whether intervals are drawn from resamples of the items.
+        query_id: the exam; None for the items of all exams.
+        intervals: whether to compute intervals from resamples of the items.
 
     Raises:
         InputError: there are too few answers.
@@ -132,7 +132,7 @@ def shorter(
         query_id, drop, steps, criterion: see `measures.item_response.improve`.
 
     Raises:
-        InputError: there are too few answers, or the share is no per cent.
+        InputError: there are too few answers, or the share is not a percentage.
     """
 
     def compute() -> Improvement:
@@ -147,13 +147,14 @@ def shorter(
 def planted(
     project: Project, query_id: str | None = None, model: Model = "3pl", estimator: EstimatorName = "map"
 ) -> list[Planting]:
-    """Which criterion would find bad items in this exam: some are spoilt in a copy of its answers; nothing is changed.
+    """Test which criterion finds bad items in this exam, by corrupting some in a copy of its answers. Nothing is
+    changed.
 
     Args:
-        query_id: the exam; the items of all for None.
+        query_id: the exam; None for the items of all exams.
 
     Returns:
-        One row a fault; see `measures.item_response.plant`.
+        One row per kind of corruption; see `measures.item_response.plant`.
 
     Raises:
         InputError: there are too few answers.
@@ -167,5 +168,5 @@ def planted(
 
 
 def _answers(project: Project) -> int:
-    """How many answers there are: they come while a sitting goes on, and only its beginning and end are acts."""
+    """Return the number of answers: they are added during an exam, but only its start and end are logged actions."""
     return int(project.value("SELECT count(*) FROM answers"))

@@ -1,4 +1,4 @@
-"""The judges of answers: one table of the ways in which an answer is compared with right ones."""
+"""Answer checks: a table of the ways to compare an answer with right answers."""
 
 from __future__ import annotations
 
@@ -14,27 +14,27 @@ from ..graders import load_encoder, model_folder, unit_vectors, word_match
 from ..measures.answers import TEXT_SCORES, best, greedy_f1
 
 Encode: TypeAlias = Callable[[Sequence[str]], NDArray[np.float32]]
-"""Gives the unit vectors of n texts, float (n, dimensions)."""
+"""Returns the unit vectors of n texts, float (n, dimensions)."""
 
 Compared: TypeAlias = tuple[str, Sequence[str]]
-"""An answer, and the right ones that it is compared with."""
+"""An answer, and the right answers that it is compared with."""
 
 Needs = Literal["texts", "encoder", "model"]
-"""What a judge works with: nothing but the texts, the shipped encoder, or a language model that is asked."""
+"""Requirements of an answer check: only the texts, the shipped encoder, or a language model."""
 
 
 @dataclass(frozen=True)
 class AnswerJudge:
-    """A way to say whether an answer is right. Its score is higher where the texts are more alike, and an answer is
-    accepted from the threshold upwards, always against the best of several right ones.
+    """A way to decide whether an answer is right. Its score rises with the similarity of the texts. Scores from the
+    threshold on accept an answer. The best of several right answers counts.
 
     Args:
-        name: what commands call it.
-        title: what screens call it.
-        what: what it says of an answer, one line.
-        source: where it was defined.
-        threshold: the usual one.
-        needs: what it works with.
+        name: its name in commands.
+        title: its name on screens.
+        what: its method, in one line.
+        source: the source of its definition.
+        threshold: the default threshold.
+        needs: its requirement.
         graded: whether scores between 0 and the top occur, so that the threshold can be chosen.
         top: the greatest score.
     """
@@ -83,14 +83,14 @@ JUDGES: dict[str, AnswerJudge] = {
                     "ours, after llm-reteval, section 2.2", 4, "model", True, 5.0),
     )
 }  # fmt: skip
-"""By name. Source: llm-reteval specification, section 6."""
+"""Answer checks by name. Source: llm-reteval specification, section 6."""
 
 
 def answer_judge(name: str) -> AnswerJudge:
-    """The judge of a name.
+    """Return the answer check of a name.
 
     Raises:
-        InputError: there is none.
+        InputError: it is unknown.
     """
     if name not in JUDGES:
         raise unknown_name("unknown-answer-judge", "answer check", name, JUDGES)
@@ -98,20 +98,20 @@ def answer_judge(name: str) -> AnswerJudge:
 
 
 def judge_scores(name: str, pairs: Sequence[Compared], encode: Encode = unit_vectors) -> list[float | None]:
-    """Score answers against right ones, each against the best of several.
+    """Score answers against right answers, each against the best of several.
 
     Equal pairs are scored once, equal texts encoded once.
 
     Args:
-        name: of a judge that asks no model.
-        pairs: n answers, each with its right ones, in any order.
-        encode: the sentence encoder; the shipped one where nobody gives another.
+        name: of an answer check without a model.
+        pairs: n answers, each with its right answers, in any order.
+        encode: the sentence encoder; the shipped one by default.
 
     Returns:
-        n scores from 0 to 1; None where there is no right answer to compare with. An empty answer has 0.
+        n scores from 0 to 1; None if the right answers are missing. An empty answer has 0.
 
     Raises:
-        InputError: no such judge, or one that a model has to be asked for.
+        InputError: the answer check is unknown or needs a model.
         GradingError: the encoder cannot be loaded.
     """
     judge = answer_judge(name)
@@ -128,10 +128,10 @@ def judge_scores(name: str, pairs: Sequence[Compared], encode: Encode = unit_vec
 
 
 def accepts(name: str, score: float | None, threshold: float | None = None) -> bool | None:
-    """Whether a judge with such a score says yes; None where there is no score.
+    """Return whether an answer check accepts this score; None without a score.
 
     Args:
-        threshold: the judge's usual one for None.
+        threshold: None for the default of the answer check.
     """
     limit = answer_judge(name).threshold if threshold is None else threshold
     return None if score is None else score >= limit - _ROUNDING
@@ -166,7 +166,6 @@ def _by_token_vectors(pairs: Sequence[tuple[str, tuple[str, ...]]], encode: Enco
 
 
 def _places(pairs: Sequence[tuple[str, tuple[str, ...]]]) -> dict[str, int]:
-    """The distinct texts of pairs, with their places."""
     texts = dict.fromkeys(text for answer, references in pairs for text in (answer, *references))
     return {text: at for at, text in enumerate(texts)}
 

@@ -23,21 +23,21 @@ LETTER_TOKENS = 64
 """Room for a sentence before or after the letter."""
 
 Answering = Generator[Call, Completion, Answer]
-"""Asks a model, is sent what comes back, and returns the answer; without its text key and context."""
+"""Yields calls for a model, is sent the completions, and returns the answer without its text key and context."""
 
 Given = tuple[Task, Context, Sequence[tuple[Task, Context]]]
-"""An item, the texts that go with it, and the worked items before it with theirs."""
+"""An item, its texts, and the worked items before it with theirs."""
 
 
 def answering(ready: Ready, given: Given) -> Answering:
-    """How a student with a model answers an item.
+    """Answer an item by an examinee with a model.
 
     By likelihood it chooses argmax over j of log p(choice j | prompt) / length of choice j (Guinet et al., section
     3.3).
 
     Args:
-        ready: the student.
-        given: what it is asked, and reads.
+        ready: the examinee.
+        given: the item, its texts and the worked items.
     """
     task, context, worked = given
     prompt = with_worked(ready.prompt, worked)
@@ -65,21 +65,22 @@ def _by_letter(ready: Ready, prompt: Prompt, task: Task, context: Context) -> An
         return _failed(completion.error)
     parsed = read(call, completion)
     found = _failed(parsed.reason or "no letter") if parsed.rating is None else _chosen(task, parsed.rating)
-    # The length of an answer is its sender's choice.
+    # A reply may have any length, so only its beginning is stored.
     return _noted(replace(found, raw=completion.text[: limit("ENDPOINT_KEPT")]), completion)
 
 
 def by_rule(ready: Ready, given: Sequence[Given], store: VectorStore | None = None) -> list[Answer]:
-    """How a student without a language model answers items, in their order.
+    """Return the answers of an examinee without a language model, in the order of the items.
 
-    Chance depends on the student's seed and the item's words and on nothing else; of choices that are equally good the
-    first is taken. Shared words and the embedding take the choice that, put behind the question, agrees best with a
-    sentence of the context; in a closed book the choice that agrees best with the question. Words agree by the share of
-    them that the sentence has too (as `text.normalise` makes them), meanings by the cosine of their vectors.
+    Chance depends only on the examinee's seed and the item's words. The first of equally good choices is taken. Shared
+    words and the embedding append each choice to the question and take the one that agrees best with a sentence of the
+    context. In a closed book they take the choice that agrees best with the question. The agreement of words is the
+    share of them that the sentence also has (as `text.normalise` makes them). The agreement of meanings is the cosine
+    of their vectors.
 
     Args:
-        ready: the student.
-        given: what it is asked, and reads.
+        ready: the examinee.
+        given: the items, their texts and worked items.
         store: where the vectors of texts are kept.
 
     Raises:
@@ -100,7 +101,7 @@ def _first_longest(choices: Sequence[str]) -> int:
 
 
 def _options(task: Task, context: Context) -> list[str]:
-    """What stands for each choice: put behind the question where there is something to read."""
+    """Return the text to compare for each choice: appended to the question if there is a context."""
     return [f"{task.text} {choice}" for choice in task.choices] if any(map(str.strip, context)) else list(task.choices)
 
 
@@ -114,7 +115,7 @@ def _by_words(task: Task, context: Context) -> Answer:
 
 
 def _by_meaning(given: Sequence[Given], store: VectorStore | None) -> list[Answer]:
-    """Compare in one go: every different text is encoded once."""
+    """Answer all items together, so that every distinct text is encoded once."""
     texts = {text: 0 for task, context, _ in given for text in (task.text, *_options(task, context))}
     texts = {text: row for row, text in enumerate(texts)}
     vectors = unit_vectors(list(texts), store)
@@ -125,7 +126,7 @@ def _by_meaning(given: Sequence[Given], store: VectorStore | None) -> list[Answe
         options = vectors[[texts[option] for option in _options(task, context)]]
         read = [sentences[text] for text in context if len(sentences[text])]
         others = np.concatenate(read) if read else vectors[[texts[task.text]]]
-        # Rounded, so that batches and their order, which change the last digits, change no answer.
+        # Rounded because batches and their order change the last digits, which must not change answers.
         scores = np.round((options @ others.T).max(axis=1).astype(np.float64), 4).tolist()
         found.append(_chosen(task, scores.index(max(scores)), scores))
     return found
@@ -140,7 +141,7 @@ def _failed(reason: str) -> Answer:
 
 
 def _noted(answer: Answer, completion: Completion) -> Answer:
-    """An answer with what should be known of how the model was asked."""
+    """Return an answer with notes on shortened contexts and on the model that replied."""
     cut = completion.shortened
     notes = [f"the context was shortened by {cut} token{'s' if cut > 1 else ''}"] if cut else []
     if completion.model is not None:

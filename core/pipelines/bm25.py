@@ -16,15 +16,15 @@ K1, B = 1.2, 0.75
 class BM25:
     """An index of passages.
 
-    The score of a passage d for a question q is the sum over the words w of q of
-    idf(w) · f / (f + k1 · (1 − b + b · |d| / mean length)), where f is how often w occurs in d, and
+    The score of a passage d for a question q is a sum over the words w of q:
+    idf(w) · f / (f + k1 · (1 − b + b · |d| / mean length)). f is the frequency of w in d.
     idf(w) = ln(1 + (N − n + 0.5) / (n + 0.5)) with n of N passages that have w. A word that q has twice counts twice.
     Source: Robertson and Zaragoza, The Probabilistic Relevance Framework: BM25 and Beyond, 2009, in the form of Lucene.
     Words are those of `text.normalise`: lower case, without stop words, stemmed.
 
     Args:
         texts: of N passages.
-        k1, b: how soon a word is often enough, and how much long passages lose.
+        k1, b: saturation of word frequency, and penalty for long passages.
     """
 
     def __init__(self, texts: Sequence[str], k1: float = K1, b: float = B) -> None:
@@ -46,7 +46,7 @@ class BM25:
             self._words[word] = at, idf * f / (f + shrink[at])
 
     def scores(self, question: str) -> NDArray[np.float64]:
-        """The score of every passage (N), 0 for those that share no word with the question."""
+        """Return the score of every passage (N), 0 for those that share no word with the question."""
         found = np.zeros(self._size)
         for word in normalise(question).split():
             if word in self._words:

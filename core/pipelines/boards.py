@@ -1,4 +1,4 @@
-"""Boards of an exam: what each student gets right, by model and retrieval, by topic, and against each other."""
+"""Leaderboards of an exam: accuracy of examinees, by model and retrieval, by topic, and in pairs."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from ..project import CLOSED_BOOK, NOT_RETRIEVED, ORACLE, Student
 from .responses import UNSTATED, Responses
 
 LEAST = 10
-"""Items of a topic below which an accuracy says too little to be shown."""
+"""Least number of answers of an examinee to items of a topic for which an accuracy is shown."""
 
 Test = Literal["mcnemar", "randomisation"]
 TESTS: tuple[Test, ...] = get_args(Test)
@@ -24,12 +24,12 @@ _TESTS: Mapping[Test, Callable[[Array], Array]] = {"mcnemar": mcnemar, "randomis
 
 @dataclass(frozen=True)
 class Score:
-    """How a student did, in items.
+    """The results of an examinee, in numbers of items.
 
     Args:
-        items: that were to be answered.
+        items: to be answered.
         answered: right or wrong, `right` of these.
-        failed: asked, and nothing usable came; neither right nor wrong.
+        failed: asked without a usable answer; neither right nor wrong.
     """
 
     items: int
@@ -39,7 +39,7 @@ class Score:
 
     @property
     def missing(self) -> int:
-        """Items that it was not asked."""
+        """Items that were not asked."""
         return self.items - self.answered - self.failed
 
     @property
@@ -49,7 +49,7 @@ class Score:
 
     @property
     def std_error(self) -> float | None:
-        """sqrt(p (1 − p) / n), for p the accuracy over n answers: that of a share of n draws; 0 if p is 0 or 1."""
+        """sqrt(p (1 − p) / n), for p the accuracy over n answers: the error of a share of n draws; 0 if p is 0 or 1."""
         return _std_error(self.accuracy, self.answered)
 
     @property
@@ -59,7 +59,7 @@ class Score:
 
     @property
     def strict_accuracy(self) -> float | None:
-        """The same share with every failure counted as wrong; None where nothing was asked."""
+        """The same share with every failure counted as wrong; None if nothing was asked."""
         asked = self.answered + self.failed
         return self.right / asked if asked else None
 
@@ -75,14 +75,14 @@ def _std_error(share: float | None, number: int) -> float | None:
 
 @dataclass(frozen=True)
 class Row:
-    """A student on a board."""
+    """An examinee on a leaderboard."""
 
     student: Student
     score: Score
 
 
 def exam_board(found: Responses) -> list[Row]:
-    """Students by falling accuracy; those without an answer last, equal ones in the order of the project."""
+    """Return examinees by falling accuracy; those without an answer last, equal ones in the order of the project."""
     rows = [Row(student, _score(found.correct[at], found.failed[at])) for at, student in enumerate(found.students)]
     return sorted(rows, key=lambda row: -1.0 if row.score.accuracy is None else row.score.accuracy, reverse=True)
 
@@ -99,8 +99,8 @@ class Grid:
     Args:
         models: in the order of the project.
         retrievals: closed book first, the oracle last.
-        cells: the rows of the board in each cell, the best first; absent where there is none.
-        best: by model, the retrievals that are best for it; closed book and oracle do not compete, and equals share.
+        cells: the rows of the leaderboard in each cell, the best first; empty cells are absent.
+        best: by model, its best retrievals, several if equal; closed book and oracle do not count.
     """
 
     models: list[str]
@@ -109,16 +109,16 @@ class Grid:
     best: dict[str, list[str]]
 
     def accuracy(self, model: str, retrieval: str) -> float | None:
-        """The best absolute accuracy: the maximum over the numbers of worked items (Guinet et al., table 2)."""
+        """Return the best absolute accuracy: the maximum over the numbers of worked items (Guinet et al., table 2)."""
         rows = self.cells.get((model, retrieval))
         return rows[0].score.accuracy if rows else None
 
 
 def grid(board: Sequence[Row]) -> Grid:
-    """A board as a grid of models by retrievals.
+    """Return a leaderboard as a grid of models by retrievals.
 
     Args:
-        board: as `exam_board` gives it.
+        board: as `exam_board` returns it.
     """
     cells: dict[tuple[str, str], list[Row]] = {}
     for row in board:
@@ -140,7 +140,7 @@ def grid(board: Sequence[Row]) -> Grid:
 
 
 def best_classical(accuracies: Mapping[str, float]) -> list[str]:
-    """The retrievals with the highest accuracy for a model, closed book and oracle left out; several where they tie."""
+    """Return the retrievals with the highest accuracy for a model, without closed book and oracle; several if equal."""
     classical = {name: share for name, share in accuracies.items() if name not in (*NOT_RETRIEVED, UNSTATED)}
     most = max(classical.values(), default=None)
     return [name for name, share in classical.items() if share == most]
@@ -148,7 +148,7 @@ def best_classical(accuracies: Mapping[str, float]) -> list[str]:
 
 @dataclass(frozen=True)
 class TopicRow:
-    """A student on the items of one topic."""
+    """An examinee on the items of one topic."""
 
     student: Student
     topic: str
@@ -156,10 +156,10 @@ class TopicRow:
 
 
 def by_topic(found: Responses, least: int = LEAST) -> list[TopicRow]:
-    """Accuracy by topic, students in the order of the project, topics by name.
+    """Return accuracy by topic, examinees in the order of the project, topics by name.
 
     Args:
-        least: answers of a student to items of a topic, below which that cell is left out.
+        least: a cell with fewer answers is left out.
     """
     topics = sorted({topic for topic in found.topics if topic is not None})
     rows = []
@@ -174,12 +174,12 @@ def by_topic(found: Responses, least: int = LEAST) -> list[TopicRow]:
 
 @dataclass(frozen=True)
 class Comparison:
-    """Two students on the items that both answered.
+    """Two examinees on the items that both answered.
 
     Args:
         items: that both answered.
         only_first, only_second: items that just one of them got right.
-        p: of the test; None where it says nothing, as without any difference.
+        p: of the test; None if it is undefined, as without any difference.
         adjusted: by Holm's correction over all comparisons that were made together.
     """
 
@@ -203,10 +203,10 @@ class Comparison:
 
 
 def only_right(found: Responses, first: str, second: str) -> tuple[list[str], list[str]]:
-    """The items that just one of two students got right: those of the first, those of the second.
+    """Return the items that only the first, and those that only the second of two examinees got right.
 
     Args:
-        first, second: names of students that are among those of `found`.
+        first, second: names of examinees that are among those of `found`.
     """
     difference = found.correct[found.names.index(first)] - found.correct[found.names.index(second)]
     one, other = (
@@ -216,7 +216,7 @@ def only_right(found: Responses, first: str, second: str) -> tuple[list[str], li
 
 
 def compare(found: Responses, test: Test = "mcnemar") -> list[Comparison]:
-    """Every two students against each other, paired by item.
+    """Compare every two examinees, paired by item.
 
     Args:
         test: mcnemar (exact), or the randomisation test of `measures`.

@@ -13,13 +13,14 @@ from .responses import responses
 
 
 def exam_json(project: Project, query_id: str | None = None) -> str:
-    """The active items that have a key, with sources, topics and retrieved contexts, as `exam import exam` reads them.
+    """Return the active items with a key, with sources, topics and retrieved contexts, as `exam import exam` reads
+    them.
 
     Args:
-        query_id: only items of this query; of all for None.
+        query_id: only items of this query; None for all.
 
     Raises:
-        InputError: no such item.
+        InputError: the exam has no such item.
     """
     items = [item for item in exam_items(project, query_id) if item.active and item.key is not None]
     if not items:
@@ -42,10 +43,11 @@ def exam_json(project: Project, query_id: str | None = None) -> str:
 
 
 def answers_csv(project: Project, query_id: str | None = None) -> str:
-    """The answers of examinees to the active items: 1 right, 0 wrong, empty for items not asked and for failures.
+    """Return the answers of examinees to the active items: 1 right, 0 wrong, empty for items not asked and for
+    failures.
 
     Args:
-        query_id: only items of this query; of all for None.
+        query_id: only items of this query; None for all.
 
     Raises:
         InputError: no item has an answer.
@@ -55,7 +57,7 @@ def answers_csv(project: Project, query_id: str | None = None) -> str:
         raise InputError(
             "no-answers",
             "No answers to export.",
-            "Run the exam (exam sit), or import answers (exam import lm-eval FILE).",
+            "Run the exam (exam examinees run), or import answers (exam import lm-eval FILE).",
         )
     rows = [[None if np.isnan(cell) else bool(cell) for cell in row] for row in found.correct]
     return written_text(write_matrix, found.items, zip(found.names, rows, strict=True))

@@ -1,4 +1,4 @@
-"""What a student reads of an item, word for word as the authors of the method ask it, and worked items before it."""
+"""The exam prompts of the method's authors, word for word, and worked items before the question."""
 
 from __future__ import annotations
 
@@ -27,28 +27,28 @@ PROMPTS = {
     ORACLE: _prompt(ORACLE, "Exam, with the source passage of the item"),
     RETRIEVED: _prompt(RETRIEVED, "Exam, with retrieved passages"),
 }
-"""By what a student is given."""
+"""By the kind of context."""
 
 WORKED = f"{_BEGINS}{{question}}{_ENDS} {{answer}}"
-"""A worked item: as the question itself, and then the right choice."""
+"""A worked item: in the form of the question, followed by the right choice."""
 
 
 Worked = tuple[Task, tuple[str, ...]]
-"""A worked item, with the texts that go with it."""
+"""A worked item with its texts."""
 
 
 def lettered(choices: Sequence[str]) -> tuple[str, ...]:
-    """The choices as they are shown and weighed, as "A) clay", whatever letters they came with."""
+    """Return the choices as they are shown and scored, such as "A) clay"; their original letters are removed."""
     return tuple(f"{letter}) {text}" for letter, text in zip(ascii_uppercase, bare_choices(choices), strict=False))
 
 
 def values(task: Task, context: Sequence[str]) -> dict[str, str]:
-    """What the prompts are filled in with, by variable; several passages stand below each other."""
+    """Return the values of the prompts' variables; several passages are on lines of their own."""
     return {"question": task.text, "choices": "\n".join(lettered(task.choices)), "context": "\n".join(context)}
 
 
 def with_worked(prompt: Prompt, worked: Sequence[Worked]) -> Prompt:
-    """A prompt with worked items before the question, each with its own context (ICL@m)."""
+    """Return a prompt with worked items before the question, each with its own context (ICL@m)."""
     if not worked:
         return prompt
     examples = tuple(
@@ -59,7 +59,7 @@ def with_worked(prompt: Prompt, worked: Sequence[Worked]) -> Prompt:
 
 
 def _shown(prompt: Prompt, task: Task, context: Sequence[str]) -> str:
-    """The question of a worked item with its context and choices; without a context as in a closed book."""
+    """Return the question of a worked item with its context and choices; without a context as in a closed book."""
     of = prompt if context else PROMPTS[CLOSED_BOOK]
     shape = of.template.removeprefix(_BEGINS).removesuffix(_ENDS)
     return fill(replace(of, template=shape), values(task, context)).user

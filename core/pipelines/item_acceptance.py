@@ -1,4 +1,4 @@
-"""Accepting proposed items that pass the filters, with a record of the thresholds at which that was done."""
+"""Acceptance of proposed items that pass the filters, with a record of the thresholds."""
 
 from __future__ import annotations
 
@@ -13,15 +13,15 @@ from ..types import Question
 from .item_filters import Checked, Thresholds
 
 SETTING_OF_FILTERS = "item filters"
-"""The setting that holds the last acceptance of each exam, as JSON."""
+"""The setting with the last acceptance of each exam, as JSON."""
 
 
 @dataclass(frozen=True)
 class Acceptance:
-    """The last time when the items of an exam that pass the filters were accepted.
+    """The last acceptance of the items of an exam that pass the filters.
 
     Args:
-        thresholds: those at which they passed.
+        thresholds: the thresholds that they passed.
         fell: the keys of the proposals that broke a rule then.
     """
 
@@ -30,7 +30,7 @@ class Acceptance:
 
 
 def last_acceptance(project: Project, query_id: str | None = None) -> Acceptance | None:
-    """Return the last acceptance of the query; for None, the only one on record. None if there is not one."""
+    """Return the last acceptance of the query; for None, the only recorded one. None without a match."""
     found = _acceptances(project)
     if query_id is None and len(found) == 1:
         return next(iter(found.values()))
@@ -38,16 +38,16 @@ def last_acceptance(project: Project, query_id: str | None = None) -> Acceptance
 
 
 def accept_passing(project: Project, checked: Sequence[Checked], thresholds: Thresholds, author: str) -> list[Question]:
-    """Take the proposals that break no rule into the person's drafts, and record thresholds and filtered proposals.
+    """Add the proposals that break no rule to the person's drafts, and record thresholds and filtered proposals.
 
     Args:
-        checked: what was checked at `thresholds`; items of the bank among them are left as they are.
+        checked: items checked at `thresholds`; items of the bank among them are ignored.
 
     Returns:
         The questions as the drafts have them now.
 
     Raises:
-        InputError: no open proposal breaks no rule.
+        InputError: every open proposal breaks a rule, or none is open.
     """
     proposed = [(one.item.query_id, one.item.proposal_key, one.hits) for one in checked if one.item.proposal_key]
     passing = [key for _, key, hits in proposed if key and not hits]
@@ -71,7 +71,7 @@ def accept_passing(project: Project, checked: Sequence[Checked], thresholds: Thr
 
 
 def _acceptances(project: Project) -> dict[str, Acceptance]:
-    """Acceptances by query id, as the setting has them; an import has checked the types of its numbers."""
+    """Return acceptances by query id, as the setting has them; an import has checked the types of its numbers."""
     text = project.value("SELECT value FROM settings WHERE name = ?", [SETTING_OF_FILTERS])
     known = {field.name for field in fields(Thresholds)}
     return {

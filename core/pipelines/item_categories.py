@@ -1,4 +1,4 @@
-"""What kind of question an item asks: its levels in Bloom's taxonomy, by keywords, and its question words."""
+"""Categories of items: levels of Bloom's taxonomy, by keywords, and question words."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ Keywords = Mapping[str, Sequence[str]]
 
 @functools.cache
 def built_in_keywords() -> dict[str, tuple[str, ...]]:
-    """The keywords that come with the program, by level from Remembering to Creating."""
+    """Return the keywords that come with the program, by level from Remembering to Creating."""
     file = Path(__file__).parent / "bloom.yaml"
     return read_keywords(file.read_text(encoding="utf-8"), file.name)
 
@@ -34,10 +34,10 @@ def read_keywords(text: str, file: str) -> dict[str, tuple[str, ...]]:
     """Read keywords from YAML: levels with lists of words.
 
     Args:
-        file: its name as the user knows it.
+        file: its name, for messages.
 
     Raises:
-        FileError: it cannot be read, or is something else than levels with words.
+        FileError: it is unreadable, or not a mapping of levels to words.
     """
     data = read_yaml(text, file, _HINT)
     if not isinstance(data, dict) or not data:
@@ -50,13 +50,13 @@ def read_keywords(text: str, file: str) -> dict[str, tuple[str, ...]]:
 
 
 def keywords(project: Project) -> dict[str, tuple[str, ...]]:
-    """The keywords of a project: its own where people wrote some, else the built-in ones."""
+    """Return the keywords of a project: its own if people wrote some, else the built-in ones."""
     text = project.value("SELECT value FROM settings WHERE name = ?", [_SETTING])
     return built_in_keywords() if text is None else read_keywords(text, _SETTING)
 
 
 def set_keywords(project: Project, text: str | None, author: str, file: str = _SETTING) -> None:
-    """Give a project keywords of its own, as YAML; None goes back to the built-in ones.
+    """Set a project's own keywords, as YAML; None restores the built-in ones.
 
     Raises:
         FileError: see `read_keywords`.
@@ -71,14 +71,14 @@ def set_keywords(project: Project, text: str | None, author: str, file: str = _S
 
 
 def bloom(question: str, words: Keywords | None = None) -> tuple[str, ...]:
-    """The levels of Bloom's taxonomy whose keywords a question has; `Uncategorized` where it has none.
+    """Return the levels of Bloom's taxonomy whose keywords occur in a question, or `Uncategorized`.
 
-    Source: exam-generation-irt, appendix C. The authors look among the verbs of a parser; here the lemmas of all words
-    are looked at, so that a noun such as "list" counts as well. "The following", which stands in most multiple-choice
-    questions and says nothing, is passed over.
+    Source: exam-generation-irt, appendix C. The authors search the verbs found by a parser. This function searches the
+    lemmas of all words, so that a noun such as "list" counts as well. "The following" is ignored: it occurs in most
+    multiple-choice questions and has no meaning for this.
 
     Args:
-        words: keywords by level; the built-in ones for None.
+        words: keywords by level; None for the built-in ones.
     """
     import simplemma
 
@@ -89,10 +89,10 @@ def bloom(question: str, words: Keywords | None = None) -> tuple[str, ...]:
 
 
 def question_types(question: str, whole_word: bool = False) -> tuple[str, ...]:
-    """The question words that a question has, as the authors look for them: anywhere in it, whatever the case.
+    """Return the question words of a question, searched as the authors do: anywhere in it, ignoring case.
 
     Args:
-        whole_word: whether "what" in "somewhat" is passed over.
+        whole_word: whether to ignore "what" within "somewhat".
     """
     lower = question.lower()
     if whole_word:
@@ -104,7 +104,7 @@ def question_types(question: str, whole_word: bool = False) -> tuple[str, ...]:
 def categories(
     project: Project, items: Sequence[Item], whole_word: bool = False
 ) -> dict[str, dict[str, tuple[str, ...]]]:
-    """The categories of items by scheme and question id: those that people gave, else the computed ones."""
+    """Return the categories of items by scheme and question id: those that people set, else the computed ones."""
     words = keywords(project)
     by_hand = {scheme: item_categories(project, scheme) for scheme in SCHEMES}
     return {

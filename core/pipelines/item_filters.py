@@ -1,4 +1,4 @@
-"""Filters of items before anybody sits the exam: values, thresholds, and what would fall; nothing is removed here."""
+"""Filters of items before an exam: values, thresholds and hits. Nothing is removed here."""
 
 from __future__ import annotations
 
@@ -26,12 +26,12 @@ Rule = Literal[
 ]  # fmt: skip
 
 SHARE = 0.05
-"""Of the items, how many a threshold removes where nobody sets it (exam-generation-irt, A.2)."""
+"""Share of the items that a default threshold removes (exam-generation-irt, A.2)."""
 DIGITS = 4
-"""Of values and thresholds, so that a threshold that is typed in removes what its number says."""
+"""Digits of values and thresholds, so that a threshold typed as shown has the same effect."""
 
 Encode = Callable[[Sequence[str]], np.ndarray[Any, np.dtype[np.float32]]]
-"""Gives the unit vectors of n texts, float (n, dimensions)."""
+"""Returns the unit vectors of n texts, float (n, dimensions)."""
 
 _NAMES = r"\b(documentation|paper|article|research|study)\b"
 PATTERNS = tuple(
@@ -42,7 +42,7 @@ PATTERNS = tuple(
         _NAMES,
     )
 )
-"""What refers to the source: a term with a title in quotes, a citation with one, and the terms alone (A.2)."""
+"""References to the source: a term with a title in quotes, a citation with one, and the terms alone (A.2)."""
 _ALL_OR_NONE = re.compile(
     r"\b(all|none|both|neither|any|either)\s+(of\s+)?(the\s+|these\s+|those\s+)?"
     r"(above|below|previous|preceding|foregoing|other (choices|options|answers)|choices|options|answers)\b",
@@ -53,7 +53,7 @@ _OTHER_LETTERS = re.compile(r"\b(?:[Bb]oth|[Nn]either)?\s*\(?[A-D]\)?\s*(?:,|and
 
 @dataclass(frozen=True)
 class Likeness:
-    """How alike two texts are.
+    """Similarity of two texts.
 
     Args:
         value: the similarity, or the margin by which it is larger than it should be.
@@ -67,19 +67,19 @@ class Likeness:
 
 @dataclass(frozen=True)
 class Values:
-    """What the filters compute of an item; None where the item lacks what a value is computed from.
+    """Values that the filters compute for an item; None if the item lacks the data for a value.
 
     Args:
-        refers: the number of the first pattern of `PATTERNS` that the question has, from 1, and the words; None where
-            it has none.
+        refers: the number of the first pattern of `PATTERNS` found in the question, from 1, and the words; None without
+            a match.
         extra_gram: the largest J_n(source, discriminator) less J_n(source, key); that discriminator, and the n-gram.
         extra_embedding: the largest cosine of source and discriminator less that of source and key; the two choices.
         intra_jaccard, intra_embedding, intra_rouge: the largest similarity of the key and a discriminator; both texts.
         near: the largest cosine to another item (question and key together); both questions.
         near_id: the id of that other item.
-        duplicates: a choice that is there twice.
-        key_again: a discriminator that says the same as the key.
-        all_or_none: a choice that speaks of others, which shuffling moves.
+        duplicates: a repeated choice.
+        key_again: a discriminator with the same words as the key.
+        all_or_none: a choice that refers to other choices, which shuffling moves.
     """
 
     item: Item
@@ -98,13 +98,14 @@ class Values:
 
 @dataclass(frozen=True)
 class Thresholds:
-    """From which values on items fall; None where a rule does not count.
+    """Values from which items are hit; None disables a rule.
 
     Args:
-        extra_gram, extra_embedding: t1 and t2 of the paper: falls what is larger.
-        intra_jaccard, intra_embedding, intra_rouge: t3, t4 and one for ROUGE-L: falls what is as large.
+        extra_gram, extra_embedding: t1 and t2 of the paper; larger values are hit.
+        intra_jaccard, intra_embedding, intra_rouge: t3, t4 and one for ROUGE-L; larger and equal values are hit.
         near: cosine of two items.
-        self_contained: whether questions that name their source fall. The authors ask it of two of their four exams.
+        self_contained: whether questions that name their source are hit. The authors apply it to two of their four
+            exams.
     """
 
     extra_gram: float | None = None
@@ -137,18 +138,18 @@ class Checked:
 
 
 def kept_vectors(project: Project) -> Encode:
-    """The shipped encoder with the vectors that a project keeps; new ones are kept where it may be written."""
+    """Return the shipped encoder with the project's vectors; new ones are stored if the project is writable."""
     return functools.partial(unit_vectors, store=None if project.read_only else ProjectVectors(project))
 
 
 def measure(items: Sequence[Item], encode: Encode = unit_vectors) -> list[Values]:
-    """Compute the values of the filters, which depend on no threshold (exam-generation-irt, A.2).
+    """Compute the values of the filters, which do not depend on thresholds (exam-generation-irt, A.2).
 
-    J_n(doc, x) is the largest multiset Jaccard similarity of x and an n-gram of doc, n the mean number of words of the
-    choices rounded down; S the cosine of the vectors; words are parted by white space and lower-cased.
+    J_n(doc, x) is the largest multiset Jaccard similarity of x and an n-gram of doc; n is the mean number of words of
+    the choices rounded down. S is the cosine of the vectors. Words are separated by white space and lower-cased.
 
     Args:
-        encode: the sentence encoder; the shipped one where nobody gives another.
+        encode: the sentence encoder; the shipped one by default.
 
     Raises:
         GradingError: the encoder cannot be loaded.
@@ -179,10 +180,10 @@ def measure(items: Sequence[Item], encode: Encode = unit_vectors) -> list[Values
 def item_values(
     project: Project, query_id: str | None = None, of: Literal["all", "proposals", "bank"] = "bank"
 ) -> list[Values]:
-    """The values of a project's active items, of open proposals, or of both, computed again only if something changed.
+    """Return the values of a project's active items, of open proposals, or of both, cached until the data changes.
 
     Args:
-        query_id: the exam; all for None.
+        query_id: the exam; None for all.
 
     Raises:
         GradingError: the encoder cannot be loaded.
@@ -197,10 +198,10 @@ def item_values(
 
 
 def usual_thresholds(values: Sequence[Values], share: float = SHARE) -> Thresholds:
-    """Thresholds that each remove a share of the items at most: quantiles of the values.
+    """Return thresholds that each remove at most a share of the items: quantiles of the values.
 
-    A rule for which the items are too few, or too many are equal, to remove some and no more than the share, does not
-    count. ROUGE-L, which the paper does not have, counts where a person sets it.
+    A rule is disabled if the items are too few, or too many values are equal, to remove some within the share. ROUGE-L,
+    which the paper does not have, is set only by people.
     """
     if not 0 <= share <= 1:
         raise InputError("share-out-of-range", f"Share {share:g} is out of range.", "Use a number from 0 to 1.")
@@ -213,7 +214,7 @@ def usual_thresholds(values: Sequence[Values], share: float = SHARE) -> Threshol
 
 
 def judged(values: Sequence[Values], thresholds: Thresholds) -> list[Checked]:
-    """Which rules items break at some thresholds; as quick as a slider moves."""
+    """Return the rules that items break at some thresholds. Fast enough for a moving slider."""
     return [Checked(one.item, one, tuple(_hits(one, thresholds))) for one in values]
 
 
@@ -252,7 +253,7 @@ def _most(found: Any) -> Likeness:
 
 
 def _nearest(vectors: np.ndarray[Any, np.dtype[np.float64]]) -> dict[int, tuple[float, int]]:
-    """For each vector its largest cosine to another, and which; in blocks, as all pairs of many take much memory."""
+    """Return each vector's largest cosine to another one, and the index of that; in blocks to bound memory."""
     found: dict[int, tuple[float, int]] = {}
     for start in range(0, len(vectors), 1024):
         cosines = vectors[start : start + 1024] @ vectors.T
@@ -263,7 +264,7 @@ def _nearest(vectors: np.ndarray[Any, np.dtype[np.float64]]) -> dict[int, tuple[
 
 
 def _above(values: Sequence[float], share: float) -> float | None:
-    """The threshold above which at most a share of values lies; None where none would."""
+    """Return the threshold above which at most a share of the values is; None if no value would be above it."""
     count = floor(share * len(values))
     ordered = sorted(values, reverse=True)
     if not count:
@@ -273,7 +274,7 @@ def _above(values: Sequence[float], share: float) -> float | None:
 
 
 def _from(values: Sequence[float], share: float) -> float | None:
-    """The threshold from which on at most a share of values lies; None where none would."""
+    """Return the threshold from which on at most a share of the values is; None if no value would be there."""
     count = floor(share * len(values))
     ordered = sorted(values, reverse=True)
     while 0 < count < len(ordered) and ordered[count - 1] == ordered[count]:
@@ -313,11 +314,11 @@ def _same(text: str) -> str:
 
 
 VALUE_COLUMNS = tuple(field.name for field in fields(Values) if field.name != "item")
-"""The values of an item by name, in the order of a table."""
+"""Names of the values of an item, in the order of a table."""
 
 
 def value_row(one: Values) -> list[float | str | None]:
-    """The values of an item in the order of `VALUE_COLUMNS`: numbers, or the words that break a rule."""
+    """Return the values of an item in the order of `VALUE_COLUMNS`: numbers, or the words that break a rule."""
     row: list[float | str | None] = []
     for name in VALUE_COLUMNS:
         found = getattr(one, name)

@@ -1,4 +1,4 @@
-"""Letting a model write items from the passages of a project, one a passage; each becomes a proposal."""
+"""Generation of items by a model from the passages of a project, one per passage; each becomes a proposal."""
 
 from __future__ import annotations
 
@@ -31,12 +31,12 @@ from .item_parsing import CHOICES, Unparsed, parse_item, shuffle_seed, shuffled
 from .items import EXAM
 
 USUAL_PROMPTS = {"transformers": "exam-item", "openai": "exam-item-json"}
-"""By where the model runs: the paper's own, and for chats one that asks for JSON."""
+"""By back end: the paper's own prompt, and one for chats that requests JSON."""
 DOMAIN = "a collection of documents"
 TOKENS = 1024
 """Room for an item with its explanation."""
 WRITTEN = 220
-"""Tokens of an item as models write them."""
+"""Tokens of a typical item by a model."""
 SAMPLE = 200
 BLOCK = 1000
 """Passages whose texts are in memory at a time."""
@@ -56,17 +56,17 @@ _SCHEMA: Mapping[str, Any] = {
 
 @dataclass(frozen=True)
 class Wanted:
-    """Which items a model is to write.
+    """The items that a model is to write.
 
     Args:
-        query_id: the query that they belong to; it is made where it is not there.
-        domain: what the documentation is of, for the prompt's {task_domain}.
-        prompt: its name; for None the usual one where the model runs.
-        run: only passages that this run ranks for some query; all that have a text for None.
-        limit: passages that are asked about at most; all for None. They are drawn by chance.
-        seed: of the exam: decides which passages a limit draws, and the order of choices.
+        query_id: the query of the items; it is added if missing.
+        domain: the subject of the passages, for the prompt's {task_domain}.
+        prompt: its name; None for the usual one of the back end.
+        run: only passages that this run ranks for some query; None for all with a text.
+        limit: most passages to ask about, drawn at random; None for all.
+        seed: of the exam; it determines the passages drawn under a limit and the order of choices.
         topic: of the items; with a run and None, the words of the query that ranks the passage highest.
-        again: whether passages are asked about again of which the model wrote no item.
+        again: whether to ask again about passages for which the model wrote no item.
     """
 
     query_id: str = EXAM
@@ -85,28 +85,28 @@ ONE_EACH = Wanted()
 
 @dataclass(frozen=True)
 class Chunk:
-    """A passage that an item is to be written from, and the topic of the item where one is known."""
+    """A passage for an item, and the topic of the item if known."""
 
     passage_id: str
     topic: str | None
 
 
 def item_prompt(project: Project, drafter: Drafter, wanted: Wanted) -> Prompt:
-    """The prompt that is used.
+    """Return the prompt to use.
 
     Raises:
-        InputError: there is none of this name that drafts items.
+        InputError: no prompt for items has this name.
     """
     return find_prompt(project, wanted.prompt or USUAL_PROMPTS["openai" if drafter.fence else "transformers"], "item")
 
 
 def chunks_to_ask(project: Project, drafter: Drafter, wanted: Wanted) -> list[Chunk]:
-    """The passages that this model was not asked about yet, with this prompt for this exam, in the order of the seed.
+    """Return the passages that this model was not asked about with this prompt for this exam, in the order of the seed.
 
-    A passage for which no answer came at all counts as not asked about: whoever starts again goes on there.
+    A passage for which no answer arrived counts as not asked about, so a repeated call continues there.
 
     Raises:
-        InputError: there is no such run or prompt, or the limit is below 1.
+        InputError: the run or prompt is unknown, or the limit is below 1.
     """
     if wanted.limit is not None and wanted.limit < 1:
         raise InputError("limit-out-of-range", f"Passage limit {wanted.limit} is out of range.", "Use 1 or more.")
@@ -136,7 +136,7 @@ def chunks_to_ask(project: Project, drafter: Drafter, wanted: Wanted) -> list[Ch
 
 
 def generation_price(project: Project, drafter: Drafter, wanted: Wanted) -> PriceTag:
-    """Estimate what writing items would take, from a sample of the passages; nothing is asked.
+    """Estimate the cost of writing items from a sample of the passages, without calling the model.
 
     Raises:
         InputError: see `chunks_to_ask`.
@@ -166,17 +166,17 @@ def generate_items(
     control: Control | None = None,
     watch: Watch = lambda done, total: None,
 ) -> Report:
-    """Let a model write an item for each passage (exam-generation-irt, section 3.2 and A.1); each becomes a proposal.
+    """Write an item for each passage with a model (exam-generation-irt, section 3.2 and A.1); each becomes a proposal.
 
-    Everything that comes back is stored before `watch` is told, so whatever ends the work early loses only what was
-    under way, and the same call goes on with the rest. What cannot be read stays on record with the part that failed.
+    Every reply is stored before `watch` is called, so an interruption loses only open requests, and the same call
+    continues with the rest. An unreadable reply is recorded with the part that failed.
 
     Args:
-        control: pauses and stops it, caps what it may cost, and says how long an endpoint is waited for; for None that
-            of somebody who looks on, `drafting_control`.
+        control: pauses and stops it, caps its cost, and sets how long to wait for an endpoint; None for
+            `drafting_control`, for a person who is watching.
 
     Raises:
-        InputError: see `chunks_to_ask`; or no passage is left to ask about.
+        InputError: see `chunks_to_ask`; or every passage was asked about.
         GradingError: the model cannot answer at all.
     """
     chunks = chunks_to_ask(project, drafter, wanted)
@@ -231,8 +231,8 @@ def start_writing(
     """Write items with a model in the background; a project runs one such job at a time. The result is a `Report`.
 
     Raises:
-        GradingError: one is running.
-        InputError: money is capped and the model has no price.
+        GradingError: another one is running.
+        InputError: the cost is capped and the model has no price.
         NotAllowed: the role of the person does not include writing with models.
     """
     project.require("write with models", author=author)
@@ -272,14 +272,14 @@ def _call(prompt: Prompt, text: str, drafter: Drafter, wanted: Wanted) -> Call:
 
 
 def _read(chunk: Chunk, completion: Completion, drafter: Drafter, prompt: Prompt, wanted: Wanted) -> Generation:
-    """What came back as a generation: an item with its choices shuffled, or why there is none."""
+    """Return a completion as a generation: an item with its choices shuffled, or the reason for failure."""
     empty = replace(blank("item", wanted.query_id, drafter, prompt, passage_id=chunk.passage_id), raw=completion.text)
     if completion.error is not None:
         return replace(empty, raw="", reason=completion.error)
     parsed = parse_item(completion.text)
     if isinstance(parsed, Unparsed):
         reason = parsed.reason if completion.complete else f"{CUT_OFF}; {parsed.reason}"
-        # An answer without words is an answer: nothing at all is kept of what never came alone.
+        # A blank answer still counts as an answer. An empty `raw` means that no answer arrived.
         return replace(empty, raw=completion.text or " ", reason=reason if completion.text.strip() else EMPTY)
     identity = "\x1f".join((prompt.hash, drafter.model, chunk.passage_id, completion.text))
     name = hashlib.blake2b(identity.encode(errors="replace"), digest_size=6).hexdigest()

@@ -1,4 +1,4 @@
-"""Reading the multiple-choice item that a model wrote, and putting its choices into an order of their own."""
+"""Parsing of multiple-choice items written by models, and shuffling of their choices."""
 
 from __future__ import annotations
 
@@ -18,17 +18,17 @@ PARTS: tuple[Part, ...] = ("question", "choices", "key")
 
 CHOICES = 4
 SHORTEST_QUESTION = 50
-"""Characters that a question has more of; what is shorter is a stem without its matter (the authors' parser)."""
+"""Characters that a question must exceed; shorter ones are stems without content (the authors' parser)."""
 
 _STYLES = ("A)", "A.", "1)", "1.", "a)", "a.")
-"""How choices may be marked, in the order in which that is tried."""
+"""Marks of choices, in the order in which they are tried."""
 _CLASSES = {"A": "A-Z", "1": "1-9", "a": "a-z"}
 _QUESTION = r"question(?:[ \t]*\d+)?[ \t]*\*{0,2}:\*{0,2}"
 _HEADERS = (
     re.compile(rf"^[ \t#*]*{_QUESTION}", re.IGNORECASE | re.MULTILINE),
     re.compile(rf"\b{_QUESTION}", re.IGNORECASE),
 )
-"""One at the beginning of a line goes before one in the words that announce it."""
+"""A header at the beginning of a line takes precedence over one within an introduction."""
 _KEYS = tuple(
     re.compile(rf"\b{begins}[ \t*_]*", re.IGNORECASE)
     for begins in (
@@ -56,11 +56,11 @@ class ParsedItem:
 
 @dataclass(frozen=True)
 class Unparsed:
-    """What a model wrote that is no item.
+    """A reply that is not a valid item.
 
     Args:
         parts: the parts that could not be read, in the order question, choices, key.
-        reason: what is wrong with them, as a phrase.
+        reason: their faults, as a phrase.
     """
 
     parts: tuple[Part, ...]
@@ -68,17 +68,20 @@ class Unparsed:
 
 
 def parse_item(text: str) -> ParsedItem | Unparsed:
-    """Read a question, its four choices and its key from what a model wrote.
+    """Read a question, its four choices and its key from a model's reply.
 
-    In words (exam-generation-irt, A.1 and A.2; the order of marks is that of the authors' parser): the question
-    stands between `Question:` and the first choice, has more than 50 characters and ends in a question mark; choices
-    are marked `A)`, else `A.`, `1)`, `1.`, `a)`, `a.`, there are exactly four with different marks, and none is empty;
-    the key is the letter after `Correct Answer:`, else `answer:`, `answer is`, and is one of the marks. A letter counts
-    where something ends it: the article in "answer is A bucket" is none. As JSON: an object with `question`, `choices`
-    (a list of four) and `correct_answer`, a letter or the text of a choice. The same rules hold for the parts.
+    As text (exam-generation-irt, A.1 and A.2; the order of marks is that of the authors' parser):
+    - The question is between `Question:` and the first choice, has more than 50 characters and ends in a question mark.
+    - Choices are marked `A)`, else `A.`, `1)`, `1.`, `a)`, `a.`. There are exactly four, not empty, with different
+    marks.
+    - The key is the letter after `Correct Answer:`, else `answer:`, `answer is`, and is one of the marks. Something
+    must end the letter: the article in "answer is A bucket" does not count.
+
+    As JSON: an object with `question`, `choices` (a list of four) and `correct_answer`, a letter or the text of a
+    choice. The same rules hold for the parts.
 
     Args:
-        text: what the model wrote, with or without prose around it; thoughts before it are passed over.
+        text: the reply, with or without text around the item; thoughts before it are ignored.
     """
     text = clean_text(without_thoughts(text))
     found = _object(text)
@@ -86,13 +89,13 @@ def parse_item(text: str) -> ParsedItem | Unparsed:
 
 
 def shuffle_seed(exam_seed: int, item_id: str) -> int:
-    """The seed of an item's order: the first 63 bits of the BLAKE2b hash of the exam's seed and the item's id."""
+    """Return the seed of an item's order: the first 63 bits of the BLAKE2b hash of exam seed and item id."""
     digest = hashlib.blake2b(f"{exam_seed}/{item_id}".encode(), digest_size=8).digest()
     return int.from_bytes(digest, "big") >> 1
 
 
 def shuffled(choices: Sequence[str], seed: int) -> tuple[str, ...]:
-    """Choices in an order that the seed alone decides; the key, being a text, goes with them.
+    """Return choices in an order that depends only on the seed; the key, being a text, goes with them.
 
     Places are ordered by the hash of seed and place, so that the order is the same in every version of Python.
     """
@@ -123,12 +126,12 @@ def _item(
     key: int | None,
     no_key: str,
 ) -> ParsedItem | Unparsed:
-    """An item of its parts, or why some of them are none.
+    """Return an item of its parts, or the faults of the parts.
 
     Args:
-        question_is, choices_are: what is wrong with these; None if nothing is.
-        key: position of the right choice; None if it is not known.
-        no_key: why it is not known.
+        question_is, choices_are: their faults; None without one.
+        key: position of the right choice; None if unknown.
+        no_key: why it is unknown.
     """
     faults = dict(zip(PARTS, (question_is, choices_are, no_key if key is None else None), strict=True))
     lost = {part: fault for part, fault in faults.items() if fault}
@@ -138,14 +141,14 @@ def _item(
 
 
 def question_fault(question: str) -> str | None:
-    """Why a text is no question of an exam; None where it is one."""
+    """Return why a text is not an exam question; None for a valid one."""
     if len(question) <= SHORTEST_QUESTION:
         return f"its {len(question)} characters are too few, more than {SHORTEST_QUESTION} are needed"
     return None if question.endswith("?") else "it does not end with a question mark"
 
 
 def choices_fault(choices: Sequence[str], marks: Sequence[str] | None = None) -> str | None:
-    """Why texts are not the choices of an item; None where they are."""
+    """Return why texts are not the choices of an item; None for valid ones."""
     if len(choices) != CHOICES:
         return f"there are {len(choices)} instead of {CHOICES}"
     if marks is not None and len(set(marks)) < CHOICES:
@@ -154,9 +157,9 @@ def choices_fault(choices: Sequence[str], marks: Sequence[str] | None = None) ->
 
 
 def _marks(text: str, begin: int) -> tuple[list[re.Match[str]], int | None, str | None]:
-    """The marks of the choices, where what follows them begins, and the letter of the key.
+    """Return the marks of the choices, the start of the key part, and the letter of the key.
 
-    The style is the first that has four marks before the key; where none has, that with the most.
+    The style is the first that has four marks before the key, else the one with the most marks.
     """
     best: tuple[list[re.Match[str]], int | None, str | None] = ([], None, None)
     for own_line in (True, False):
@@ -182,7 +185,7 @@ def _pattern(style: str, own_line: bool) -> re.Pattern[str]:
 
 
 def _key(text: str, begin: int) -> tuple[int | None, str | None]:
-    """Where the words that name the key begin, and its letter; the first words that a letter follows count."""
+    """Return where the words that name the key begin, and its letter; the first words followed by a letter count."""
     first: int | None = None
     for pattern in _KEYS:
         for found in pattern.finditer(text, begin):
@@ -196,23 +199,23 @@ def _key(text: str, begin: int) -> tuple[int | None, str | None]:
 
 
 def _short(words: str) -> bool:
-    """Whether what stands before the key on its line is no more than "So the" or a sign of emphasis."""
+    """Return whether the words before the key on its line are only an introduction such as "So the", or emphasis."""
     return len(words.split()) <= 3 and not re.match(r"\s*[*_(]{0,3}\w[).]", words)
 
 
 def _choice(text: str) -> str:
-    """A choice up to a blank line or the explanation, on one line."""
+    """Return a choice up to a blank line or the explanation, on one line."""
     return cleaned(_END_OF_CHOICE.split(text.strip("\n \t"), maxsplit=1)[0]).strip("*_ ")
 
 
 def _tidy(text: str) -> str:
-    """A question with its lines, as code and lists need them, but without blank ones."""
+    """Return a question with its lines, which code and lists need, but without blank ones."""
     lines = (" ".join(line.split()) for line in text.splitlines())
     return "\n".join(line for line in lines if line).strip("*_ \n")
 
 
 def _object(text: str) -> dict[str, Any] | None:
-    """The first JSON object in a text that has a question, whatever stands around it."""
+    """Return the first JSON object in a text that has a question, ignoring text around it."""
     decoder = json.JSONDecoder()
     for opening in re.finditer(r"\{\s*\"", text):
         try:
@@ -236,7 +239,7 @@ def _of_object(found: dict[str, Any]) -> ParsedItem | Unparsed:
 
 
 def _named(answer: object, choices: Sequence[str]) -> int | None:
-    """The position of the choice that a letter, or a text with or without one, names."""
+    """Return the position of the choice that is named by a letter, or by its text with or without a letter."""
     if not isinstance(answer, str):
         return None
     text = cleaned(clean_text(answer))

@@ -1,4 +1,4 @@
-"""How alike the texts of an item are: Jaccard over n-grams of its source, over words, and ROUGE-L."""
+"""Similarities of the texts of an item: Jaccard over n-grams of its source, over words, and ROUGE-L."""
 
 from __future__ import annotations
 
@@ -7,19 +7,20 @@ from collections.abc import Sequence
 
 
 def words(text: str) -> list[str]:
-    """The words of a text as the filters of exams see them: in lower case, parted by white space."""
+    """Return the words of a text for the item filters: in lower case, separated by white space."""
     return text.lower().split()
 
 
 def jaccard(one: Sequence[str], other: Sequence[str]) -> float:
-    """Multiset Jaccard similarity |a∩b| / |a∪b| of two lists of words; 0 where both are empty."""
+    """Return the multiset Jaccard similarity |a∩b| / |a∪b| of two lists of words; 0 if both are empty."""
     a, b = Counter(one), Counter(other)
     union = (a | b).total()
     return (a & b).total() / union if union else 0.0
 
 
 def nearest_gram(source: Sequence[str], text: Sequence[str], n: int) -> tuple[float, str]:
-    """J_n of a source and a text: the largest Jaccard similarity of the text and an n-gram of the source; the n-gram.
+    """Return J_n of a source and a text: the largest Jaccard similarity of the text and an n-gram of the source; the
+    n-gram.
 
     Source: exam-generation-irt, A.2. A source of fewer than n words is one n-gram. The first of equally near ones
     counts.
@@ -41,16 +42,16 @@ def nearest_gram(source: Sequence[str], text: Sequence[str], n: int) -> tuple[fl
             gone = source[end - n]
             seen[gone] -= 1
             common -= seen[gone] < wanted[gone]
-        # All n-grams have one length, so that the one with the most common words is the nearest.
+        # All n-grams have the same length, so the one with the most common words is the nearest.
         if end >= n - 1 and (common > best or not best_end):
             best, best_end = common, end + 1
     return best / (n + len(text) - best), " ".join(source[best_end - n : best_end])
 
 
 def rouge_l(one: Sequence[str], other: Sequence[str]) -> float:
-    """ROUGE-L F1 of two lists of words: the harmonic mean of what share of each their longest common subsequence is.
+    """Return ROUGE-L F1 of two lists of words: the harmonic mean of their longest common subsequence's shares of each.
 
-    Source: Lin (2004), with precision and recall equally heavy.
+    Source: Lin (2004), with equal weights of precision and recall.
     """
     if not one or not other:
         return 0.0

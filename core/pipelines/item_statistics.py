@@ -1,4 +1,4 @@
-"""What is to be known of an exam before anybody sits it: how its items came about, and what guessing would earn."""
+"""Statistics of an exam before it is taken: the origin of its items, and the accuracy of guessing."""
 
 from __future__ import annotations
 
@@ -18,13 +18,13 @@ from .items import Item
 
 @dataclass(frozen=True)
 class Making:
-    """What became of the passages that models were asked to write items from.
+    """Numbers of items that models wrote from passages, by outcome.
 
     Args:
-        candidates: answers that came.
-        unparsed: of these, how many were no item; by part, an answer may have several that failed.
-        no_answer: requests to which nothing came, as where the endpoint failed.
-        filtered: proposals that broke a rule when those that pass were accepted, and are not accepted; None if that
+        candidates: answers received.
+        unparsed: answers without a valid item; in `by_part`, an answer may count for several parts.
+        no_answer: requests without an answer, as after a failure of the endpoint.
+        filtered: proposals that broke a rule when the passing ones were accepted, and are not accepted; None if that
             was never done.
         accepted: proposals that a person accepted.
         rejected: others that a person rejected.
@@ -42,7 +42,7 @@ class Making:
 
     @property
     def table(self) -> list[tuple[str, int | None]]:
-        """The first rows of table 4 of exam-generation-irt, with those that make the numbers add up."""
+        """The first rows of table 4 of exam-generation-irt, with further ones so that the numbers add up."""
         parts = [(f"unparsed: {part}", count) for part, count in self.by_part.items() if count]
         return [
             ("candidates", self.candidates), ("unparsed", self.unparsed), *parts, ("filtered", self.filtered),
@@ -56,13 +56,14 @@ class ExamStatistics:
     """Statistics of an exam (exam-generation-irt, table 4).
 
     Args:
-        making: of items that models wrote; None where none was asked, as for an imported exam.
+        making: of items that models wrote; None without any, as for an imported exam.
         items: active items that have a key.
-        without_key: items of which no choice is the right one; nobody can be graded by them.
-        retired: items that a person took out.
-        filtered: how many items break each rule, and how many break none; None where they were not checked.
-        fixed_answer: the largest share of keys at one letter, which giving that letter always earns; None without
-            items.
+        without_key: items without a right choice; they cannot be used.
+        retired: items that a person retired.
+        filtered: how many items break each rule; None if they were not checked.
+        kept: how many break no rule; None likewise.
+        fixed_answer: the largest share of keys at one letter, which is the accuracy of always giving that letter; None
+            without items.
         fixed_letter: that letter.
         longest_answer: the share of items whose key is at least as long, in characters, as every choice.
         question_length: mean characters of a question.
@@ -85,10 +86,10 @@ class ExamStatistics:
 
 
 def making_of(project: Project, query_id: str | None = None) -> Making | None:
-    """What models wrote for an exam, read again by the parser of today; None where none was asked.
+    """Return the outcomes of the items that models wrote for an exam, parsed again; None if no model was asked.
 
     Args:
-        query_id: the exam; all for None.
+        query_id: the exam; None for all.
     """
     rows = project.rows(
         "SELECT raw, reason FROM generations JOIN queries USING (query_key) WHERE kind = 'item'"
@@ -116,11 +117,11 @@ def making_of(project: Project, query_id: str | None = None) -> Making | None:
 def statistics(
     items: Sequence[Item], making: Making | None = None, checked: Sequence[Checked] | None = None
 ) -> ExamStatistics:
-    """Statistics of items; those that are retired or have no key are counted and left out of the rest.
+    """Return statistics of items. Retired items and those without a key are only counted.
 
     Args:
         making: see `making_of`.
-        checked: see `check`; of other items it says nothing.
+        checked: see `item_filters.judged`; entries for other items are ignored.
     """
     good = [item for item in items if item.active and item.key is not None]
     filtered = kept = None

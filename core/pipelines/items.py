@@ -1,4 +1,4 @@
-"""Items of exams: multiple-choice questions of the bank with their source and topic, and those that are proposed."""
+"""Items of exams: multiple-choice questions of the bank with their source and topic, and proposed items."""
 
 from __future__ import annotations
 
@@ -23,24 +23,24 @@ from ..project import Project, passage_texts
 from ..types import Asked, Question
 
 EXAM = "exam"
-"""The query that the items of an exam over a corpus belong to, where nobody names another."""
+"""The default query for the items of an exam over a corpus."""
 
 
 @dataclass(frozen=True)
 class Item:
-    """A multiple-choice question of an exam, as students are asked it.
+    """A multiple-choice question of an exam, as examinees are asked it.
 
     Args:
-        question_id: of the question in the bank; of a proposal, the one that it becomes.
+        question_id: of the question in the bank; for a proposal, its future id.
         choices: without letters, in the order in which they are shown.
-        key: the text of the right choice; None where the answer key is none of them: nobody can be graded by it.
-        topic: what it is about; None where nobody said.
+        key: the text of the right choice; None if the answer key is not a choice, so that the item cannot be used.
+        topic: its subject; None if unknown.
         source_passage_id, source_text: the passage that it was written from, which an oracle reads, and its text; each
-            None where it is not known.
+            None if unknown.
         active: whether it counts; a retired item stays in the bank.
-        raw: what a model wrote, where a model wrote it.
-        shuffle_seed: by which its choices were put into their order.
-        proposal_key: of an item that is no more than proposed; None in the bank.
+        raw: the model's reply, if a model wrote it.
+        shuffle_seed: the seed of the order of its choices.
+        proposal_key: of a proposed item; None in the bank.
     """
 
     question_id: str
@@ -59,27 +59,27 @@ class Item:
 
     @property
     def key_position(self) -> int | None:
-        """Position of the right choice, from 0; None where it has no key."""
+        """Position of the right choice, from 0; None without a key."""
         return None if self.key is None else self.choices.index(self.key)
 
     @property
     def discriminators(self) -> tuple[str, ...]:
-        """The choices beside the right one, in their order; all of them where it has no key."""
+        """The choices other than the right one, in their order; all of them without a key."""
         at = self.key_position
         return tuple(choice for place, choice in enumerate(self.choices) if place != at)
 
 
 def exam_items(project: Project, query_id: str | None = None, version: int | None = None) -> list[Item]:
-    """The multiple-choice questions of the bank as items, active or not, in their order.
+    """Return the multiple-choice questions of the bank as items, active or not, in their order.
 
-    Source and topic are those of today: they say where an item comes from and are no part of what it asks.
+    Source and topic are always the current ones: they describe the origin of an item and are not part of its text.
 
     Args:
-        query_id: only those of this query; of all for None.
-        version: bank version; the newest for None.
+        query_id: only those of this query; None for all.
+        version: bank version; None for the newest.
 
     Raises:
-        InputError: there is no such version.
+        InputError: the version is unknown.
     """
     found = [q for q in questions(project, version, query_id) if q.kind == "choice" and (q.text or "").strip()]
     facts = item_facts(project, query_id)
@@ -88,10 +88,10 @@ def exam_items(project: Project, query_id: str | None = None, version: int | Non
 
 
 def proposed_items(project: Project, query_id: str | None = None, states: Sequence[State] = ("open",)) -> list[Item]:
-    """Items that a model drafted, in the order in which they came; `proposal_key` says which proposal each is.
+    """Return the items that models drafted, in the order in which they came, with the keys of their proposals.
 
     Args:
-        query_id: only those of this query; of all for None.
+        query_id: only those of this query; None for all.
         states: only proposals in these states.
     """
     found = [one for one in proposals(project, query_id, states) if one.item is not None]
@@ -100,13 +100,13 @@ def proposed_items(project: Project, query_id: str | None = None, states: Sequen
 
 
 def retire(project: Project, question_ids: Sequence[str], author: str) -> list[Question]:
-    """Retire items in a person's drafts, as one step that can be undone; the bank has it once the drafts are saved.
+    """Retire items in a person's drafts, in one step that can be undone. The bank changes when the drafts are saved.
 
     Returns:
         The questions as the drafts have them now.
 
     Raises:
-        InputError: an id of no item of the bank.
+        InputError: an id is not that of an item in the bank.
     """
     known = {q.question_id for q in questions(project) if q.kind == "choice"}
     for key in question_ids:
@@ -118,7 +118,7 @@ def retire(project: Project, question_ids: Sequence[str], author: str) -> list[Q
 
 
 def retired_in_drafts(project: Project, author: str) -> set[str]:
-    """The ids of the items that a person has retired in drafts which are not saved yet."""
+    """Return the ids of the items that a person has retired in unsaved drafts."""
     return {
         key
         for key, draft in drafts(project, author).items()

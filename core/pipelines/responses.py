@@ -1,4 +1,4 @@
-"""Who got which item right: students by items, as all that follows from answers takes it."""
+"""The answers of examinees to items as a matrix of right and wrong, the input of all statistics."""
 
 from __future__ import annotations
 
@@ -17,19 +17,19 @@ from .sheets import sheet
 from .tasks import tasks, text_keys
 
 UNSTATED = "not stated"
-"""The level of a factor for a student of which nobody said it."""
+"""The level of a factor for an examinee without a stated one."""
 
 
 @dataclass(frozen=True)
 class Responses:
-    """The answers of m students to n items that count now: to the wording, key and contexts of today.
+    """The answers of m examinees to n items that count now: to the current wording, key and contexts.
 
     Args:
-        students: in the order in which they were added, or were named.
+        students: the examinees, in the order in which they were added, or were named.
         items: question ids, in the order of the bank, or as they were named.
-        topics: of the items; None where nobody said.
-        correct: m x n, 1 right, 0 wrong, NaN where the item was not asked or failed.
-        failed: m x n, whether the item was asked and nothing usable came.
+        topics: of the items; None if unknown.
+        correct: m x n, 1 right, 0 wrong, NaN if the item was not asked or failed.
+        failed: m x n, whether the item was asked without a usable answer.
     """
 
     students: list[Student]
@@ -40,12 +40,12 @@ class Responses:
 
     @property
     def names(self) -> list[str]:
-        """What the students are called."""
+        """The names of the examinees."""
         return [student.name for student in self.students]
 
     @property
     def factors(self) -> dict[str, list[str]]:
-        """The level of each student by factor, of every factor that is known of some student."""
+        """The level of each examinee by factor, for every factor that an examinee has."""
         names = dict.fromkeys(name for student in self.students for name in student.factors)
         return {name: [student.factors.get(name, UNSTATED) for student in self.students] for name in names}
 
@@ -57,16 +57,16 @@ def responses(
     query_id: str | None = None,
     version: int | None = None,
 ) -> Responses:
-    """Which items students got right.
+    """Return which items examinees got right.
 
     Args:
-        students: their names; all for None.
-        items: ids of multiple-choice questions, retired ones as well; the active ones for None.
-        query_id: only items of this query; of all for None.
-        version: bank version; the newest for None.
+        students: names of examinees; None for all.
+        items: ids of multiple-choice questions, including retired ones; None for the active ones.
+        query_id: only items of this query; None for all.
+        version: bank version; None for the newest.
 
     Raises:
-        InputError: there is no such student, item or version.
+        InputError: an examinee, item or the version is unknown.
     """
     chosen = find_students(project, students)
     version = check_version(project, version)
@@ -99,7 +99,7 @@ def responses(
 
     for row, student in enumerate(chosen):
         if student.sat_elsewhere:
-            # A file may name items whose words, key or choices are not known here: they are known by the question.
+            # Imported answers may be about items with unknown words, key or choices: they are found by the question.
             for name in columns:
                 if (found := (student.key, plain[name], ELSEWHERE)) in known:
                     put(row, name, known[found])

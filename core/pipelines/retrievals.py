@@ -24,11 +24,11 @@ Retriever = Literal["bm25", "embedding", "hybrid"]
 RETRIEVERS: tuple[Retriever, ...] = get_args(Retriever)
 
 FUSED = 100
-"""Passages of each ranking that reciprocal rank fusion takes at least."""
+"""Least number of passages of each ranking that are re-ranked or fused."""
 RRF = 60
 """The constant of reciprocal rank fusion (Cormack, Clarke and Büttcher, SIGIR 2009)."""
 DEPTH = 10
-"""Passages that are kept of each ranking where nobody says how many."""
+"""Default number of passages that are kept of each ranking."""
 BLOCK = 4096
 """Passages that are encoded at a time."""
 
@@ -44,8 +44,8 @@ class Retrieval:
 
     Args:
         made_by: the file that it came from, or the retriever.
-        items: for which it has passages.
-        depth: passages that it has for an item at most.
+        items: number of items with passages.
+        depth: most passages of an item.
     """
 
     name: str
@@ -57,7 +57,7 @@ class Retrieval:
 
 
 def retrievals(project: Project) -> list[Retrieval]:
-    """Every retrieval, in the order in which they came."""
+    """Return every retrieval, oldest first."""
     return [
         Retrieval(*row)
         for row in project.rows(
@@ -81,10 +81,10 @@ def make_retrieval(
     """Rank the project's passages for every item by its question, and keep the top.
 
     Args:
-        name: under which students name it.
+        name: under which examinees name it.
         retriever: bm25; embedding: the cosine of the vectors of all-MiniLM-L6-v2; or hybrid: both, fused by rank.
         depth: passages that are kept of each ranking.
-        query_id: whose items; all for None.
+        query_id: whose items; None for all.
         tell: is given a sentence about each step.
         reranker: a cross-encoder, folder or name on the hub, that re-ranks the first 100 passages; None for none.
 
@@ -92,7 +92,7 @@ def make_retrieval(
         The number of items that have a ranking.
 
     Raises:
-        InputError: the name is taken, there are no items or no passages, or the re-ranker is not a cross-encoder.
+        InputError: the name is taken, the project has no items or no passages, or the re-ranker is not a cross-encoder.
         GradingError: a model cannot be loaded.
     """
     _check_name(project, name)
@@ -119,15 +119,15 @@ def rank_passages(
 
     Args:
         asked: the questions' words by id.
-        things: what the questions are, for messages: items or queries.
+        things: the noun for the questions in messages: items or queries.
         depth: passages of each ranking.
         tell: is given a sentence about each step.
 
     Returns:
-        The rankings, and what made them.
+        The rankings, and the name of the method.
 
     Raises:
-        InputError: there are no questions or no passages.
+        InputError: questions or passages are missing.
         GradingError: the encoder cannot be loaded.
     """
     passages = project.rows(
@@ -161,7 +161,7 @@ def fuse(rankings: Sequence[Sequence[tuple[str, float]]], depth: int) -> list[tu
 
     Args:
         rankings: passage ids with scores; the scores do not count.
-        depth: passages that are kept. Equal ones stand in the order of their ids.
+        depth: passages that are kept. Equal ones are in the order of their ids.
     """
     scores: dict[str, float] = {}
     for ranking in rankings:
@@ -171,10 +171,10 @@ def fuse(rankings: Sequence[Sequence[tuple[str, float]]], depth: int) -> list[tu
 
 
 def import_retrieval(project: Project, name: str, source: Source, author: str) -> int:
-    """Take in a run whose query ids are ids of items; ranks are counted from the scores, as trec_eval does it.
+    """Import a run whose query ids are ids of items; ranks are derived from the scores, as trec_eval does.
 
     Args:
-        name: under which students name it.
+        name: under which examinees name it.
         source: a TREC run.
 
     Returns:
@@ -182,7 +182,7 @@ def import_retrieval(project: Project, name: str, source: Source, author: str) -
 
     Raises:
         FileError: a line was refused.
-        InputError: the name is taken, the file holds several runs, or names an item or a passage that is not there.
+        InputError: the name is taken, the file has several runs, or names an unknown item or passage.
     """
     _check_name(project, name)
     report = Report()
@@ -252,6 +252,6 @@ def _by_meaning(
 
 
 def _top(ids: Sequence[str], scores: Scored, depth: int, least: float = 0.0) -> list[tuple[str, float]]:
-    """The best passages with a score above the least; equal ones in the order in which they were imported."""
+    """Return the best passages with a score above the least; equal ones in the order in which they were imported."""
     order = np.argsort(-scores, kind="stable")[:depth]
     return [(ids[at], float(scores[at])) for at in order if scores[at] > least]

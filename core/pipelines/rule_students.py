@@ -1,4 +1,4 @@
-"""Students for an exam that need no model: every rule, with every way in which it can be given context."""
+"""Examinees without a model: every rule, with every kind of context that it can read."""
 
 from __future__ import annotations
 
@@ -13,26 +13,26 @@ from .students import READING_RULES, RULES, Plan, add_student
 
 RETRIEVAL_NAMES: dict[Retriever, str] = {"bm25": "BM25", "embedding": "MiniLM"}
 DEPTHS = (1, 3)
-"""Passages of a retrieval that students are given."""
+"""Passages of a retrieval that examinees get."""
 
 
 def sit_by_rules(
     project: Project, author: str, tell: Callable[[str], None] = lambda line: None, query_id: str | None = None
 ) -> list[str]:
-    """Rank passages for the items in the ways that need no model, add every rule with every context, and let them sit.
+    """Rank passages for the items without a model, add every rule with every context, and run the exam.
 
-    What is there already of this stays; retrievals of its names are taken for those that it would make.
+    Existing results stay. Existing retrievals of the same names are used as they are.
 
     Args:
         tell: is given a sentence about each step.
-        query_id: the exam; the items of all for None.
+        query_id: the exam; None for the items of all exams.
 
     Returns:
-        The names of the students.
+        The names of the examinees.
 
     Raises:
-        InputError: there are no items or no passages.
-        GradingError: the encoder cannot be loaded, or a student could not answer.
+        InputError: the project has no items or no passages.
+        GradingError: the encoder cannot be loaded, or an examinee could not answer.
     """
     there = {one.name for one in retrievals(project)}
     for retriever, name in RETRIEVAL_NAMES.items():

@@ -1,4 +1,4 @@
-"""What a student is to be asked: the items with their contexts and worked items, and what it has answered of them."""
+"""Question sheets of examinees: the items with their contexts and worked items, and the progress of answering."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ from .tasks import Task, contexts, digest_of, tasks, tasks_named, text_keys
 
 @dataclass(frozen=True)
 class Line:
-    """One item as one student is given it.
+    """One item in the form in which an examinee gets it.
 
     Args:
         given: the item, its context and the worked items before it.
-        context: digest of all that is read beside the item.
+        context: digest of everything that is read in addition to the item.
     """
 
     given: Given
@@ -30,11 +30,11 @@ class Line:
 
 @dataclass(frozen=True)
 class Sheet:
-    """All that a student is asked of an exam.
+    """All questions of an exam for an examinee.
 
     Args:
         lines: in the order of the bank.
-        without_context: items that it cannot be asked, since the passages that it should read are not there.
+        without_context: items that cannot be asked, because their passages are missing.
     """
 
     lines: list[Line]
@@ -42,11 +42,7 @@ class Sheet:
 
 
 def sheet(project: Project, student: Student, asked: Sequence[Task]) -> Sheet:
-    """What a student is given for each item.
-
-    Args:
-        asked: the items.
-    """
+    """Return an examinee's sheet for some items."""
     if student.sat_elsewhere:
         return Sheet([Line((task, (), ()), ELSEWHERE) for task in asked], [])
     worked = tasks_named(project, student.parameters.get("worked", []))
@@ -65,13 +61,13 @@ def sheet(project: Project, student: Student, asked: Sequence[Task]) -> Sheet:
 
 @dataclass(frozen=True)
 class Standing:
-    """How far a student is with an exam, in items.
+    """The progress of an examinee in an exam, in items.
 
     Args:
-        items: that are asked.
+        items: to be asked.
         answered: right or wrong; `right` of these.
-        failed: asked, and nothing usable came.
-        without_context: that it cannot be asked.
+        failed: asked without a usable answer.
+        without_context: items that cannot be asked.
     """
 
     items: int
@@ -82,15 +78,15 @@ class Standing:
 
     @property
     def missing(self) -> int:
-        """Items that it was not asked yet, though it can be."""
+        """Items that were not asked yet but can be."""
         return self.items - self.answered - self.failed - self.without_context
 
 
 def standing(project: Project, student: Student, query_id: str | None = None) -> Standing:
-    """How far a student is with the newest version of an exam.
+    """Return the progress of an examinee in the newest version of an exam.
 
     Args:
-        query_id: only items of this query; of all for None.
+        query_id: only items of this query; None for all.
     """
     asked = tasks(project, query_id)
     whole = sheet(project, student, asked)

@@ -1,4 +1,4 @@
-"""Sitting an exam: ask students for the answers that are missing, commit as they come, stop cleanly."""
+"""Running exams: examinees answer the missing items; answers are committed as they come; stops are clean."""
 
 from __future__ import annotations
 
@@ -20,19 +20,19 @@ from .students import Ready, get_ready
 from .tasks import tasks, text_keys
 
 BLOCK = 256
-"""Items that a student by rule answers at a time."""
+"""Items that an examinee by rule answers at a time."""
 
 
 @dataclass(frozen=True)
 class Sit(Extent):
-    """What examinees are asked to do. The limit and the caps hold for all of them together.
+    """A request to run an exam. The limit and the caps hold for all examinees together.
 
-    If an endpoint is gone for longer than the patience, the other examinees behind it are not begun.
+    If an endpoint is unavailable for longer than the patience, its other examinees are not begun.
 
     Args:
-        students: names of the examinees; all that can be asked here for None.
-        query_id: only items of this query; of all for None.
-        version: bank version whose active items are asked; the newest for None.
+        students: names of the examinees; None for all that can be asked here.
+        query_id: only items of this query; None for all.
+        version: bank version whose active items are asked; None for the newest.
     """
 
     students: tuple[str, ...] | None = None
@@ -47,18 +47,20 @@ def sit(
     report: Report = lambda student, progress: None,
     control: Control | None = None,
 ) -> dict[str, Progress]:
-    """Let students answer what they have not answered, one after the other, in this thread.
+    """Ask examinees for their missing answers, one examinee after the other, in this thread.
 
     Args:
-        report: is told the student and its progress after every commit.
+        report: receives the examinee and its progress after every commit.
         control: to pause and cancel it from elsewhere.
 
     Returns:
-        The final progress of every student that was begun, by name, `graded` being what it answered. Its state is
-        done, cancelled, stopped (a cap is reached) or failed; after one that is cancelled or stopped none follows.
+        The final progress of every examinee that was begun, by name; `graded` is the number of its answers. Its state
+        is
+        done, cancelled, stopped (a cap is reached) or failed. Cancelled and stopped examinees are the last ones.
 
     Raises:
-        InputError: there is no such student, bank version or item to ask, or a student sat elsewhere.
+        InputError: an examinee or bank version is unknown, an examinee's answers were imported, or the exam has no
+            items.
     """
     control = control or Control()
     check_version(project, request.version)
@@ -66,7 +68,7 @@ def sit(
     if request.students is None:
         chosen = [student for student in chosen if not student.sat_elsewhere]
     if not chosen:
-        raise InputError("no-student", "No examinee can be asked.", "Add an examinee: exam students add.")
+        raise InputError("no-student", "No examinee can be asked.", "Add an examinee: exam examinees add.")
     if not tasks(project, request.query_id, request.version):
         raise InputError(
             "no-items",
@@ -75,7 +77,7 @@ def sit(
         )
     ready = [get_ready(student) for student in chosen]
     ended: dict[str, Progress] = {}
-    # Who gave an endpoint up, by its address, and who was not begun for it.
+    # The examinee that gave up an endpoint, by its address; and the examinees that were not begun because of it.
     lost: dict[str, str] = {}
     left_out: dict[str, list[str]] = {}
     for one in ready:
@@ -111,7 +113,7 @@ def start_sitting(project: Project, request: Sit, author: str) -> BackgroundJob:
     """Run an exam in the background; a project runs one at a time.
 
     Raises:
-        GradingError: one is running.
+        GradingError: another one is running.
         NotAllowed: the role of the person does not include running exams.
     """
     project.require("run exams", author=author)
@@ -130,7 +132,7 @@ def _left(most: int | None, used: int) -> int | None:
 
 
 def _missing(project: Project, student: Student, request: Sit) -> tuple[list[Line], int]:
-    """What a student is to be asked, and how many items it cannot be asked for want of a context."""
+    """Return the questions for an examinee, and the number of items that cannot be asked without their context."""
     asked = tasks(project, request.query_id, request.version)
     whole = sheet(project, student, asked)
     known, keys = verdicts(project), text_keys(project, [task.asked for task in asked])
@@ -195,7 +197,7 @@ def _sit_one(
 def _answers(
     ready: Ready, wanted: Sequence[Line], control: Control, store: VectorStore
 ) -> Iterator[list[tuple[Line, Answer]]]:
-    """Answers in batches as they come; they end early where `control` says so."""
+    """Yield answers in batches as they come; stop early if `control` asks for it."""
     if ready.back_end is None:
         for at in range(0, len(wanted), BLOCK):
             control.wait_while_paused()
@@ -208,7 +210,7 @@ def _answers(
 
     def steps(number: int, line: Line) -> Steps:
         said[number] = yield from answering(ready, line.given)
-        # The back end drives what ends in grades; the answer itself is put aside for it.
+        # The back end expects steps that end in grades, so the answer is kept separately.
         return Grade(None if said[number].correct is None else int(said[number].correct or False))
 
     work = (((number, 0), steps(number, line)) for number, line in enumerate(wanted))

@@ -1,4 +1,4 @@
-"""Making students: a model or a rule, with the way in which it is given context; added, and made ready to sit."""
+"""Creation of examinees: a model or a rule with a kind of context; added to a project, and made ready for an exam."""
 
 from __future__ import annotations
 
@@ -19,30 +19,29 @@ Rule = Literal["random", "longest", "overlap", "embedding"]
 RULES: dict[Rule, str] = {
     "random": "random", "longest": "longest answer", "overlap": "shared words", "embedding": "all-MiniLM-L6-v2"
 }  # fmt: skip
-"""Students that need no language model, with what stands for their model: chance; the longest choice; and the choice
-that shares most words with the question, or a sentence of the context, or is nearest to it in meaning."""
+"""Examinees without a language model, with their names in place of a model: chance; the longest choice; the choice
+that shares most words with the question or a sentence of the context; and the choice nearest to these in meaning."""
 READING_RULES: tuple[Rule, ...] = ("overlap", "embedding")
-"""Those that read what they are given."""
+"""Rules that read their context."""
 
 NORMALISE = "characters"
-"""What the log-likelihood of a choice is divided by where nobody says (as `acc_norm` of lm-eval, which Guinet et al.,
-section 3.3, cite)."""
+"""Default divisor of a choice's log-likelihood (as `acc_norm` of lm-eval, cited by Guinet et al., section 3.3)."""
 
 
 @dataclass(frozen=True)
 class Plan:
-    """How a student is made.
+    """The settings of an examinee.
 
     Args:
-        by: likelihood, letter, or one of `RULES`.
-        settings: of the model, as a grader takes them: model, back_end, base_url, revision, device, dtype, normalise
-            and so on.
+        by: likelihood, letter, or an item of `RULES`.
+        settings: of the model, as for a grader: model, back_end, base_url, revision, device, dtype, normalise and so
+            on.
         retrieval: closed-book, oracle, or the name of a retrieval.
         k: passages of the retrieval (the authors' code: 1).
         icl: worked items before the question.
         seed: of the choice of worked items, and of chance.
-        name: what people call it; None for a name made of what it is.
-        factors: further components by which students are compared.
+        name: its name for people; None for a name made of the settings.
+        factors: further components by which examinees are compared.
     """
 
     by: str | None = None
@@ -56,11 +55,11 @@ class Plan:
 
 
 def add_student(project: Project, plan: Plan, author: str) -> Student:
-    """Add a student that can sit exams here; one of the same fingerprint is that one.
+    """Add an examinee that can take exams here; if one of the same fingerprint exists, return that.
 
     Raises:
-        InputError: a setting makes no sense, there is no such retrieval, there are too few items to choose worked ones
-            from, or another student has the name.
+        InputError: a setting is invalid, the retrieval is unknown, there are too few items to choose worked ones from,
+            or another examinee has the name.
     """
     student = make_student(project, plan)
     with project.transaction() as cursor:
@@ -69,7 +68,7 @@ def add_student(project: Project, plan: Plan, author: str) -> Student:
 
 
 def make_student(project: Project, plan: Plan) -> Student:
-    """A student as `add_student` adds it; nothing is written, and no model is loaded.
+    """Return an examinee as `add_student` adds it; nothing is written, and no model is loaded.
 
     Raises:
         InputError: as for `add_student`.
@@ -86,7 +85,7 @@ def make_student(project: Project, plan: Plan) -> Student:
         spec = _reader(settings | ({"by": plan.by} if plan.by else {}), plan.retrieval).spec
         model, kept = spec.model, settings | {"by": spec.parameters["by"]}
         if spec.parameters["back_end"] != "openai":
-            # Where nobody says, the computer at hand decides: another one must not make it another student.
+            # Fixed because the default depends on the computer, which would make it another examinee.
             kept["dtype"] = spec.parameters.get("dtype", "float32")
         if worked:
             kept["worked"] = worked
@@ -105,7 +104,8 @@ def make_student(project: Project, plan: Plan) -> Student:
 
 
 def _fingerprint(parameters: Mapping[str, Any], retrieval: str, k: int | None) -> str:
-    """Of all that changes the answers: model, number format, prompt, worked items, normalisation, context."""
+    """Return the fingerprint of all that changes answers: model, dtype, prompt, worked items, normalisation,
+    context."""
     if parameters["by"] in RULES:
         return fingerprint_of(["student", dict(parameters), retrieval, k])
     worked = parameters.get("worked", [])
@@ -115,7 +115,6 @@ def _fingerprint(parameters: Mapping[str, Any], retrieval: str, k: int | None) -
 
 
 def _settings(parameters: Mapping[str, Any]) -> dict[str, Any]:
-    """What of a student's parameters is its model's."""
     return {name: value for name, value in parameters.items() if name != "worked"}
 
 
@@ -127,7 +126,7 @@ def _check(project: Project, plan: Plan) -> None:
             "retrieval",
             plan.retrieval,
             [*NOT_RETRIEVED, *known],
-            "Add one: exam students retrieve.",
+            "Add one: exam examinees retrieve.",
         )
     if plan.k < 1 or plan.icl < 0:
         raise InputError(
@@ -147,7 +146,7 @@ def _check(project: Project, plan: Plan) -> None:
 
 
 def _worked(project: Project, plan: Plan) -> list[str]:
-    """The ids of the worked items: one more than are shown, which takes the place of the item itself."""
+    """Return the ids of the worked items: one more than are shown, to replace an item that is itself asked."""
     if not plan.icl:
         return []
     ids = sorted(task.question_id for task in tasks(project))
@@ -161,10 +160,10 @@ def _worked(project: Project, plan: Plan) -> list[str]:
 
 
 def _reader(settings: Mapping[str, Any], retrieval: str) -> ReadingGrader:
-    """The grader whose settings, model and identity a student has; it is asked by the student's own steps.
+    """Return the grader with the examinee's settings, model and identity. The examinee's own steps ask it.
 
     Raises:
-        InputError: a setting makes no sense.
+        InputError: a setting is invalid.
     """
     if strange := {"fence", "cue", "prompt", "num_beams"} & settings.keys():
         raise InputError(
@@ -186,14 +185,14 @@ def _reader(settings: Mapping[str, Any], retrieval: str) -> ReadingGrader:
 
 @dataclass(frozen=True)
 class Ready:
-    """A student that can be asked.
+    """An examinee that can be asked.
 
     Args:
-        student: who it is.
-        prompt: for the question, with a place for the context where it gets one.
+        student: its identity.
+        prompt: for the question, with a place for the context if it has one.
         back_end: the model; None for a rule.
         by: likelihood, letter, or a rule.
-        per: what a log-likelihood is divided by.
+        per: the divisor of a log-likelihood.
     """
 
     student: Student
@@ -204,10 +203,10 @@ class Ready:
 
 
 def get_ready(student: Student) -> Ready:
-    """A student ready to sit; its model is loaded at the first question.
+    """Return an examinee ready for an exam; its model is loaded at the first question.
 
     Raises:
-        InputError: it sat elsewhere, or cannot be made here any more.
+        InputError: its answers were imported, or it cannot be made here any more.
         GradingError: its model changed since it was added.
     """
     retrieval = student.retrieval or CLOSED_BOOK
@@ -215,7 +214,7 @@ def get_ready(student: Student) -> Ready:
         raise InputError(
             "answers-from-a-file",
             f"The answers of examinee '{student.name}' were imported, so it cannot be asked.",
-            "Add another examinee: exam students add.",
+            "Add another examinee: exam examinees add.",
         )
     prompt = PROMPTS[retrieval if retrieval in NOT_RETRIEVED else RETRIEVED]
     by = student.parameters["by"]

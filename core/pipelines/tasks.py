@@ -1,4 +1,4 @@
-"""What students are asked: items with a key, and the texts that go with each."""
+"""Items that examinees can be asked, and the texts that go with each."""
 
 from __future__ import annotations
 
@@ -21,9 +21,9 @@ class Task:
         text: the question.
         choices: without letters, in the order in which they are shown.
         key: position of the right one, from 0.
-        asked: question, key and choices in one text, whose key in the project answers are about.
-        topic: what it is about; None where nobody said.
-        source: the passage that it was made from; None where that is not known.
+        asked: question, key and choices in one text, whose key in the project answers refer to.
+        topic: its subject; None if unknown.
+        source: the passage that it was made from; None if unknown.
     """
 
     question_id: str
@@ -36,7 +36,7 @@ class Task:
 
 
 Context = tuple[str, ...]
-"""The texts that a student is given for an item, the best first; none for a closed book."""
+"""The texts that an examinee gets for an item, the best first; empty for a closed book."""
 
 
 def tasks(
@@ -45,15 +45,15 @@ def tasks(
     version: int | None = None,
     ids: Collection[str] | None = None,
 ) -> list[Task]:
-    """The items that can be asked, in the order of the bank; those without a key among their choices cannot.
+    """Return the items that can be asked, in the order of the bank; those without a key among their choices cannot.
 
     Args:
-        query_id: only those of this query; of all for None.
-        version: bank version; the newest for None.
-        ids: only these, active or not; the active ones for None.
+        query_id: only those of this query; None for all.
+        version: bank version; None for the newest.
+        ids: only these, active or not; None for the active ones.
 
     Raises:
-        InputError: there is no such version.
+        InputError: the version is unknown.
     """
     return [
         task
@@ -63,7 +63,7 @@ def tasks(
 
 
 def tasks_named(project: Project, question_ids: Sequence[str]) -> list[Task]:
-    """The items of some ids that can be asked, in their order, retired ones too: worked items stay what they are."""
+    """Return the named items that can be asked, in the given order. Retired ones count: worked items stay fixed."""
     known = {item.question_id: item for item in exam_items(project)} if question_ids else {}
     return [task for name in question_ids if name in known and (task := _task(known[name]))]
 
@@ -79,7 +79,7 @@ def _task(item: Item) -> Task | None:
 def contexts(
     project: Project, retrieval: str | None, k: int | None, asked: Sequence[Task]
 ) -> dict[str, Context | None]:
-    """The texts that go with each item, by question id; None where there should be some and are none.
+    """Return the texts that go with each item, by question id; None if texts are required but missing.
 
     Args:
         retrieval: closed-book, oracle, or the name of a retrieval.
@@ -101,12 +101,12 @@ def contexts(
 
 
 def digest_of(context: Context, worked: Sequence[tuple[Task, Context]]) -> str:
-    """A digest of all that a student reads beside the item itself (BLAKE2b, 16 bytes in hex)."""
+    """Return a digest of everything that an examinee reads in addition to the item (BLAKE2b, 16 bytes in hex)."""
     seen = [list(context), [[task.asked, list(texts)] for task, texts in worked]]
     written = json.dumps(seen, ensure_ascii=False).encode("utf-8", "surrogatepass")
     return hashlib.blake2b(written, digest_size=16).hexdigest()
 
 
 def text_keys(project: Project, asked: Sequence[str]) -> Mapping[str, int]:
-    """The key of each text that was ever asked, by text."""
+    """Return the key of each text that was ever asked, by text."""
     return dict(project.rows("SELECT text, text_key FROM question_texts WHERE list_contains(?, text)", [list(asked)]))

@@ -195,6 +195,7 @@ from .teamwork import LONGEST_GUIDELINES, done_queries, guidelines, mark_done, s
 from .terms import SETTING_OF_TERMS, Terms, keep_terms, read_terms, terms_of
 from .tokens import acting_with, find_token, make_token, tokens, withdraw_token
 from .values import as_pattern, quoted_name, quoted_path
+from .visible import visible
 
 __all__ = [
     "ABOUT_QUESTIONS",
@@ -425,6 +426,7 @@ __all__ = [
     "unknown_queries",
     "unreadable_tables",
     "verdicts",
+    "visible",
     "wait_for_batches",
     "withdraw",
     "withdraw_case",

@@ -10,7 +10,6 @@ from contextlib import contextmanager
 from typing import Any, Self
 
 from ..errors import NotAllowed
-from . import blinds
 from .roles import ACTS, DOING, SPEAKING, ActName, Member, Queries, check, stranger
 
 MEMBERS = (
@@ -24,6 +23,13 @@ TAKING_PART = (
     " WHERE present AND ended_at IS NULL ORDER BY ALL"
 )
 """Who judges which queries beside others, whatever queries they are limited to."""
+
+READERS = (
+    "SELECT name, bool_or(part) FROM (SELECT double_key, name, true AS part FROM double_people"
+    " UNION ALL SELECT double_key, adjudicator, false FROM doubles WHERE adjudicator IS NOT NULL)"
+    " JOIN doubles USING (double_key) WHERE ended_at IS NULL GROUP BY name ORDER BY name"
+)
+"""The names of people in open double assignments: assessors (true) and adjudicators (false)."""
 
 
 class Acting(ABC):
@@ -167,7 +173,7 @@ class Acting(ABC):
         act = DOING.get()
         if (self._identity is None and self._reader is None) or (act is not None and ACTS[act].role == "organizer"):
             return None
-        parts: dict[str, bool] = dict(self._stated(blinds.READERS))
+        parts: dict[str, bool] = dict(self._stated(READERS))
         if not parts:
             return None
         member = self.member()

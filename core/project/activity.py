@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import json
 from dataclasses import dataclass
 from datetime import date, datetime
@@ -10,6 +11,7 @@ from typing import Any
 from ..tables import csv_text
 from .activity_sentences import Place, place_of, sentence
 from .project import SCORELESS, Project
+from .visible import visible
 
 # Acts name things by id or key; what people call them is looked up here, a question by its wording when the act was
 # done, that of an override by its wording when the override was made.
@@ -25,7 +27,7 @@ _TOLD = (
     " ASOF LEFT JOIN (SELECT question_key, text_key, saved_at FROM question_revisions JOIN bank_versions"
     "  USING (version)) r ON r.question_key = asked.question_key AND r.saved_at <= a.happened_at"
     " LEFT JOIN question_texts said ON said.text_key = r.text_key"
-    " LEFT JOIN overrides o ON o.override_key = a.override_key"
+    " LEFT JOIN {overrides} o ON o.override_key = a.override_key"
     " LEFT JOIN question_texts was ON was.text_key = o.question_text_key"
     " LEFT JOIN questions o_asked ON o_asked.question_key = o.question_key"
     " LEFT JOIN queries q ON q.query_id = a.query LEFT JOIN queries qq ON qq.query_key = asked.query_key"
@@ -36,7 +38,7 @@ _TOLD = (
 )
 
 _SOUGHT = (
-    "(FROM activity WHERE ($who IS NULL OR author = $who) AND ($act IS NULL OR act = $act)"
+    "(FROM {activity} WHERE ($who IS NULL OR author = $who) AND ($act IS NULL OR act = $act)"
     " AND ($since IS NULL OR happened_at >= $since::DATE)"
     " AND ($until IS NULL OR happened_at < $until::DATE + INTERVAL 1 DAY))"
 )
@@ -106,16 +108,17 @@ def activity(project: Project, sought: Sought | None = None, page_size: int = 50
         page: from 1.
     """
     sought = sought or Sought()
-    values, acts = _values(sought), _SOUGHT
+    values, acts = _values(sought), _SOUGHT.format(activity=visible(project, "activity"))
+    told = functools.partial(_TOLD.format, overrides=visible(project, "overrides"))
     if sought.words.strip():
         values |= {"words": sought.words.strip().lower()}
         values |= {"escaped": json.dumps(values["words"], ensure_ascii=False)[1:-1]}
-        acts = f"(FROM {_SOUGHT} WHERE activity_key IN ({_WITH_WORDS.format(told=_TOLD.format(acts=_SOUGHT))}))"
+        acts = f"(FROM {acts} WHERE activity_key IN ({_WITH_WORDS.format(told=told(acts=acts))}))"
     total = project.value(f"SELECT count(*) FROM {acts}", values)
     paged = f" LIMIT {page_size:d} OFFSET {page_size * (max(page, 1) - 1):d}" if page_size else ""
     # What an act is about is looked up for the acts of the page alone.
     shown = f"(FROM {acts} ORDER BY activity_key DESC{paged})"
-    rows = project.rows(f"{_TOLD.format(acts=shown)} ORDER BY a.activity_key DESC", values)
+    rows = project.rows(f"{told(acts=shown)} ORDER BY a.activity_key DESC", values)
     undone = _brought_back(project) if any(row[-1] for row in rows) else frozenset()
     return Log(int(total), [_act(row, row[0] in undone) for row in rows])
 
@@ -124,7 +127,8 @@ def _brought_back(project: Project) -> frozenset[int]:
     """The acts whose replacements were brought back by an act that was not itself undone by another."""
     found: set[int] = set()
     for key, undone in project.rows(
-        "SELECT activity_key, try_cast(detail->>'$.undone' AS INTEGER) FROM activity WHERE act = 'bring back'"
+        "SELECT activity_key, try_cast(detail->>'$.undone' AS INTEGER)"
+        f" FROM {visible(project, 'activity')} WHERE act = 'bring back'"
         " ORDER BY activity_key DESC"
     ):
         if key not in found and undone is not None:
@@ -161,7 +165,7 @@ def _act(row: tuple[Any, ...], brought_back: bool) -> Act:
 
 def latest_act(project: Project) -> int:
     """The number of the newest act; 0 where nothing has happened."""
-    return int(project.value("SELECT coalesce(max(activity_key), 0) FROM activity"))
+    return int(project.value(f"SELECT coalesce(max(activity_key), 0) FROM {visible(project, 'activity')}"))
 
 
 def acted_since(project: Project, act: int, name: str) -> list[str]:
@@ -174,7 +178,7 @@ def acted_since(project: Project, act: int, name: str) -> list[str]:
     return [
         author
         for (author,) in project.rows(
-            "SELECT DISTINCT author FROM activity WHERE activity_key > ? AND author <> ?"
+            f"SELECT DISTINCT author FROM {visible(project, 'activity')} WHERE activity_key > ? AND author <> ?"
             f" AND NOT starts_with(act, 'export ') AND act NOT IN {SCORELESS} ORDER BY author",
             [act, name],
         )
@@ -183,12 +187,17 @@ def acted_since(project: Project, act: int, name: str) -> list[str]:
 
 def people(project: Project) -> list[str]:
     """Everybody who did anything, by name."""
-    return [name for (name,) in project.rows("SELECT DISTINCT author FROM activity ORDER BY lower(author), author")]
+    return [
+        name
+        for (name,) in project.rows(
+            f"SELECT DISTINCT author FROM {visible(project, 'activity')} ORDER BY lower(author), author"
+        )
+    ]
 
 
 def kinds_of_act(project: Project) -> list[str]:
     """Every kind of act in the log, as it names them."""
-    return [act for (act,) in project.rows("SELECT DISTINCT act FROM activity ORDER BY act")]
+    return [act for (act,) in project.rows(f"SELECT DISTINCT act FROM {visible(project, 'activity')} ORDER BY act")]
 
 
 def activity_csv(project: Project, sought: Sought | None = None) -> str:

@@ -105,7 +105,9 @@ def doubles_of(project: Project, query_id: str) -> list[Double]:
     """
     found = [one for one in doubles(project) if one.query_id == query_id]
     if not found:
-        raise InputError("not-doubly-assigned", f"Query {query_id} has no double assignment.", "See exam double list.")
+        raise InputError(
+            "not-doubly-assigned", f"Query {query_id} has no double assignment.", "See exam assignments list."
+        )
     return found
 
 
@@ -128,7 +130,7 @@ def double_of(
             raise InputError(
                 "unknown-double-assignment",
                 f"Query {query_id} has no double assignment number {number}.",
-                "See exam double list.",
+                "See exam assignments list.",
             )
     elif len(found) > 1:
         found = list(filter(fits, found)) or found
@@ -255,7 +257,7 @@ def claim_double(project: Project, query_id: str, author: str, number: int | Non
             raise InputError(
                 "double-assignment-full",
                 f"The double assignment of query {query_id} is full: {first_few(list(found.present))}.",
-                "Claim another one. See exam double list.",
+                "Claim another one. See exam assignments list.",
             )
         _turn(cursor, found.key, name, "claimed", "", author)
         log(cursor, author, "claim double", query=query_id)
@@ -381,7 +383,7 @@ def _leave(cursor: Cursor, found: Double, name: str, turn: str, reason: str, aut
         raise InputError(
             "takes-no-part",
             f"{name} does not take part in the double assignment of query {found.query_id}.",
-            "See exam double list.",
+            "See exam assignments list.",
         )
     _turn(cursor, found.key, name, turn, clean_text(reason).strip(), author)
 
@@ -406,7 +408,7 @@ def _check_apart(cursor: Cursor, query_id: str, query: int, keys: list[int] | No
         raise InputError(
             "already-doubly-assigned",
             f"Query {query_id} already has a double assignment.",
-            "End it first: exam double end. A query can have several only if they share no passage.",
+            "End it first: exam assignments end. A query can have several only if they share no passage.",
         )
     if some:
         raise InputError(

@@ -11,6 +11,7 @@ from .doubles import check_undecided
 from .judgments import put_judgment
 from .project import ABOUT_QUESTIONS, OVERRIDING, Cursor, Project, as_name, log
 from .teamwork import find_query
+from .visible import visible
 
 SCALE = {0: "not relevant", 1: "related", 2: "highly relevant", 3: "perfectly relevant"}
 """What the values mean: the four levels of the TREC Deep Learning tracks."""
@@ -93,7 +94,8 @@ def withdraw(project: Project, query_id: str, passage_id: str, author: str) -> N
 def own_judgment(project: Project, query_id: str, passage_id: str, author: str) -> int | None:
     """What an assessor judged; None where they have not."""
     found = project.value(
-        "SELECT value FROM judgments JOIN sources USING (source_key) JOIN queries USING (query_key)"
+        f"SELECT value FROM {visible(project, 'judgments')}"
+        " JOIN sources USING (source_key) JOIN queries USING (query_key)"
         " JOIN passages USING (passage_key) WHERE name = ? AND query_id = ? AND passage_id = ?",
         [source_of(author), query_id, passage_id],
     )
@@ -121,7 +123,7 @@ def assessed(project: Project, query_id: str | None = None, author: str | None =
         Assessed(*row)
         for row in project.rows(
             "SELECT substr(name, length($prefix) + 1) AS author, query_id, passage_id, value"
-            " FROM judgments JOIN sources USING (source_key) JOIN queries USING (query_key)"
+            f" FROM {visible(project, 'judgments')} JOIN sources USING (source_key) JOIN queries USING (query_key)"
             " JOIN passages USING (passage_key) WHERE starts_with(name, $prefix)"
             " AND ($query IS NULL OR query_id = $query) AND ($author IS NULL OR name = $prefix || $author)"
             " ORDER BY author, query_key, passage_key",
@@ -135,7 +137,8 @@ def judged_pairs(project: Project, author: str) -> set[tuple[str, str]]:
     return {
         (query_id, passage_id)
         for query_id, passage_id in project.rows(
-            "SELECT query_id, passage_id FROM judgments JOIN sources USING (source_key) JOIN queries"
+            f"SELECT query_id, passage_id FROM {visible(project, 'judgments')}"
+            " JOIN sources USING (source_key) JOIN queries"
             " USING (query_key) JOIN passages USING (passage_key) WHERE name = ?",
             [source_of(author)],
         )
@@ -146,7 +149,8 @@ def judgment_history(project: Project, query_id: str, passage_id: str) -> list[J
     """Everything that assessors judged and withdrew for a query and a passage, newest first."""
     found = []
     for author, happened_at, detail in project.rows(
-        "SELECT author, happened_at, detail FROM activity WHERE act IN (?, ?) ORDER BY activity_key DESC",
+        f"SELECT author, happened_at, detail FROM {visible(project, 'activity')} WHERE act IN (?, ?)"
+        " ORDER BY activity_key DESC",
         [JUDGE, WITHDRAW],
     ):
         said = json.loads(detail)

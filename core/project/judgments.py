@@ -12,6 +12,7 @@ from .project import ABOUT_QUESTIONS, Cursor, Project
 from .queries import check_new
 from .replacing import Keeper
 from .staging import lent, numbered, table_of
+from .visible import visible
 
 if TYPE_CHECKING:
     import numpy as np
@@ -164,7 +165,7 @@ def judgments(project: Project, source: str) -> Qrels:
             query: dict(zip(passages, values, strict=True))
             for query, passages, values in project.rows(
                 "SELECT query_id, list(passage_id ORDER BY passage_key), list(value ORDER BY passage_key)"
-                " FROM judgments JOIN sources USING (source_key)"
+                f" FROM {visible(project, 'judgments')} JOIN sources USING (source_key)"
                 " JOIN queries USING (query_key) JOIN passages USING (passage_key)"
                 " WHERE name = ? GROUP BY query_id, query_key ORDER BY query_key",
                 [source],
@@ -179,6 +180,8 @@ def judged_values(project: Project, source: str) -> list[int]:
     return [
         int(value)
         for (value,) in project.rows(
-            "SELECT DISTINCT value FROM judgments JOIN sources USING (source_key) WHERE name = ? ORDER BY 1", [source]
+            f"SELECT DISTINCT value FROM {visible(project, 'judgments')} JOIN sources USING (source_key)"
+            " WHERE name = ? ORDER BY 1",
+            [source],
         )
     ]

@@ -16,7 +16,6 @@ import duckdb
 
 from ..errors import EngineError, InputError
 from ..text import clean_text, one_line
-from . import blinds
 from .acting import Acting
 from .database import GIVEN_UP, Database, Reopening, close_all
 from .engine_errors import first_line, no_room
@@ -72,25 +71,20 @@ class Project(Acting):
         self._remembered: dict[Hashable, tuple[Hashable, Any, bool]] = {}
         self._states: dict[tuple[str, ...], tuple[int, tuple[int, int, int]]] = {}
         self._answers: dict[Hashable, tuple[int, list[tuple[Any, ...]]]] = {}
-        self._main: list[str] = []
 
     @property
     def opened(self) -> object:
         """What all handles of this open project have in common: a key for what is known of it."""
         return self._database
 
-    def _sight(self, cursor: Cursor, blinded: str | None, sql: str | None = None) -> Cursor:
-        """A cursor on which somebody sees what they may; None as in `_blinded`."""
-        hidden = blinds.hidden_in(sql)
-        if hidden and (touched := _TOUCHED.get()) is not None:
+    def limited_to(self) -> str | None:
+        """Return the person whose view hides values of other assessors; None if nothing is hidden, see `visible`.
+
+        A result of `remember` that depends on it is kept for this person alone.
+        """
+        if (touched := _TOUCHED.get()) is not None:
             touched.append(True)
-        if blinded is not None and hidden:
-            if not self._main:
-                catalog = cursor.execute("SELECT current_database()").fetchall()[0][0]
-                self._main.append('"' + catalog.replace('"', '""') + '".main')
-            for statement in blinds.views(self._main[0], blinded, hidden):
-                cursor.execute(statement)
-        return cursor
+        return self._blinded()
 
     @property
     def path(self) -> Path:
@@ -123,35 +117,25 @@ class Project(Acting):
         return self._database.reopenings
 
     @contextmanager
-    def cursor(self, whole: bool = False) -> Iterator[Cursor]:
-        """A cursor for a block that only reads, to be used by one thread; where `read` does, it is better.
-
-        Args:
-            whole: with what is hidden from whoever asks until it is adjudicated: for what shows nothing of it.
-        """
+    def cursor(self) -> Iterator[Cursor]:
+        """Open a cursor for a block that only reads, for one thread. Prefer `read`, which repeats the block."""
         self._check_reading()
         with self._cursor() as cursor:
-            yield cursor if whole else self._sight(cursor, self._blinded())
+            yield cursor
 
     @contextmanager
     def _cursor(self) -> Iterator[Cursor]:
         with self._database.cursor() as cursor:
             yield cursor
 
-    def read(self, work: Callable[[Cursor], T], whole: bool = False) -> T:
-        """What `work` reads; repeated where the engine gave up meanwhile.
-
-        Args:
-            whole: as `cursor` takes it.
+    def read(self, work: Callable[[Cursor], T]) -> T:
+        """Return what `work` reads. It is called again if the database failed meanwhile.
 
         Raises:
-            EngineError: it gave up at the same work again.
+            EngineError: it failed at the same work again.
         """
         self._check_reading()
-        if whole:
-            return self._read(work)
-        blinded = self._blinded()
-        return self._read(lambda cursor: work(self._sight(cursor, blinded)))
+        return self._read(work)
 
     def _read(self, work: Callable[[Cursor], T]) -> T:
         try:
@@ -176,44 +160,29 @@ class Project(Acting):
         """Every row of a query as tuples; one that was asked before is answered again without asking, where nothing
         was written since that it could read: a screen asks much the same at every redraw."""
         self._check_reading()
-        if not blinds.hidden_in(sql):
-            return self._known(sql, parameters, self._read)
-        if (touched := _TOUCHED.get()) is not None:
-            touched.append(True)
-        blinded = self._blinded()
-        return self._known(
-            sql, parameters, lambda work: self._read(lambda cursor: work(self._sight(cursor, blinded, sql))), blinded
-        )
+        return self._known(sql, parameters)
 
-    def _known(
-        self,
-        sql: str,
-        parameters: Parameters,
-        read: Callable[[Callable[[Cursor], list[tuple[Any, ...]]]], Any],
-        blinded: str | None = None,
-    ) -> list[tuple[Any, ...]]:
+    def _known(self, sql: str, parameters: Parameters = None) -> list[tuple[Any, ...]]:
         commit, key = self._database.last_commit_for(sql), _question(sql, parameters)
-        key = key if key is None or blinded is None else (key, blinded)
         known = self._answers.get(key)
         if known is not None and known[0] == commit:
             return list(known[1])
         written, left = written_in(sql, parameters)
-        rows: list[tuple[Any, ...]] = read(lambda cursor: cursor.execute(written, left).fetchall())
+        rows: list[tuple[Any, ...]] = self._read(lambda cursor: cursor.execute(written, left).fetchall())
         if key is not None and _can_be_kept(rows):
             self._keep(self._answers, key, (commit, rows), KNOWN_ANSWERS)
             return list(rows)
         return rows
 
     def _stated(self, sql: str) -> list[tuple[Any, ...]]:
-        return self._known(sql, None, self._read)
+        return self._known(sql)
 
     def table(self, sql: str, parameters: Parameters = None) -> pa.Table:
         """The result of a query as an Arrow table."""
         self._check_reading()
         written, left = written_in(sql, parameters)
-        blinded = self._blinded()
         # Not by `sql`: a relation with parameters is worked out whole before it is read, thirty times as long.
-        return self._read(lambda cursor: self._sight(cursor, blinded, sql).execute(written, left).to_arrow_table())
+        return self._read(lambda cursor: cursor.execute(written, left).to_arrow_table())
 
     def batches(self, sql: str, parameters: Parameters, take: Callable[[Iterable[pa.RecordBatch]], T]) -> T:
         """What `take` makes of the result of a query, which comes to it part by part and never lies in memory whole.
@@ -223,10 +192,7 @@ class Project(Acting):
         """
         self._check_reading()
         written, left = written_in(sql, parameters)
-        blinded = self._blinded()
-        return self._read(
-            lambda cursor: take(self._sight(cursor, blinded, sql).execute(written, left).to_arrow_reader(BATCH))
-        )
+        return self._read(lambda cursor: take(cursor.execute(written, left).to_arrow_reader(BATCH)))
 
     def value(self, sql: str, parameters: Parameters = None) -> Any:
         """The first column of the first row of a query, or None where there is no row."""
@@ -257,7 +223,7 @@ class Project(Acting):
     def _transaction(self, only: str) -> Iterator[Cursor]:
         committing = False
         try:
-            with self.cursor(whole=True) as cursor, self._database.writing:
+            with self.cursor() as cursor, self._database.writing:
                 self._database.before_change(cursor)
                 cursor.execute("BEGIN")
                 try:

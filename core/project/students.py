@@ -100,7 +100,7 @@ def put_student(cursor: Cursor, student: Student, author: str) -> int:
             raise InputError(
                 "name-taken",
                 f"Another examinee is named '{student.name}'.",
-                "Use another name. See exam students list.",
+                "Use another name. See exam examinees list.",
             )
         check_new(cursor, "examinee", [student.name])
         row = [student.fingerprint, student.name, student.model, student.retrieval, student.k, student.icl]
@@ -192,7 +192,7 @@ def find_students(project: Project, names: Sequence[str] | None) -> list[Student
     known = {student.fingerprint: student for student in every} | {student.name: student for student in every}
     for name in names:
         if name not in known:
-            hint = "" if every else "Add an examinee: exam students add."
+            hint = "" if every else "Add an examinee: exam examinees add."
             raise unknown_name("unknown-student", "examinee", name, [one.name for one in every], hint)
     return list({known[name].name: known[name] for name in names}.values())
 

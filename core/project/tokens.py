@@ -107,7 +107,7 @@ def withdraw_token(project: Project, name: str, author: str) -> None:
             [name],
         ).fetchall()
         if not changed:
-            raise InputError("unknown-token", f"No active token is named '{name}'.", "See exam token list.")
+            raise InputError("unknown-token", f"No active token is named '{name}'.", "See exam tokens list.")
         log(cursor, author, WITHDRAW_TOKEN, name=name)
 
 

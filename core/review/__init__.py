@@ -1,4 +1,4 @@
-"""People's desk: what a change does, where sides part, one passage."""
+"""Review by people: effects of changes, disagreements between two sides, single passages."""
 
 from __future__ import annotations
 

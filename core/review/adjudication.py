@@ -1,4 +1,4 @@
-"""Adjudication: what several people gave for the same without seeing each other, and what was decided on it."""
+"""Adjudication: values that several assessors gave independently for the same item, and the decisions on them."""
 
 from __future__ import annotations
 
@@ -24,6 +24,7 @@ from ..project import (
     doubles_of,
     log,
     put_judgment,
+    visible,
     write_end,
 )
 from ..text import clean_text
@@ -36,15 +37,15 @@ STANDINGS: Mapping[Standing, str] = {
     "decided": "the adjudicator's decision applies",
 }
 AGREED = "All assessors agree."
-"""The reason of a decision that accepts what all gave."""
+"""The reason of a decision that accepts a unanimous value."""
 
 Place = tuple[str, str, str | None]
-"""Ids of query, passage and, where ratings of a question are meant, the question."""
+"""Ids of query, passage and, for ratings of a question, the question; else None."""
 
 
 @dataclass(frozen=True)
 class Decision:
-    """What somebody decided; `value` is None where they took it back."""
+    """A decision of an adjudicator; `value` is None if it was withdrawn."""
 
     value: int | None
     reason: str
@@ -54,14 +55,14 @@ class Decision:
 
 @dataclass(frozen=True)
 class Contested:
-    """What the people of a double assignment gave for the same passage, or question and passage.
+    """The values by the assessors of a double assignment for the same passage, or question and passage.
 
     Args:
-        question_id: None where they judged the passage.
-        query, question: their words; the question's as they are now.
+        question_id: None if they judged the passage.
+        query, question: their words; the question's current wording.
         number: of the double assignment.
-        given: by name; None for somebody who gave nothing and is done with the query, or is still to give theirs.
-        decision: the one that stands.
+        given: by name; None for an assessor without a value, who is done with the query or has not finished.
+        decision: the one in force.
     """
 
     query_id: str
@@ -76,19 +77,19 @@ class Contested:
 
     @property
     def place(self) -> Place:
-        """What tells it from every other one."""
+        """The ids that identify it."""
         return self.query_id, self.passage_id, self.question_id
 
 
-# Beside a query's questions stand the judgments of its passages, whose question is NULL.
+# Judgments of a query's passages have a NULL question.
 _GIVEN = (
     "SELECT d.double_key, query_id, coalesce(queries.text, query_id), passage_id, g.question_id, words, g.name, value"
     " FROM doubles d JOIN queries USING (query_key) JOIN ("
     " SELECT p.double_key, p.name, j.query_key, j.passage_key, NULL AS question_key, NULL AS question_id,"
     "  NULL AS words, j.value::INTEGER AS value FROM double_people p JOIN sources s ON s.name = $prefix || p.name"
-    "  JOIN judgments j USING (source_key) WHERE p.present"
+    "  JOIN {judgments} j USING (source_key) WHERE p.present"
     " UNION ALL SELECT h.double_key, o.author, q.query_key, o.passage_key, q.question_key, q.question_id, t.text,"
-    "  arg_max(o.rating, o.override_key)::INTEGER FROM held_overrides h JOIN overrides o USING (override_key)"
+    "  arg_max(o.rating, o.override_key)::INTEGER FROM held_overrides h JOIN {overrides} o USING (override_key)"
     "  JOIN double_people p ON p.double_key = h.double_key AND p.name = o.author AND p.present"
     "  JOIN questions q USING (question_key) JOIN bank_at($version) r USING (question_key)"
     "  LEFT JOIN question_texts t ON t.text_key = r.text_key"
@@ -105,13 +106,14 @@ _DECIDED = (
 
 
 def contested(project: Project, query_id: str | None = None) -> list[Contested]:
-    """What people gave in the open double assignments on which one may decide: what awaits a decision first.
+    """Return the values in the open double assignments that the person may adjudicate, first those that await a
+    decision.
 
     Args:
-        query_id: only those of this query; of all for None.
+        query_id: only those of this query; None for all.
 
     Raises:
-        NotAllowed: whoever asks is neither organizer nor assessor.
+        NotAllowed: the person is neither organizer nor assessor.
     """
     with project.doing("adjudicate"):
         return _contested(project, [one for one in doubles(project) if _may_decide(project, one, None)], query_id)
@@ -122,8 +124,9 @@ def _contested(project: Project, among: list[Double], query_id: str | None) -> l
     done = done_queries(project)
     given: dict[Place, dict[str, int]] = {}
     about: dict[Place, tuple[int, str, str | None]] = {}
+    sql = _GIVEN.format(judgments=visible(project, "judgments"), overrides=visible(project, "overrides"))
     for key, query, text, passage, question, words, name, value in project.rows(
-        _GIVEN, {"prefix": PREFIX, "version": latest_version(project)}
+        sql, {"prefix": PREFIX, "version": latest_version(project)}
     ):
         if key in mine and query_id in (None, query):
             given.setdefault((query, passage, question), {})[name] = value
@@ -160,23 +163,23 @@ def decide(
     author: str,
     over: Collection[datetime | None] | None = None,
 ) -> datetime:
-    """Decide what counts: as judgment of the source `adjudicated`, or as override of the question's rating.
+    """Decide which value counts: as judgment of the source `adjudicated`, or as override of the question's rating.
 
-    A decision that stood before gives way, and stays on record.
+    It replaces an earlier decision, which stays on record.
 
     Args:
         value: 0 to 3 for a passage, 0 to 5 for a question and a passage.
         reason: why.
-        over: when the decision was stated over which this one is made, or None in place of none; one of several where
-            either may have been seen. Whatever stands there where that is left out.
+        over: times of the decisions that this one replaces, with None for no decision; several if the person had
+            possibly seen either. Without it, any decision is replaced.
 
     Returns:
-        When it was stated.
+        The time of the decision.
 
     Raises:
-        InputError: a value out of range, no reason, there is nothing to decide on yet, or another decision stands there
-            than `over` says.
-        NotAllowed: they take part, or are neither organizer nor named as adjudicator.
+        InputError: the value is out of range, the reason is empty, assessors have not finished, or the decision in
+            force is not in `over`.
+        NotAllowed: the author takes part, or is neither organizer nor the named adjudicator.
     """
     reason = clean_text(reason).strip()
     if not reason:
@@ -187,7 +190,7 @@ def decide(
             raise InputError(
                 "decisions-missing",
                 f"Some assessors have not finished passage {one.passage_id} of query {one.query_id}.",
-                "Wait for them, or release them with exam double release.",
+                "Wait for them, or release them with exam assignments remove.",
             )
         if over is not None and (one.decision and one.decision.stated_at) not in over:
             raise InputError(
@@ -206,14 +209,14 @@ def _meanwhile(decision: Decision | None) -> str:
 
 
 def accept_agreed(project: Project, query_id: str, author: str) -> int:
-    """Decide what all people of a query's double assignments gave alike, wherever nobody has decided yet.
+    """Accept all unanimous values in a query's double assignments that have no decision yet.
 
     Returns:
         How many decisions were made.
 
     Raises:
         InputError: the query is not doubly assigned, or there is nothing to accept.
-        NotAllowed: as `decide` says.
+        NotAllowed: as in `decide`.
     """
 
     def write(cursor: Cursor, double: Double, one: Contested) -> None:
@@ -224,11 +227,11 @@ def accept_agreed(project: Project, query_id: str, author: str) -> int:
 
 
 def undo_decision(project: Project, place: Place, author: str) -> None:
-    """Take the decision back that stands: it awaits another one, and the override that it made is withdrawn.
+    """Withdraw the decision in force, and the override that it made; the case awaits another decision.
 
     Raises:
-        InputError: none stands.
-        NotAllowed: as `decide` says.
+        InputError: the case has no decision.
+        NotAllowed: as in `decide`.
     """
 
     def write(cursor: Cursor, double: Double, one: Contested) -> None:
@@ -246,7 +249,7 @@ def undo_decision(project: Project, place: Place, author: str) -> None:
 
 
 def decisions(project: Project, place: Place) -> list[Decision]:
-    """Everything that was decided and taken back on something, newest first."""
+    """Return all decisions and withdrawals on a case, newest first."""
     with project.doing("adjudicate"):
         return [
             Decision(*row[3:])
@@ -259,18 +262,18 @@ def decisions(project: Project, place: Place) -> list[Decision]:
 
 
 def end_double(project: Project, query_id: str, author: str, number: int | None = None) -> None:
-    """End the double assignment of a query: what everybody gave is open from then on, and counts as anywhere else.
+    """End the double assignment of a query: its values become visible and count like any others.
 
     Args:
-        number: which one, where the query has several.
+        number: of the assignment, if the query has several.
 
     Raises:
-        InputError: the query is not doubly assigned, or several times, or something in it awaits adjudication.
-        NotAllowed: only an organizer may.
+        InputError: the query is not doubly assigned, has several assignments, or a case awaits adjudication.
+        NotAllowed: the author is not an organizer.
     """
     with project.transaction(act="assign work", author=author) as cursor:
         double = double_of(project, query_id, number)
-        # What only organizers may do is done with everything, also by one who takes part.
+        # Only organizers may end it, and for this they see all cases, even if they take part.
         waits = sum(one.standing == "differs" for one in _contested(project, [double], query_id))
         if waits:
             raise InputError(
@@ -282,7 +285,7 @@ def end_double(project: Project, query_id: str, author: str, number: int | None 
 
 
 def may_decide(project: Project, name: str) -> list[str]:
-    """Ids of the doubly assigned queries on which somebody may decide."""
+    """Return the ids of the doubly assigned queries on which a person may decide."""
     if not project.allows("adjudicate"):
         return []
     return list(dict.fromkeys(one.query_id for one in doubles(project) if _may_decide(project, one, name or None)))
@@ -304,7 +307,7 @@ def _each(
     which: Callable[[Contested], bool],
     passage_id: str | None = None,
 ) -> int:
-    """Write something of all that is to be decided on in a query, or on one passage of it; how much that was."""
+    """Write something for all cases of a query, or of one passage of it, and return their number."""
     with project.transaction(act="adjudicate", author=author) as cursor:
         among = doubles_of(project, query_id)
         if passage_id is not None:
@@ -350,7 +353,7 @@ def _write(
 
 
 def _clear(cursor: Cursor, double: Double, one: Contested, author: str) -> None:
-    """Take away what the decision that stands had made."""
+    """Remove the results of the decision in force."""
     query, passage, question = _keys(cursor, one)
     if one.question_id is None:
         if one.decision is not None:

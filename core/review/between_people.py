@@ -1,4 +1,4 @@
-"""Agreement between people: over what two or more of them judged or rated, each pair of persons and all together."""
+"""Agreement between people on passages and questions that two or more of them judged or rated, by pair and in total."""
 
 from __future__ import annotations
 
@@ -11,21 +11,21 @@ from typing import Literal
 import numpy as np
 
 from ..measures import Coefficient, alpha_of, cohen_kappa, cross_table, krippendorff_alpha, weighted_kappa
-from ..project import PREFIX, SCALE, Project
+from ..project import PREFIX, SCALE, Project, visible
 from ..types import RATINGS
 
 Kind = Literal["judgments", "ratings"]
 SCALES: Mapping[Kind, tuple[int, ...]] = {"judgments": tuple(SCALE), "ratings": tuple(RATINGS)}
-"""What people give, and the values that it may have: judgments of passages, ratings of questions in passages."""
+"""Kinds of values and their ranges: judgments of passages, ratings of questions in passages."""
 
 
 @dataclass(frozen=True)
 class OfPair:
-    """How well two people agree.
+    """Agreement of two people.
 
     Args:
-        n: things that both gave a value for.
-        same: those for which it is the same value.
+        n: things for which both gave a value.
+        same: those for which the values are equal.
         kappa, weighted: Cohen's kappa, and with disagreements weighted by the square of their distance.
         alpha: Krippendorff's, with ordinal distances.
     """
@@ -41,13 +41,13 @@ class OfPair:
 
 @dataclass(frozen=True)
 class BetweenPeople:
-    """How well people agree on one kind of what they give.
+    """Agreement of people on one kind of values.
 
     Args:
         n: things for which two or more people gave a value.
         same: those for which all gave the same.
         people: how many of these things each has a value for, by name.
-        alpha: Krippendorff's of all of them, with ordinal distances; whoever left something out does not count there.
+        alpha: Krippendorff's of all of them, with ordinal distances; missing values do not count.
         pairs: of all who have something in common, those with most first.
     """
 
@@ -61,11 +61,11 @@ class BetweenPeople:
 
 _VALUES: Mapping[Kind, str] = {
     "judgments": "SELECT [query_key, passage_key]::VARCHAR AS thing, substr(name, length($prefix) + 1) AS name,"
-    " value::INTEGER AS value FROM judgments JOIN sources USING (source_key) JOIN queries USING (query_key)"
+    " value::INTEGER AS value FROM {judgments} JOIN sources USING (source_key) JOIN queries USING (query_key)"
     " WHERE starts_with(name, $prefix) AND ($query IS NULL OR query_id = $query)",
-    # What was decided is nobody's own rating.
+    # An adjudicated rating is not a person's own rating.
     "ratings": "SELECT [question_text_key, passage_text_key]::VARCHAR AS thing, author AS name,"
-    " arg_max(rating, override_key)::INTEGER AS value FROM overrides JOIN questions USING (question_key)"
+    " arg_max(rating, override_key)::INTEGER AS value FROM {overrides} JOIN questions USING (question_key)"
     " JOIN queries USING (query_key) WHERE withdrawn_at IS NULL AND $prefix <> ''"
     " AND override_key NOT IN (SELECT override_key FROM adjudications WHERE override_key IS NOT NULL)"
     " AND ($query IS NULL OR query_id = $query) GROUP BY ALL",
@@ -73,19 +73,20 @@ _VALUES: Mapping[Kind, str] = {
 
 
 def between_people(project: Project, query_id: str | None = None) -> list[BetweenPeople]:
-    """How well people agree, on judgments and on ratings; only as far as whoever asks may see what others gave.
+    """Return the agreement of people on judgments and on ratings, over the values that the person asking may see.
 
     Source: Cohen 1960 and 1968, Krippendorff 2011, as `measures` has them.
 
     Args:
-        query_id: in this query alone; in all for None.
+        query_id: only in this query; None for all.
     """
     return [_of_kind(project, kind, query_id) for kind in SCALES]
 
 
 def _of_kind(project: Project, kind: Kind, query_id: str | None) -> BetweenPeople:
+    given = _VALUES[kind].format(judgments=visible(project, "judgments"), overrides=visible(project, "overrides"))
     rows = project.rows(
-        f"WITH given AS ({_VALUES[kind]}) SELECT thing, name, value FROM given"
+        f"WITH given AS ({given}) SELECT thing, name, value FROM given"
         " WHERE thing IN (SELECT thing FROM given GROUP BY thing HAVING count(*) > 1) ORDER BY thing, name",
         {"prefix": PREFIX, "query": query_id},
     )

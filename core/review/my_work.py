@@ -1,4 +1,4 @@
-"""The work of an assessor: their queries, how far each is, and what is next in it; and how far everybody is."""
+"""The work of an assessor: their queries, their progress and next step; and the progress of all assessors."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from typing import Literal, NamedTuple
 
 from ..bank import drafts, proposals
 from ..labels import Progress
-from ..project import PREFIX, Double, Dues, Member, Project, done_queries, doubles, dues, judged_pairs
+from ..project import PREFIX, Double, Dues, Member, Project, done_queries, doubles, dues, judged_pairs, visible
 from ..text import how_many
 from .standing import at_a_glance, stale_overrides
 
@@ -18,7 +18,7 @@ Screen = Literal["question_bank", "passages"]
 
 
 class Step(NamedTuple):
-    """Something to do in a query: what, as a phrase, the screen for it, and whether it is about a sample alone."""
+    """A step in a query: a phrase, its screen, and whether it concerns only a sample."""
 
     said: str
     screen: Screen
@@ -30,16 +30,17 @@ class Work:
     """One query of an assessor.
 
     Args:
-        questions: that are active.
-        unsaved: drafts of theirs.
-        proposed: questions that a model proposed and nobody decided on.
+        questions: active ones.
+        unsaved: their drafts.
+        proposed: a model's proposals without a decision.
         stale: overrides whose question was reworded since.
         judged: pooled passages that they have judged, of `pooled`.
         ungraded: pairs that no grader was asked yet.
-        done: whether they said that they are done.
-        due: the last day for it; None for none.
-        blind: whether others judge it too, and what they give is hidden until it is adjudicated.
-        sampled: passages of it, where not all, that they judge beside others; `sampled_left` of them are still to be.
+        done: whether they marked it as done.
+        due: its due date; None without one.
+        blind: whether it is doubly assigned, so that values are hidden until adjudication.
+        sampled: size of the sample of its passages that is doubly assigned to them, 0 if all are; `sampled_left` of
+            them remain.
     """
 
     query_id: str
@@ -58,12 +59,12 @@ class Work:
     sampled_left: int = 0
 
     def late(self, today: date) -> bool:
-        """Whether it should have been done before today."""
+        """Whether it is overdue."""
         return not self.done and self.due is not None and self.due < today
 
     @property
     def next(self) -> Step:
-        """What to do next."""
+        """The next step."""
         sample = f"judge the sample of {how_many(self.sampled_left, 'passages')}"
         steps = (
             (self.unsaved, Step(f"save {how_many(self.unsaved, 'changes')}", "question_bank")),
@@ -77,12 +78,12 @@ class Work:
 
 
 def my_work(project: Project, name: str, queries: tuple[str, ...] | None, found: Progress | None) -> list[Work]:
-    """The queries of somebody: those that are not done first, and of these what is due first; else as in the project.
+    """Return a person's queries: open ones first, then by due date, else in the project's order.
 
     Args:
-        name: under which they act.
+        name: of the person.
         queries: ids of those that are assigned to them; None for all that have a pool.
-        found: how far the pairs are graded; None where nothing is graded yet.
+        found: progress of grading; None if nothing is graded yet.
     """
     mine = Counter(draft.question.query_id for draft in drafts(project, name).values())
     proposed = Counter(one.query_id for one in proposals(project))
@@ -107,13 +108,13 @@ def my_work(project: Project, name: str, queries: tuple[str, ...] | None, found:
 
 @dataclass(frozen=True)
 class Share:
-    """How far somebody is.
+    """The progress of an assessor.
 
     Args:
-        done: queries that they are done with, of `queries` that are theirs.
-        judged: passages that they judged in these, of `pooled`; None where some of that is hidden from whoever asks.
-        late: queries that should have been done before today.
-        next_due: the first day that is still to come for a query that is not done; None for none.
+        done: queries that they are done with, of their `queries`.
+        judged: passages that they judged in these, of `pooled`; None if some of that is hidden from the person asking.
+        late: overdue queries.
+        next_due: the next due date of an open query, today or later; None without one.
     """
 
     member: Member
@@ -126,10 +127,10 @@ class Share:
 
 
 def shares(project: Project, today: date | None = None) -> list[Share]:
-    """How far every assessor is, in the order of their names.
+    """Return the progress of every assessor, in the order of their names.
 
     Args:
-        today: the day on this computer for None.
+        today: None for the day on this computer.
     """
     now = today or date.today()
     pooled = {one.query_id: one.pooled for one in at_a_glance(project) if one.pooled}
@@ -170,7 +171,7 @@ def _share(
 
 
 def _sampled(project: Project, name: str, beside: Sequence[Double]) -> dict[str, tuple[int, int]]:
-    """By query, how many passages of it somebody judges beside others where not all, and how many are still to be."""
+    """Return, by query, the size of a person's doubly assigned sample and how many passages of it remain."""
     passages: dict[str, set[str]] = {}
     for one in beside:
         passages.setdefault(one.query_id, set()).update(one.passages or ())
@@ -182,9 +183,9 @@ def _sampled(project: Project, name: str, beside: Sequence[Double]) -> dict[str,
 
 
 def judged_of(project: Project, double: Double) -> tuple[dict[str, int | None], int]:
-    """How many passages of a double assignment each of those judged who take part, by name; and of how many.
+    """Return the number of passages of a double assignment that each present assessor judged, by name; and their total.
 
-    It is None for those of whom that is hidden from whoever asks: what can be counted is no number of theirs.
+    It is None for assessors whose values are hidden from the person asking, since a visible count would not be theirs.
     """
     found, of = _judged_of(project, double)
     return {name: None if project.hides(name, double.adjudicator) else count for name, count in found.items()}, of
@@ -200,9 +201,9 @@ def _judged_of(project: Project, double: Double) -> tuple[dict[str, int], int]:
 
 
 def _judged(project: Project) -> Mapping[str, Mapping[str, int]]:
-    """How many pooled passages everybody judged here, by name and query id."""
+    """Return the numbers of judged pooled passages by name of the assessor and query id."""
     rows = project.rows(
-        "SELECT s.name, query_id, count(*) FROM judgments JOIN sources s USING (source_key)"
+        f"SELECT s.name, query_id, count(*) FROM {visible(project, 'judgments')} JOIN sources s USING (source_key)"
         " JOIN pool USING (query_key, passage_key) JOIN queries USING (query_key) GROUP BY ALL"
     )
     found: dict[str, dict[str, int]] = {}

@@ -1,4 +1,4 @@
-"""Who is in which query now: kept in the memory of the server, as it is of no use a minute later."""
+"""Presence of people in queries, kept in the server's memory because it is useless a minute later."""
 
 from __future__ import annotations
 
@@ -7,24 +7,24 @@ import time
 from pathlib import Path
 
 PRESENT = 45.0
-"""Seconds since somebody was seen in a query last, within which they are taken to be there still."""
+"""Seconds after the last sign of a person within which they count as present."""
 
 
 class Presence:
-    """Who was seen where, and when, in every project that this process has open."""
+    """The last query and time of every person, in every project that this process has open."""
 
     def __init__(self) -> None:
         self._seen: dict[tuple[Path, str], tuple[str, float]] = {}
         self._lock = threading.Lock()
 
     def see(self, project: Path, query_id: str, name: str, now: float | None = None) -> list[str]:
-        """Take note that somebody is in a query, and in no other one of the project.
+        """Record that a person is in a query, and in no other one of the project.
 
         Args:
-            now: seconds of any clock that only goes forward; that of this computer for None.
+            now: seconds of a monotonic clock; None for that of this computer.
 
         Returns:
-            The names of the others who are there.
+            The names of the other people there.
         """
         now = time.monotonic() if now is None else now
         with self._lock:

@@ -1,6 +1,6 @@
-"""How a project stands: how far it is graded, whether labels and judgments agree, who leads, and what waits for people.
+"""The status of a project: progress of grading, agreement of labels and judgments, leading systems, and work to do.
 
-Every part is remembered until something that it derives from changes, so that it can be asked for at every visit.
+Every part is cached until its data changes, so that it can be requested at every visit.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from .disagreements.sides import Judgments, Labels
 
 @dataclass(frozen=True)
 class Waiting:
-    """A query at which something waits to be done, and how much of it."""
+    """A query with work to do, and the amount."""
 
     query_id: str
     text: str
@@ -30,14 +30,14 @@ class Waiting:
 
 @dataclass(frozen=True)
 class ToCurate:
-    """What waits at the question bank.
+    """The work to do in the question bank.
 
     Args:
-        without_questions: queries with passages of which no active question is asked; the count is of the passages.
-        ungraded: queries with pairs that nobody was asked yet.
+        without_questions: queries with passages but no active question; the count is of the passages.
+        ungraded: queries with ungraded pairs.
         drafts: queries with unsaved changes of the person.
-        proposed: queries with proposed questions that nobody decided on.
-        resting: how many queries have neither passages nor active questions: nothing waits there.
+        proposed: queries with proposed questions without a decision.
+        resting: number of queries with neither passages nor active questions: they need no work.
     """
 
     without_questions: list[Waiting]
@@ -48,16 +48,16 @@ class ToCurate:
 
 
 def at_a_glance(project: Project) -> list[QueryOverview]:
-    """The queries with their counts."""
+    """Return the queries with their counts, cached."""
     return project.remember("queries at a glance", lambda: overview(project))
 
 
 def to_curate(project: Project, found: Progress | None, author: str) -> ToCurate:
-    """What waits at the question bank.
+    """Return the work to do in the question bank.
 
     Args:
-        found: how far the pairs are graded; None where nothing is graded yet, so that all of them wait.
-        author: whose drafts count; empty for nobody's.
+        found: progress of grading; None if nothing is graded yet.
+        author: whose drafts count; empty for none.
     """
     queries = at_a_glance(project)
     texts = {query.query_id: query.text or query.query_id for query in queries}
@@ -83,13 +83,13 @@ def _most_first(counts: dict[str, int] | Counter[str], texts: dict[str, str]) ->
 
 @dataclass(frozen=True)
 class Agreeing:
-    """Labels beside the judgments of a source.
+    """Agreement of labels with the judgments of a source.
 
     Args:
         source: the name of the judgments.
         merged: both cut in two, relevant or not.
-        open: how many disagreements wait to be settled.
-        settled: how many are settled.
+        open: number of open disagreements.
+        settled: number of settled ones.
     """
 
     source: str
@@ -99,7 +99,7 @@ class Agreeing:
 
 
 def agreeing(project: Project, policy: Policy) -> Agreeing | None:
-    """How labels agree with the judgments of the first source; None where there are none of either."""
+    """Return the agreement of labels with the judgments of the first source; None if either is missing."""
     judged = sources(project)
     if not judged:
         return None
@@ -110,7 +110,7 @@ def agreeing(project: Project, policy: Policy) -> Agreeing | None:
             found = agreement(project, *sides)
             waiting = queue(project, *sides, limit=0)
         except InputError:
-            # Labels and judgments that share no passage cannot be compared: the screen for it says why.
+            # Labels and judgments without a common passage cannot be compared; their own screen says why.
             return None
         return Agreeing(judged[0], found.merged, waiting.total, waiting.hidden)
 
@@ -119,12 +119,12 @@ def agreeing(project: Project, policy: Policy) -> Agreeing | None:
 
 @dataclass(frozen=True)
 class Leading:
-    """The leaderboard in small.
+    """A small leaderboard.
 
     Args:
-        against: the official board that it is compared with; None where there is none.
-        correlation: of the two; None where there is none.
-        ungraded: the queries that have ungraded pairs, in a sentence; empty without any.
+        against: the official leaderboard that it is compared with; None without one.
+        correlation: of the two; None without one.
+        ungraded: a sentence about the queries with ungraded pairs; empty without any.
     """
 
     board: Leaderboard
@@ -135,11 +135,12 @@ class Leading:
 
 @as_act("see boards")
 def leading(project: Project, policy: Policy, measure: str, against: str | None) -> Leading | None:
-    """The systems in order by a measure under a policy, and how the official board agrees; None without a board.
+    """Return the systems in order by a measure under a policy, and the correlation with the official leaderboard; None
+    without a leaderboard.
 
     Args:
-        measure: as `leaderboard.leaderboard` takes it.
-        against: the official board to compare with; None for none.
+        measure: as for `leaderboard.leaderboard`.
+        against: the official leaderboard to compare with; None for no comparison.
     """
     if not rankings(project):
         return None
@@ -153,14 +154,14 @@ def leading(project: Project, policy: Policy, measure: str, against: str | None)
             board = leaderboard(project, measure, "exam", policy)
             return Leading(board, None, None, board.says_ungraded)
         except InputError:
-            # The leaderboard's own screen says why there is none.
+            # The leaderboard's own screen says why it is missing.
             return None
 
     return project.remember(("leading", policy, measure, against), compute)
 
 
 def stale_overrides(project: Project) -> list[Override]:
-    """The overrides of active questions that do not count, as the question was reworded since; newest first."""
+    """Return the overrides of active questions that do not count after a rewording, newest first."""
 
     def compute() -> list[Override]:
         found = [one for one in overrides(project) if one.stale]

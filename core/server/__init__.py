@@ -1,4 +1,4 @@
-"""The server beside the screens: whether it is well, the API, and the doors through which commands find it."""
+"""The server of the screens: health check, API, and the doors through which commands find an open project."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Answers of operations: whole at their end, or as lines while they run, as the shell wants them."""
+"""Answers of operations: complete at the end, or as lines while they run, as the shell needs them."""
 
 from __future__ import annotations
 
@@ -18,17 +18,17 @@ from .guarding import Visitor
 from .running import Asked, Running, file_lines, line
 
 _running: dict[tuple[str, str], Running] = {}
-"""Operations under way, by who asked for them and the number that they gave."""
+"""Running operations, by the visitor's key and the number that the shell chose."""
 
 
 async def whole(asked: Asked, done: int = 200) -> Response:
-    """What an operation printed, or the file that it wrote; a zip of several files."""
+    """Return an operation's output, or the file that it wrote; a zip of several files."""
     loop = asyncio.get_running_loop()
     end: asyncio.Future[tuple[int, dict[str, bytes]]] = loop.create_future()
     printed: dict[str, bytearray] = {"output": bytearray(), "error": bytearray()}
 
     def ended(code: int, files: Mapping[str, Path]) -> None:
-        # A backup goes into a folder that is named, and an exported project may be one.
+        # A backup goes into a given folder, and an exported project may be a folder.
         found = [one for path in files.values() for one in ([path] if path.is_file() else path.iterdir())]
         content = {str(one.relative_to(asked.folder.path)): one.read_bytes() for one in found}
 
@@ -72,10 +72,10 @@ def _failed(code: int, printed: str, running: Running) -> Response:
 
 
 def streamed(asked: Asked, visitor: Visitor, number: str) -> Response:
-    """Lines of JSON with what an operation prints and writes; the last line has its exit code.
+    """Return lines of JSON with the output and files of an operation; the last line has its exit code.
 
     Args:
-        number: chosen by the shell, to stop the operation by.
+        number: chosen by the shell, to stop the operation with.
     """
     lines: asyncio.Queue[bytes | None] = asyncio.Queue()
     loop = asyncio.get_running_loop()
@@ -96,7 +96,7 @@ def streamed(asked: Asked, visitor: Visitor, number: str) -> Response:
         asked,
         lambda stream, content: put(line(**{stream: base64.b64encode(content).decode()})),
         ended,
-        # The project takes no other change meanwhile, so that this is for the owner's shell alone.
+        # The project accepts no other change meanwhile, so only the owner's shell may do this.
         give if visitor.owner else None,
     )
     key = (visitor.key, number)
@@ -111,14 +111,14 @@ def streamed(asked: Asked, visitor: Visitor, number: str) -> Response:
         finally:
             _running.pop(key, None)
             if not over:
-                # The shell is gone.
+                # The shell has disconnected.
                 running.stop()
 
     return StreamingResponse(body(), media_type="application/x-ndjson", headers={"Cache-Control": "no-store"})
 
 
 async def steer(request: Request, visitor: Visitor) -> Response:
-    """End an operation that is under way, as Ctrl+C would (DELETE), or say that its files are in place (POST)."""
+    """Stop a running operation as Ctrl+C does (DELETE), or confirm that its files are in place (POST)."""
     running = _running.get((visitor.key, request.path_params["number"]))
     if running is None:
         raise InputError("unknown-command", "The command is not running.", "It may have ended already.")
@@ -127,10 +127,10 @@ async def steer(request: Request, visitor: Visitor) -> Response:
 
 
 def shell_of(request: Request) -> dict[str, str] | None:
-    """What a shell says of itself in a request; None if no shell asks.
+    """Return the data about a shell in a request; None if the request is not from a shell.
 
     Raises:
-        InputError: it cannot be read.
+        InputError: the header cannot be read.
     """
     told = request.headers.get("x-exam-shell")
     if told is None:

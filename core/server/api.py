@@ -14,7 +14,7 @@ from starlette.types import Receive, Scope, Send
 
 from .. import __version__
 from ..errors import InputError, unknown_name
-from ..operations import every_operation, find_operation
+from ..operations import every_operation, find_operation, renamed
 from ..operations.registry import Operation
 from ..project import current_author
 from . import requests
@@ -47,16 +47,17 @@ _JOB = {
 
 
 class Api:
-    """The API as an ASGI application. It is made when it is first asked: that loads every operation."""
+    """The API as an ASGI application. It is made at the first request, since that loads every operation."""
 
     def __init__(self) -> None:
         self._making = threading.Lock()
         self._made: FastAPI | None = None
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Answer a request."""
+        """Answer a request, also for the earlier name of an operation."""
         made = await run_in_threadpool(self._make)
-        await made(scope, receive, send)
+        before, prefix, words = scope["path"].partition(f"{PREFIX}/")
+        await made({**scope, "path": before + prefix + "/".join(renamed(words.split("/")))}, receive, send)
 
     def _make(self) -> FastAPI:
         with self._making:
@@ -66,7 +67,7 @@ class Api:
 
 
 def made_api() -> FastAPI:
-    """A route for each operation that can be asked for, and those of jobs."""
+    """Return an API with a route for each operation that can be requested, and routes of jobs."""
     api = FastAPI(title="Exam Workbench", version=__version__, openapi_url=None, docs_url=None, redoc_url=None)
     add = functools.partial(api.add_api_route, include_in_schema=False, response_model=None)
     for path, method, answer in (
@@ -145,7 +146,7 @@ def _body(operation: Operation) -> dict[str, Any]:
 
 
 async def _answer(operation: Operation, request: Request, visitor: Visitor) -> Response:
-    # Whoever may not run it is told so before anything else of the request is looked at.
+    # The role is checked before anything else in the request.
     await run_in_threadpool(visitor.require, operation.act)
     asked = await _asked(operation, request, visitor)
     shell = shell_of(request)
@@ -167,7 +168,7 @@ async def _asked(operation: Operation, request: Request, visitor: Visitor) -> As
         return Asked(operation, given, visitor.project, author, owner=visitor.owner)
     pairs, files = await requests.from_body(request)
     names = {name for name, _ in pairs}
-    # An answer needs no name for the file that the operation writes.
+    # The client need not name the file that the operation writes.
     pairs += [
         (one.name, "output")
         for one in operation.parameters
@@ -183,7 +184,7 @@ async def _asked(operation: Operation, request: Request, visitor: Visitor) -> As
 
 
 async def _start_job(operation: Operation, request: Request, visitor: Visitor) -> Response:
-    """Grading that goes on when this is answered."""
+    """Start grading that continues after the answer."""
     await run_in_threadpool(visitor.require, operation.act)
     asked = await _asked(operation, request, visitor)
     asked.background = True

@@ -1,4 +1,4 @@
-"""The end of a server by a signal: commands under way end as Ctrl+C would end them, and hold nothing up."""
+"""The end of a server by a signal: running commands end as with Ctrl+C, and do not delay the end."""
 
 from __future__ import annotations
 
@@ -16,14 +16,14 @@ SIGNALS = signal.SIGINT, signal.SIGTERM
 
 @contextmanager
 def stopping_commands() -> Iterator[None]:
-    """Until the block ends, end the commands under way as soon as a signal asks this process to end.
+    """End the running commands as soon as a signal asks this process to end, until the block ends.
 
-    What serves the routes (uvicorn) waits at its end for every answer that is not complete, and a grading job may go on
-    for hours: whoever asked for the end would lose patience and kill the process. Jobs of the screens have no answer
-    that waits for them; they end where projects are closed.
+    The server of the routes (uvicorn) waits for every incomplete answer when it ends, and a grading job may run for
+    hours. Then people would kill the process. Jobs of the screens are not behind an answer; they end when projects
+    are closed.
 
-    Who handled the signals before is told after. To be entered in the thread whose event loop serves; nothing is done
-    where that is not the main one, which alone hears signals.
+    Earlier signal handlers are called afterwards. Enter the block in the thread whose event loop serves. It does
+    nothing outside the main thread, since only that receives signals.
     """
     if threading.current_thread() is not threading.main_thread():
         yield

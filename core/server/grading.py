@@ -1,4 +1,4 @@
-"""The grading job that runs: how far it is, and its control."""
+"""The progress and control of the grading job."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from .guarding import Visitor
 
 
 async def job(request: Request, visitor: Visitor) -> Response:
-    """How far the grading job is that runs, or ran last."""
+    """Return the progress of the current or last grading job."""
 
     def look() -> dict[str, Any]:
         visitor.project.require("read the bank")
@@ -33,7 +33,7 @@ async def job(request: Request, visitor: Visitor) -> Response:
 
 
 async def steer_job(request: Request, visitor: Visitor) -> Response:
-    """Let the grading job wait, go on, or end."""
+    """Pause, resume or cancel the grading job."""
     await run_in_threadpool(visitor.project.require, "grade")
     found = current_job(visitor.project)
     if found is None or found.over:

@@ -1,4 +1,4 @@
-"""Who is let in: under which name the server is asked, which token is shown, how much and how often one asks."""
+"""Access control: the host name of the request, its token, its size and its rate."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ LOOPBACK = ("localhost", "127.0.0.1", "::1")
 
 
 class Unknown(WorkbenchError):
-    """Somebody shows no token, or one that opens nothing here."""
+    """A request without a token, or with an invalid one."""
 
 
 class NotReading(WorkbenchError):
@@ -51,12 +51,12 @@ class TooOften(WorkbenchError):
 
 @dataclass(frozen=True)
 class Visitor:
-    """Somebody who was let in.
+    """A person or program whose token was accepted.
 
     Args:
-        project: as they have it.
-        name: under whom they are recorded; None for the owner, whose commands say it.
-        key: what their requests are counted by.
+        project: with their rights.
+        name: the name under which their actions are recorded; None for the owner, whose commands state it.
+        key: the key by which their requests are counted.
     """
 
     project: Project
@@ -65,28 +65,29 @@ class Visitor:
 
     @property
     def owner(self) -> bool:
-        """Whether they read the door's file: whoever the project belongs to, at a shell of this computer."""
+        """Whether they used the token of the door's file, as the owner of the project does at a shell of this
+        computer."""
         return self.name is None
 
     def require(self, act: ActName) -> None:
-        """Refuse an act that their role does not include.
+        """Refuse an action that their role does not include.
 
         Raises:
-            NotAllowed: it is refused; it says which role is needed and whom to ask.
+            NotAllowed: the message names the required role and whom to ask.
         """
         self.project.require(act)
 
 
 def check_host(header: str, allowed: Sequence[str]) -> None:
-    """Refuse a request under a name that is not this server's: a web page may point a name of its own here.
+    """Refuse a request under a foreign host name, since a web page may point its own name to this server.
 
     Args:
         header: the request's `Host`.
-        allowed: names and numbers of this server, or patterns such as *.example.org; those of this computer are
-            allowed without being named.
+        allowed: names and addresses of this server, or patterns such as *.example.org; those of this computer are
+            always allowed.
 
     Raises:
-        NotAllowed: it is another name.
+        NotAllowed: the name is not allowed.
     """
     host = re.sub(r":\d*$", "", header).strip("[]").lower()
     if allowed and not any(fnmatchcase(host, name.lower()) for name in (*LOOPBACK, *allowed)):
@@ -99,12 +100,12 @@ def check_origin(origin: str | None, host: str, allowed: Sequence[str]) -> None:
     """Refuse a request by a page of another origin; another port of the same host is another origin.
 
     Args:
-        origin: the request's `Origin`; None if it has none, because no page sends it.
+        origin: the request's `Origin`; None if it is not from a page.
         host: the request's `Host`.
         allowed: further origins whose pages may send it.
 
     Raises:
-        NotAllowed: it is another origin.
+        NotAllowed: the origin is not allowed.
     """
     if origin is not None and origin.lower() not in (f"http://{host}".lower(), f"https://{host}".lower(), *allowed):
         raise NotAllowed(
@@ -113,13 +114,13 @@ def check_origin(origin: str | None, host: str, allowed: Sequence[str]) -> None:
 
 
 def let_in(headers: Mapping[str, str]) -> Visitor:
-    """Whoever shows a token that belongs to a project which is open here.
+    """Return the visitor whose token belongs to an open project.
 
     Args:
-        headers: of the request, their names in lower case.
+        headers: of the request, with names in lower case.
 
     Raises:
-        Unknown: there is no token, or it opens nothing.
+        Unknown: the token is missing or invalid.
     """
     kind, _, shown = headers.get("authorization", "").partition(" ")
     shown = shown.strip()
@@ -127,7 +128,7 @@ def let_in(headers: Mapping[str, str]) -> Visitor:
         raise Unknown(
             "no-token",
             "No token in the request.",
-            "Send Authorization: Bearer TOKEN. Make a token with exam token make.",
+            "Send Authorization: Bearer TOKEN. Make a token with exam tokens add.",
         )
     for one in held():
         if one.door is not None and hmac.compare_digest(one.door.token, shown):
@@ -144,13 +145,13 @@ def let_in(headers: Mapping[str, str]) -> Visitor:
 
 
 def check_rate(visitor: Visitor, now: float | None = None) -> None:
-    """Count a request, and refuse it where there were too many in this minute.
+    """Count a request, and refuse it if there were too many in this minute.
 
     Args:
-        now: seconds that only grow; the clock's for None.
+        now: seconds that only grow; None means the clock's.
 
     Raises:
-        TooOften: there were.
+        TooOften: the limit is exceeded.
     """
     if not visitor.owner and not within("REQUESTS", visitor.key, MINUTE, now):
         said = exceeded("Within a minute there were more than", "REQUESTS", limit("REQUESTS"))
@@ -158,11 +159,11 @@ def check_rate(visitor: Visitor, now: float | None = None) -> None:
 
 
 def check_size(headers: Mapping[str, str]) -> None:
-    """Refuse a request that does not say how large it is, or is too large.
+    """Refuse a request that does not state its size, or is too large.
 
     Raises:
-        TooMuch: it is.
-        InputError: it does not say.
+        TooMuch: it is too large.
+        InputError: it does not state its size.
     """
     stated, most = headers.get("content-length", "0"), limit("REQUEST")
     if headers.get("transfer-encoding") or not stated.isascii() or not stated.isdecimal():
@@ -180,11 +181,11 @@ _STATUS: Sequence[tuple[type[WorkbenchError], int]] = (
     (InputError, 400),
     (EngineError, 503),
 )
-"""The first that fits counts; what is none of them is 409: the work failed."""
+"""HTTP status by class of error; the first match counts. All others are 409: the work failed."""
 
 
 def guarded(answer: Callable[[Request, Visitor], Awaitable[Response]]) -> Callable[[Request], Awaitable[Response]]:
-    """An answer with what every route of the API has around it: who may come in, and errors as JSON."""
+    """Wrap an answer with the access checks of every API route, and return errors as JSON."""
 
     async def answered(request: Request) -> Response:
         try:

@@ -1,4 +1,4 @@
-"""Whether the server is well: the process up, every open project answering."""
+"""The health check: the process is up, and every open project responds."""
 
 from __future__ import annotations
 
@@ -21,15 +21,16 @@ NOT_WELL = {
     "message": "The server has a problem.",
     "hint": "See the log of the server for the cause.",
 }
-"""What everybody is told. The reason names a project and where it lies, of which only its people know."""
+"""The public answer. The cause names a project and its path, which only its people may know."""
 _logged = ""
 
 
 async def health(check: Callable[[], None]) -> Response:
-    """Whether the process is up, its project open, and the database answering: 200, or 503 with the reason in the log.
+    """Return 200 if the process is up, its project open, and the database answers; else 503, with the cause in the
+    log.
 
     Args:
-        check: what has to hold beside; raises WorkbenchError where it does not.
+        check: a further check; raises WorkbenchError if it fails.
     """
     try:
         check()
@@ -45,7 +46,7 @@ async def health(check: Callable[[], None]) -> Response:
 
 
 def _log_once(reason: str) -> None:
-    """Log why the server is not well, unless it was just that when it was looked at last; nothing for one that is."""
+    """Log a problem of the server, unless it equals the last one; an empty reason means no problem."""
     global _logged
     if reason and reason != _logged:
         _log.error("the server has a problem: %s", reason)

@@ -1,4 +1,4 @@
-"""The projects that this server has open: one object of each for all sessions and requests, with a door beside it."""
+"""The projects that this server has open: one object of each for all sessions and requests, with a door."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ _log = logging.getLogger(__name__)
 
 @dataclass
 class Held:
-    """An open project, and the door that leads to it; None where no door could be made, or nobody serves it."""
+    """An open project and its door; None if no door could be made, or the project is not served."""
 
     project: Project
     door: Door | None = None
@@ -40,13 +40,13 @@ _address: str | None = None
 
 
 def hold(path: Path) -> Project:
-    """A project, opened at the first call; from then on the same object for everybody in this process.
+    """Return a project, opened at the first call; later calls in this process return the same object.
 
     Raises:
-        InputError: there is no such file.
-        ProjectError: it cannot be opened.
+        InputError: the file does not exist.
+        ProjectError: the project cannot be opened.
     """
-    # Unlike Path.resolve, it returns a link that leads to itself, which is refused with a sentence when it is opened.
+    # Unlike Path.resolve, it returns a link that leads to itself, which is then refused with a message.
     file = Path(os.path.realpath(path))
     with _changing:
         known = _held.get(file)
@@ -56,7 +56,7 @@ def hold(path: Path) -> Project:
         try:
             close_interrupted(project)
         except WorkbenchError as error:
-            # On a full disk everything can be read all the same.
+            # On a full disk everything can still be read.
             _log.warning("%s: interrupted jobs could not be closed: %s", path, error)
         project.checkpoint_when_idle()
         keep_backups(project)
@@ -65,23 +65,23 @@ def hold(path: Path) -> Project:
 
 
 def held() -> list[Held]:
-    """Every project that is open here."""
+    """Return every project that is open here."""
     with _changing:
         return [one for one in _held.values() if not one.project.closed]
 
 
 def with_role(projects: Mapping[str, Path], identity: str) -> dict[str, Path]:
-    """Those of some projects in which somebody has a role: on a shared server all that they are told of.
+    """Return the projects in which a person has a role; on a shared server people see only these.
 
     Args:
         projects: files by name.
-        identity: what their login is known by, see `project.identity_of`.
+        identity: of their login, see `project.identity_of`.
     """
     return {name: path for name, path in projects.items() if identity in _people(Path(os.path.realpath(path)))}
 
 
 def _people(file: Path) -> Collection[str]:
-    """Identities of those who have a role in a project; where it cannot be asked now, those who had one before."""
+    """Return the identities with a role in a project; if it cannot be read now, the last known ones."""
     known = _held.get(file)
     try:
         if known is None or known.project.closed:
@@ -91,16 +91,16 @@ def _people(file: Path) -> Collection[str]:
                 return found
         _people_before[file] = frozenset(hold(file).members())
     except WorkbenchError as error:
-        # The screen of whoever has a role says what is wrong with it.
+        # The screens show the problem to people with a role.
         _log.warning("%s: roles could not be read: %s", file, error)
     return _people_before.get(file, frozenset())
 
 
 def open_doors(address: str | None) -> None:
-    """From now on commands whose project is open here find their way to an address.
+    """From now on, lead commands to an address if their project is open here.
 
     Args:
-        address: of this server, as this computer reaches it; None where it cannot be reached without more ado.
+        address: of this server, as seen from this computer; None if it cannot be reached without further set-up.
     """
     global _address
     with _changing:
@@ -111,7 +111,7 @@ def open_doors(address: str | None) -> None:
 
 
 def let_go() -> None:
-    """Take the doors away and close every project, for the end of the server."""
+    """Remove the doors and close every project, at the end of the server."""
     global _address
     with _changing:
         _address = None
@@ -123,5 +123,5 @@ def let_go() -> None:
 
 
 def _door(project: Project) -> Door | None:
-    # A project that can only be read is open to every command that reads, without anybody's help.
+    # Every command that reads can open a read-only project itself, so it needs no door.
     return None if _address is None or project.read_only else make_door(project.path, _address)

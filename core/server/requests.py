@@ -1,4 +1,4 @@
-"""Requests to the API: the values and files of an operation, from an address, a form or an object of JSON."""
+"""Requests to the API: the values and files of an operation, from a URL, a form or a JSON object."""
 
 from __future__ import annotations
 
@@ -27,9 +27,9 @@ from .guarding import TooMuch
 
 MOST_FILES = 1000
 MOST_VALUES = 20_000
-"""Values of a request; files are counted apart."""
+"""Most values of a request; files are counted separately."""
 LONGEST = 4 << 20
-"""Bytes of a request without its files."""
+"""Most bytes of a request without its files."""
 FORMS = "multipart/form-data", "application/x-www-form-urlencoded"
 
 Pairs = list[tuple[str, Any]]
@@ -37,13 +37,13 @@ Files = dict[str, UploadFile]
 
 
 def asked_for(operation: Operation) -> list[Parameter]:
-    """The values that a request may have. Its token says who asks."""
+    """Return the parameters that a request may have. The author follows from its token."""
     return [one for one in operation.parameters if one.name != "author"]
 
 
 @functools.cache
 def model_of(operation: Operation) -> type[Model]:
-    """The values of a request of an operation, as pydantic checks them. Files are given by their names."""
+    """Return the pydantic model of an operation's request. Files are given by their names."""
     fields: dict[str, Any] = {one.name: (_type_of(one), _field_of(one)) for one in asked_for(operation)}
     # Model answers and ids are often digits.
     config = ConfigDict(extra="forbid", coerce_numbers_to_str=True, allow_inf_nan=False, protected_namespaces=())
@@ -58,7 +58,7 @@ def _type_of(one: Parameter) -> Any:
         kind = Annotated[datetime, BeforeValidator(lambda value: datetime.strptime(str(value), DATE))]
     elif kind in (int, float):
         least, most = one.bounds
-        # Bounds that all numbers keep are not worth a line of the description.
+        # Bounds that every number meets are left out of the description.
         bounds = {"ge": least, "le": most} if kind is int else {"ge": one.option.least, "le": one.option.most}
         kind = Annotated[kind, Field(**bounds)]
     if one.many:
@@ -72,15 +72,15 @@ def _field_of(one: Parameter) -> Any:
 
 
 def from_query(request: Request) -> Pairs:
-    """The values in an address."""
+    """Return the values in a URL."""
     return list(request.query_params.multi_items())
 
 
 async def from_body(request: Request) -> tuple[Pairs, Files]:
-    """The values of a form or an object of JSON, and the files of the form by their names.
+    """Return the values of a form or a JSON object, and the files of the form by their names.
 
     Raises:
-        InputError: it is neither, or two files have the same name.
+        InputError: the body is neither, or two files have the same name.
         TooMuch: it is too long.
     """
     if not request.headers.get("content-type", "").startswith(FORMS):
@@ -89,7 +89,9 @@ async def from_body(request: Request) -> tuple[Pairs, Files]:
         form = await request.form(max_files=MOST_FILES, max_fields=MOST_FILES, max_part_size=LONGEST)
     except HTTPException as error:
         raise InputError(
-            "invalid-form", f"The form cannot be read: {error.detail}", "Send the form as shown in docs/server.md."
+            "invalid-form",
+            f"The form cannot be read: {error.detail}",
+            "Send the form as shown in docs/how-to/use-the-api.md.",
         ) from error
     given: Pairs = []
     files: Files = {}
@@ -108,7 +110,7 @@ async def from_body(request: Request) -> tuple[Pairs, Files]:
 
 
 def _names_of(form: FormData) -> dict[str, str]:
-    """The names of the files in the form of a shell, by those in its parts."""
+    """Return the names of the files in a shell's form, by the names of its parts."""
     try:
         found = json.loads(str(form.get("", "{}")))
         return {str(part): str(name) for part, name in found.items()}
@@ -144,7 +146,7 @@ async def _from_json(request: Request) -> Pairs:
 
 
 def checked(operation: Operation, given: Pairs) -> dict[str, Any]:
-    """The values of a request, converted to the types of the operation.
+    """Return the values of a request, converted to the types of the operation.
 
     Raises:
         InputError: a value is missing, unknown, invalid, or given too often.
@@ -198,10 +200,10 @@ def _refused(operation: Operation, error: ValidationError) -> WorkbenchError:
 
 
 async def stored(folder: WorkingFolder, files: Mapping[str, UploadFile]) -> dict[str, Path]:
-    """Put the files of a request into a folder, each under the last part of its name; return where each is.
+    """Store the files of a request in a folder, each under the last part of its name; return their paths.
 
     Raises:
-        InputError: one has a name that no file can have.
+        InputError: a name is not a possible file name.
     """
     kept: dict[str, Path] = {}
     for at, (name, upload) in enumerate(files.items()):

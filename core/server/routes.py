@@ -1,4 +1,4 @@
-"""The routes of the server beside its screens: /healthz, and the API below /api/v1."""
+"""The routes of the server in addition to its screens: /healthz, and the API below /api/v1."""
 
 from __future__ import annotations
 
@@ -16,10 +16,10 @@ Check = Callable[[], None]
 
 
 def routes(check: Check = lambda: None) -> list[Route]:
-    """The routes, for the program that serves them: it refuses requests under another name, for these and all others.
+    """Return the routes. The program that serves them checks host names, for these and all other routes.
 
     Args:
-        check: what has to hold beside the projects for the server to be well; raises WorkbenchError where it does not.
+        check: a further check of the server's health; raises WorkbenchError if it fails.
     """
     return [
         Route("/healthz", functools.partial(_health, check), methods=["GET"]),
@@ -28,5 +28,4 @@ def routes(check: Check = lambda: None) -> list[Route]:
 
 
 async def _health(check: Check, request: Request) -> Response:
-    """How the server is, for everybody who asks."""
     return await health(check)

@@ -104,7 +104,7 @@ class Running:
         Args:
             by: the cause as a sentence; empty if the person stopped it.
         """
-        # A client of a server that ends disconnects a moment later. That is no second cause.
+        # A client disconnects a moment after its server ends. Keep the first cause.
         self.guest.stopped_by = self.guest.stopped_by or by
         self.guest.stopping.set()
         self._placed.set()
@@ -138,7 +138,7 @@ class Running:
                 code = self._code()
             self._ended(code, self._files())
         except KeyboardInterrupt:
-            # It was stopped once more while it printed that it was stopped.
+            # It was stopped again while it printed that it was stopped.
             self._ended(1, {})
         except Exception as error:
             self.broken = True
@@ -170,7 +170,7 @@ class Running:
         self._say(stream, self._named(content))
 
     def _named(self, content: bytes) -> bytes:
-        """What is printed, with the names of files as they were given in the place of where they are here."""
+        """Return output with the names of files as the client gave them, instead of paths on this server."""
         if bytes(self._asked.folder.path) not in content:
             return content
         for name, path in {**self.guest.absent, **self.guest.files, **self.guest.outputs}.items():
@@ -179,7 +179,7 @@ class Running:
 
 
 def file_lines(files: Mapping[str, Path]) -> Iterator[bytes]:
-    """The lines of an answer that hold files, and what lies in folders."""
+    """Yield the lines of an answer with files, and with the files of folders."""
     for name, path in files.items():
         if path.is_dir():
             yield line(folder=name)
@@ -198,5 +198,5 @@ def _pieces(name: str, path: Path, **further: str) -> Iterator[bytes]:
 
 
 def line(**content: object) -> bytes:
-    """A line of an answer."""
+    """Return a line of an answer."""
     return json.dumps(content, ensure_ascii=False).encode() + b"\n"

@@ -1,4 +1,4 @@
-"""How answers go out to the network."""
+"""TCP settings of the server's connections."""
 
 from __future__ import annotations
 
@@ -9,16 +9,16 @@ from contextlib import suppress
 
 
 def send_at_once() -> None:
-    """Let whatever is answered go out at once on every connection that is accepted from now on.
+    """Send answers without delay on every connection that is accepted from now on.
 
-    A redraw is many small messages. Unasked, the system keeps one back until the one before is known to have arrived,
-    and the other side tells that some 40 ms later (Nagle's algorithm, RFC 896, against delayed acknowledgements, RFC
-    1122). asyncio asks for it where a socket was made with its protocol named; Streamlit makes its own without.
-    What accepts connections hands its options on to them.
+    A redraw is many small messages. By default, the system holds one back until the previous one is acknowledged,
+    which takes some 40 ms. The cause is Nagle's algorithm (RFC 896) with delayed acknowledgements (RFC 1122).
+    asyncio turns it off only for sockets made with a named protocol, unlike Streamlit's. Accepted connections
+    inherit the options of the listening socket.
     """
-    # Systems without such a folder keep the delay.
+    # Systems without this folder keep the delay.
     for name in os.listdir("/dev/fd") if os.path.isdir("/dev/fd") else []:
-        # Gone by now is the folder's own; a socket that is not of the network knows no such option.
+        # The folder's own handle is closed by now, and other kinds of sockets lack this option.
         with suppress(OSError):
             if stat.S_ISSOCK(os.fstat(int(name)).st_mode):
                 with socket.socket(fileno=os.dup(int(name))) as one:

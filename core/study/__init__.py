@@ -1,4 +1,4 @@
-"""Which measure, grader, question, system: tables of correlations, selection, significance, unjudged, diagnosis."""
+"""Studies of measures, graders, questions and systems: correlation, selection, significance, unjudged, diagnosis."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What each question does: whom it separates, what it lets through, what only it covers."""
+"""Diagnosis of questions: which systems they separate, which passages answer them, and which only they cover."""
 
 from __future__ import annotations
 
@@ -20,17 +20,17 @@ from .question_verdicts import MEANINGS, Verdict, answer_shares, question_verdic
 
 @dataclass(frozen=True)
 class QuestionDiagnosis:
-    """How one active question behaves under a policy.
+    """Statistics of one active question under a policy.
 
     Args:
         graded: share of the pool that has a grade for it, 0 to 1.
         answered: share of the graded pool that answers it at the min rating; None before any grade.
-        non_relevant: share of judged non-relevant passages among the judged ones that answer it;
-            None where no judged passage answers it.
-        only_here: share of the judged relevant passages of the query that answer this question and
-            no other; None without relevant passages.
+        non_relevant: share of judged non-relevant passages among the judged ones that answer it; None if no judged
+            passage answers it.
+        only_here: share of the judged relevant passages of the query that answer this question and no other; None
+            without relevant passages.
         systems: share of the systems with a usable grade for it that answer it within the cutoff; None without any.
-        verdict: how it tells systems apart, see `question_verdicts`; None for an "avoid" question.
+        verdict: how it separates systems, see `question_verdicts`; None for an "avoid" question.
     """
 
     question_id: str
@@ -52,11 +52,11 @@ class StrayAnswer:
 
 @dataclass(frozen=True)
 class QueryDiagnosis:
-    """How the questions of one query behave.
+    """Statistics of the questions of one query.
 
     Args:
         questions: by question id; only active ones that the grader can grade.
-        strays: questions that judged non-relevant passages answer, the most such passages first.
+        strays: questions that judged non-relevant passages answer, those with most such passages first.
         uncovered: ids of judged relevant passages that are graded and answer no question.
         relevant: number of judged relevant passages that are graded.
     """
@@ -70,14 +70,14 @@ class QueryDiagnosis:
 def diagnose(
     project: Project, policy: Policy, query_id: str, questions: Sequence[Question], source: str | None
 ) -> QueryDiagnosis:
-    """Look at the questions of one query, saved or not.
+    """Return statistics of the questions of one query, saved or not.
 
     Args:
-        questions: all questions of the query as they are, or would be.
-        source: judgments that say what is relevant, from `policy.min_judgment`; none for None.
+        questions: all questions of the query, as saved or edited.
+        source: judgments; passages are relevant from `policy.min_judgment` on. None for no judgments.
 
     Raises:
-        InputError: there is no such grader or version.
+        InputError: the grader or version is unknown.
     """
     base = basis(project, policy)
     saved = asked_questions(project, base.version, query_id)
@@ -132,7 +132,7 @@ def _answers_of_systems(
     known: Ratings,
     answers: NDArray[np.bool_],
 ) -> Array:
-    """Which system answers which question within the cutoff: 1, 0, or NaN without a usable grade."""
+    """Return which system answers which question within the cutoff: 1, 0, or NaN without a usable grade."""
     row_of = {passage: row for row, passage in enumerate(ratings.passage_ids)}
     runs = [by_query.get(query_id) for by_query in rankings(project).values()]
     found = np.full((len(runs), known.shape[1]), 0.0 if policy.skipped == "zero" else np.nan)
@@ -140,7 +140,7 @@ def _answers_of_systems(
         if scores is not None:
             top = [row_of[passage] for passage in trec_order(scores, policy.cutoff) if passage in row_of]
             found[row] = np.where((known[top] != MISSING).any(axis=0), answers[top].any(axis=0), np.nan)
-    # If no system has a grade for a question, those that skipped the query did not fail it either.
+    # If no system has a grade for a question, systems that skipped the query have no value either.
     ranked = [row for row, scores in enumerate(runs) if scores is not None]
     found[:, np.isnan(found[ranked]).all(axis=0)] = np.nan
     return found
@@ -151,10 +151,10 @@ def _share(flags: NDArray[np.bool_]) -> float | None:
 
 
 def bank_summary(project: Project, policy: Policy, source: str | None) -> Mapping[Verdict, int]:
-    """How many questions of the whole bank have each verdict that occurs, in the order of `MEANINGS`.
+    """Return the number of questions in the bank by verdict, in the order of `MEANINGS`.
 
     Raises:
-        InputError: there is no such grader or version.
+        InputError: the grader or version is unknown.
     """
     base = basis(project, policy)
 

@@ -1,4 +1,4 @@
-"""Evaluations of the same runs side by side: boards of the project, and tables of scores from elsewhere."""
+"""Comparison of evaluations of the same runs: leaderboards of the project, and tables of scores from elsewhere."""
 
 from __future__ import annotations
 
@@ -14,18 +14,18 @@ from ..project import Project, official_sources
 from .figures import BoardChoice, make_board
 
 BESIDE = 3
-"""Boards that stand beside where nobody names any."""
+"""Default number of leaderboards to compare."""
 JUDGED = "nDCG@10"
-"""The measure by which judgments of passages choose, people's and a direct grader's."""
+"""The measure for judgments of passages, by people and by a direct grader."""
 
 
 @dataclass(frozen=True)
 class Compared:
-    """What several evaluations choose.
+    """The choices of several evaluations.
 
     Args:
         found: their choices.
-        left_out: why a board could not be made or has no scores by query, by its name.
+        left_out: by name of a leaderboard, why it could not be made or has no scores by query.
     """
 
     found: Choosing
@@ -33,9 +33,9 @@ class Compared:
 
 
 def boards_to_choose_by(project: Project, k: int, measure: str = JUDGED) -> dict[str, BoardChoice]:
-    """The boards of a project that choose a run, by the name that people read.
+    """Return the leaderboards of a project that can choose a run, by their names for people.
 
-    Source: llm-reteval specification, section 13: judgments of people, EXAM-Cover of the question bank, and judges of
+    Source: llm-reteval specification, section 13: judgments of people, EXAM-Cover of the question bank, and graders of
     passages.
 
     Args:
@@ -55,10 +55,10 @@ def boards_to_choose_by(project: Project, k: int, measure: str = JUDGED) -> dict
 
 
 def score_table(board: Leaderboard) -> Table:
-    """The scores of a board by run and query; where its policy leaves out skipped queries, those are None.
+    """Return the scores of a leaderboard by run and query; None for skipped queries if its policy omits them.
 
     Raises:
-        InputError: an imported board, which has no scores by query.
+        InputError: the leaderboard was imported and has no scores by query.
     """
     if not board.per_query:
         raise InputError(
@@ -79,18 +79,18 @@ def compare_choices(
     further: Mapping[str, Table],
     samples: int = 1000,
 ) -> Compared:
-    """Which run each of several evaluations chooses, over the queries that all have, with bootstrap intervals.
+    """Compare the runs that several evaluations choose, over their common queries, with bootstrap intervals.
 
     Source: llm-reteval specification, section 13.
 
     Args:
-        asked: boards by name.
-        policy: says all that the boards leave open.
-        further: tables that are no boards, such as LLM-retEval@5, by their name.
+        asked: leaderboards by name.
+        policy: settings that the leaderboards leave open.
+        further: tables from other sources, such as LLM-retEval@5, by their name.
         samples: resamples of the queries.
 
     Raises:
-        InputError: no run that all have, or no query in common.
+        InputError: the evaluations have no run or no query in common.
     """
     tables, left_out = dict(further), {}
     for name, choice in asked.items():

@@ -1,4 +1,4 @@
-"""Plain data for figures that set leaderboards, systems and their queries beside each other."""
+"""Plain data for figures that compare leaderboards, systems and their queries."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from ..project import Project, as_act, boards, sources
 from ..text import how_many
 
 PANEL_MEASURES = ("AP", "nDCG@10", "nDCG@20", "Rprec", "RR", COVER)
-"""The measures that figures offer beside the one of the screen: those of the papers' tables."""
+"""Measures that figures offer in addition to the selected one: those of the papers' tables."""
 
 
 @dataclass(frozen=True)
@@ -23,10 +23,10 @@ class BoardChoice:
     """One leaderboard to draw.
 
     Args:
-        measure: as `leaderboard` takes it.
-        source: `exam`, a source of judgments, or an imported board.
-        grader: name of the grader; the policy's for None. Of `exam` boards only.
-        min_rating: the policy's for None. Of `exam` boards only.
+        measure: as for `leaderboard`.
+        source: `exam`, a source of judgments, or an imported leaderboard.
+        grader: name of the grader; None for the policy's. Only for `exam`.
+        min_rating: None for the policy's. Only for `exam`.
     """
 
     measure: str
@@ -37,10 +37,10 @@ class BoardChoice:
 
 @as_act("see boards")
 def offered_boards(project: Project, measures: Sequence[str] = PANEL_MEASURES) -> dict[str, BoardChoice]:
-    """Every board that a figure can show, by the name that people read.
+    """Return every leaderboard that a figure can show, by its name for people.
 
-    These are the labels of every grader with grades at each measure (and at each min rating where it matters),
-    every source of judgments at each measure, and the imported boards.
+    A grader with grades has one at each measure, and at each min rating if it matters. A source of judgments has one at
+    each measure. Imported leaderboards are included.
 
     Args:
         measures: which measures to offer, each once.
@@ -51,7 +51,7 @@ def offered_boards(project: Project, measures: Sequence[str] = PANEL_MEASURES) -
     known = {stored.spec.name: stored.spec.max_rating for stored in graders(project) if stored.grades}
     found: dict[str, BoardChoice] = {}
     for grader, top in known.items():
-        # With one grader alone its name would say nothing.
+        # With a single grader its name adds nothing.
         by = f" · {grader}" if len(known) > 1 else ""
         for measure in measures:
             wanted = parse_measure(measure)
@@ -72,10 +72,10 @@ def offered_boards(project: Project, measures: Sequence[str] = PANEL_MEASURES) -
 
 
 def board_name(offered: Mapping[str, BoardChoice], wanted: BoardChoice) -> str | None:
-    """The name of a board among those offered; None where it is not.
+    """Return the name of a leaderboard among those offered; None if it is not offered.
 
     Args:
-        wanted: its grader and min rating count only where the measure needs them.
+        wanted: its grader and min rating count only if the measure needs them.
     """
     measure = parse_measure(wanted.measure)
     if wanted.source == "exam" and not measure.takes_grades:
@@ -87,13 +87,13 @@ def board_name(offered: Mapping[str, BoardChoice], wanted: BoardChoice) -> str |
 
 @as_act("see boards")
 def make_board(project: Project, choice: BoardChoice, policy: Policy) -> Leaderboard:
-    """The leaderboard of a choice.
+    """Return the leaderboard of a choice.
 
     Args:
-        policy: says all that the choice leaves open.
+        policy: settings that the choice leaves open.
 
     Raises:
-        InputError: the board cannot be made.
+        InputError: the leaderboard cannot be made.
     """
     if choice.source == "exam":
         policy = replace(
@@ -104,13 +104,13 @@ def make_board(project: Project, choice: BoardChoice, policy: Policy) -> Leaderb
 
 @dataclass(frozen=True)
 class PanelMark:
-    """One system on one board of a panel.
+    """One system on one leaderboard of a panel.
 
     Args:
-        place: where it stands on the axis, from 1.
-        score, std_error: as the board has them; the error is None where unknown.
-        scaled: the score moved and stretched so that the board's lowest is 0 and its highest 1.
-        low, high: ends of the error bar on that scale; equal to `scaled` where the error is unknown.
+        place: its place on the axis, from 1.
+        score, std_error: as on the leaderboard; the error is None if unknown.
+        scaled: the score moved and stretched so that the leaderboard's lowest is 0 and its highest 1.
+        low, high: ends of the error bar on that scale; equal to `scaled` if the error is unknown.
     """
 
     board: str
@@ -125,12 +125,12 @@ class PanelMark:
 
 @dataclass(frozen=True)
 class Panel:
-    """Several boards on one scale.
+    """Several leaderboards on one scale.
 
     Args:
-        order: the systems along the axis, the best of the reference board first.
-        marks: board by board, each in the order of the axis.
-        left_out: by board or system, a sentence that says why it is not drawn, or not wholly.
+        order: the systems along the axis, the best of the reference leaderboard first.
+        marks: leaderboard by leaderboard, each in the order of the axis.
+        left_out: by leaderboard, a sentence that says why it is not drawn, or only partly.
     """
 
     order: list[str]
@@ -139,15 +139,15 @@ class Panel:
 
 
 def panel(reference: Leaderboard, others: Mapping[str, Leaderboard], name: str) -> Panel:
-    """Set boards beside each other on one scale, systems in the order of the reference board.
+    """Return leaderboards on one scale for comparison, with systems in the order of the reference leaderboard.
 
-    Each board is scaled over the systems on the axis so that the highest score becomes 1 and the lowest 0; its
+    Each leaderboard is scaled over the systems on the axis so that the highest score becomes 1 and the lowest 0; its
     error bars are stretched alike. Source: exam-plus-plus, figure 2.
 
     Args:
-        reference: gives the order; itself the first board drawn.
-        others: further boards by name.
-        name: of the reference board.
+        reference: gives the order, and is drawn first.
+        others: further leaderboards by name.
+        name: of the reference leaderboard.
     """
     order = [system.run for system in reference.systems]
     place = {run: i for i, run in enumerate(order, 1)}
@@ -179,7 +179,7 @@ def panel(reference: Leaderboard, others: Mapping[str, Leaderboard], name: str) 
 
 @dataclass(frozen=True)
 class SystemPoint:
-    """One system on two boards: score, standard error (None where unknown) and rank on each."""
+    """One system on two leaderboards: score, standard error (None if unknown) and rank on each."""
 
     run: str
     x: float
@@ -193,11 +193,11 @@ class SystemPoint:
 def system_points(
     x: Leaderboard, y: Leaderboard, ties: Ties = "average", queries: QueryChoice = "common"
 ) -> tuple[list[SystemPoint], Comparison]:
-    """The systems that two boards have, in the order of `x`, and how well the boards agree.
+    """Return the systems that two leaderboards share, in the order of `x`, and the agreement of the leaderboards.
 
     Args:
-        x: taken as the reference.
-        y: taken as the board under study.
+        x: the reference.
+        y: the leaderboard under study.
         ties: how the correlation treats ties.
         queries: over which queries both are averaged; see `leaderboard.sides`.
     """
@@ -213,7 +213,8 @@ def system_points(
 
 
 def outstanding(points: Sequence[SystemPoint], most: int) -> list[str]:
-    """The systems whose ranks on the two boards lie furthest apart, the furthest first; none that keeps its rank.
+    """Return the systems whose ranks on the two leaderboards differ most, largest difference first, without equal
+    ranks.
 
     Args:
         most: how many at most.
@@ -228,12 +229,12 @@ Better = Literal["first", "second", "equal"]
 
 @dataclass(frozen=True)
 class QueryPoint:
-    """What two systems, or one system on two boards, scored on one query.
+    """The scores of two systems, or of one system on two leaderboards, on one query.
 
     Args:
         x, y: the scores; a query that a system skipped counts as the policy says.
-        skipped: which systems skipped it: none, or their names.
-        better: who scored higher.
+        skipped: names of the systems that skipped it.
+        better: the side with the higher score.
     """
 
     query_id: str
@@ -246,10 +247,10 @@ class QueryPoint:
 
 @dataclass(frozen=True)
 class QueryPoints:
-    """The queries of a scatter.
+    """The queries of a scatter plot.
 
     Args:
-        points: one a query, in the order of the project.
+        points: one per query, in the order of the project.
         left_out: number of queries that only one side has.
         means: mean of x and of y over the points; None without points.
     """
@@ -259,23 +260,23 @@ class QueryPoints:
     means: tuple[float, float] | None
 
     def count(self, better: Better) -> int:
-        """On how many queries the first, the second or neither scored higher."""
+        """Return the number of queries on which the first, the second or neither scored higher."""
         return sum(point.better == better for point in self.points)
 
 
 @as_act("see boards")
 def query_points(project: Project, x: Leaderboard, x_run: str, y: Leaderboard, y_run: str) -> QueryPoints:
-    """The scores of one system by query against those of another, or of the same on another board.
+    """Return the scores by query of one system and another, or of the same system on two leaderboards.
 
-    Only queries that both boards average over can be compared. A query of a board that its system skipped scores 0
-    there, or is left out, as the policy says.
+    Only queries that both leaderboards average over can be compared. A query of a leaderboard that its system skipped
+    scores 0 there, or is left out, as the policy says.
 
     Args:
-        x, x_run: the first board and the system on it.
+        x, x_run: the first leaderboard and the system on it.
         y, y_run: the second.
 
     Raises:
-        InputError: a board has no scores by query, or no such system.
+        InputError: a leaderboard has no scores by query, or no such system.
     """
     for board, run in ((x, x_run), (y, y_run)):
         if not board.per_query:
@@ -305,7 +306,7 @@ def query_points(project: Project, x: Leaderboard, x_run: str, y: Leaderboard, y
 
 
 def _score(board: Leaderboard, run: str, query: str) -> float | None:
-    """What a query counts for a system on a board; None where it does not count."""
+    """Return a system's score for a query on a leaderboard; None if the query does not count."""
     if query not in board.query_ids:
         return None
     return board.per_query[run].get(query, 0.0 if board.policy.skipped == "zero" else None)

@@ -1,4 +1,4 @@
-"""Groups of systems on a leaderboard that cannot be told apart."""
+"""Groups of systems on a leaderboard that are not separated."""
 
 from __future__ import annotations
 
@@ -11,15 +11,15 @@ from .significance import SAME, Difference
 
 @dataclass(frozen=True)
 class Alike:
-    """Which systems of a board cannot be told apart.
+    """The systems of a leaderboard that are not separated.
 
     Args:
-        groups: the first and the last place, from 0, of every longest stretch of the board in which no two systems
-            differ; from the top down, of two systems or more each. Stretches can overlap: each end of one may differ
-            from what its middle cannot be told apart from.
-        of: by run, the other runs that it cannot be told apart from, in the order of the board.
-        untested: why pairs of systems could not be tested, each reason once. Such pairs count as told apart: of them
-            nothing is known.
+        groups: first and last place, from 0, of every longest stretch of the leaderboard in which no two systems
+            differ; from the top down, of two systems or more each. Stretches can overlap: their ends may differ from
+            each other, though neither is separated from the systems in between.
+        of: by run, the other runs that it is not separated from, in the order of the leaderboard.
+        untested: why pairs of systems could not be tested, each reason once. Such pairs are not grouped, because
+            nothing is known about them.
     """
 
     groups: list[tuple[int, int]]
@@ -28,15 +28,15 @@ class Alike:
 
 
 def alike(board: Leaderboard, pairs: Sequence[Difference]) -> Alike:
-    """The groups of systems in which no two differ significantly, as the lines of a critical difference diagram.
+    """Return the groups of systems without significant differences, like the lines of a critical difference diagram.
 
-    Source: Demšar, Statistical Comparisons of Classifiers over Multiple Data Sets, Journal of Machine Learning
-    Research 7, 2006, section 3.2.2 (groups that are not significantly different are connected); the tests are those
-    that the comparisons were made with.
+    Source: Demšar, Statistical Comparisons of Classifiers over Multiple Data Sets, Journal of Machine Learning Research
+    7, 2006, section 3.2.2. Groups that are not significantly different are connected. The tests are those of the given
+    comparisons.
 
     Args:
         board: the systems, best first.
-        pairs: every two of its systems compared, as `remembered_pairs` gives them.
+        pairs: every two of its systems compared, as `remembered_pairs` returns them.
     """
     order = [system.run for system in board.systems]
     same = {frozenset((row.run, row.against)) for row in pairs if row.differs is False or row.undefined == SAME}

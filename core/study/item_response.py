@@ -1,4 +1,4 @@
-"""Item response on the question bank: which questions separate systems at the top, which say nothing or the same."""
+"""Item response theory on the question bank: which questions separate top systems, and which are uninformative."""
 
 from __future__ import annotations
 
@@ -27,23 +27,23 @@ from .question_verdicts import SUGGESTIONS, Verdict, answer_shares, question_ver
 Examinees = Literal["systems", "passages"]
 
 TOP = 0.25
-"""The share of the examinees, by ability, that is the top of the board."""
-# What a search leaves open; below this numbers are the same.
+"""The share of the examinees, by ability, that counts as the top."""
+# Digits of abilities; later ones depend on where the optimizer stops, so rounding makes equal abilities equal.
 _DIGITS = 3
 
 
 @dataclass(frozen=True)
 class QuestionWorth:
-    """What one question tells of the examinees.
+    """Statistics of one question from the answers of the examinees.
 
     Args:
         examinees: how many have a usable answer to it.
-        answered: the share of these that answers it at the min rating; None where there is none.
-        discrimination, difficulty: of the model, difficulty that of the min rating; None where all or none answer it.
-        at_top, overall: mean information at the abilities of the top quarter, and of all; None there too.
+        answered: the share of these that answers it at the min rating; None without any.
+        discrimination, difficulty: of the model, difficulty that of the min rating; None if all or none answer it.
+        at_top, overall: mean information at the abilities of the top quarter, and of all; None likewise.
         verdict: how the question separates systems, see `question_verdicts`.
         alike: the id of the earlier question of the same query that a redundant one repeats.
-        suggestion: what to do about its weight, in words.
+        suggestion: proposed change of its weight, in words.
     """
 
     query_id: str
@@ -63,13 +63,13 @@ class QuestionWorth:
 
 @dataclass(frozen=True)
 class BankWorth:
-    """What the questions of a bank tell of systems, or those of a query of its passages.
+    """Statistics of a bank's questions from systems, or of a query's questions from its passages.
 
     Args:
         abilities: by examinee, best first; relative to their mean.
         top: how many of these are the top.
         questions: by query and place.
-        remarks: what one has to know before believing it.
+        remarks: limitations of the results.
     """
 
     examinees: Examinees
@@ -79,13 +79,13 @@ class BankWorth:
     remarks: list[str]
 
     def as_dict(self) -> dict[str, Any]:
-        """For JSON."""
+        """Return the statistics as plain values, for JSON."""
         return asdict(self)
 
 
 @dataclass(frozen=True)
 class _Asked:
-    """Answers of examinees to questions: who, what, and a table with NaN where nothing is known."""
+    """Answers of examinees to questions: examinees, questions, and a table with NaN for unknown answers."""
 
     examinees: list[str]
     items: list[tuple[str, str, str, float]]
@@ -96,19 +96,19 @@ class _Asked:
 def bank_worth(
     project: Project, policy: Policy, query_id: str | None = None, examinees: Examinees = "systems"
 ) -> BankWorth:
-    """Say what each active question of positive weight tells of the systems, or of the passages of a query.
+    """Return statistics of each active question of positive weight from the systems, or from the passages of a query.
 
-    A system answers a question where one of its top k passages does at the min rating (2PL, abilities and questions
-    fitted together); a passage answers at the level of its rating (graded response, abilities integrated out). What has
-    no usable grade is missing. A query that a system skipped counts as not answered, or as missing, as the policy says.
+    A system answers a question if one of its top k passages does at the min rating (2PL, abilities and questions fitted
+    together). A passage answers at the level of its rating (graded response, abilities integrated out). Answers without
+    a usable grade are missing. A query that a system skipped counts as not answered, or as missing, as the policy says.
 
     Args:
-        query_id: the questions of this query alone; needed for passages.
-        examinees: whose answers are looked at.
+        query_id: only the questions of this query; needed for passages.
+        examinees: whose answers are used.
 
     Raises:
-        InputError: there is no such grader, version or query; the grader asks no questions; passages of all queries are
-            asked for; or there are too few answers.
+        InputError: the grader, version or query is unknown; the grader grades whole queries; passages are requested for
+            all queries; or there are too few answers.
     """
     base = basis(project, policy)
     if base.grader.spec.method == "direct":
@@ -184,7 +184,7 @@ def _systems(project: Project, base: Basis, query_id: str | None) -> _Asked:
         row, column = at_system[name], at_item[query, question]
         answers[row, column] = float(first is not None) if usable else np.nan
         graded[column] |= usable > 0
-    # Where no system has a grade, those that skipped the query did not fail the question either.
+    # If no system has a grade, systems that skipped the query have no value either.
     answers[:, ~graded] = np.nan
     return _Asked(systems, items, answers)
 
@@ -203,7 +203,7 @@ _Verdicts = dict[tuple[str, str], tuple[Verdict, str | None]]
 
 def _verdicts(asked: _Asked) -> _Verdicts:
     found: _Verdicts = {}
-    # The items of a query stand together.
+    # The items of a query are consecutive.
     for query_id, of_query in groupby(range(len(asked.items)), key=lambda i: asked.items[i][0]):
         members = list(of_query)
         ids = [asked.items[i][1] for i in members]

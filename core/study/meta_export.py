@@ -1,4 +1,4 @@
-"""Writing a meta-evaluation table for a paper or a spreadsheet: LaTeX and TSV, and what its marks mean."""
+"""Export of meta-evaluation tables for papers and spreadsheets: LaTeX and TSV, with a caption."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ UNDEFINED = "†"
 
 
 def caption(table: MetaTable, best: str = "in bold", near: str = "marked", poor: str = "grey") -> str:
-    """What the table shows and what its marks mean, in a few sentences.
+    """Return the caption of a table: its content and its marks, in a few sentences.
 
     Args:
-        best, near, poor: how the best value of a column is marked, what is as good, and what is poor; empty if not.
+        best, near, poor: how the best value of a column, equally good ones, and poor ones are marked; empty if not.
     """
     official = list(dict.fromkeys(column.against for column in table.columns))
     ties = "average ranks" if table.ties == "average" else "mean over random orders"
@@ -60,7 +60,7 @@ def caption(table: MetaTable, best: str = "in bold", near: str = "marked", poor:
 
 
 def meta_tsv(table: MetaTable, coefficients: Sequence[str] = COEFFICIENTS) -> str:
-    """The table as TSV with full precision: an undefined value is an empty cell, its reason in the last column.
+    """Return the table as TSV with full precision: an undefined value is an empty cell, its reason in the last column.
 
     Args:
         coefficients: some of `COEFFICIENTS`.
@@ -86,19 +86,19 @@ def meta_tsv(table: MetaTable, coefficients: Sequence[str] = COEFFICIENTS) -> st
 
 
 def _texts(cells: Sequence[str]) -> list[str]:
-    """Cells of text, each on one line and none a formula for a spreadsheet."""
+    """Return cells of text, each on one line and safe from being read as a formula by spreadsheets."""
     return [disarmed(" ".join(cell.split())) for cell in cells]
 
 
 def meta_latex(table: MetaTable, coefficients: Sequence[str] = COEFFICIENTS, digits: int = 3) -> str:
-    """The table as a LaTeX tabular in the manner of exam-plus-plus, table 3.
+    """Return the table as a LaTeX tabular in the manner of exam-plus-plus, table 3.
 
     Args:
         coefficients: some of `COEFFICIENTS`.
         digits: decimals.
 
     Returns:
-        A tabular with a comment above it that says what its marks mean and what package it needs.
+        A tabular, preceded by a comment that explains its marks and names the package that it needs.
     """
     width = len(coefficients)
     heads = [f"\\multicolumn{{{width}}}{{c}}{{{_latex(column.title)}}}" for column in table.columns]

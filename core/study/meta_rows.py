@@ -1,4 +1,4 @@
-"""The rows of a meta-evaluation table: ways to evaluate systems, and the boards that each of them gives."""
+"""The rows of a meta-evaluation table: evaluation methods, and their leaderboards."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from ..measures import parse_measure
 from ..project import Project, Qrels, as_act, boards, judgments, sources
 
 MIN_RATINGS = (1, 3, 4, 5)
-"""The thresholds of exam-plus-plus, table 3."""
+"""The min ratings of exam-plus-plus, table 3."""
 
 BatchScores = dict[str, dict[str, dict[str, float]]]
 """Score by query by measure by run."""
@@ -28,12 +28,12 @@ BatchScores = dict[str, dict[str, dict[str, float]]]
 
 @dataclass(frozen=True)
 class Row:
-    """A way to evaluate systems.
+    """An evaluation method for systems.
 
     Args:
-        source: `exam` for grades, the name of a source of judgments, or of an imported board.
-        policy: how it scores. From `min_rating` on a label is relevant, from `min_judgment` on a
-            judgment; the rest matters for grades only.
+        source: `exam` for grades, the name of a source of judgments, or of an imported leaderboard.
+        policy: its scoring settings. A label is relevant from `min_rating` on, a judgment from `min_judgment` on. The
+            rest matters only for grades.
     """
 
     source: str
@@ -42,7 +42,7 @@ class Row:
 
 @as_act("see boards")
 def methods(project: Project) -> list[str]:
-    """What a table can have rows for: graders that have grades, sources of judgments, imported boards."""
+    """Return the possible methods: graders that have grades, sources of judgments, imported leaderboards."""
     known = [grader.spec.name for grader in graders(project) if grader.grades]
     return list(dict.fromkeys([*known, *sources(project), *(name for name, _ in boards(project))]))
 
@@ -56,17 +56,16 @@ def choose_rows(
     bank_versions: Sequence[int | None] = (None,),
     policy: Policy | None = None,
 ) -> list[Row]:
-    """The rows of a table: every named method by label rule, bank version and min rating.
+    """Return the rows of a table: every named method by label rule, bank version and min rating.
 
     Args:
-        names: graders (`exam` is the default one), sources of judgments, imported boards; all for none.
-        min_ratings: thresholds of relevance. Where the scale of a method ends below one, its top
-            stands for it, once.
-        label_rules, bank_versions: for graders; a direct judge, who asks no questions, has one label.
+        names: graders (`exam` is the default one), sources of judgments, imported leaderboards; empty for all.
+        min_ratings: min ratings of relevance. A value beyond the scale of a method is replaced by its top, once.
+        label_rules, bank_versions: for graders; a direct grader, which asks no questions, has one label.
         policy: the rest of the policy of every row.
 
     Raises:
-        InputError: a name, version, rule or min rating that does not exist.
+        InputError: a name, version, rule or min rating is unknown.
     """
     base = policy or Policy()
     imported, judged = dict(boards(project)), sources(project)
@@ -93,10 +92,10 @@ def _checked(min_ratings: Sequence[int]) -> list[int]:
 
 
 def row_name(project: Project, row: Row) -> tuple[str, int | None]:
-    """What a row evaluates with, and its min rating: None for an imported board.
+    """Return the name of a row's method, and its min rating: None for an imported leaderboard.
 
     Raises:
-        InputError: there is no such grader or version.
+        InputError: the grader or version is unknown.
     """
     if row.source == "exam":
         base = basis(project, row.policy)
@@ -112,17 +111,16 @@ def row_name(project: Project, row: Row) -> tuple[str, int | None]:
 def row_boards(
     project: Project, row: Row, measures: Sequence[str], memo: dict[Hashable, BatchScores]
 ) -> dict[str, Leaderboard | str]:
-    """The board that a row gives under each measure, or a sentence that says why it gives none.
+    """Return a row's leaderboard under each measure, or a sentence that says why it cannot be made.
 
-    The boards are those of `leaderboard.leaderboard`, but all measures of the same qrels are
-    scored at once.
+    The leaderboards equal those of `leaderboard.leaderboard`, but all measures of the same qrels are scored at once.
 
     Args:
         measures: standard names.
-        memo: takes what the rows of one table share: scores that do not depend on the min rating.
+        memo: collects scores that the rows of one table share because they do not depend on the min rating.
 
     Raises:
-        InputError: there is no such grader, version or source.
+        InputError: the grader, version or source is unknown.
     """
     imported = dict(boards(project))
     policy, exam = row.policy, row.source == "exam"

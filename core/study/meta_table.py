@@ -1,4 +1,4 @@
-"""The meta-evaluation table: how well each way to evaluate systems agrees with the official leaderboard."""
+"""The meta-evaluation table: agreement of evaluation methods with the official leaderboard."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ COEFFICIENTS = ("spearman", "kendall", "tau_ap")
 META_MEASURES = ("AP", "nDCG@10", "nDCG@20", "Rprec", "RR", "P@20", f"{COVER}@20", "alpha_nDCG@20")
 
 NEAR = 0.05
-"""What differs by at most this from the best is equally good (exam-plus-plus, section 5.1)."""
+"""Values that differ from the best by at most this are equally good (exam-plus-plus, section 5.1)."""
 
 POOR = 0.5
 """Coefficients below this are poor (exam-plus-plus, table 3)."""
 
-# Published coefficients and boards are rounded: .95 and .90 are .05 apart, though not in binary.
+# Published coefficients and leaderboards are rounded: .95 and .90 are .05 apart, though not in binary.
 _SLACK = 1e-9
 
 Mark = Literal["best", "near", "plain", "poor", "undefined", "itself"]
@@ -30,13 +30,13 @@ Mark = Literal["best", "near", "plain", "poor", "undefined", "itself"]
 
 @dataclass(frozen=True)
 class Column:
-    """What a row is asked for, and what it is compared with.
+    """A measure of the rows, and the official leaderboard to compare with.
 
     Args:
-        measure: of the row's board; an imported board has its own.
-        against: the official board: a source of judgments or an imported board.
-        against_measure: the official board's measure.
-        title: what tells the column from the others.
+        measure: of the row's leaderboard; an imported leaderboard has its own.
+        against: the official leaderboard: a source of judgments or an imported leaderboard.
+        against_measure: the official leaderboard's measure.
+        title: distinguishes the column from the others.
     """
 
     measure: str
@@ -47,16 +47,15 @@ class Column:
 
 @dataclass(frozen=True)
 class Cell:
-    """The agreement of a row's board with a column's official one.
+    """The agreement of a row's leaderboard with a column's official one.
 
     Args:
-        measure: the measure of the row's board.
-        correlation: the coefficients, or why there are none.
-        itself: whether the row's board is the official one, or comes from the same judgments.
-        marks: how each coefficient stands in its column.
-        intervals: 95 % interval over resampled queries by coefficient; None where it cannot be
-            drawn, empty where nobody asked.
-        queries: over which queries the two boards are compared; None where the row has no board.
+        measure: the measure of the row's leaderboard.
+        correlation: the coefficients, or why they are undefined.
+        itself: whether the row's leaderboard is the official one, or comes from the same judgments.
+        marks: the standing of each coefficient within its column.
+        intervals: 95 % interval over resampled queries by coefficient; None if undefined, empty if not requested.
+        queries: over which queries the two leaderboards are compared; None if the row has no leaderboard.
     """
 
     measure: str
@@ -67,7 +66,7 @@ class Cell:
     queries: Queries | None = None
 
     def value(self, coefficient: str) -> float | None:
-        """One of `COEFFICIENTS`, from -1 to 1; None where undefined."""
+        """Return one of `COEFFICIENTS`, from -1 to 1; None if undefined."""
         found: float | None = getattr(self.correlation, coefficient)
         return found
 
@@ -77,9 +76,9 @@ class TableRow:
     """A row with its cells, one for each column of the table.
 
     Args:
-        name: what is evaluated with, without the min rating.
-        min_rating: the value from which a passage is relevant; None for an imported board.
-        needed, usable: the pairs that its labels should and do rest on; 0 where no grades are used.
+        name: its method, without the min rating.
+        min_rating: the value from which a passage is relevant; None for an imported leaderboard.
+        needed, usable: number of pairs behind its labels, and of those with grades; 0 without grades.
     """
 
     row: Row
@@ -91,18 +90,18 @@ class TableRow:
 
     @property
     def queries(self) -> str:
-        """Over how many queries the row is compared, as `4 of 5 / 93`; all that occur where columns differ."""
+        """Over how many queries the row is compared, such as `4 of 5 / 93`; all variants if columns differ."""
         return "; ".join(dict.fromkeys(cell.queries.short for cell in self.cells if cell.queries is not None))
 
 
 @dataclass(frozen=True)
 class MetaTable:
-    """Rank correlations of ways to evaluate with an official leaderboard (exam-plus-plus, table 3).
+    """Rank correlations of evaluation methods with an official leaderboard (exam-plus-plus, table 3).
 
     Args:
         ties: how ties were treated.
         samples: resamples of the queries behind the intervals; 0 without intervals.
-        left_out: imported leaderboards that are no rows, since they have no system in common with any official one.
+        left_out: imported leaderboards that are not rows, because they share no system with an official one.
     """
 
     columns: tuple[Column, ...]
@@ -112,7 +111,7 @@ class MetaTable:
     left_out: tuple[str, ...] = ()
 
     def reasons(self) -> dict[str, list[str]]:
-        """Why cells are undefined: by reason, `row: column` of each."""
+        """Return why cells are undefined: by reason, `row: column` of each."""
         found: dict[str, list[str]] = {}
         for row in self.rows:
             for column, cell in zip(self.columns, row.cells, strict=True):
@@ -121,7 +120,7 @@ class MetaTable:
         return found
 
     def as_dict(self) -> dict[str, Any]:
-        """The table as plain values, as `--json` prints it."""
+        """Return the table as plain values, as `--json` prints it."""
         return {
             "ties": self.ties,
             "samples": self.samples,
@@ -146,7 +145,7 @@ class MetaTable:
 
 
 def full_name(row: TableRow) -> str:
-    """The name of a row with its min rating, which tells it from every other row."""
+    """Return the name of a row with its min rating, which is unique in the table."""
     return row.name if row.min_rating is None else f"{row.name}, min rating {row.min_rating}"
 
 
@@ -166,27 +165,28 @@ def meta_table(
     queries: QueryChoice = "common",
     told: Callable[[MetaTable], None] = lambda table: None,
 ) -> MetaTable:
-    """Correlate the board that every row gives under every measure with the official board.
+    """Correlate the leaderboard of every row under every measure with the official leaderboard.
 
     Args:
-        rows: as `choose_rows` gives them.
-        against: the official boards: sources of judgments or imported boards; usually one.
-        measures: measures of the rows' boards.
-        against_measure: the official measure of every column; for None, that of the column, or
-            nDCG@10 where judgments cannot give it. An imported board has its own.
-        official: how judgments become the official board: `min_judgment` and `skipped`.
+        rows: as `choose_rows` returns them.
+        against: the official leaderboards: sources of judgments or imported leaderboards; usually a single one.
+        measures: measures of the rows' leaderboards.
+        against_measure: the official measure of every column; for None, that of the column, or nDCG@10 if judgments do
+            not support it. An imported leaderboard has its own.
+        official: how judgments become the official leaderboard: `min_judgment` and `skipped`.
         ties, repeats, seed: as in `correlate`.
         within_error: whether systems whose error bars overlap are tied, too; with `random` only.
         samples: resamples of the queries for intervals; 0 for none.
         queries: over which queries each row is compared; see `leaderboard.sides`.
-        told: is given the rows so far after each one that has to be computed, as a table of their own.
+        told: receives the rows so far after each computed row, as a table of their own.
 
     Returns:
-        The table. In every column and coefficient the best value is marked, what is within `NEAR`
-        of it, and what is below `POOR`. A row that is compared with itself does not compete.
+        The table. In every column and coefficient the best value is marked, as are values within `NEAR` of it, and
+        values
+        below `POOR`. A row that is compared with itself is not marked.
 
     Raises:
-        InputError: an unknown measure or source, nothing to rank, or options that do not go together.
+        InputError: a measure or source is unknown, nothing can be ranked, or options are incompatible.
     """
     official = official or Policy()
     if within_error and ties != "random":
@@ -226,7 +226,7 @@ def meta_table(
             common = row.source not in imported or any(cell.correlation.systems for cell in cells)
             (drawn if common else apart).append(_table_row(project, row, found.values(), cells))
             told(MetaTable(columns, tuple(_marked(drawn or apart)), ties, samples))
-        # A table of nothing else says why.
+        # If all rows were left out, they are shown, because their cells give the reasons.
         left_out = tuple(dict.fromkeys(row.name for row in apart)) if drawn else ()
         return MetaTable(columns, tuple(_marked(drawn or apart)), ties, samples, left_out)
 
@@ -242,13 +242,13 @@ def cell_comparison(
     ties: Ties = "average",
     queries: QueryChoice = "common",
 ) -> Comparison:
-    """The two boards behind a cell, as they are compared.
+    """Return the two leaderboards behind a cell, as they are compared.
 
     Args:
         official, ties, queries: as in `meta_table`.
 
     Raises:
-        InputError: the row or the column has no board.
+        InputError: the row or the column has no leaderboard.
     """
     board = row_boards(project, row, [column.measure], {})[column.measure]
     against = Row(column.against, official or Policy())
@@ -275,7 +275,7 @@ def _columns(
     officials = [find_source(project, each) for each in against]
     for name in officials:
         if only_imported and name in imported:
-            # Imported boards have their own measures: one column says all of two of them.
+            # Imported leaderboards have their own measures, so each of them needs a single column.
             alike = [imported.get(each) for each in officials].count(imported[name]) > 1
             found.append(Column(imported[name], name, imported[name], name if alike else imported[name]))
             continue
@@ -303,7 +303,7 @@ def _cell(
 ) -> Cell:
     if isinstance(board, str):
         return Cell(measure, Correlation(0, None, None, None, None, ties, board), False, {}, {})
-    # The official ranks come with every published file: a board under another name may be the same.
+    # Published files include the official ranks, so a leaderboard under another name may be the same.
     itself = board.source == official.source or (board.source != "exam" and board.scores == official.scores)
     made = compare_boards(board, official, queries, ties, repeats, seed, within_error)
     intervals: dict[str, tuple[float, float] | None] = {}
@@ -320,7 +320,6 @@ def _table_row(project: Project, row: Row, found: Iterable[Leaderboard | str], c
 
 
 def _marked(rows: Sequence[TableRow]) -> Iterator[TableRow]:
-    """The rows, with every coefficient marked by how it stands in its column."""
     best: dict[tuple[int, str], float] = {}
     for row in rows:
         for at, cell in enumerate(row.cells):

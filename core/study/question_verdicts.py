@@ -1,4 +1,4 @@
-"""The verdict on a question of the bank: how it tells the systems apart that answer the questions of its query."""
+"""The verdict on a question of the bank: how it separates the systems that answer the questions of its query."""
 
 from __future__ import annotations
 
@@ -14,13 +14,13 @@ Verdict = Literal[
 ]
 
 UNIVERSAL = 0.8
-"""If more than this share of the systems answers a question, it hardly tells them apart."""
+"""If more than this share of the systems answers a question, it hardly separates them."""
 HARD = 0.1
-"""If less than this share of the systems answers a question, it moves few of them."""
+"""If less than this share of the systems answers a question, it affects few of them."""
 WEAK = 0.1
 ALIKE = 0.9
 FEWEST_EACH = 3
-"""Two questions are compared only if so many systems answer each, and so many do not."""
+"""Two questions are compared only if at least this many systems answer each, and this many do not."""
 
 MEANINGS: dict[Verdict, str] = {
     "separates the top": "at most half of the systems answer the question, mostly good ones",
@@ -45,7 +45,7 @@ SUGGESTIONS: dict[Verdict, str] = {
 
 
 def question_verdicts(answers: Array) -> list[tuple[Verdict, int | None]]:
-    """The verdict on each question of one query, by the first rule of `docs/how-to/curate-questions.md` that fits.
+    """Return the verdict on each question of one query, by the rules of `docs/how-to/curate-questions.md`.
 
     Args:
         answers: systems x questions of positive weight in their order: 1 answered at the min rating, 0 not, NaN without
@@ -75,13 +75,13 @@ def question_verdicts(answers: Array) -> list[tuple[Verdict, int | None]]:
 
 
 def answer_shares(answers: Array) -> list[float | None]:
-    """The share of those with a usable grade that answers each question; None without any."""
+    """Return the share of examinees with a usable grade that answers each question; None without any."""
     known = (~np.isnan(answers)).sum(axis=0)
     return [float(right / n) if n else None for right, n in zip(np.nansum(answers, axis=0), known, strict=True)]
 
 
 def _correlations(answers: Array) -> Array:
-    """The phi coefficient of every two questions over the systems that both are known of; 0 if too few differ."""
+    """Return the phi coefficient of every two questions over the systems known for both; 0 if too few differ."""
     seen = (~np.isnan(answers)).astype(float)
     right = np.nan_to_num(answers)
     both, each = seen.T @ seen, right.T @ seen

@@ -1,4 +1,4 @@
-"""Retriever selection: how well a judge tells relevant passages, and whether its boards choose the same system."""
+"""Retriever selection: accuracy of a grader, and whether its leaderboards choose the same system as judgments."""
 
 from __future__ import annotations
 
@@ -16,22 +16,22 @@ from ..project import Project, Qrels, boards, find_source, judgments, rankings
 
 DEFAULT_TOP_K = 10
 SELECTION_MEASURES = ("nDCG@10", "P@10", "R@10", "AP", "RR", "Success@1", "Success@5", "Success@10")
-"""What the correlation is taken over where nobody says: Success@k is the text's Top-k accuracy."""
+"""Default measures of the correlation: Success@k is the text's Top-k accuracy."""
 
 NEEDED = 3
-"""Fewer systems say nothing of a choice between them."""
+"""Least number of systems for a meaningful choice between them."""
 
 Pairs = set[tuple[str, str]]
 
 
 @dataclass(frozen=True)
 class Classification:
-    """How a judge tells relevant from non-relevant passages, with the judgments as the truth.
+    """Confusion counts of a grader's labels, with the judgments as the truth.
 
     Args:
         true_positive, false_positive, false_negative, true_negative: numbers of (query, passage).
-        unlabelled: passages that the judge has no label for.
-        unjudged: labelled passages that the truth is not known for.
+        unlabelled: passages without a label of the grader.
+        unjudged: labelled passages without a judgment.
     """
 
     true_positive: int
@@ -43,17 +43,17 @@ class Classification:
 
     @property
     def compared(self) -> int:
-        """Passages that both sides have a value for."""
+        """Passages with a label and a judgment."""
         return self.true_positive + self.false_positive + self.false_negative + self.true_negative
 
     @property
     def precision(self) -> float | None:
-        """Share of the passages called relevant that are; None where none was called so."""
+        """Share of the passages labelled relevant that are relevant; None without any."""
         return _ratio(self.true_positive, self.true_positive + self.false_positive)
 
     @property
     def recall(self) -> float | None:
-        """Share of the relevant passages that were called so; None where there are none."""
+        """Share of the relevant passages that are labelled so; None without any."""
         return _ratio(self.true_positive, self.true_positive + self.false_negative)
 
     @property
@@ -63,11 +63,11 @@ class Classification:
 
     @property
     def accuracy(self) -> float | None:
-        """Share of the passages that both sides call the same; None where nothing was compared."""
+        """Share of the passages on which both sides agree; None if nothing was compared."""
         return _ratio(self.true_positive + self.true_negative, self.compared)
 
     def as_dict(self) -> dict[str, Any]:
-        """Counts and coefficients as plain values."""
+        """Return counts and coefficients as plain values."""
         return {
             **asdict(self),
             "precision": self.precision,
@@ -79,13 +79,13 @@ class Classification:
 
 @dataclass(frozen=True)
 class VerdictCounts:
-    """What a judge said of the distinct passages that any run has in its top k; numbers of (query, passage).
+    """A grader's results for the distinct passages that any run has in its top k; numbers of (query, passage).
 
     Args:
         yes: relevant.
         no: not relevant.
-        unreadable: asked, but nothing that was written could be read.
-        ungraded: never asked; no verdict.
+        unreadable: asked, but without a readable reply.
+        ungraded: never asked.
     """
 
     yes: int
@@ -95,23 +95,23 @@ class VerdictCounts:
 
     @property
     def shares(self) -> dict[str, float | None]:
-        """Share of yes, no and unreadable among the passages that the judge was asked about; None without any."""
+        """Share of yes, no and unreadable among the passages that the grader was asked about; None without any."""
         asked = self.yes + self.no + self.unreadable
         return {name: _ratio(getattr(self, name), asked) for name in ("yes", "no", "unreadable")}
 
     def as_dict(self) -> dict[str, Any]:
-        """Counts and shares as plain values."""
+        """Return counts and shares as plain values."""
         return {**asdict(self), "shares": self.shares}
 
 
 @dataclass(frozen=True)
 class MeasureChoice:
-    """One measure on both boards.
+    """One measure on both leaderboards.
 
     Args:
-        judge, truth: score by run, for the runs that both boards have.
-        best_by_judge, best_by_truth: the runs with the greatest score; several where they are tied.
-        pearson: None where one of the boards is constant.
+        judge, truth: score by run, for the runs that both leaderboards have.
+        best_by_judge, best_by_truth: the runs with the greatest score; several if they are tied.
+        pearson: None if one of the leaderboards is constant.
     """
 
     measure: str
@@ -123,25 +123,25 @@ class MeasureChoice:
 
     @property
     def same_choice(self) -> bool:
-        """Whether every run that the judge may choose is one that the truth may choose."""
+        """Whether every run that the grader may choose is also one that the judgments may choose."""
         return set(self.best_by_judge) <= set(self.best_by_truth)
 
 
 @dataclass(frozen=True)
 class Selection:
-    """How far a judge can stand in for judgments when a retriever is to be chosen.
+    """Whether a grader can replace judgments for choosing a retriever.
 
     Args:
         overall: over the distinct passages that any run has in its top k.
         per_run: over those of each run.
-        retriever: per run, the retriever as the classifier that calls each of its top k passages relevant: share of
-            them that are, by the judge's labels and by the judgments; None where no value is known.
-        choices: one a measure.
-        pearson: over all measures and systems, each measure standardised; None exactly where undefined.
-        undefined: why there is no correlation.
-        verdicts: what the judge said, and how often it could not be read.
-        unreadable_no: whether an unreadable verdict counts as no in all the rest.
-        queries: over which queries the boards of the judge and of the judgments are compared.
+        retriever: per run, its precision in the top k, by the grader's labels and by the judgments; None if no value is
+            known.
+        choices: one per measure.
+        pearson: over all measures and systems, each measure standardised; None exactly if undefined.
+        undefined: why the correlation is undefined.
+        verdicts: the grader's results, with the number of unreadable ones.
+        unreadable_no: whether an unreadable result counts as no in all other fields.
+        queries: over which queries the leaderboards of the grader and of the judgments are compared.
     """
 
     grader: str
@@ -159,7 +159,7 @@ class Selection:
     queries: Queries
 
     def as_dict(self) -> dict[str, Any]:
-        """All of it as plain values, as `--json` prints it."""
+        """Return everything as plain values, as `--json` prints it."""
         return {
             "grader": self.grader,
             "against": self.against,
@@ -189,25 +189,26 @@ def select(
     unreadable_no: bool = False,
     queries: QueryChoice = "common",
 ) -> Selection:
-    """Compare a judge's labels with judgments as the text on retriever selection does.
+    """Compare a grader's labels with judgments, as the text on retriever selection does.
 
-    Labels from the policy's min rating are relevant for the judge, judgments from its min judgment in truth. Only
+    Labels from the policy's min rating are relevant for the grader, judgments from its min judgment in truth. Only
     passages in the runs' top k with both values are compared.
+
     Source: llm-judge-retriever-selection, "Do LLMs know what is relevant?" and "Correlation of Information".
 
     Args:
         against: name of a source of judgments.
-        policy: names the judge; the default policy for None.
-        top_k: how many passages of each run and query are looked at.
-        measures: measures of labels that both boards are made of.
-        unjudged_zero: whether a passage without judgment is non-relevant in truth, as where the judgments are a
-            list of what is relevant (the text's set-up); if not, it is left out and counted.
-        unreadable_no: whether a passage that the judge was asked about in vain is non-relevant by it (label 0), in
-            the classification and on the judge's boards; if not, it has no label.
-        queries: over which queries the boards are compared; see `leaderboard.sides`.
+        policy: names the grader; None for the default policy.
+        top_k: how many passages of each run and query are used.
+        measures: measures of labels for both leaderboards.
+        unjudged_zero: whether a passage without judgment is non-relevant in truth, as for judgments that list only
+            relevant passages (the text's set-up); otherwise it is left out and counted.
+        unreadable_no: whether a passage with an unreadable result is non-relevant for the grader (label 0), in the
+            classification and on its leaderboards; otherwise it has no label.
+        queries: over which queries the leaderboards are compared; see `leaderboard.sides`.
 
     Raises:
-        InputError: no such source, grader or measure, nothing graded, or a depth below 1.
+        InputError: the source, grader or a measure is unknown, nothing is graded, or the depth is below 1.
     """
     if top_k < 1:
         raise InputError("depth-out-of-range", f"Depth {top_k} is out of range.", "Use 1 or more.")
@@ -271,7 +272,7 @@ def _relevant(qrels: Qrels, threshold: int) -> dict[tuple[str, str], bool]:
 
 
 def _unreadable(project: Project, base: Basis, qrels: Qrels) -> Pairs:
-    """The pairs of the pool without a label that the judge was asked about."""
+    """Return the pairs of the pool without a label that the grader was asked about."""
     asked = project.rows(
         f"SELECT DISTINCT query_id, passage_id FROM ({failed_pairs(base)}) JOIN queries USING (query_key)"
         " JOIN passages USING (passage_key)",
@@ -296,7 +297,7 @@ def _count_verdicts(looked_at: Pairs, said: Mapping[tuple[str, str], bool], unre
 def classify(
     pairs: Pairs, by_judge: Mapping[tuple[str, str], bool], in_truth: Mapping[tuple[str, str], bool]
 ) -> Classification:
-    """Count how a judge classifies (query, passage) pairs.
+    """Count how a grader classifies (query, passage) pairs.
 
     Args:
         by_judge, in_truth: whether a pair is relevant; pairs without a value are absent.
@@ -319,14 +320,14 @@ def classify(
 def standardised_pearson(
     measures: Sequence[tuple[Mapping[str, float], Mapping[str, float]]],
 ) -> tuple[float | None, str | None]:
-    """Pearson correlation over all measures and systems, each measure standardised on each side.
+    """Return the Pearson correlation over all measures and systems, each measure standardised on each side.
 
-    Standardised is: less its mean over the systems, divided by its standard deviation over them. Without it, the
-    correlation would say no more than that P is smaller than Success on both sides.
-    Source: llm-judge-retriever-selection, "Correlation of Information".
+    Standardised means less its mean over the systems, divided by its standard deviation over them. Otherwise the
+    correlation would mostly show that P is smaller than Success on both sides. Source: llm-judge-retriever-selection,
+    "Correlation of Information".
 
     Args:
-        measures: score by run of one measure by the judge and in truth.
+        measures: for each measure, score by run by the grader and in truth.
 
     Returns:
         (correlation, None), or (None, why it is undefined). A measure that is constant on a side is left out.

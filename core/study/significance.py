@@ -1,4 +1,4 @@
-"""Whether systems of a leaderboard differ: overlap of error bars, and paired tests over queries with correction."""
+"""Significance of differences of systems: overlap of error bars, and paired tests over queries with correction."""
 
 from __future__ import annotations
 
@@ -32,12 +32,12 @@ class Difference:
     Args:
         run: the system.
         against: the system that it is compared with.
-        difference: score of `run` less score of `against`, as the board has them.
-        error_bars_overlap: whether the two are tied by their standard errors; None where one is unknown.
+        difference: score of `run` less score of `against`, as on the leaderboard.
+        error_bars_overlap: whether the two are tied by their standard errors; None if an error is unknown.
         queries: number of queries that both are compared on.
-        p: two-sided p value of the test; None exactly where undefined.
+        p: two-sided p value of the test; None exactly if undefined.
         corrected: p after correction for the number of comparisons made together.
-        undefined: a sentence that says why there is no p value; None where there is.
+        undefined: a sentence that says why p is undefined; None otherwise.
     """
 
     run: str
@@ -51,11 +51,11 @@ class Difference:
 
     @property
     def differs(self) -> bool | None:
-        """Whether the difference is significant after correction; None where undefined."""
+        """Whether the difference is significant after correction; None if undefined."""
         return None if self.corrected is None else self.corrected < ALPHA
 
     def as_dict(self) -> dict[str, Any]:
-        """The comparison as plain values, as `--json` prints it."""
+        """Return the comparison as plain values, as `--json` prints it."""
         return {**vars(self), "differs": self.differs}
 
 
@@ -67,22 +67,22 @@ def compare_systems(
     permutations: int = PERMUTATIONS,
     seed: int = 0,
 ) -> list[Difference]:
-    """Compare every system with one.
+    """Compare every system with a single one.
 
     Args:
-        board: the systems and their scores by query. A query that a system skipped counts as the board's policy
-            says: 0, or left out of every comparison with that system.
-        against: the run to compare with; the best of the board for None.
+        board: the systems and their scores by query. A query that a system skipped counts as the policy says: 0, or
+            left out of every comparison with that system.
+        against: the run to compare with; None for the best of the leaderboard.
         test: `t`, the paired t test, or `randomisation`, see `randomisation_test`.
         correction: `holm`, see `holm`, over all comparisons returned, or `none`.
-        permutations: of the randomisation test, at least; more are made where the correction needs a finer p.
+        permutations: least number for the randomisation test; more are made if the correction needs a finer p.
         seed: makes the randomisation test repeatable.
 
     Returns:
-        One comparison for each other system, in the order of the board.
+        One comparison for each other system, in the order of the leaderboard.
 
     Raises:
-        InputError: there is no such run, test or correction, or fewer than 1 permutation.
+        InputError: the run, test or correction is unknown, or permutations are below 1.
     """
     runs = [system.run for system in board.systems]
     if against is not None and against not in runs:
@@ -98,7 +98,7 @@ def compare_neighbours(
     permutations: int = PERMUTATIONS,
     seed: int = 0,
 ) -> list[Difference]:
-    """Compare every system but the first with the one above it on the board; arguments as in `compare_systems`."""
+    """Compare every system but the first with the one above it; arguments as in `compare_systems`."""
     runs = [system.run for system in board.systems]
     return _compare(board, list(zip(runs[1:], runs[:-1], strict=True)), test, correction, permutations, seed)
 
@@ -118,7 +118,7 @@ def compare_all(
 
 @as_act("see boards")
 def remembered_pairs(project: Project, board: Leaderboard, test: Test) -> list[Difference]:
-    """What `compare_all` gives, computed again only when the board, its queries or the project changed."""
+    """Return the result of `compare_all`, cached until the leaderboard, its queries or the project changes."""
     key = ("all pairs", board.measure, board.source, board.policy, test, tuple(board.query_ids))
     return project.remember(key, lambda: compare_all(board, test))
 
@@ -147,7 +147,7 @@ def _compare(
     if test == "t":
         p_values = t_test(differences)
     else:
-        # The smallest p that so many flips can show must stay below the level after the correction.
+        # The smallest p that this many flips can show must stay below the level after the correction.
         needed = math.ceil(2 * len(pairs) / ALPHA) if correction == "holm" else 0
         p_values = randomisation_test(differences, max(permutations, needed), seed)
     defined = ~np.isnan(p_values)
@@ -166,7 +166,7 @@ def _compare(
 
 
 def _score_table(board: Leaderboard) -> dict[str, Array]:
-    """Scores of every system in the order of the board's queries; NaN for a query that does not count."""
+    """Return scores of every system in the order of the leaderboard's queries; NaN for a query that does not count."""
     missing = 0.0 if board.policy.skipped == "zero" else math.nan
     return {
         system.run: np.array(

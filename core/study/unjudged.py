@@ -1,4 +1,4 @@
-"""Unjudged passages: how much of each run's top has a label or a judgment, and what to grade next."""
+"""Unjudged passages: the share of each run's top with a label or a judgment, and the passages to grade next."""
 
 from __future__ import annotations
 
@@ -15,18 +15,18 @@ from ..measures import mean_and_standard_error
 from ..project import Project, as_act, check_runs, judgments, pool_depth, rankings, sources
 
 LISTED = 100
-"""Passages to grade next that are named one by one; the counts are over all."""
+"""Greatest number of passages to grade next that are listed; the counts are over all."""
 
 
 @dataclass(frozen=True)
 class JudgedShare:
-    """How much of a run's top k one source has a value for.
+    """The share of a run's top k with a value by one source.
 
     Args:
         source: `exam` for labels of the policy's grader, or the name of a source of judgments.
         top: passages in the run's top k, over its queries.
-        known: those of them that have a value. As in trec_eval, a negative judgment counts as none.
-        judged: Judged@k, the mean over the queries that the run answered of the share that has a value.
+        known: those with a value. As in trec_eval, a negative judgment does not count.
+        judged: Judged@k, the mean share of passages with a value over the queries that the run answered.
     """
 
     run: str
@@ -39,12 +39,12 @@ class JudgedShare:
 
 @dataclass(frozen=True)
 class NextPassage:
-    """A passage of a run's top k that pairs are missing for.
+    """A passage of a run's top k with missing pairs.
 
     Args:
         rank: its rank in the run.
-        ungraded, failed: numbers of its pairs (question text, passage text) that were never asked, and that were
-            asked and gave nothing usable.
+        ungraded, failed: numbers of its pairs (question text, passage text) that were never asked, and that were asked
+            without a usable result.
     """
 
     run: str
@@ -57,14 +57,14 @@ class NextPassage:
 
 @dataclass(frozen=True)
 class ToGrade:
-    """What the top k of one run lacks.
+    """The missing grades in the top k of one run.
 
     Args:
         passages: (query, passage) in the run's top k.
         ungraded, failed: distinct pairs of texts that are missing there.
-        not_pooled: passages beyond the pool, which no job grades; a greater pool depth takes them in.
+        not_pooled: passages beyond the pool, which no job grades; a greater pool depth includes them.
         without_text: passages whose text was not imported.
-        next: the passages with missing pairs, best rank first; no more than were asked for.
+        next: the passages with missing pairs, best rank first; no more than requested.
         more: how many more there are.
     """
 
@@ -80,7 +80,7 @@ class ToGrade:
 
 @dataclass(frozen=True)
 class Unjudged:
-    """Judged@k by run and source, and what to grade next by run."""
+    """Judged@k by run and source, and the passages to grade next by run."""
 
     top_k: int
     pool_depth: int
@@ -89,7 +89,7 @@ class Unjudged:
     to_grade: list[ToGrade]
 
     def as_dict(self) -> dict[str, Any]:
-        """All of it as plain values, as `--json` prints it."""
+        """Return everything as plain values, as `--json` prints it."""
         return asdict(self)
 
 
@@ -100,18 +100,18 @@ def unjudged(
     runs: Sequence[str] | None = None,
     listed: int = LISTED,
 ) -> Unjudged:
-    """Say how much of each run has a label or a judgment, and what to grade next.
+    """Return the share of each run with a label or a judgment, and the passages to grade next.
 
     With the pool's depth, `Scope(runs=...)` and `exam grade --run` grade exactly the pairs that are missing here.
 
     Args:
-        policy: names the grader and the bank version; the default policy for None.
-        top_k: how many passages of each run and query are looked at; the pool's depth for None.
-        runs: names; all for None.
-        listed: passages that are named per run at most.
+        policy: names the grader and the bank version; None for the default policy.
+        top_k: how many passages of each run and query are used; None for the pool's depth.
+        runs: names; None for all.
+        listed: most passages that are named per run.
 
     Raises:
-        InputError: an unknown run, grader or version, or a depth below 1.
+        InputError: a run, grader or version is unknown, or the depth is below 1.
     """
     depth = project.read(pool_depth)
     top_k = depth if top_k is None else top_k
@@ -119,7 +119,7 @@ def unjudged(
         raise InputError("depth-out-of-range", f"Depth {top_k} is out of range.", "Use 1 or more.")
     policy = policy or Policy()
     names = list(rankings(project)) if runs is None else check_runs(project, runs)
-    # Judgments can be looked at before anything is graded.
+    # Judgments can be counted before anything is graded.
     grader = find_grader(project, policy.grader) if policy.grader or graders(project) else None
     return Unjudged(
         top_k,
@@ -132,10 +132,10 @@ def unjudged(
 
 @as_act("see boards")
 def labelled(project: Project, policy: Policy, top_k: int) -> dict[str, float | None]:
-    """Share of each run's top that has a label under the policy, by run.
+    """Return the share of each run's top that has a label under the policy, by run.
 
     Raises:
-        InputError: an unknown grader or version.
+        InputError: the grader or version is unknown.
     """
 
     def compute() -> dict[str, float | None]:
@@ -148,13 +148,13 @@ def labelled(project: Project, policy: Policy, top_k: int) -> dict[str, float | 
 def judged_shares(
     project: Project, policy: Policy, top_k: int, runs: Sequence[str], official: bool = True
 ) -> list[JudgedShare]:
-    """Judged@k of runs by the policy's labels, where there are any, and by every source of judgments.
+    """Return Judged@k of runs by the policy's labels, if any, and by every source of judgments.
 
     Args:
-        official: whether the sources of judgments are looked at.
+        official: whether the sources of judgments are included.
 
     Raises:
-        InputError: an unknown grader or version.
+        InputError: the grader or version is unknown.
     """
     known = {"exam": label_qrels(project, basis(project, policy))} if graders(project) else {}
     known |= {source: judgments(project, source) for source in sources(project) if official}
@@ -180,10 +180,10 @@ def judged_shares(
 
 
 def to_grade(project: Project, policy: Policy, run: str, top_k: int, listed: int = LISTED) -> ToGrade:
-    """What the top k of a run lacks under a policy's grader and bank version.
+    """Return the missing grades in the top k of a run under a policy's grader and bank version.
 
     Raises:
-        InputError: an unknown run, grader or version.
+        InputError: the run, grader or version is unknown.
     """
     check_runs(project, [run])
     grader = find_grader(project, policy.grader)

@@ -4,11 +4,13 @@ Run it from the root of the repository, with the project's packages, bm25s and s
 
     PYTHONPATH=. python data/demo/build_demo.py
 
-It reads `topics/*.json`, `exam_items.json` and `generated_judgments.json` beside it and writes all other data files
-there.
+It reads `topics/*.json`, `exam_items.json` and `generated_judgments.json` in its own folder and writes all other data
+files there.
+
 The same inputs and SEED give the same bytes; on another processor the last digit of a score may differ.
-Two systems write text of their own. What they wrote was read and judged, so the script stops when a
-generated text is not the one that was judged.
+
+Two systems write their own text. An assessor read and judged those texts. The script stops if a generated text
+differs from the judged one.
 """
 
 from __future__ import annotations
@@ -43,7 +45,7 @@ Ranking = list[tuple[str, float]]
 
 @dataclass(frozen=True)
 class Topic:
-    """A hand-written topic file, its passages with their public ids."""
+    """A hand-written topic file; its passages have their public ids."""
 
     query_id: str
     text: str
@@ -57,7 +59,7 @@ class Topic:
 
 @dataclass(frozen=True)
 class Collection:
-    """What the systems search: n passages with their ids, unit vectors (n, 384) and BM25 tokens."""
+    """The searched collection: n passages with their ids, unit vectors (n, 384) and BM25 tokens."""
 
     ids: list[str]
     texts: list[str]
@@ -66,7 +68,9 @@ class Collection:
 
 
 def read_topics(folder: Path) -> list[Topic]:
-    """Topics by query id; passage numbers are shuffled so that an id does not tell the judgment."""
+    """Return the topics in order of query id; passage numbers are shuffled so that an id does not reveal the
+    judgment.
+    """
     topics = []
     for path in sorted(folder.glob("*.json")):
         source = json.loads(path.read_text(encoding="utf-8"))
@@ -90,13 +94,13 @@ def read_topics(folder: Path) -> list[Topic]:
 
 
 def words(text: str) -> list[str]:
-    """Lower-case words without stop words, plural and verb endings roughly cut."""
+    """Return lower-case words without stop words; plural and verb endings are cut roughly."""
     found = "".join(c.lower() if c.isalnum() else " " for c in text).split()
     return [stem(word) for word in found if word not in ENGLISH_STOP_WORDS]
 
 
 def stem(word: str) -> str:
-    """The word without a common English ending, where at least three letters stay."""
+    """Return the word without a common English ending, if at least three letters remain."""
     for ending in ("ing", "ies", "ed", "es", "s"):
         if word.endswith(ending) and len(word) - len(ending) >= 3:
             return word[: -len(ending)]
@@ -104,22 +108,22 @@ def stem(word: str) -> str:
 
 
 def collect(topics: Sequence[Topic]) -> Collection:
-    """All hand-written passages as one collection."""
+    """Return all hand-written passages as one collection."""
     ids = [i for topic in topics for i in topic.passages]
     texts = [text for topic in topics for text in topic.passages.values()]
     return Collection(ids, texts, encode(texts), [words(text) for text in texts])
 
 
 def encode(texts: Sequence[str]) -> NDArray[np.float32]:
-    """Unit vectors (n, 384) by MiniLM."""
+    """Return unit vectors (n, 384) by MiniLM."""
     return load_encoder(model_folder()).encode(texts)
 
 
-# The retrieval systems: each gives every passage of the collection a score for a topic.
+# Retrieval systems: each gives every passage of the collection a score for a topic.
 
 
 def bm25(collection: Collection, query: Iterable[str], k1: float = 1.2, b: float = 0.75) -> Scores:
-    """BM25 (Lucene's form) by bm25s; a word that the query repeats counts that often."""
+    """Return BM25 scores (Lucene's form) by bm25s; a repeated word of the query counts each time."""
     index = bm25s.BM25(k1=k1, b=b)
     index.index(collection.tokens, show_progress=False)
     known = [word for word in query if word in index.vocab_dict]
@@ -127,19 +131,19 @@ def bm25(collection: Collection, query: Iterable[str], k1: float = 1.2, b: float
 
 
 def tfidf(collection: Collection, topic: Topic) -> Scores:
-    """Cosine of TF-IDF vectors with sublinear term frequencies."""
+    """Return cosines of TF-IDF vectors with sublinear term frequencies."""
     vectorizer = TfidfVectorizer(tokenizer=words, token_pattern=None, lowercase=False, sublinear_tf=True)
     matrix = vectorizer.fit_transform(collection.texts)
     return np.asarray((matrix @ vectorizer.transform([topic.text]).T).toarray()[:, 0], dtype=np.float64)
 
 
 def dense(collection: Collection, text: str) -> Scores:
-    """Cosine of MiniLM vectors."""
+    """Return cosines of MiniLM vectors."""
     return np.asarray(collection.vectors @ encode([text])[0], dtype=np.float64)
 
 
 def fuse(*systems: Scores) -> Scores:
-    """Reciprocal rank fusion with k = 60 (Cormack, Clarke and Buettcher, SIGIR 2009)."""
+    """Return reciprocal rank fusion with k = 60 (Cormack, Clarke and Buettcher, SIGIR 2009)."""
     total = np.zeros(len(systems[0]))
     for scores in systems:
         ranks = np.empty(len(scores))
@@ -149,7 +153,10 @@ def fuse(*systems: Scores) -> Scores:
 
 
 def feedback(collection: Collection, topic: Topic, first: int, last: int) -> Scores:
-    """BM25 with the 15 most frequent words of the passages at BM25 ranks first to last added to the query."""
+    """Return BM25 scores after pseudo-relevance feedback.
+
+    The 15 most frequent words of the passages at BM25 ranks first to last are added to the query.
+    """
     query = words(topic.text)
     order = np.argsort(-bm25(collection, query), kind="stable")[first - 1 : last]
     frequent = Counter(word for i in order for word in collection.tokens[i])
@@ -158,7 +165,7 @@ def feedback(collection: Collection, topic: Topic, first: int, last: int) -> Sco
 
 
 def plainness(text: str) -> float:
-    """Between 0 and 1: low for text that shouts, asks, lists or repeats its words more than it informs."""
+    """Return a value between 0 and 1, low for text that shouts, asks, lists or repeats words more than it informs."""
     sentences = [text[begin:end] for begin, end in split_sentences(text)]
     stated = sum(sentence.endswith(".") and len(sentence) > 40 for sentence in sentences) / len(sentences)
     found = words(text)
@@ -166,7 +173,7 @@ def plainness(text: str) -> float:
 
 
 def retrieve(collection: Collection, topic: Topic) -> dict[str, Scores]:
-    """Scores of all passages by every retrieval system, by name of the system."""
+    """Return the scores of all passages by name of the retrieval system."""
     title = words(topic.text)
     both = f"{topic.text}. {topic.narrative}"
     lexical, semantic = bm25(collection, title), dense(collection, topic.text)
@@ -197,7 +204,7 @@ def retrieve(collection: Collection, topic: Topic) -> dict[str, Scores]:
 
 
 def ranking(ids: Sequence[str], scores: Scores) -> Ranking:
-    """The top of a ranking in trec_eval's order: by score, equal scores by descending id."""
+    """Return the top of a ranking in trec_eval's order: by score, equal scores by descending id."""
     rounded = [(passage_id, round(float(score), 5)) for passage_id, score in zip(ids, scores, strict=True)]
     return sorted(rounded, key=lambda item: (item[1], item[0]), reverse=True)[:DEPTH]
 
@@ -206,10 +213,10 @@ def ranking(ids: Sequence[str], scores: Scores) -> Ranking:
 
 
 def compose(collection: Collection, topic: Topic) -> list[str]:
-    """Retrieve, then compose: passages of up to four sentences from ten plain passages near by MiniLM.
+    """Retrieve, then compose: passages of up to four sentences from the ten best plain passages by MiniLM.
 
-    One passage a subtopic, or three where a topic has none. Each takes the free sentences nearest to the
-    query (or subtopic) and to those that it has already, but none that nearly repeats a used one.
+    It writes one passage per subtopic, or three if a topic has no subtopics. Each takes the unused sentences nearest
+    to the query (or subtopic) and to its own sentences. A sentence that nearly repeats a used one is left out.
     """
     plain = np.array([plainness(text) for text in collection.texts])
     best = np.argsort(-dense(collection, f"{topic.text}. {topic.narrative}") * plain, kind="stable")[:10]
@@ -236,9 +243,9 @@ def compose(collection: Collection, topic: Topic) -> list[str]:
 
 
 def babble(collection: Collection, topic: Topic) -> list[str]:
-    """Three passages of about 70 words by a word-trigram chain over the 20 best passages by BM25.
+    """Return three passages of about 70 words from a word-trigram chain over the 20 best passages by BM25.
 
-    Each next word follows, somewhere in them, one of the last two words (usually both): it reads
+    Each next word follows one of the last two words (usually both) somewhere in those passages. The text reads
     smoothly, stays on the subject and means nothing.
     """
     best = np.argsort(-bm25(collection, words(topic.text)), kind="stable")[:20]
@@ -268,7 +275,7 @@ def babble(collection: Collection, topic: Topic) -> list[str]:
 
 
 def generate(collection: Collection, topics: Sequence[Topic]) -> dict[str, dict[str, dict[str, str]]]:
-    """Texts by passage id by query id by name of the generating system."""
+    """Return texts: name of the generating system -> query id -> passage id -> text."""
     systems: list[tuple[str, Callable[[Collection, Topic], list[str]]]] = [
         ("compose-dense", compose),
         ("babble", babble),
@@ -286,7 +293,7 @@ def generate(collection: Collection, topics: Sequence[Topic]) -> dict[str, dict[
 
 
 def read_generated_judgments(path: Path, texts: dict[str, str]) -> dict[str, int]:
-    """Judgments of the generated passages, once each text is the one that was judged.
+    """Return judgments of the generated passages, after a check that each text is the judged one.
 
     Raises:
         SystemExit: a text has no judgment or has changed; it is printed with its hash, to be judged.
@@ -301,16 +308,16 @@ def read_generated_judgments(path: Path, texts: dict[str, str]) -> dict[str, int
 
 
 def text_hash(text: str) -> str:
-    """The first 16 hex digits of the text's SHA-256."""
+    """Return the first 16 hex digits of the text's SHA-256."""
     return hashlib.sha256(text.encode()).hexdigest()[:16]
 
 
 def pool_judgments(
     topics: Sequence[Topic], runs: dict[str, dict[str, Ranking]], generated: dict[str, int]
 ) -> list[tuple[str, str, int]]:
-    """Judgments (query id, passage id, value) of every written and every pooled passage.
+    """Return judgments (query id, passage id, value) of every written and every pooled passage.
 
-    What a run retrieved from another topic is judged 0: the topics are disjoint.
+    Passages that a run retrieved from another topic are judged 0, because the topics are disjoint.
     """
     rows = []
     for topic in topics:
@@ -321,7 +328,7 @@ def pool_judgments(
 
 
 def bank_rows(topic: Topic) -> list[dict[str, Any]]:
-    """The questions of a topic as rows of the bank file."""
+    """Return the questions of a topic as rows of the bank file."""
     return [
         {
             "query_id": topic.query_id,
@@ -340,7 +347,7 @@ def bank_rows(topic: Topic) -> list[dict[str, Any]]:
 
 
 def exam_items(path: Path, passages: dict[str, str]) -> list[ExamItem]:
-    """The hand-written items of the exam with the texts of their sources, the choices of each in an order by chance."""
+    """Return the hand-written exam items with the texts of their sources; the choices of each are shuffled."""
     items = []
     for written in json.loads(path.read_text(encoding="utf-8")):
         choices = [written["key"], *written["wrong"]]
@@ -351,7 +358,7 @@ def exam_items(path: Path, passages: dict[str, str]) -> list[ExamItem]:
 
 
 def query_row(topic: Topic) -> dict[str, Any]:
-    """A topic as a row of the queries file."""
+    """Return a topic as a row of the queries file."""
     return {
         "query_id": topic.query_id,
         "text": topic.text,
@@ -362,12 +369,12 @@ def query_row(topic: Topic) -> dict[str, Any]:
 
 
 def write_jsonl(path: Path, rows: Iterable[dict[str, Any]]) -> None:
-    """One JSON object a line, in UTF-8."""
+    """Write one JSON object per line, in UTF-8."""
     path.write_text("".join(json.dumps(row, ensure_ascii=False) + "\n" for row in rows), encoding="utf-8")
 
 
 def run_lines(name: str, rankings: dict[str, Ranking]) -> str:
-    """A run in TREC format."""
+    """Return a run in TREC format."""
     return "".join(
         f"{query_id} Q0 {passage_id} {rank} {score:.5f} {name}\n"
         for query_id, ranked in rankings.items()

@@ -28,42 +28,42 @@ Scores = NDArray[np.float64]
 
 
 def fields(text: str, tag: str) -> list[str]:
-    """The contents of a tag, in order, each as one line."""
+    """Return the contents of a tag, in order, each as one line."""
     return [" ".join(found.split()) for found in re.findall(rf"<{tag}>(.*?)</{tag}>", text, re.S)]
 
 
 def words(text: str) -> list[str]:
-    """Lower-case words without stop words."""
+    """Return lower-case words without stop words."""
     return [word for word in re.findall(r"[a-z0-9]+", text.lower()) if word not in STOP_WORDS]
 
 
 def scaled(scores: Scores) -> Scores:
-    """Scores of each query between 0 and 1."""
+    """Return the scores of each query scaled to 0–1."""
     low, high = scores.min(axis=1, keepdims=True), scores.max(axis=1, keepdims=True)
     return (scores - low) / np.maximum(high - low, 1e-9)
 
 
 def bm25(passages: list[str], queries: list[str], k1: float, b: float) -> Scores:
-    """BM25 scores, queries x passages."""
+    """Return BM25 scores, queries x passages."""
     index = bm25s.BM25(k1=k1, b=b)
     index.index([words(text) for text in passages], show_progress=False)
     return np.array([index.get_scores(words(query)) for query in queries], dtype=np.float64)
 
 
 def tfidf(passages: list[str], queries: list[str]) -> Scores:
-    """Cosines of TF-IDF vectors, queries x passages."""
+    """Return cosines of TF-IDF vectors, queries x passages."""
     vectors = TfidfVectorizer(tokenizer=words, token_pattern=None, lowercase=False)
     return np.asarray((vectors.fit_transform(passages) @ vectors.transform(queries).T).T.todense(), dtype=np.float64)
 
 
 def dense(passages: list[str], queries: list[str]) -> Scores:
-    """Cosines of sentence vectors, queries x passages."""
+    """Return cosines of sentence vectors, queries x passages."""
     encoder = load_encoder(model_folder())
     return np.asarray(encoder.encode(queries) @ encoder.encode(passages).T, dtype=np.float64)
 
 
 def systems(passages: list[str], titles: list[str], queries: list[str]) -> Mapping[str, Scores]:
-    """Scores of eight systems, queries x passages each."""
+    """Return the scores of eight systems, each queries x passages."""
     plain, meaning = bm25(passages, queries, 1.2, 0.75), dense(passages, queries)
     return {
         "bm25": plain,

@@ -1,4 +1,4 @@
-"""Print, as Markdown, tables 1 (a) and (b) of the original EXAM paper beside what its table 4 gives.
+"""Print Markdown: tables 1 (a) and (b) of the original EXAM paper next to the results from its table 4.
 
 Usage: python docs/original-exam/compare.py
 """
@@ -21,7 +21,7 @@ from exam_workbench.measures import Correlation, correlate
 HERE = Path(__file__).resolve().parent
 Scores = Mapping[str, float]
 
-# (row, column) of tables 1 (a) and 1 (b) -> (Spearman, Kendall), column by column as they are printed.
+# (row, column) of tables 1 (a) and 1 (b) -> (Spearman, Kendall), column by column as printed.
 PUBLISHED = {
     ("nDCG20", "EXAM"): (0.74, 0.57),
     ("MAP", "EXAM"): (0.75, 0.57),
@@ -37,31 +37,31 @@ PUBLISHED = {
 COEFFICIENTS = ("spearman", "kendall")
 TITLES = ("Table 1 (a): Spearman's rank correlation", "Table 1 (b): Kendall's tau")
 
-# EXAM by its finer column, n-EXAM, which is EXAM over a constant; and by the # columns, which have no ties.
+# EXAM by its finer column, n-EXAM (EXAM divided by a constant), and by the # columns, which have no ties.
 SCORES = {"EXAM": "n-EXAM"}
 RANKS = {"EXAM": "orig_EXAM_rank", "ROUGE": "orig_ROUGE_rank"}
 
 CLOSE = 0.01
-# How far a number printed with two decimals can be from what it was.
+# Largest rounding error of a number printed with two decimals.
 ROUNDING = 0.005
 REPEATS = 2000
 NORMAL_95 = 1.96
 PAPER_REPEATS = 10
 PAPERS = 100
-# "About 0.01 or less" (table 4) is the error of EXAM; n-EXAM divides EXAM by the 0.17 of the gold articles.
+# The error of EXAM is "about 0.01 or less" (table 4); n-EXAM divides EXAM by the 0.17 of the gold articles.
 ERRORS = (0.005, 0.01)
 GOLD = 0.17
 
 
 class Pair(NamedTuple):
-    """Two boards correlated under each way to treat ties.
+    """The correlation of two leaderboards under each way to treat ties.
 
     Attributes:
         ours: the mean over many random orders of tied systems.
-        papers: means over ten random orders, as the paper's cells are, for many seeds.
-        low, high: the orders of tied systems that agree least and most.
+        papers: means over ten random orders, as in the paper's cells, for many seeds.
+        low, high: from the orders of tied systems that agree least and most.
         average: ties have average ranks.
-        within: systems whose error bars overlap are tied, too, and in random order; for each of `ERRORS`.
+        within: systems with overlapping error bars are tied, too, and in random order; for each of `ERRORS`.
     """
 
     ours: Correlation
@@ -73,7 +73,7 @@ class Pair(NamedTuple):
 
 
 def boards(name: str) -> dict[str, dict[str, float]]:
-    """The leaderboards of a file beside this one: measure -> run -> score."""
+    """Return the leaderboards of a file in this folder: measure -> run -> score."""
     report = Report()
     found = read_boards(Source.of(HERE / name), report)
     report.raise_if_refused()
@@ -81,19 +81,19 @@ def boards(name: str) -> dict[str, dict[str, float]]:
 
 
 def ordered(scores: Scores, other: Scores, sign: int) -> dict[str, float]:
-    """A board without ties: what is tied is ordered as (sign 1) or against how (sign -1) another board has it."""
+    """Return a leaderboard whose ties are ordered as in another leaderboard (sign 1) or in reverse (sign -1)."""
     runs = sorted(sorted(scores), key=lambda run: (scores[run], sign * other[run]))
     return {run: float(place) for place, run in enumerate(runs)}
 
 
 def extreme(a: Scores, b: Scores, sign: int) -> Correlation:
-    """The highest (sign 1) or lowest (sign -1) correlation that an order of the tied systems can give."""
+    """Return the highest (sign 1) or lowest (sign -1) correlation over all orders of the tied systems."""
     first = ordered(a, b, sign)
     return correlate(first, ordered(b, first, sign))
 
 
 def study(table: Mapping[str, Scores], name_a: str, name_b: str) -> Pair:
-    """Correlate two columns of table 4 in every way; a board of ranks has no error bars."""
+    """Correlate two columns of table 4 in every way; columns of ranks have no error bars."""
     a, b = table[name_a], table[name_b]
 
     def errors(name: str, error: float) -> dict[str, float]:
@@ -111,19 +111,19 @@ def study(table: Mapping[str, Scores], name_a: str, name_b: str) -> Pair:
 
 
 def value(found: Correlation, coefficient: str) -> float:
-    """A coefficient that is defined, as all of table 4 are."""
+    """Return a coefficient; all those of table 4 are defined."""
     number: float = getattr(found, coefficient)
     return number
 
 
 def markdown_table(header: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
-    """Rows as a Markdown table, the first column of text and the others of numbers."""
+    """Return rows as a Markdown table, the first column as text and the others as numbers."""
     rule = ["---", *["---:"] * (len(header) - 1)]
     return "\n".join("| " + " | ".join(line) + " |" for line in (header, rule, *rows))
 
 
 def compared(pairs: Mapping[tuple[str, str], Pair], at: int) -> str:
-    """Cells of one of the two tables, and in a sentence how many of them come out.
+    """Return the rows of one of the two tables, and a sentence with the number of reproduced cells.
 
     Args:
         at: 0 for Spearman, 1 for Kendall.
@@ -155,14 +155,18 @@ def compared(pairs: Mapping[tuple[str, str], Pair], at: int) -> str:
 
 
 def gold_scores(table: Mapping[str, Scores]) -> tuple[float, float]:
-    """The lowest and highest EXAM of the gold articles with which EXAM / gold is n-EXAM for every system, rounded."""
+    """Return the lowest and highest EXAM of the gold articles for which EXAM / gold rounds to n-EXAM for every
+    system.
+    """
     exam, normalised = table["EXAM"], table["n-EXAM"]
     low = max((exam[run] - ROUNDING) / (normalised[run] + ROUNDING) for run in exam)
     return low, min((exam[run] + ROUNDING) / (normalised[run] - ROUNDING) for run in exam)
 
 
 def markdown() -> str:
-    """Both tables from the printed scores, from the printed ranks where there are any, and what links the boards."""
+    """Return both tables, from the printed scores and from the printed ranks if given, and the link between the
+    columns.
+    """
     table = boards("table4.tsv") | boards("table4-ranks.tsv")
     by_score = {cell: study(table, *(SCORES.get(name, name) for name in cell)) for cell in PUBLISHED}
     ranked = [cell for cell in PUBLISHED if RANKS.keys() & set(cell)]

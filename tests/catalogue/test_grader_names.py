@@ -62,7 +62,7 @@ def test_a_method_means_the_grader_of_that_method_unless_there_are_several(sever
 def test_a_grader_that_cannot_be_asked_says_what_to_do(several: Project) -> None:
     with refusal("unknown-grader-settings"):
         settings(several, SPEC.name)
-    assert "exam graders save" in how_to_grade(several, SPEC)
+    assert "exam graders add" in how_to_grade(several, SPEC)
     mine = find_grader(several, "mine").spec
     command = how_to_grade(several, mine, "--run", "a run").removeprefix("Run: ")
     assert shlex.split(command) == ["exam", "grade", "--grader", mine.name, "--run", "a run"]

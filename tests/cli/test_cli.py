@@ -424,7 +424,7 @@ def test_a_command_without_a_project_says_how_to_name_one(exam: Exam, tmp_path: 
     [
         ("activity", "--limit"), ("failures", "--limit"), ("passages", "--limit"), ("passages", "--page"),
         ("pool", "--depth"), ("unjudged", "--top-k"), ("meta", "--bootstrap"), ("bank", "list", "--version"),
-        ("override", "withdraw"), ("proposals", "accept"),
+        ("overrides", "withdraw"), ("proposals", "accept"),
     ],
 )  # fmt: skip
 def test_a_number_that_no_project_can_hold_is_wrong_use(imported: Exam, words: tuple[str, ...]):

@@ -22,7 +22,7 @@ def exam(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.Capture
 
 def test_an_audit_goes_from_plan_to_board_and_into_the_bundle(exam: Run, tmp_path: Path) -> None:
     code, _, err = exam("leaderboard", "--measure", "P@5")
-    assert code == 0 and "exam audit board" not in err
+    assert code == 0 and "exam audit leaderboard" not in err
     made = printed(exam("audit", "design", "first", "--measure", "P@3", "--seed", "4", "--batch-size", "20", "--json"))
     assert made["audit"]["measure"] == "P@3" and made["without_text"] == 0
     assert mentions(exam("audit", "curve")[2], "20")
@@ -33,17 +33,17 @@ def test_an_audit_goes_from_plan_to_board_and_into_the_bundle(exam: Run, tmp_pat
     status = printed(exam("audit", "status", "--json"))
     assert status["batches"][0]["judged"] == batch["drawn"] - 1
     assert [one["name"] for one in status["assessors"]] == ["ann"]
-    board = printed(exam("audit", "board", "--json"))
+    board = printed(exam("audit", "leaderboard", "--json"))
     assert {row["run"] for row in board["systems"]} == {"good", "fair", "poor", "pleasing"}
-    code, out, err = exam("audit", "board")
+    code, out, err = exam("audit", "leaderboard")
     assert code == 0 and "bias" in out and "precision" in err
     assert exam("audit", "calibrate")[0] == 0
     assert "Poisson" in exam("audit", "methods")[1]
-    assert "exam audit board --audit first" in exam("leaderboard", "--measure", "P@5")[2]
+    assert "exam audit leaderboard --audit first" in exam("leaderboard", "--measure", "P@5")[2]
     assert exam("export", "bundle", "-o", "b.zip")[0] == 0
     with zipfile.ZipFile("b.zip") as packed:
         packed.extract("audit-1.json", tmp_path)
-    assert printed(exam("audit", "board", "--from", "audit-1.json", "--json")) == board
+    assert printed(exam("audit", "leaderboard", "--from", "audit-1.json", "--json")) == board
     assert exam("audit", "end")[0] == 0
     exam.fails("audit-ended", "audit", "draw")
 
@@ -79,7 +79,7 @@ def test_give_back_and_end_batch_from_a_shell(exam: Run, tmp_path: Path) -> None
     exam("audit", "design", "first", "--measure", "P@3", "--seed", "4")
     exam("audit", "draw")
     assert exam("audit", "export", "-o", "mine.jsonl", "--form", "jsonl", "--assessor", "cara", "--most", "1")[0] == 0
-    assert mentions(exam("audit", "give-back", "--author", "cara")[2], "1 query")
+    assert mentions(exam("audit", "release", "--author", "cara")[2], "1 query")
     assert exam("audit", "end-batch")[0] == 2
     project = open_project(tmp_path / "some.duckdb")
     assert project.value("SELECT count(*) FROM audit_claims WHERE ended_at IS NULL") == 0

@@ -43,9 +43,9 @@ def test_drafts_of_everybody_are_listed(edited: Exam) -> None:
 def test_drafts_made_under_another_name_are_saved_and_a_conflict_is_settled(edited: Exam) -> None:
     assert edited("bank", "save", "--note", "mine", "--author", "ann").code == 0
     assert listed(edited) == {("bob", "q1/a"): (["reworded", "retired"], True)}
-    refused(edited("bank", "save", "--note", "his", "--author", "bob"), 2, "exam bank settle", error="open-conflicts")
-    refused(edited("bank", "settle", "q1/b", "--keep", "mine", "--author", "bob"), 2, "q1/b", error="unknown-draft")
-    assert edited("bank", "settle", "q1/a", "--keep", "theirs", "--author", "bob").code == 0
+    refused(edited("bank", "save", "--note", "his", "--author", "bob"), 2, "exam bank resolve", error="open-conflicts")
+    refused(edited("bank", "resolve", "q1/b", "--keep", "mine", "--author", "bob"), 2, "q1/b", error="unknown-draft")
+    assert edited("bank", "resolve", "q1/a", "--keep", "theirs", "--author", "bob").code == 0
     assert listed(edited) == {}
     (newest, *_) = edited("bank", "list", "--versions", "--json").json["versions"]
     assert (newest["author"], newest["note"]) == ("ann", "mine")
@@ -126,9 +126,9 @@ def test_a_query_that_is_not_there_is_not_taken_for_one_of_which_nothing_is_left
 
 
 def test_an_override_of_the_present_wording_stays_its_makers(shell: Exam) -> None:  # noqa: F811
-    made = shell("override", "set", "q1/a", "p1", "2", "--reason", "vague", "--author", "ann", "--json")
-    refused(shell("override", "confirm", str(made.json["override"]), "--author", "bob"), 2, str(made.json["override"]))
-    (one,) = shell("override", "list", "--json").json["overrides"]
+    made = shell("overrides", "set", "q1/a", "p1", "2", "--reason", "vague", "--author", "ann", "--json")
+    refused(shell("overrides", "confirm", str(made.json["override"]), "--author", "bob"), 2, str(made.json["override"]))
+    (one,) = shell("overrides", "list", "--json").json["overrides"]
     assert (one["key"], one["author"]) == (made.json["override"], "ann")
 
 

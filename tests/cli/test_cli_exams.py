@@ -34,18 +34,18 @@ def run(path: Path, *arguments: str) -> Any:
 
 
 def test_students_sit_and_are_compared(path: Path) -> None:
-    run(path, "students", "add", "--by", "random", "--factor", "kind=rule")
-    assert "passages for 12 items" in run(path, "students", "retrieve", "words", "--with", "bm25", "--depth", "2")
+    run(path, "examinees", "add", "--by", "random", "--factor", "kind=rule")
+    assert "passages for 12 items" in run(path, "examinees", "retrieve", "words", "--with", "bm25", "--depth", "2")
     for retrieval in ("closed-book", "oracle", "words"):
-        run(path, "students", "add", "--by", "embedding", "--retrieval", retrieval)
+        run(path, "examinees", "add", "--by", "embedding", "--retrieval", retrieval)
     told = run(path, "sit", "--limit", "5", "--json")
     assert [one["answered"] for one in told.values()] == [5]
     told = run(path, "sit", "--json")
     assert [(one["state"], one["answered"]) for one in told.values()] == [("done", n) for n in (7, 12, 12, 12)]
-    listed = run(path, "students", "list", "--json")
+    listed = run(path, "examinees", "list", "--json")
     assert [one["standing"]["missing"] for one in listed["students"]] == [0] * 4
     assert [one["name"] for one in listed["retrievals"]] == ["words"]
-    assert "all-MiniLM-L6-v2 oracle" in run(path, "students", "list")
+    assert "all-MiniLM-L6-v2 oracle" in run(path, "examinees", "list")
 
     board = run(path, "exam-board", "--json")["students"]
     assert {one["student"]: one["accuracy"] for one in board}["all-MiniLM-L6-v2 oracle"] == 1
@@ -96,7 +96,7 @@ def test_a_matrix_and_a_run_come_in(path: Path, tmp_path: Path) -> None:
     assert "new answers: 2" in run(path, "import", "responses-matrix", str(matrix))
     trec = tmp_path / "dense.run"
     trec.write_text("i1 Q0 p1 1 0.9 dense\n")
-    assert "passages for 1 item." in run(path, "students", "retrieve", "dense", "--run", str(trec))
+    assert "passages for 1 item." in run(path, "examinees", "retrieve", "dense", "--run", str(trec))
     assert run(path, "exam-board", "--student", "paper", "--json")["students"][0]["accuracy"] == 0.5
     project = open_project(path)
     assert project.value("SELECT count(*) FROM runs") == 0
@@ -106,8 +106,8 @@ def test_a_matrix_and_a_run_come_in(path: Path, tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [
-        (("students", "add", "--by", "random", "--factor", "kind"), ("invalid-component", "kind")),
-        (("students", "retrieve", "words"), ("option-missing",)),
+        (("examinees", "add", "--by", "random", "--factor", "kind"), ("invalid-component", "kind")),
+        (("examinees", "retrieve", "words"), ("option-missing",)),
         (("exam-board", "--best-of", "icl", "--by", "topic"), ("options-exclude-each-other",)),
         (("sit", "--key-variable", "KEY"), ("option-missing",)),
         (("sit",), ("no-student",)),

@@ -33,48 +33,48 @@ def shell(exam: Exam, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Exam: 
 
 def test_an_override_is_given_listed_confirmed_and_withdrawn(shell: Exam) -> None:
     key = str(
-        shell("override", "set", "q1/a", "p1", "2", "--reason", "vague", "--author", "ann", "--json").json["override"]
+        shell("overrides", "set", "q1/a", "p1", "2", "--reason", "vague", "--author", "ann", "--json").json["override"]
     )
-    (one,) = shell("override", "list", "--json").json["overrides"]
+    (one,) = shell("overrides", "list", "--json").json["overrides"]
     assert (str(one["key"]), one["rating"], one["author"], one["stale"]) == (key, 2, "ann", False)
     assert shell("bank", "edit", "q1/a", "--text", "What is A really?", "--note", "clearer").code == 0
-    (one,) = shell("override", "list", "--stale", "--json").json["overrides"]
-    assert f"exam override confirm {key}" in shell("override", "list").err
-    assert shell("override", "confirm", key, "--author", "bob").code == 0
-    (new,) = shell("override", "list", "--json").json["overrides"]
+    (one,) = shell("overrides", "list", "--stale", "--json").json["overrides"]
+    assert f"exam overrides confirm {key}" in shell("overrides", "list").err
+    assert shell("overrides", "confirm", key, "--author", "bob").code == 0
+    (new,) = shell("overrides", "list", "--json").json["overrides"]
     assert (new["stale"], new["author"], new["rating"]) == (False, "bob", 2)
-    assert mentions(shell("override", "withdraw", str(new["key"])).err, "1")
-    assert shell("override", "list", "--json").json == {"overrides": []}
-    refused(shell("override", "withdraw", key), 2, "exam override list", error="unknown-override")
-    refused(shell("override", "set", "q1/a", "p1", "9", "--reason", "x"), 2, "9", error="rating-out-of-range")
+    assert mentions(shell("overrides", "withdraw", str(new["key"])).err, "1")
+    assert shell("overrides", "list", "--json").json == {"overrides": []}
+    refused(shell("overrides", "withdraw", key), 2, "exam overrides list", error="unknown-override")
+    refused(shell("overrides", "set", "q1/a", "p1", "9", "--reason", "x"), 2, "9", error="rating-out-of-range")
 
 
 def test_several_overrides_are_withdrawn_together_or_not_at_all(shell: Exam) -> None:
-    key = shell("override", "set", "q1/a", "p1", "2", "--reason", "vague", "--json").json["override"]
-    refused(shell("override", "withdraw", str(key), "999999"), 2, "exam override list", error="unknown-override")
-    assert [one["key"] for one in shell("override", "list", "--json").json["overrides"]] == [key]
+    key = shell("overrides", "set", "q1/a", "p1", "2", "--reason", "vague", "--json").json["override"]
+    refused(shell("overrides", "withdraw", str(key), "999999"), 2, "exam overrides list", error="unknown-override")
+    assert [one["key"] for one in shell("overrides", "list", "--json").json["overrides"]] == [key]
 
 
 def test_judgments_are_given_listed_and_withdrawn(shell: Exam) -> None:
     for value in ("1", "3"):
-        assert shell("judge", "set", "q1", "p1", value, "--author", "ann", "--note", "n").code == 0
-    assert shell("judge", "list", "--json").json == {
+        assert shell("judgments", "set", "q1", "p1", value, "--author", "ann", "--note", "n").code == 0
+    assert shell("judgments", "list", "--json").json == {
         "judgments": [{"author": "ann", "query_id": "q1", "passage_id": "p1", "value": 3}]
     }
-    assert shell("judge", "list", "--who", "bob", "--json").json == {"judgments": []}
-    assert shell("judge", "withdraw", "q1", "p1", "--author", "ann").code == 0
-    assert shell("judge", "list", "--json").json == {"judgments": []}
-    refused(shell("judge", "set", "q1", "p1", "4"), 2, "4", error="judgment-out-of-range")
+    assert shell("judgments", "list", "--who", "bob", "--json").json == {"judgments": []}
+    assert shell("judgments", "withdraw", "q1", "p1", "--author", "ann").code == 0
+    assert shell("judgments", "list", "--json").json == {"judgments": []}
+    refused(shell("judgments", "set", "q1", "p1", "4"), 2, "4", error="judgment-out-of-range")
 
 
 def test_a_disagreement_is_settled_and_opened_again(shell: Exam) -> None:
     found = shell("disagreements", "list", "--source", "nist", "--json").json
     assert (found["total"], [row["pair"]["passage_id"] for row in found["rows"]]) == (2, ["p1", "p2"])
-    settle = ("disagreements", "settle", "q1", "p1", "--source", "nist")
+    settle = ("disagreements", "resolve", "q1", "p1", "--source", "nist")
     refused(shell(*settle, "--by", "override", "--reason", "no"), 2, "--question", "--rating", error="option-missing")
     assert shell(*settle, "--by", "dispute", "--reason", "it does answer", "--author", "ann").code == 0
     assert shell("disagreements", "list", "--source", "nist", "--json").json["hidden"] == 1
-    (act,) = shell("disagreements", "record", "--json").json["acts"]
+    (act,) = shell("disagreements", "history", "--json").json["acts"]
     assert (act["act"], act["source"], act["author"], act["settled"]) == ("dispute", "nist", "ann", True)
     refused(
         shell(*settle, "--by", "comment", "--reason", "again"),
@@ -85,10 +85,10 @@ def test_a_disagreement_is_settled_and_opened_again(shell: Exam) -> None:
     )
     reopen = ("disagreements", "reopen", "q1", "p1", "--source", "nist")
     assert shell(*reopen).code == 0
-    refused(shell(*reopen), 2, "p1", "exam disagreements record", error="not-settled")
+    refused(shell(*reopen), 2, "p1", "exam disagreements history", error="not-settled")
     assert shell(*settle, "--by", "override", "--question", "q1/a", "--rating", "0", "--reason", "no").code == 0
     assert shell(*reopen, "--withdraw-override").code == 0
-    assert "dispute" in shell("disagreements", "record", "--csv").out
+    assert "dispute" in shell("disagreements", "history", "--csv").out
 
 
 def test_the_pool_jobs_failures_and_publications_can_be_read(shell: Exam) -> None:

@@ -32,7 +32,7 @@ os.environ["EXAM_PROJECT"] = "some.duckdb"
 Path("new.tsv").write_text("".join(f"new-{i}\\t{i} {'word ' * 50}\\n" for i in range(5000)))
 ACTS = [
     "import passages new.tsv", "bank edit q1/a --text Changed? --note x",
-    "judge set q1 p1 1", "override set q1/a p1 2 --reason r", "token make robot --role viewer", "backup",
+    "judgments set q1 p1 1", "overrides set q1/a p1 2 --reason r", "tokens add robot --role viewer", "backup",
     "restore whole.duckdb", "init --project fresh.duckdb", "import project exported --project fresh.duckdb",
     "export qrels -o old.qrels --save-manifest manifest.json", "export bundle -o old.zip", "export bank -o old.jsonl",
     "export graded -o old.gz", "export runs -o runs.zip", "export project -o all.zip", "export project -o all",

@@ -109,9 +109,9 @@ ARGUMENTS = {
     "correlate": ("--against", "assessors"),
     "graders test": ("--question", "q1/a"),
     "items statistics": ("--no-filters",),
-    "meta": ("--against", "assessors"),
+    "meta-evaluation": ("--against", "assessors"),
     "reteval agreement": ("--judge", "em"),
-    "target diff": ("one", "two"),
+    "snapshots compare": ("one", "two"),
     "prompts show": ("self-rating-0-5",),
 }
 
@@ -136,7 +136,7 @@ def test_a_command_that_writes_does_not_work_while_another_process_reads(
     read_elsewhere: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     set_patience(monkeypatch, 0.0)
-    assert run(read_elsewhere, monkeypatch, "judge", "set", "q1", "p1", "1") == 1
+    assert run(read_elsewhere, monkeypatch, "judgments", "set", "q1", "p1", "1") == 1
 
 
 def test_what_a_killed_process_had_committed_is_read(path: Path) -> None:

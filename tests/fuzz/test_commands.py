@@ -21,9 +21,9 @@ from tests.fuzz.strategies import FORMS, LONE, File, files, texts
 from tests.made.shell import run_words
 
 LEFT_OUT = {
-    "serve", "demo", "grade", "sit", "students retrieve", "generate", "items generate", "items check", "items accept",
+    "serve", "demo", "grade", "sit", "examinees retrieve", "generate", "items generate", "items check", "items accept",
     "items statistics", "graders test", "proposals answer-key", "answers generate", "answers retrieve", "answers grade",
-    "answers rag", "reteval agreement", "reteval compare", "target freeze", "target watch",
+    "answers rag", "reteval agreement", "reteval compare", "snapshots add", "snapshots watch",
 }  # fmt: skip
 """They start a server, load or ask models, or ask an address."""
 PROJECT = "@project@"

@@ -502,7 +502,7 @@ class TestAtAShell:
     def test_who_names_both_binds_them_for_this_command_and_not_for_the_project(self, run: Any) -> None:
         with EndpointServer() as server:
             both = ("--base-url", server.url, "--set", "key_variable=MY_DB_PASSWORD")
-            saved = run("graders", "save", "mine", "--grader", "self-rating", "--model", "m", *both)
+            saved = run("graders", "add", "mine", "--grader", "self-rating", "--model", "m", *both)
             assert saved.exit_code == 0, saved.output
             for more in (both, (), ("--set", "key_variable=HOME"), ("--base-url", server.url)):
                 tried = run("graders", "test", "--grader", "mine", *more)

@@ -22,7 +22,7 @@ import pytest
 from playwright.sync_api import Browser, BrowserContext, Error, Locator, Page, ViewportSize, expect, sync_playwright
 
 from exam_workbench.project import Project, open_project
-from pages.parts.shared.screens import SCREENS
+from pages.parts.shared.screens import SCREENS, entry_of
 
 ROOT = Path(__file__).resolve().parents[2]
 BROWSERS = ("chromium-headless-shell", "chromium", "chromium-browser", "google-chrome")
@@ -216,8 +216,17 @@ def heading(page: Page, screen: str) -> Locator:
 
 
 def go_to(page: Page, screen: str) -> None:
-    """Follow the menu to a screen."""
-    page.locator(".st-key-menu").get_by_role("link", name=SCREENS[screen][0], exact=True).click()
+    """Follow the menu to a screen, and the tabs of its entry."""
+    entry = page.locator(".st-key-menu").get_by_role("link", name=entry_of(screen), exact=True)
+    tab = page.locator(".st-key-tabs").get_by_role("link", name=SCREENS[screen][0], exact=True)
+    more = page.locator(".st-key-menu-more summary")
+    expect(entry.or_(more).first).to_be_visible()
+    if not entry.is_visible():
+        more.click()
+    entry.click()
+    expect(heading(page, screen).or_(tab).first).to_be_visible()
+    if not heading(page, screen).is_visible():
+        tab.click()
     expect(heading(page, screen)).to_be_visible()
     ready(page)
 

@@ -291,9 +291,15 @@ def _report(app: AppTest, widget: str, **values: str) -> AppTest:
     return sound(app._run(states))
 
 
+def page_links(app: AppTest) -> list[Any]:
+    """The links of a screen, without those to the other screens of its entry."""
+    tabs = {id(node) for node in boxes(app).get("tabs", ())}
+    return [element.proto for element in app.main.get("page_link") if id(element) not in tabs]
+
+
 def links(app: AppTest) -> list[str]:
     """Where the links of a screen lead."""
-    return [element.proto.page for element in app.main.get("page_link")]
+    return [link.page for link in page_links(app)]
 
 
 def keyed(elements: Any, key: str) -> list[Any]:

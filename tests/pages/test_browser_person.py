@@ -267,10 +267,10 @@ def test_what_leads_elsewhere_keeps_what_is_being_typed(link: str, tab_of: Calla
     expect(box(page, 3)).to_have_value("What is new?")
     expect(box(page, 3)).to_be_focused()
     type_into(box(page, 1), "Who is B?")
-    page.locator(".st-key-menu a[href*=activity]").evaluate(TAP)
-    expect(heading(page, "activity")).to_be_visible()
+    page.locator(".st-key-menu a[href*=export]").evaluate(TAP)
+    expect(heading(page, "export")).to_be_visible()
     ready(page)
-    assert urlsplit(page.url).path == "/activity"
+    assert urlsplit(page.url).path == "/export"
     page.go_back()
     expect(box(page, 1)).to_have_value("Who is B?")
 

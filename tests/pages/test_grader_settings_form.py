@@ -63,7 +63,7 @@ def test_every_setting_has_an_option_of_the_command_line(project: Project) -> No
     project.close()
 
     def save(name: str, *options: str) -> int:
-        return CliRunner().invoke(cli, ["graders", "save", name, "--project", str(path), *options]).exit_code
+        return CliRunner().invoke(cli, ["graders", "add", name, "--project", str(path), *options]).exit_code
 
     assert save("a", "--grader", "self-rating", "--dtype", "bfloat16", "--num-beams", "5", "--cue", "none") == 0
     assert save("b", "--grader", "choice", "--normalise", "characters") == 0

@@ -45,6 +45,7 @@ from tests.made.screens import (
     named,
     note,
     numbers,
+    page_links,
     press,
     said,
     served,
@@ -389,7 +390,7 @@ class TestJobs:
         grade(asked, {(QUESTIONS[0].shown, "p1"): 4})
         with EndpointServer() as server:
             app = ended(press(endpoint(asked, server), "grade"), asked)
-        (told,) = (link.proto.query_string for link in app.main.get("page_link") if link.proto.page == "changes")
+        (told,) = (link.query_string for link in page_links(app) if link.page == "changes")
         states = {name: value for name, (value,) in parse_qs(told).items() if name.startswith(("from-", "to-"))}
         made = jobs(asked)[0].name
         assert states == {"from-grader": SPEC.name, "to-grader": made, "from-version": "1", "to-version": "1"}

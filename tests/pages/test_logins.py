@@ -21,7 +21,7 @@ from streamlit.web.server.starlette.starlette_app_utils import create_signed_val
 
 from exam_workbench.project import set_member
 from exam_workbench.types import Question
-from tests.made.browser import button, field, heading, note, ready, serving, visit
+from tests.made.browser import button, field, go_to, heading, note, ready, serving, visit
 from tests.made.openid_provider import CLIENT, SECRET, OpenIdProvider
 from tests.made.projects import fill, new_project
 from tests.made.viewer_ways import FOR_VIEWERS, WAYS, Scene
@@ -522,7 +522,7 @@ def test_in_a_browser_one_logs_in_and_out(app: Served, tab_of: Callable[[str], P
     expect(note(page, "signed-in", "olga organizer")).to_be_visible()
     page.locator("input[type=file]").first.set_input_files({"name": "n.txt", "mimeType": "", "buffer": b"Notes of us"})
     expect(note(page, "which-files")).to_be_visible()
-    page.locator(".st-key-menu a[href*=activity]").click()
+    go_to(page, "activity")
     with page.expect_download() as download:
         button(page, "activity csv").click()
     assert download.value.path().stat().st_size

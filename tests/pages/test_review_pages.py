@@ -27,6 +27,7 @@ from tests.made.screens import (
     named,
     note,
     numbers,
+    page_links,
     served,
     shared,
     shows,
@@ -93,7 +94,7 @@ def html(app: AppTest) -> str:
 
 
 def linked(app: AppTest) -> list[tuple[str, str]]:
-    return [(element.proto.page, element.proto.query_string) for element in app.main.get("page_link")]
+    return [(link.page, link.query_string) for link in page_links(app)]
 
 
 def flips(app: AppTest) -> Any:

@@ -20,8 +20,9 @@ from exam_workbench.project import (
     set_member,
 )
 from pages.parts.shared import login, presence, visitor
-from pages.parts.shared.screens import SCREENS
+from pages.parts.shared.screens import MENU, SCREENS, entry_of
 from tests.made.screens import (
+    boxes,
     check_refused,
     errors,
     holds,
@@ -81,14 +82,22 @@ def done_of(app: AppTest) -> list[tuple[int, list[float]]]:
 
 
 def menu(app: AppTest) -> set[str]:
-    return {element.proto.page or "home" for element in app.sidebar.get("page_link")}
+    """The entries of the menu."""
+    return {element.proto.label for element in app.sidebar.get("page_link")}
+
+
+def tabs(app: AppTest) -> list[str]:
+    """The screens that the tabs lead to."""
+    return [element.proto.page for element in boxes(app)["tabs"]]
 
 
 def test_a_viewer_sees_boards_and_is_told_so_elsewhere(shared: Project, log_in: Callable[..., None]) -> None:
     log_in("vera")
     for screen in SCREENS:
         app = visit(screen)
-        assert menu(app) == set(FOR_VIEWERS), screen
+        assert menu(app) == {"Home", "Leaderboard"}, screen
+        if entry_of(screen) == "Leaderboard":
+            assert tabs(app) == ["leaderboard", "measures"], screen
         assert not [secret for secret in SECRETS if secret in everything(app)], screen
         if screen in FOR_VIEWERS:
             assert not app.error, screen
@@ -110,14 +119,14 @@ def test_an_assessor_sees_all_but_the_people_and_an_organizer_those_too(
     shared: Project, log_in: Callable[..., None]
 ) -> None:
     log_in("asta")
-    app = visit("home")
-    assert menu(app) == set(SCREENS) - {"people"}
+    app = visit("activity")
+    assert menu(app) == set(MENU) and not tabs(app)
     assert shows(app, "signed-in", "asta", "assessor")
     check_refused(visit("people"), "role-needed", "asta", "organizer", "assessor")
     assert not keyed(app.text_input, "name of the new project")
     log_in("olga")
-    app = visit("home")
-    assert menu(app) == set(SCREENS)
+    app = visit("activity")
+    assert menu(app) == set(MENU) and tabs(app) == ["people", "activity"]
     assert shows(app, "signed-in", "Olga O.", "organizer")
 
 
@@ -266,6 +275,6 @@ def test_what_others_saved_is_told_and_shown_when_one_asks_for_it(
 
 def test_one_person_on_localhost_sees_everything_and_gives_their_name(shared: Project) -> None:
     app = visit("people")
-    assert menu(app) == set(SCREENS)
+    assert menu(app) == set(MENU)
     assert shows(app, "no-logins")
     assert app.text_input("author").value == "ann"

@@ -159,7 +159,7 @@ def test_a_project_that_must_not_be_written_is_read_and_a_change_says_why_it_can
     project.close()
     assert run(path, monkeypatch, "status") == 0
     failures = kept_failures(monkeypatch)
-    assert run(path, monkeypatch, "judge", "set", "q1", "p0", "1") == 1
+    assert run(path, monkeypatch, "judgments", "set", "q1", "p0", "1") == 1
     assert [error.code for error in failures] == ["cannot-write-file"]
     assert path.read_bytes() == before
 

@@ -111,7 +111,7 @@ def served(project: Path) -> Iterator[tuple[TestClient, dict[str, str]]]:
     try:
         for role in ROLES[1:]:
             answer = client.post(
-                "/api/v1/token/make", json={"name": f"a {role}", "role": role}, headers=bearer(door.token)
+                "/api/v1/tokens/add", json={"name": f"a {role}", "role": role}, headers=bearer(door.token)
             )
             tokens[role] = answer.text.strip()
         yield client, tokens

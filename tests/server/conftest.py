@@ -119,7 +119,7 @@ def made_tokens(api: Api) -> dict[str, str]:
     """A token of each role for a project that a server has open."""
     made = {}
     for role in ("viewer", "assessor", "organizer"):
-        status, content = api.ask("POST", "/api/v1/token/make", api.door.token, {"name": f"a {role}", "role": role})
+        status, content = api.ask("POST", "/api/v1/tokens/add", api.door.token, {"name": f"a {role}", "role": role})
         assert status == 200
         made[role] = content.decode().strip()
     return made

@@ -29,9 +29,9 @@ SOUND: Mapping[str, object] = {
 }  # fmt: skip
 """Values that a project has or a command takes, by the name of a parameter: required ones are given so."""
 INSTEAD: Mapping[tuple[str, str], object] = {
-    ("students/add", "by"): "random", ("disagreements/settle", "by"): "comment", ("bank/diff", "before"): 1,
+    ("examinees/add", "by"): "random", ("disagreements/resolve", "by"): "comment", ("bank/diff", "before"): 1,
     ("changes", "before"): 1, ("changes", "after"): 1, ("irt/items", "by"): "d", ("irt/improve", "by"): "d",
-    ("exam-board", "by"): "topic", ("irt/fit", "model"): "2pl", ("bank/diff", "after"): 1,
+    ("examinees/leaderboard", "by"): "topic", ("irt/fit", "model"): "2pl", ("bank/diff", "after"): 1,
 }  # fmt: skip
 FURTHER: Mapping[str, Mapping[str, object]] = {
     "generate": {"queries": "q1"}, "answers/rag": {"retriever": "bm25"}, "answers/generate": {"rule": "extractive"},

@@ -62,20 +62,20 @@ def test_what_is_read_is_what_the_command_prints(
 
 def test_who_acts_is_the_token_and_a_role_does_what_it_includes(api: Api, tokens: dict[str, str]) -> None:
     given = {"query_id": "q1", "passage_id": "p1", "value": 1}
-    status, content = api.ask("POST", "/api/v1/judge/set", tokens["viewer"], given)
+    status, content = api.ask("POST", "/api/v1/judgments/set", tokens["viewer"], given)
     assert (status, json.loads(content)["code"]) == (403, "role-needed")
     # The code of what a command refuses, of wrong use, and of a person without a role, which is no lack of a right.
     for command, body, code in (
-        ("judge/set", given | {"query_id": "q9"}, "unknown-query"),
+        ("judgments/set", given | {"query_id": "q9"}, "unknown-query"),
         ("export", {"what": "nothing"}, "invalid-value"),
         ("people/remove", {"identity": "x@x.org"}, "unknown-member"),
     ):
         status, content = api.ask("POST", f"/api/v1/{command}", tokens["organizer"], body)
         assert (status, json.loads(content)["code"]) == (400, code), content
-    status, content = api.ask("POST", "/api/v1/judge/set", tokens["assessor"], given)
+    status, content = api.ask("POST", "/api/v1/judgments/set", tokens["assessor"], given)
     assert status == 200, content
     assert "token a assessor" in json.dumps(api.get("activity?limit=1", tokens["assessor"]))
-    assert api.ask("POST", "/api/v1/token/make", tokens["assessor"], {"name": "more", "role": "viewer"})[0] == 403
+    assert api.ask("POST", "/api/v1/tokens/add", tokens["assessor"], {"name": "more", "role": "viewer"})[0] == 403
     assert api.ask("POST", "/api/v1/jobs", tokens["assessor"], {})[0] == 403
 
 
@@ -83,12 +83,12 @@ def test_a_token_is_kept_as_a_hash_alone_and_opens_nothing_once_it_is_withdrawn(
     api: Api, tokens: dict[str, str], apart: Path, tmp_path: Path
 ) -> None:
     made = (
-        api.ask("POST", "/api/v1/token/make", api.door.token, {"name": "short", "role": "viewer"})[1].decode().strip()
+        api.ask("POST", "/api/v1/tokens/add", api.door.token, {"name": "short", "role": "viewer"})[1].decode().strip()
     )
     assert api.ask("GET", "/api/v1/status", made)[0] == 200
-    assert api.ask("POST", "/api/v1/token/withdraw", api.door.token, {"name": "short"})[0] == 200
+    assert api.ask("POST", "/api/v1/tokens/revoke", api.door.token, {"name": "short"})[0] == 200
     assert api.ask("GET", "/api/v1/status", made)[0] == 401
-    listed = api.get("token/list", tokens["organizer"])["tokens"]
+    listed = api.get("tokens/list", tokens["organizer"])["tokens"]
     assert [one["name"] for one in listed if one["withdrawn_at"]] == ["short"]
     path = tmp_path / "p.duckdb"
     path.write_bytes(apart.read_bytes())
@@ -168,7 +168,7 @@ def test_what_is_wrong_with_a_request_is_a_sentence(api: Api, tokens: dict[str, 
         status, content = api.ask(method, f"/api/v1/{path}", token, body)
         assert 400 <= status < 500 and json.loads(content)["message"], (path, status, content)
     before = api.get("pool", token)
-    for path in ("judge/set", "pool?depth=3", "vectors?drop=true"):
+    for path in ("judgments/set", "pool?depth=3", "vectors?drop=true"):
         status, content = api.ask("GET", f"/api/v1/{path}", token)
         assert (status, json.loads(content)["code"]) == (405, "not-a-reading-command")
     assert api.get("pool", token) == before
@@ -186,7 +186,7 @@ def test_an_invalid_value_is_refused_with_a_code_before_the_operation_runs(api: 
     ):  # fmt: skip
         status, content = api.ask("POST", "/api/v1/leaderboard", token, given)
         assert (status, json.loads(content)["code"]) == (400, code), (given, content)
-    status, content = api.ask("POST", "/api/v1/judge/set", token, {"query_id": "q1"})
+    status, content = api.ask("POST", "/api/v1/judgments/set", token, {"query_id": "q1"})
     assert (status, json.loads(content)["code"]) == (400, "parameter-missing")
     # Digits are also ids and names.
     assert json.loads(api.ask("POST", "/api/v1/passages", token, {"words": 7})[1])["passages"] == []
@@ -195,7 +195,7 @@ def test_an_invalid_value_is_refused_with_a_code_before_the_operation_runs(api: 
 def test_huge_values_are_refused_before_they_take_time_or_memory(api: Api, tokens: dict[str, str]) -> None:
     against, most = {"against": "assessors", "ties": "random"}, 2**31 - 1
     asked: list[tuple[str, dict[str, object]]] = [
-        ("meta", {**against, "samples": most}), ("meta", {**against, "repeats": most}),
+        ("meta-evaluation", {**against, "samples": most}), ("meta-evaluation", {**against, "repeats": most}),
         ("irt/fit", {"bootstrap": most}), ("audit/design", {"name": "n", "looks": most}),
         ("significance", {"permutations": most}), ("passages", {"has_label": 10**400}),
         ("passages", {"judgment": 2**31}),
@@ -263,7 +263,7 @@ def test_a_parameter_that_names_a_file_says_what_for() -> None:
 def test_the_description_has_every_route_with_its_parameters(api: Api, tokens: dict[str, str]) -> None:
     described = api.get("openapi.json", tokens["viewer"])
     paths = described["paths"]
-    assert {"get", "post"} == set(paths["/api/v1/leaderboard"]) and "get" not in paths["/api/v1/judge/set"]
+    assert {"get", "post"} == set(paths["/api/v1/leaderboard"]) and "get" not in paths["/api/v1/judgments/set"]
     measure = next(one for one in paths["/api/v1/leaderboard"]["get"]["parameters"] if one["name"] == "measure")
     assert {"type": "string"} in measure["schema"]["anyOf"]
     names = [one["operationId"] for path in paths.values() for one in path.values()]
@@ -303,4 +303,4 @@ def test_a_token_may_ask_so_often_in_a_minute(project: Project, monkeypatch: pyt
 
 def test_tokens_are_for_organizers() -> None:
     assert ACTS["manage people"].role == "organizer"
-    assert {one.act for one in every_operation() if one.name.startswith("token ")} == {"manage people"}
+    assert {one.act for one in every_operation() if one.name.startswith("tokens ")} == {"manage people"}

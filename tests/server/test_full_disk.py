@@ -42,7 +42,7 @@ def form(lines: int) -> bytes:
 def test_a_request_that_meets_a_full_disk_is_refused_and_changes_nothing(held: dict[str, Path]) -> None:
     """Changes, files that are sent in memory and through the disk, exports, a backup, and commands of a shell."""
     api = Api(held["placed"])
-    made = api.ask("POST", "/api/v1/token/make", api.door.token, {"name": "unused", "role": "organizer"})[1]
+    made = api.ask("POST", "/api/v1/tokens/add", api.door.token, {"name": "unused", "role": "organizer"})[1]
     token = made.decode().strip()
     folder = set(os.listdir(api.path.parent))
 
@@ -50,7 +50,7 @@ def test_a_request_that_meets_a_full_disk_is_refused_and_changes_nothing(held: d
         return api.get("activity?limit=1", api.door.token)["acts"]
 
     asked: list[tuple[str, object, dict[str, str]]] = [
-        ("judge/set", {"query_id": "q1", "passage_id": "q1p1", "value": 2}, {}),
+        ("judgments/set", {"query_id": "q1", "passage_id": "q1p1", "value": 2}, {}),
         ("bank/edit", {"question_id": "q1/a", "text": "Changed?", "note": "n"}, {}),
         ("import", form(3), FORM),
         ("import", form(100_000), FORM),
@@ -65,7 +65,7 @@ def test_a_request_that_meets_a_full_disk_is_refused_and_changes_nothing(held: d
             assert (status, bool(told["message"]), bool(told["hint"])) == (409, True, True), (path, told)
             assert "disk" in told["message"] and "Error" not in str(told), (path, told)
         for name, given in (
-            ("judge set", {"query_id": "q1", "passage_id": "q1p1", "value": 2}),
+            ("judgments set", {"query_id": "q1", "passage_id": "q1p1", "value": 2}),
             ("export", {"what": "qrels", "output": "q.qrels", "save_manifest": "m.json"}),
         ):
             code, content = api.send(name, given, api.door.token)
@@ -76,5 +76,5 @@ def test_a_request_that_meets_a_full_disk_is_refused_and_changes_nothing(held: d
         assert api.ask("GET", "/healthz")[0] == 200
         assert newest() == before
     assert newest() == before and set(os.listdir(api.path.parent)) <= folder | {"backups"}
-    status, content = api.ask("POST", "/api/v1/judge/set", token, asked[0][1])
+    status, content = api.ask("POST", "/api/v1/judgments/set", token, asked[0][1])
     assert status == 200 and newest() != before, content

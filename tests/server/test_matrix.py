@@ -143,7 +143,7 @@ ASKED: dict[str, Try] = {
     "who did what": ("GET", "/api/v1/activity", None, {}),
     "the grading job": ("GET", "/api/v1/jobs/current", None, {}),
     "a job of one's own": ("POST", "/api/v1/jobs", {"grader": "test grader"}, {}),
-    "a token of more": ("POST", "/api/v1/token/make", {"name": "more", "role": "organizer"}, {}),
+    "a token of more": ("POST", "/api/v1/tokens/add", {"name": "more", "role": "organizer"}, {}),
     "the project's file": ("GET", "/some.duckdb", None, {}),
     "the project's file by a parameter": ("GET", "/api/v1/reteval/agreement?human=some.duckdb", None, {}),
     "the door": ("GET", "/api/v1/door", None, {}),

@@ -101,7 +101,7 @@ def test_no_command_asks_a_model_for_a_token_whose_role_does_not_spend(
 
 
 def test_what_asks_a_model_is_no_act_of_reading() -> None:
-    for command in ("graders test", "proposals answer-key", "generate", "grade", "sit", "items generate"):
+    for command in ("graders test", "proposals answer-key", "generate", "grade", "examinees run", "items generate"):
         rule = ACTS[find_operation(command).act]  # type: ignore[union-attr]
         assert rule.role == "organizer" and rule.writes
 

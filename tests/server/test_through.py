@@ -113,7 +113,7 @@ def test_a_file_is_imported_through_the_server_under_its_name_and_author(
         Path(unusual).write_text(f"q1 Q0 p2 1 2.0 unusual{number}\n", encoding="utf-8")
         imported = json.loads(said(changed, ["import", "runs", unusual, "--json"], capsysbinary)[1])
         assert imported["counts"]["runs"] == 1 and (number or imported["files"] == [unusual])
-    assert said(changed, ["judge", "set", "q1", "p1", "0", "--author", " "], capsysbinary)[0] == 2
+    assert said(changed, ["judgments", "set", "q1", "p1", "0", "--author", " "], capsysbinary)[0] == 2
     refused = said(changed, ["import", "runs", "broken.run"], capsysbinary)
     assert refused[0] == 2 and refused[2].startswith(b"exam: broken.run:1")
     missing = said(changed, ["import", "runs", "./missing.run"], capsysbinary)
@@ -205,7 +205,7 @@ def test_a_server_that_is_killed_frees_the_project_and_loses_nothing(
     path = tmp_path / "some.duckdb"
     path.write_bytes(apart.read_bytes())
     process = serve(path)
-    assert said(path, ["judge", "set", "q1", "p1", "0"], capsysbinary)[0] == 0
+    assert said(path, ["judgments", "set", "q1", "p1", "0"], capsysbinary)[0] == 0
     process.kill()
     process.wait()
     assert door_file(path).exists()
@@ -295,7 +295,7 @@ def test_only_the_caller_says_that_files_are_in_their_places_and_one_that_goes_a
 ) -> None:
     path = held["placed"]
     api, before = Api(path), on_record(path, capsysbinary)
-    token = api.ask("POST", "/api/v1/token/make", api.door.token, {"name": "other", "role": "organizer"})[1]
+    token = api.ask("POST", "/api/v1/tokens/add", api.door.token, {"name": "other", "role": "organizer"})[1]
     assert api.ask("GET", "/api/v1/status", token.decode().strip())[0] == 200
     given = {"what": "qrels", "output": "qrels", "save_manifest": "manifest"}
     # A token confirms nothing: its answer is all that there is.
@@ -318,7 +318,7 @@ def test_only_the_caller_says_that_files_are_in_their_places_and_one_that_goes_a
         connection.close()
         answer.close()
         # The next change waits for the end of this one.
-        assert said(path, ["judge", "set", "q1", "q1p1", "0"], capsysbinary)[0] == 0
+        assert said(path, ["judgments", "set", "q1", "q1p1", "0"], capsysbinary)[0] == 0
         assert on_record(path, capsysbinary)[0] == published + 1, end
 
 

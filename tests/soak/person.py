@@ -19,6 +19,7 @@ from playwright.sync_api import BrowserContext, Locator, WebSocket, expect
 from streamlit.proto.BackMsg_pb2 import BackMsg
 from streamlit.proto.ForwardMsg_pb2 import ForwardMsg
 
+from pages.parts.shared.screens import SCREENS, entry_of
 from tests.made.browser import DRAWN
 from tests.made.shell import run_words
 
@@ -123,7 +124,11 @@ class Person:
 
     def go(self, screen: str) -> None:
         if self.screen() != screen:
-            self.page.locator(".st-key-menu").get_by_role("link", name=screen, exact=True).click()
+            name = next(name for name, (title, _) in SCREENS.items() if title == screen)
+            self.page.locator(".st-key-menu").get_by_role("link", name=entry_of(name), exact=True).click()
+            self.quiet()
+            if self.screen() != screen:
+                self.page.locator(".st-key-tabs").get_by_role("link", name=screen, exact=True).click()
             expect(self.page.get_by_role("heading", name=screen, exact=True)).to_be_visible(timeout=PATIENCE)
             self.quiet()
 

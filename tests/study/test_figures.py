@@ -31,7 +31,7 @@ from exam_workbench.types import Board, BoardRow, GraderSpec, Question
 from pages.parts.boards import system
 from tests.made.projects import copy_of, fill, grade, judge, only_read
 from tests.made.refusals import mentions, refusal
-from tests.made.screens import as_text, board, holds, metric, said, served, sound, tell, visit
+from tests.made.screens import as_text, board, holds, metric, page_links, said, served, sound, tell, visit
 
 __all__ = ["served"]
 
@@ -239,7 +239,7 @@ class TestTheViewsOfTheLeaderboard:
         found = query_points(own, *[leaderboard(own, "nDCG@10"), "good", leaderboard(own, "nDCG@10"), "fair"])
         assert metric(app, "First better") == str(found.count("first"))
         assert metric(app, "Equal") == str(found.count("equal"))
-        queries = [element.proto.query_string for element in app.main.get("page_link")]
+        queries = [link.query_string for link in page_links(app)]
         assert sum("passage=p12" in query and "query=q1" in query for query in queries) == 2
 
     def test_every_two_systems_are_tested(self, own: Project) -> None:

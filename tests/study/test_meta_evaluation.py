@@ -394,7 +394,7 @@ class TestOutput:
             result = CliRunner().invoke(
                 cli,
                 [
-                    "meta",
+                    "meta-evaluation",
                     "--project",
                     path,
                     "--against",

@@ -1,1 +1,1 @@
-"""A whole project as Parquet files and back, with all that is checked on the way."""
+"""Export of a whole project as Parquet files, and its checked import."""

@@ -24,11 +24,11 @@ MANIFEST = "manifest.json"
 LARGEST_MANIFEST = 10_000_000
 """Bytes."""
 LARGEST_TABLE = 200_000_000
-"""Rows: forty times what a large collection has of grades."""
+"""Rows: forty times the grades of a large collection."""
 MOST_EXPANDED = 100
-"""How much larger than a zip what comes out of it may be; Parquet is compressed already, so little can be won."""
+"""Highest ratio of unpacked to packed size of a zip. Parquet is compressed already, so real ratios are low."""
 EXPANDED_ANYWAY = 64_000_000
-"""Bytes that may come out of a zip however small it is."""
+"""Bytes that a zip of any size may unpack to."""
 
 MEND = "Export the project again: exam export project -o FOLDER."
 
@@ -45,12 +45,12 @@ _UNREADABLE = (
     ValueError,
     OverflowError,
 )
-"""What the standard library raises for zips that are damaged, encrypted, or packed in ways that it does not know."""
+"""Errors of the standard library for damaged or encrypted zips, or zips with unsupported compression."""
 
 
 @dataclass(frozen=True)
 class Table:
-    """A table as the manifest names it. `bytes` and `sha256` are of its file."""
+    """A table in the manifest. `bytes` and `sha256` describe its file."""
 
     name: str
     file: str
@@ -61,11 +61,11 @@ class Table:
 
 @dataclass(frozen=True)
 class Manifest:
-    """What a manifest says.
+    """The content of a manifest.
 
     Args:
-        steps: names of the migrations that the project has seen, oldest first.
-        keys: the last key that it gave out, 0 where it does not say.
+        steps: names of the migrations applied to the project, oldest first.
+        keys: the last assigned key; 0 if not stated.
         tables: every table.
     """
 
@@ -75,22 +75,22 @@ class Manifest:
 
 
 def refused(source: Path, file: str, code: str, reason: str) -> FileError:
-    """An error about one file of an exported project."""
+    """Return an error about one file of an exported project."""
     return FileError([Problem(str(source / file), None, code, reason)], MEND)
 
 
 def read_project(source: Path, unpacked: Path) -> tuple[Manifest, Path]:
-    """Read and check the manifest of an exported project, and look whether its files are what was exported.
+    """Read the manifest of an exported project, check it, and check the files against it.
 
     Args:
         source: a folder or zip.
-        unpacked: a folder to make for what a zip holds.
+        unpacked: a folder to make for the content of a zip.
 
     Returns:
         The manifest, and the folder with the files.
 
     Raises:
-        InputError: it is no exported project, is damaged, or comes from a newer version.
+        InputError: the source is not an exported project, is damaged, or comes from a newer version.
     """
     if source.exists() and not source.is_dir() and not source.is_file():
         raise InputError(
@@ -109,13 +109,13 @@ def read_project(source: Path, unpacked: Path) -> tuple[Manifest, Path]:
 
 
 def sha256(file: Path) -> str:
-    """SHA-256 of a file's content."""
+    """Return the SHA-256 of a file's content."""
     with file.open("rb") as content:
         return hashlib.file_digest(content, "sha256").hexdigest()
 
 
 def _check_plain(file: Path, source: Path) -> None:
-    """Refuse what is absent, or leads elsewhere: all of a project lies in its folder."""
+    """Refuse a missing file or a link: all files of a project are in its folder."""
     try:
         kind = file.lstat().st_mode
     except FileNotFoundError:
@@ -125,7 +125,7 @@ def _check_plain(file: Path, source: Path) -> None:
 
 
 def _unpacked(source: Path, folder: Path) -> Path:
-    """The folder, made and filled with what the manifest of a zip names."""
+    """Make the folder, fill it with the files that a zip's manifest names, and return it."""
     folder.mkdir()
     try:
         with zipfile.ZipFile(source) as archive:
@@ -146,7 +146,7 @@ def _unpacked(source: Path, folder: Path) -> Path:
 
 
 def _unpack(archive: zipfile.ZipFile, name: str, largest: int, folder: Path, source: Path) -> None:
-    """Unpack a file; no more than was announced of it, as a zip may be small and its content endless."""
+    """Unpack a file, up to its announced size: a small zip may have endless content."""
     try:
         member = archive.open(name)
     except KeyError:
@@ -170,7 +170,7 @@ def _read_manifest(folder: Path, source: Path) -> Manifest:
     except (ValueError, RecursionError) as error:
         raise refused(source, MANIFEST, "invalid-json", f"invalid JSON ({error})") from error
     manifest = None
-    # Other versions of the format may have other fields.
+    # Other versions of the format may have other fields, so the version is checked first.
     if isinstance(content, dict) and content.get("format") == FORMAT:
         if (version := content.get("format_version")) != FORMAT_VERSION:
             raise _newer(source, f"format {version}")
@@ -192,7 +192,7 @@ def _newer(source: Path, what: str) -> InputError:
 
 
 def _well_formed(content: dict[str, Any]) -> Manifest | None:
-    """The manifest, or None if a field is missing or has a value that no export has."""
+    """Return the manifest, or None if a field is missing or has a value that no export has."""
     try:
         last = content.get("sequences", {}).get("keys")
         manifest = Manifest(content["migrations"], last or 0, [Table(**table) for table in content["tables"]])

@@ -1,4 +1,4 @@
-"""A whole project as a folder (or zip) of Parquet files with a manifest, and back."""
+"""Export of a whole project as a folder (or zip) of Parquet files with a manifest, and its import."""
 
 from __future__ import annotations
 
@@ -42,14 +42,14 @@ from .manifest import (
 )
 
 CACHES = frozenset({"text_vectors"})
-"""Tables that hold nothing that could not be computed again: they stay out of exports."""
+"""Tables that can be computed again. Exports omit them."""
 SECRETS = frozenset({"tokens"})
-"""Tables that let somebody in, and hold no data: they stay out too."""
+"""Tables of credentials for access, without other data. Exports omit them too."""
 
 SHOWN = 20
-"""Faults of an imported project that are named at most."""
+"""Greatest number of faults named for an imported project."""
 LARGEST_VALUE = 256_000_000
-"""Bytes of a text, as in a line of a graded file; a file of a few bytes can say that it holds texts of any length."""
+"""Bytes of a text, as in a line of a graded file. A file of a few bytes can claim texts of any length."""
 LARGEST_TEXTS = 64_000_000_000
 """Bytes of all texts of a table together."""
 
@@ -61,21 +61,21 @@ def export_project(
 
     Args:
         target: a folder that is new or empty, or a new file that ends with .zip.
-        hand_over: is called when it is there. If it fails, nothing is recorded.
+        hand_over: called when the target is complete. If it fails, nothing is recorded.
 
     Returns:
         Number of rows by table.
 
     Raises:
-        InputError: the target is there already, or cannot be written.
+        InputError: the target exists already, or cannot be written.
     """
     taken = any(target.iterdir()) if target.is_dir() else target.exists()
     if taken or (target.suffix == ".zip" and target.exists()):
         raise InputError("file-exists", f"{target} already exists.", "Use a new folder or .zip file.")
     with writing(target):
         make_folder(target.parent)
-        # One transaction, so that all tables are of one moment, and the log line of the export is among them. It is
-        # committed after the files are in their place.
+        # One transaction, so that all tables are of one moment and include the log line of the export. It is committed
+        # after the files are in place.
         with (
             WorkingFolder(target.parent) as working,
             project.transaction(act="take everything out", author=author) as cursor,
@@ -111,8 +111,8 @@ def _write_folder(project: Project, cursor: Cursor, folder: Path) -> list[Table]
 
 def _write_table(cursor: Cursor, table: str, working: Path, folder: Path) -> Table:
     made, file = working / f"{table}.parquet", folder / f"{table}.parquet"
-    # In the order of the rows: publications say by its number up to which row grades were there.
-    # Whether this file is closed is nothing of the project's.
+    # In the order of the rows, because publications refer to row numbers of grades. The mark of an open file is left
+    # out because it is not part of the project.
     kept = f"WHERE name <> '{MARK}'" if table == "settings" else ""
     rows = cursor.execute(
         f"COPY (SELECT * FROM {table} {kept} ORDER BY rowid) TO {quoted_path(made)} (FORMAT parquet, COMPRESSION zstd)"
@@ -125,15 +125,15 @@ def import_project(source: Path, path: Path) -> Project:
     """Make a project of a folder or zip that `export_project` wrote, equal to the old one table by table.
 
     Args:
-        path: the project file to make. One of an older schema is brought to the current one.
+        path: the project file to make. A project of an older schema is migrated to the current one.
 
     Returns:
         The new project, open.
 
     Raises:
-        InputError: there is a file of that name already, or the folder is no project, is damaged, comes from a
-            newer version, or holds what no project can. Nothing is made.
-        ProjectError: there is no room on the disk. Nothing is made.
+        InputError: the file exists already, or the folder is not an exported project, is damaged, comes from a newer
+            version, or has invalid rows. Nothing is made.
+        ProjectError: the disk is full. Nothing is made.
     """
     taken = InputError("file-exists", f"{path} already exists.", "Use another name for the project.")
     if path.exists():
@@ -161,7 +161,7 @@ def import_project(source: Path, path: Path) -> Project:
 
 
 def _build(path: Path, manifest: Manifest, folder: Path, source: Path) -> None:
-    """Make the project file in the schema that was exported, fill it, bring it to the current schema and check it."""
+    """Make the project file in the exported schema, fill it, migrate it to the current schema and check it."""
     with connected(path, readable=folder, made_here=True) as connection:
         migrations.upgrade(connection, manifest.steps)
         columns = _columns(connection)
@@ -170,7 +170,7 @@ def _build(path: Path, manifest: Manifest, folder: Path, source: Path) -> None:
             raise refused(
                 source, MANIFEST, "schema-differs", f"tables that do not match the schema: {', '.join(sorted(odd))}"
             )
-        # Migrations fill tables too. Emptied in a transaction of its own, or keys would seem to be taken.
+        # Migrations fill tables too. They are emptied in a transaction of their own, or keys would seem to be taken.
         connection.execute("BEGIN")
         for name in with_rows(connection) & expected:
             connection.execute(f"DELETE FROM {name}")
@@ -201,7 +201,7 @@ def _load(connection: Cursor, table: Table, columns: Sequence[tuple[str, str]], 
                 source, table.file, "row-count-differs", f"{rows:,} rows instead of {table.rows:,} in the manifest"
             )
         if not rows:
-            # As in most tables of most projects.
+            # Most tables of most projects are empty.
             return
         texts = [name for name, type_ in columns if type_ == "VARCHAR"]
         longest, together = _lengths(connection, file, texts)
@@ -217,7 +217,7 @@ def _load(connection: Cursor, table: Table, columns: Sequence[tuple[str, str]], 
 
 
 def _lengths(connection: Cursor, file: str, columns: Sequence[str]) -> tuple[int, int]:
-    """The longest text, and the length of all texts of the longest column, in bytes; no text is written out for it."""
+    """Return the longest text, and the total length of the longest column, in bytes, without fetching the texts."""
     lengths = ["0", *(f"strlen({quoted_name(column)})" for column in columns)]
     longest, together = (f"greatest({', '.join(f'{what}({length})' for length in lengths)})" for what in ("max", "sum"))
     found = connection.execute(f"SELECT {longest}, {together} FROM {file}").fetchall()[0]
@@ -225,7 +225,7 @@ def _lengths(connection: Cursor, file: str, columns: Sequence[str]) -> tuple[int
 
 
 def _check(connection: Cursor, source: Path) -> None:
-    """Refuse a project of whose rows something cannot be."""
+    """Refuse a project with rows that break a rule."""
     found = list(islice(faults(connection), SHOWN))
     if found:
         problems = [Problem(str(source / f"{one.table}.parquet"), None, "inconsistent-rows", str(one)) for one in found]
@@ -233,7 +233,7 @@ def _check(connection: Cursor, source: Path) -> None:
 
 
 def _advance(connection: Cursor, last: int) -> None:
-    """Let keys go on above every one that was given out, and above every one that is in use."""
+    """Set the key sequence above every key that was assigned or is in use."""
     filled = with_rows(connection)
     for table, columns in _columns(connection).items():
         keys = [f"max({name})" for name, type_ in columns if name.endswith("_key") and type_ == "INTEGER"]
@@ -246,7 +246,6 @@ def _advance(connection: Cursor, last: int) -> None:
 
 
 def _columns(cursor: Cursor) -> dict[str, list[tuple[str, str]]]:
-    """Names and types of the columns of every table, in their order."""
     found: dict[str, list[tuple[str, str]]] = {}
     for table, column, type_ in cursor.execute(
         "SELECT table_name, column_name, data_type FROM duckdb_columns() WHERE schema_name = 'main' AND NOT internal"

@@ -1,1 +1,1 @@
-"""Who may use which keys, endpoints and models, and where they are."""
+"""Permissions for keys, endpoints and models, and their locations."""

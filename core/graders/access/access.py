@@ -1,4 +1,4 @@
-"""Who may use which keys, endpoints and models: keys belong to hosts, and what nobody has allowed is refused."""
+"""Permissions for keys, endpoints and models. A key belongs to a host, and everything is refused unless allowed."""
 
 from __future__ import annotations
 
@@ -17,26 +17,29 @@ from .keys import find_key
 OPENAI = "https://api.openai.com/v1"
 OPENAI_VARIABLE = "OPENAI_API_KEY"
 ADDRESS_VARIABLE = "OPENAI_BASE_URL"
-"""Names another address in the place of OpenAI's; whoever set it meant OPENAI_API_KEY for it."""
+"""Variable with an address that replaces OpenAI's; OPENAI_API_KEY then belongs to that address."""
 SHARED_VARIABLE = "EXAM_SHARED"
-"""`1`: other people use this server too, as through a proxy. `0`: one person uses it, as in their own container."""
+"""`1`: other people use this server too, for example through a proxy.
+
+`0`: one person uses it, for example in a container.
+"""
 
 TYPED = "the field for the key"
-"""Where a typed key is, for messages that say of other keys in which variable they are."""
+"""Name of the place of a typed key in messages, which for other keys name a variable."""
 
 FORWARDED = ("Forwarded", "X-Forwarded-For", "X-Forwarded-Host", "X-Forwarded-Proto", "X-Real-Ip", "Via")
-"""Headers that a proxy adds to what it passes on."""
+"""Headers that a proxy adds to requests."""
 
 
 @dataclass(frozen=True)
 class Access:
-    """What somebody who lets models answer may use, beside what the owner of the server has set up.
+    """Permissions of a person who calls models, in addition to the owner's endpoints and models.
 
     Args:
-        any_address: whether they may ask any address, and the well-known services with the keys that are for them.
+        any_address: whether they may use any address, and well-known services with the keys that belong to these.
         any_model: whether they may use any folder of this computer and any name on the model hub.
-        typed: keys that they typed, by the origin that each is for; never stored and never shown.
-        named: origins with the variables whose keys they said are for them, both in one command.
+        typed: keys that they typed, by origin; never stored and never shown.
+        named: pairs of an origin and the variable with its key, which they named together in one command.
     """
 
     any_address: bool = False
@@ -46,9 +49,9 @@ class Access:
 
 
 VISITOR = Access()
-"""Somebody on the screen of a server: what its owner has set up, and nothing else."""
+"""Access of a visitor on the screens of a server: only the owner's endpoints and models."""
 OWNER = Access(any_address=True, any_model=True)
-"""Somebody at a shell, or on an unshared localhost. Even so a key only goes to the host that it belongs to."""
+"""Access at a shell or on an unshared localhost. Even then, a key is only sent to its own host."""
 
 
 def _at_a_shell() -> Access:
@@ -60,19 +63,22 @@ _acting: ContextVar[Access | None] = ContextVar("acting", default=None)
 
 
 def provide_access(provider: Callable[[], Access]) -> None:
-    """Say how to find out who acts, as the app has to, which several people use at once."""
+    """Set the function that returns the access of the present person.
+
+    The app needs this, because several people use it.
+    """
     global _provider
     _provider = provider
 
 
 def current() -> Access:
-    """What whoever acts in this thread may use."""
+    """Return the access of the person who acts in this thread."""
     return _acting.get() or _provider()
 
 
 @contextmanager
 def acting(access: Access) -> Iterator[None]:
-    """Let this thread act with an access until the block ends, as where work goes on in another thread."""
+    """Give this thread an access until the block ends, for example for work in another thread."""
     token = _acting.set(access)
     try:
         yield
@@ -81,36 +87,36 @@ def acting(access: Access) -> Iterator[None]:
 
 
 def naming(address: str | None, variable: str | None) -> Access:
-    """The current access of a person who names an address and the variable with its key, both themselves.
+    """Return the current access, extended by an address and its key variable that a person named together.
 
     Args:
-        address: for None the address where nobody names one.
-        variable: for None nothing is named.
+        address: address of the API; None for the default address.
+        variable: key variable; None to extend nothing.
 
     Raises:
-        InputError: the address is none.
+        InputError: the address is invalid.
     """
     access = current()
-    # Somebody else's words never lead a key of the server's to an address of their choice.
+    # A visitor must not be able to send a key of the server to an address of their choice.
     if not variable or not access.any_address:
         return access
     return replace(access, named=access.named | {(origin(address or usual_address()), variable)})
 
 
 def usual_address() -> str:
-    """The address where nobody names one: that in OPENAI_BASE_URL, or OpenAI's own."""
+    """Return the default address: that in OPENAI_BASE_URL, or OpenAI's own."""
     return (os.environ.get(ADDRESS_VARIABLE) or OPENAI).strip()
 
 
 @dataclass(frozen=True)
 class HostKey:
-    """That an address may be asked, and with what.
+    """Permission to use an address, with its key.
 
     Args:
-        key: None where there is none, or none is needed.
-        name: what the key is known by; empty where no key belongs to the address.
-        offered: the endpoint of the owner's that it is, with its limits; None where it is none.
-        is_openai: whether OpenAI's own variables of the environment are for it.
+        key: None if the key is missing or not needed.
+        name: name of the key's variable or place; empty if no key belongs to the address.
+        offered: the owner's endpoint at this address, with its limits; None for other endpoints.
+        is_openai: whether OpenAI's own environment variables apply to it.
     """
 
     key: str | None = field(repr=False)
@@ -120,21 +126,21 @@ class HostKey:
 
 
 def key_for(address: str, model: str | None, variable: str | None, access: Access) -> HostKey:
-    """The key that goes to an address. This is the one place where a key is read.
+    """Return the key for an address. All keys are read here.
 
-    A key goes to the host that it belongs to: by the owner's setting, by the list of well-known services, because a
-    person typed it for that address, or because one named address and variable together at a shell. What a project
-    says of it, which may have been written by anybody, binds nothing.
+    A key belongs to a host by the owner's setting or the list of well-known services. It also does if a person typed
+    it there, or named address and variable together at a shell. A project's statement assigns no key, because any
+    person may have written it.
 
     Args:
-        address: of the API.
-        model: that is to be asked; None where that is open.
-        variable: where the key is said to be; None for the one that belongs to the address.
-        access: of the person who asks.
+        address: address of the API.
+        model: the model to be asked; None if not yet known.
+        variable: variable that should hold the key; None for the one that belongs to the address.
+        access: access of the person who asks.
 
     Raises:
-        InputError: the address is none, or the owner's settings make no sense.
-        GradingError: the address or the model is not offered to this person, or no key belongs to the address.
+        InputError: the address is invalid, or the owner's settings are.
+        GradingError: the address or model is not offered to this person, or no key belongs to the address.
     """
     host, place = checked_host(address), origin(address)
     usual = bool(os.environ.get(ADDRESS_VARIABLE)) and same_address(address, usual_address())
@@ -169,11 +175,11 @@ def key_for(address: str, model: str | None, variable: str | None, access: Acces
 
 
 def offered_at(address: str, model: str | None = None, variable: str | None = None) -> OfferedEndpoint | None:
-    """The endpoint of the owner's at an address, with the key of a variable where one is given; None for none.
+    """Return the owner's endpoint at an address, with the key of a variable if one is given; None without one.
 
     Raises:
-        InputError: the address is none, or the owner's settings make no sense.
-        GradingError: it is there, but not for this model.
+        InputError: the address is invalid, or the owner's settings are.
+        GradingError: the endpoint exists, but does not offer this model.
     """
     here = [
         one
@@ -192,12 +198,12 @@ def offered_at(address: str, model: str | None = None, variable: str | None = No
 
 
 def check_further_fields(extra: Mapping[str, object] | None, access: Access) -> None:
-    """Refuse further fields of a request to somebody who may ask no endpoint but those of the owner's.
+    """Refuse further request fields from a person who may use only the owner's endpoints.
 
-    Nobody knows every field by which an endpoint can be made to do more than its owner means to pay for.
+    Endpoints have many fields that make them do more than the owner means to pay for, so no list would be complete.
 
     Raises:
-        InputError: there are such fields, and they are not for this person.
+        InputError: there are further fields, and this person may not use them.
     """
     if extra and not access.any_address:
         raise InputError(
@@ -208,7 +214,7 @@ def check_further_fields(extra: Mapping[str, object] | None, access: Access) -> 
 
 
 def well_known_variable(address: str) -> str | None:
-    """The variable whose key is for the well-known service at an address; None where it is no such service."""
+    """Return the key variable of the well-known service at an address; None for other addresses."""
     place = origin(address)
     return next((variable for variable, (_, url) in WELL_KNOWN.items() if origin(url) == place), None)
 
@@ -221,19 +227,19 @@ def _offers() -> str:
 def unshared_localhost(
     address: str | None, hosts: Sequence[str], signs_in: bool, headers: Mapping[str, str], peer: str | None
 ) -> bool:
-    """Return whether a visitor of the app is the one person who uses it.
+    """Return whether a visitor of the app is its only user.
 
     All signs must agree: the server listens on this computer only and has no other name, sign-in is off, and the
-    request came from this computer without a proxy. `EXAM_SHARED=1` says that other people use the server too.
+    request comes from this computer directly. `EXAM_SHARED=1` says that other people use the server too.
 
-    `EXAM_SHARED=0` says that only one person can reach the server, although it listens at every address: in a
-    container, requests arrive from the network of the container. All other signs are still required.
+    `EXAM_SHARED=0` says that only one person can reach the server, although it listens at every address. In a
+    container, for example, requests arrive from the container's network. All other signs are still required.
 
     Args:
-        address: at which the server listens; None for all.
+        address: address at which the server listens; None for all.
         hosts: names that a request may use for the server; empty for any.
         signs_in: whether people have to sign in.
-        headers: of the visitor's connection.
+        headers: headers of the visitor's connection.
         peer: address of the visitor; None for this computer or if unknown.
     """
     stated = os.environ.get(SHARED_VARIABLE, "").strip().lower()
@@ -248,7 +254,7 @@ def unshared_localhost(
 
 
 def _host(header: str | None) -> str:
-    """The host that a header names, without scheme and port; empty where it names none."""
+    """Return the host in a header, without scheme and port; empty if it names no host."""
     given = header or ""
     try:
         return urlsplit(given if "//" in given else f"//{given}").hostname or ""

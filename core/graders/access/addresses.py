@@ -1,4 +1,4 @@
-"""Addresses of endpoints: which may be used at all, which are one and the same, and which stay on this computer."""
+"""Addresses of endpoints: checks, comparison, and recognition of this computer."""
 
 from __future__ import annotations
 
@@ -11,10 +11,10 @@ PORTS = {"http": 80, "https": 443}
 
 
 def checked_host(address: str) -> str:
-    """The host of an address that may be used, stored and shown.
+    """Return the host of an address, after a check that the address is valid and free of secrets.
 
     Raises:
-        InputError: it is none, or it has parts that may be secret. The message does not repeat them.
+        InputError: the address is invalid, or has parts that may be secret. The message does not repeat them.
     """
     hint = "Use an address such as https://api.example.org/v1, and enter the key separately."
     try:
@@ -33,7 +33,7 @@ def checked_host(address: str) -> str:
             "invalid-address", "The endpoint's address does not begin with http:// or https:// and a host.", hint
         )
     if "\\" in address or not address.isprintable() or any(sign.isspace() for sign in address):
-        # Programs part such an address in different ways, so that it would be checked as one host and asked as another.
+        # Programs split such an address in different ways, so a check might see another host than the request.
         raise InputError(
             "invalid-address", "The endpoint's address contains spaces, backslashes or invisible characters.", hint
         )
@@ -41,7 +41,7 @@ def checked_host(address: str) -> str:
 
 
 def origin(address: str) -> str:
-    """Scheme, host and port of an address: what a key belongs to.
+    """Return scheme, host and port of an address. Keys belong to origins.
 
     Raises:
         InputError: see `checked_host`.
@@ -52,7 +52,7 @@ def origin(address: str) -> str:
 
 
 def same_address(one: str, other: str) -> bool:
-    """Whether two addresses are one: the same origin and the same path, whatever slashes end it.
+    """Return whether two addresses are equal: same origin and same path, ignoring slashes at the end.
 
     Raises:
         InputError: see `checked_host`.
@@ -62,7 +62,7 @@ def same_address(one: str, other: str) -> bool:
 
 
 def is_loopback(host: str) -> bool:
-    """Whether a host, by name or number, is this computer and no other."""
+    """Return whether a host name or IP address is this computer."""
     if host == "localhost" or host.endswith(".localhost"):
         return True
     try:

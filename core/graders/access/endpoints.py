@@ -1,4 +1,4 @@
-"""Endpoints that the owner of a server has set up, and well-known ones: each address with the key that is for it."""
+"""Endpoints of the server's owner and well-known services: addresses with their keys."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from .addresses import checked_host
 from .keys import VARIABLE
 
 FILE_VARIABLE = "EXAM_ENDPOINTS"
-"""Names the file with the endpoints: TOML, or JSON where its name ends so."""
+"""Variable with the path of the file with endpoints: TOML, or JSON if its name ends in .json."""
 
 WELL_KNOWN: Mapping[str, tuple[str, str]] = MappingProxyType(
     {
@@ -32,21 +32,21 @@ WELL_KNOWN: Mapping[str, tuple[str, str]] = MappingProxyType(
         "TOGETHER_API_KEY": ("Together", "https://api.together.xyz/v1"),
     }
 )
-"""Variables whose names say whose key they hold: title and address of the one service that gets it."""
+"""Well-known key variables: title and address of the only service that gets the key."""
 
 
 @dataclass(frozen=True)
 class OfferedEndpoint:
-    """An endpoint that the owner has set up for everybody who uses the server.
+    """An endpoint that the owner has set up for all people on the server.
 
     Args:
-        name: what people choose it by.
+        name: its name for people.
         base_url: its address.
-        key_variable: variable of the environment, or entry of the secrets, with its key; None where it takes none.
-        models: those that may be asked; any where empty.
-        in_flight: calls in flight at most in one job; None for no limit.
-        max_calls: calls of one job at most, retries included; None for no limit.
-        max_cost: money that one job may spend at most, in the currency of the price table; None for no limit.
+        key_variable: environment variable, or entry of the secrets, with its key; None if it needs no key.
+        models: allowed models; empty for any.
+        in_flight: most calls in flight in one job; None for no limit.
+        max_calls: most calls of one job, retries included; None for no limit.
+        max_cost: most money of one job, in the currency of the price table; None for no limit.
     """
 
     name: str
@@ -59,23 +59,23 @@ class OfferedEndpoint:
 
 
 Tables = Mapping[str, Any]
-"""The settings of endpoints by name, as a file has them."""
+"""Settings of endpoints by name, as in a file."""
 
 
 _secrets: Callable[[], Tables] = dict
 
 
 def provide_endpoints(tables: Callable[[], Tables]) -> None:
-    """Name a second place with endpoints, as the app's secrets; it takes the place of the one before."""
+    """Register a second source of endpoints, such as the app's secrets; it replaces an earlier one."""
     global _secrets
     _secrets = tables
 
 
 def offered_endpoints() -> list[OfferedEndpoint]:
-    """The endpoints of the file that EXAM_ENDPOINTS names, then those of the registered place; a name counts once.
+    """Return the endpoints of the file in EXAM_ENDPOINTS, and those of the registered source. The file has precedence.
 
     Raises:
-        InputError: the file cannot be read, or what it says makes no sense. The message holds no value of it.
+        InputError: the file cannot be read or is invalid. The message contains no value of it.
     """
     found = {
         name: _endpoint(name, table, place)
@@ -94,11 +94,11 @@ def _of_file() -> tuple[str, Tables]:
         text = path.read_text(encoding="utf-8")
         content = json.loads(text) if path.suffix.lower() == ".json" else tomllib.loads(text)
     except (OSError, ValueError) as error:
-        # Neither the path nor a line of it is repeated: visitors see the message, and the file may hold what is secret.
+        # Repeat neither the path nor a line: visitors see the message, and the file may hold secrets.
         raise InputError(
             "cannot-read-endpoints",
             f"The endpoint file named in {FILE_VARIABLE} cannot be read ({type(error).__name__}).",
-            "Ask the server's operator to correct it; docs/graders.md has an example.",
+            "Ask the server's operator to correct it; docs/how-to/use-an-endpoint.md has an example.",
         ) from None
     tables = content.get("endpoints") if isinstance(content, dict) else None
     if not isinstance(tables, dict):
@@ -120,7 +120,7 @@ _FIELDS: dict[str, tuple[Callable[[Any], bool], str]] = {
     "max_calls": (lambda value: type(value) is int and value >= 1, "a whole number from 1"),
     "max_cost": (lambda value: type(value) in (int, float) and 0 <= value < float("inf"), "a number from 0"),
 }
-"""What can be said of an endpoint: whether a value is one, and what a value is."""
+"""Fields of an endpoint: a test of the value, and a description of valid values."""
 
 
 def _endpoint(name: str, table: Any, place: str) -> OfferedEndpoint:
@@ -147,5 +147,5 @@ def _wrong(what: str, place: str) -> InputError:
     return InputError(
         "invalid-endpoint",
         f"In {place}, {what}.",
-        "Ask the server's operator to correct it; docs/graders.md has an example.",
+        "Ask the server's operator to correct it; docs/how-to/use-an-endpoint.md has an example.",
     )

@@ -1,4 +1,4 @@
-"""Where models of this computer may come from: folders and names on the hub that the owner of a server allows."""
+"""Locations of local models: folders, and names on the model hub, that the server's owner allows."""
 
 from __future__ import annotations
 
@@ -11,24 +11,25 @@ from ...errors import InputError
 from .access import Access
 
 FOLDERS_VARIABLE = "EXAM_MODEL_FOLDERS"
-"""Folders whose models everybody on the screens may use, also in folders below them; parted as in PATH."""
+"""Variable with the model folders that all people on the screens may use, with their subfolders; separated as in
+PATH."""
 HUB_VARIABLE = "EXAM_HUB_MODELS"
-"""Names on the model hub that everybody on the screens may use, parted by commas or blanks."""
+"""Variable with the names on the model hub that all people on the screens may use, separated by commas or blanks."""
 DEPTH = 2
-"""Folders below an allowed one in which models are looked for, to be offered; others can still be named."""
+"""Depth of the search for models to offer below an allowed folder; deeper ones can still be named."""
 MOST_OFFERED = 2000
-"""Models of one depth that are offered at most."""
+"""Most models of one depth that are offered."""
 
 REVISION = re.compile(r"(?!.*\.\.)[A-Za-z0-9][\w./-]{0,199}")
 
 
 def place_of(name_or_folder: str, access: Access) -> Path | None:
-    """The folder that a person may mean by the name of a model; None for a name on the hub.
+    """Return the folder that a model's name means; None for a name on the hub.
 
-    Whether it is there is not looked at, nor said: what may not be used is refused in the same words, there or not.
+    The existence of the folder is neither checked nor revealed: the message of a refusal is the same either way.
 
     Raises:
-        InputError: this person may not use it.
+        InputError: this person may not use the model.
     """
     if access.any_model:
         looks_like_one = name_or_folder.startswith((".", "/", "~")) or name_or_folder.count("/") > 1
@@ -48,15 +49,15 @@ def place_of(name_or_folder: str, access: Access) -> Path | None:
     raise InputError(
         "model-not-offered",
         "This server does not offer this model.",
-        "Choose an available model, or ask the server's operator to allow this one (docs/graders.md).",
+        "Choose an available model, or ask the server's operator to allow this one (docs/how-to/use-an-endpoint.md).",
     )
 
 
 def check_revision(revision: str | None) -> None:
-    """Refuse what is no revision on the hub: it becomes part of a path on this computer.
+    """Refuse an invalid revision on the hub, because it becomes part of a local path.
 
     Raises:
-        InputError: it is none.
+        InputError: the revision is invalid.
     """
     if revision and not REVISION.fullmatch(revision):
         raise InputError(
@@ -67,24 +68,26 @@ def check_revision(revision: str | None) -> None:
 
 
 def hub_models() -> list[str]:
-    """The names on the hub that the owner allows."""
+    """Return the names on the hub that the owner allows."""
     return os.environ.get(HUB_VARIABLE, "").replace(",", " ").split()
 
 
 def model_folders() -> list[Path]:
-    """The folders that the owner allows."""
+    """Return the folders that the owner allows."""
     named = [part.strip() for part in os.environ.get(FOLDERS_VARIABLE, "").split(os.pathsep)]
     return [found for part in named if part and (found := _resolved(Path(part))) is not None]
 
 
 def offered_models() -> list[str]:
-    """What a person can choose among: the allowed names on the hub, and the models in the allowed folders."""
+    """Return the models that a person can choose: the allowed names on the hub, and the models in the allowed
+    folders."""
     return hub_models() + [str(folder) for root in model_folders() for folder in _models_below(root)]
 
 
 def _within(name: str) -> Path | None:
-    """A whole path as far as it leads into an allowed folder, also through links; None where it leads elsewhere."""
-    # By its words alone first: a path that leads elsewhere is not even looked at.
+    """Return the resolved path if it is absolute and inside an allowed folder, also after following links; else
+    None."""
+    # Check the text of the path first, so that no other path is even accessed.
     plain = Path(os.path.normpath(name))
     if not plain.is_absolute() or "\0" in name:
         return None
@@ -95,10 +98,10 @@ def _within(name: str) -> Path | None:
 
 
 def _resolved(path: Path) -> Path | None:
-    """Where a path leads; None where it leads round in circles, is too long, or begins in the home of nobody."""
+    """Return the resolved path; None if it has circular links, is too long, or names an unknown user's home."""
     try:
         found = path.expanduser().resolve()
-        # A name that is too long is only noticed when it is looked at.
+        # The system reports a name that is too long only on access.
         found.exists()
         return found
     except (OSError, RuntimeError):
@@ -106,7 +109,7 @@ def _resolved(path: Path) -> Path | None:
 
 
 def holds_model(folder: Path) -> bool:
-    """Whether a folder has a model's configuration in it; not where it is closed, or cannot be there at all."""
+    """Return whether a folder has a model's configuration; False if it is unreadable or cannot exist."""
     try:
         return (folder / "config.json").is_file()
     except OSError:
@@ -114,7 +117,7 @@ def holds_model(folder: Path) -> bool:
 
 
 def _models_below(root: Path) -> list[Path]:
-    """The folders of models in a folder and below it, no links, and none within another model's folder."""
+    """Return the folders of models in and below a folder, without links and without folders inside another model."""
     models: list[Path] = []
     for depth in range(DEPTH + 1):
         folders = islice(root.glob("*/" * depth + "config.json"), MOST_OFFERED)

@@ -1,1 +1,1 @@
-"""The embedded default: similarity of question and passage by a small encoder that comes with the program."""
+"""The embedding grader: similarity of question and passage by an installed small encoder."""

@@ -1,6 +1,6 @@
 """The forward pass of a BERT encoder.
 
-The embedded model runs without the library of models, whose loading takes longer than grading a question.
+The embedded model does without the transformers library, which takes longer to load than the grading of a question.
 
 Source: Devlin et al. (2019), BERT; names of the weights as in the published files.
 """
@@ -20,8 +20,8 @@ class Bert:
 
     Args:
         weights: tensors by their published name, all on one device.
-        layers, heads: of the encoder.
-        eps: of the layer norms.
+        layers, heads: numbers of layers and of attention heads.
+        eps: epsilon of the layer norms.
     """
 
     weights: Mapping[str, torch.Tensor]
@@ -33,14 +33,14 @@ class Bert:
         """Encode a batch of texts.
 
         Args:
-            ids: long (texts, tokens): tokens, filled up on the right.
-            mask: bool (texts, tokens): where there is a token.
+            ids: long (texts, tokens): tokens, padded on the right.
+            mask: bool (texts, tokens): True for tokens, False for padding.
 
         Returns:
             Float (texts, tokens, width): the last layer.
         """
         known = self.weights
-        # Every text is of the first segment.
+        # All texts belong to the first segment.
         hidden = (
             known["embeddings.word_embeddings.weight"][ids]
             + known["embeddings.token_type_embeddings.weight"][0]

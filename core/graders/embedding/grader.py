@@ -1,8 +1,8 @@
-"""The embedded default grader: similarity of question and passage by a small sentence encoder.
+"""The embedding grader, which is the default: similarity of question and passage by a small sentence encoder.
 
-It needs no prompt, key, network or GPU. Each text is encoded once, so p passages and q questions cost
-p + q encodings and not p x q model calls; with a vector store once for all sessions, and the model is not even loaded
-where nothing is new. It measures similarity; it does not read.
+It needs no prompt, key, network or GPU. Each text is encoded once, so p passages and q questions cost p + q encodings
+and not p x q model calls. A vector store keeps encodings between sessions, and without new texts the model is not even
+loaded. The grader measures similarity; it does not read.
 """
 
 from __future__ import annotations
@@ -36,24 +36,24 @@ from .minilm import (
 DEFAULT_CUTS = (0.30, 0.40, 0.50, 0.60, 0.70)
 
 QUESTION, PASSAGE, SENTENCE = "question", "passage", "sentence"
-"""What a text is encoded as: a passage with its sentences."""
+"""Roles of encoded texts; a passage is encoded with its sentences."""
 
 BLOCK = 64
-"""Passages between two batches of grades: about two seconds on two cores, so that a cancel is quick."""
+"""Passages between two batches of grades: about two seconds on two cores, so that a job stops quickly."""
 BATCH = 4096
-"""Grades in one batch at most."""
+"""Most grades in one batch."""
 CACHE_BYTES = 512 * 1024 * 1024
 SENTENCE_BYTES = 32 * 1024 * 1024
 ENCODER = f"{MODEL}@sha256:{SHA256[:12]}, {MAX_TOKENS} tokens, sentences {SPLITTER}"
-"""What kept vectors hang on beside their text."""
+"""Identity of the encoder for stored vectors."""
 
 
 @dataclass(frozen=True)
 class EncodedPassage:
     """A passage's unit vector (384), its sentence spans, and their unit vectors (n, 384).
 
-    A passage of one sentence has no sentence vectors: there is nothing to choose from. The others only
-    choose the nearest sentence and never touch a rating, so half precision is enough for them.
+    A passage with one sentence needs no sentence vectors. Sentence vectors only select the
+    nearest sentence and never affect a rating, so half precision is enough.
     """
 
     vector: Vectors
@@ -61,7 +61,7 @@ class EncodedPassage:
     sentences: NDArray[np.float16]
 
     def kept(self) -> Kept:
-        """As bytes, but for the spans, which are found again sooner than read."""
+        """Return the vectors as bytes. Spans are left out, because finding them again is faster than reading them."""
         return Kept(self.vector.tobytes(), self.sentences.tobytes())
 
 
@@ -72,7 +72,7 @@ def _from_kept(kept: Kept, text: str, role: str) -> EncodedPassage:
 
 
 class EncodingCache:
-    """Encodings by text, up to a number of bytes; the least recently used go first. Thread safe."""
+    """Encodings by text, up to a number of bytes; the least recently used are dropped first. Thread safe."""
 
     def __init__(self, max_bytes: int) -> None:
         self._max_bytes = max_bytes
@@ -81,12 +81,12 @@ class EncodingCache:
         self._lock = threading.Lock()
 
     def get(self, texts: Sequence[str], role: str, store: VectorStore | None = None) -> list[EncodedPassage]:
-        """The encodings of texts, in order: those of the cache, else of the store, else encoded now.
+        """Return the encodings of texts, in order, from the cache, else from the store, else computed now.
 
         Args:
             texts: n texts.
             role: QUESTION or PASSAGE.
-            store: where encodings outlast the process; gets those that it does not have.
+            store: lasting store of encodings; gets those that it does not have.
         """
         digests = [_digest(text) for text in texts]
         text_of = dict(zip(digests, texts, strict=True))
@@ -106,7 +106,7 @@ class EncodingCache:
         return [found[digest] for digest in digests]
 
     def recall(self, digests: Iterable[bytes], role: str) -> dict[bytes, EncodedPassage]:
-        """The encodings that the cache has, by digest of the text."""
+        """Return the encodings that the cache has, by digest of the text."""
         found: dict[bytes, EncodedPassage] = {}
         with self._lock:
             for digest in digests:
@@ -119,7 +119,7 @@ class EncodingCache:
         """Put encodings into the cache, by digest of the text."""
         with self._lock:
             for key, encoded in (((role, digest), encoded) for digest, encoded in encodings.items()):
-                # 600 bytes stand for the key, the span objects and the array headers.
+                # 600 bytes for the key, the span objects and the array headers.
                 size = encoded.vector.nbytes + encoded.sentences.nbytes + 72 * len(encoded.spans) + 600
                 self._bytes += size - self._kept.pop(key, (encoded, 0))[1]
                 self._kept[key] = (encoded, size)
@@ -127,16 +127,16 @@ class EncodingCache:
                 self._bytes -= self._kept.popitem(last=False)[1][1]
 
 
-# One for all graders: other cut points need no new encodings.
+# Shared by all graders, because other cut points need no new encodings.
 _CACHE = EncodingCache(CACHE_BYTES)
-# Passages that were copied from each other share sentences: of near duplicates each sentence is encoded once.
+# Copied passages share sentences, so each distinct sentence is encoded once.
 _SENTENCES = EncodingCache(SENTENCE_BYTES)
 
 _NO_SENTENCES = np.empty((0, DIMENSIONS), dtype=np.float16)
 
 
 def _encode(texts: list[str], role: str) -> list[EncodedPassage]:
-    """Load the model, where that is not done yet, and encode.
+    """Load the model if necessary, and encode.
 
     Raises:
         GradingError: the model is not installed or its weights are not the expected ones.
@@ -148,7 +148,7 @@ def _encode(texts: list[str], role: str) -> list[EncodedPassage]:
 
 
 def _encode_passages(encoder: Encoder, texts: list[str]) -> list[EncodedPassage]:
-    """Encode passages and, where one has several, their sentences, all in one go."""
+    """Encode passages, and the sentences of those with several, in one call."""
     spans = [split_sentences(text) for text in texts]
     sentences = [
         [text[begin:end] for begin, end in some] if len(some) > 1 else []
@@ -156,7 +156,7 @@ def _encode_passages(encoder: Encoder, texts: list[str]) -> list[EncodedPassage]
     ]
     digest_of = {sentence: _digest(sentence) for some in sentences for sentence in some}
     known = _SENTENCES.recall(digest_of.values(), SENTENCE)
-    # The passages first, then each different sentence once.
+    # Passages come before the distinct sentences.
     new = [sentence for sentence, digest in digest_of.items() if digest not in known]
     vectors = encoder.encode([*texts, *new])
     fresh = {
@@ -176,11 +176,11 @@ def _encode_passages(encoder: Encoder, texts: list[str]) -> list[EncodedPassage]
 
 
 def unit_vectors(texts: Sequence[str], store: VectorStore | None = None, keep: bool = True) -> Vectors:
-    """The unit vectors of texts (n, 384), each encoded once; a text of more than 256 tokens is cut.
+    """Return the unit vectors of texts (n, 384), each encoded once; texts are cut after 256 tokens.
 
     Args:
-        store: where vectors outlast the process. Those of passages that were graded are found in it.
-        keep: whether what it does not have goes into it; not for whole collections.
+        store: lasting store of vectors, which has those of graded passages.
+        keep: whether to store new vectors; not for whole collections.
 
     Raises:
         GradingError: the model cannot be loaded.
@@ -199,10 +199,10 @@ def unit_vectors(texts: Sequence[str], store: VectorStore | None = None, keep: b
 
 
 def sentence_vectors(passages: Sequence[str], store: VectorStore | None = None) -> list[Vectors]:
-    """The unit vectors of the sentences of each passage (n, 384), to half precision; none for one that is blank.
+    """Return the unit vectors of each passage's sentences (n, 384), in half precision; no rows for a blank passage.
 
     Args:
-        store: where vectors outlast the process. Those of passages that were graded are found in it.
+        store: lasting store of vectors, which has those of graded passages.
 
     Raises:
         GradingError: the model cannot be loaded.
@@ -219,7 +219,7 @@ def _digest(text: str) -> bytes:
 
 
 def similarity(texts: Sequence[str]) -> Vectors:
-    """Cosines of texts with each other, n x n.
+    """Return the cosines of texts with each other, n x n.
 
     Raises:
         GradingError: the model cannot be loaded.
@@ -229,14 +229,14 @@ def similarity(texts: Sequence[str]) -> Vectors:
 
 
 class EmbeddingGrader:
-    """Rates a passage by its similarity to a question and answers with its nearest sentence.
+    """Rates a passage by its similarity to a question, and answers with its nearest sentence.
 
-    The rating is the number of cut points that the cosine of question and passage reaches, the cosine
-    being rounded to four decimals as in the grade's `raw`; so new cut points can be tried on stored
-    grades. Rounding hides what batches and their order change in the cosine (below 1e-6).
+    The rating is the number of cut points that the cosine of question and passage reaches. The cosine is rounded to
+    four decimals, as in the grade's `raw`, so new cut points can be tried on stored grades. Rounding hides the
+    differences below 1e-6 that depend on batches and their order.
 
-    The confidence says how firmly the cut points fix the rating, not how likely the rating is right: the
-    distance of the cosine to the nearest cut point over half of the narrowest band, at most 1.
+    The confidence says how firmly the cut points determine the rating, not how likely the rating is right. It is the
+    distance of the cosine to the nearest cut point, divided by half of the narrowest band, at most 1.
 
     Args:
         cuts: five ascending cosines between -1 and 1 from which the rating is 1, 2, 3, 4, 5.
@@ -250,7 +250,7 @@ class EmbeddingGrader:
 
     @property
     def spec(self) -> GraderSpec:
-        """What identifies this grader; the cut points and the sentence rules are part of it."""
+        """Identity of this grader; it includes the cut points and the sentence rules."""
         return GraderSpec(
             name="Embedding (MiniLM)",
             method="embedding",
@@ -261,17 +261,17 @@ class EmbeddingGrader:
     def grade(
         self, questions: Mapping[int, Asked], passages: Mapping[int, str], pairs: Sequence[Pair], control: Control
     ) -> Iterator[list[Outcome]]:
-        """Grade pairs in blocks of passages, passages in the order in which the pairs first name them.
+        """Grade pairs in blocks of passages, in the order in which the pairs first name these.
 
         Args:
-            questions: what is asked by text key.
-            passages: passage text by text key.
+            questions: question texts by text key.
+            passages: passage texts by text key.
             pairs: (question key, passage key), each once; best ordered by query.
-            control: pauses and stops between two blocks; a block needs no call of a model that costs anything. Its
-                vector store is read first, and gets what it does not have.
+            control: pauses and stops between two blocks; no block makes a paid call. Its vector store is read first,
+                and gets new vectors.
 
         Yields:
-            Outcomes of at most 64 passages and 4096 pairs. A pair with an empty text has failed.
+            Outcomes of at most 64 passages and 4096 pairs. A pair with an empty text fails.
 
         Raises:
             GradingError: the model is not installed or its weights are not the expected ones.
@@ -297,7 +297,7 @@ class EmbeddingGrader:
         block: Mapping[int, list[int]],
         store: VectorStore | None,
     ) -> list[Outcome]:
-        """Grade the questions wanted of a few passages (question keys by passage key)."""
+        """Grade the questions of a few passages (question keys by passage key)."""
         wanted = dict.fromkeys(q for some in block.values() for q in some)
         asked = [q for q in wanted if questions[q].strip()]
         column = {question: i for i, question in enumerate(asked)}
@@ -327,7 +327,7 @@ class EmbeddingGrader:
         return outcomes
 
     def _grades(self, text: str, spans: list[Span], cosines: Vectors, nearest: NDArray[np.int64]) -> list[Grade]:
-        """Grades of one passage from its cosines (m) and the numbers of the nearest sentences (m)."""
+        """Return the grades of one passage from its cosines (m) and the indexes of the nearest sentences (m)."""
         # Adding zero turns a rounded -0.0 into 0.0.
         rounded = np.round(cosines.astype(np.float64), 4) + 0.0
         ratings = np.searchsorted(self._cuts, rounded, side="right")
@@ -343,7 +343,7 @@ class EmbeddingGrader:
 
 
 def _checked(cuts: Sequence[float]) -> NDArray[np.float64]:
-    """The cut points as an array, once they are what the class asks for."""
+    """Return the cut points as an array, after a check."""
     numbers = isinstance(cuts, Sequence) and all(type(cut) in (int, float) for cut in cuts)
     bounds = [-1.0, *cuts, 1.0] if numbers else []
     ascending = all(low < high for low, high in itertools.pairwise(bounds))

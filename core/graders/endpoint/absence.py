@@ -1,4 +1,4 @@
-"""An endpoint that is gone: it is asked by one call after ever longer pauses, until it answers or patience ends."""
+"""Waiting for an unreachable endpoint: one call tries it after growing pauses, until it answers or patience ends."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from ..control import Awaited, Control
 
 FIRST_PAUSE = 30.0
 LONGEST_PAUSE = 600.0
-"""The first pause, and the longest one, before it is asked again (seconds); each is twice the one before."""
+"""First and longest pause before the next attempt, in seconds; each is twice the one before."""
 WORTH_SAYING = 5.0
 """Seconds from which a wait that an endpoint asked for is shown."""
 ANSWERS_AGAIN = "the endpoint answers again"
@@ -19,16 +19,16 @@ ANSWERS_AGAIN = "the endpoint answers again"
 
 @dataclass
 class Absence:
-    """Whether an endpoint is gone, and when it is asked again.
+    """State of an unreachable endpoint, and the time of the next attempt.
 
     Args:
-        address: of the endpoint.
-        control: says how long it is waited for, and is told of the waiting.
-        report: takes a line for people.
-        clock: gives a time in seconds that never goes back; pauses are measured by it.
+        address: address of the endpoint.
+        control: has the patience, and gets the state of waiting.
+        report: called with a line for people.
+        clock: returns a monotonic time in seconds, for pauses.
 
     Attributes:
-        tries: pauses since it went, each but the last of which a try has ended.
+        tries: number of pauses so far; after each except the last, a try has failed.
     """
 
     address: str
@@ -41,23 +41,23 @@ class Absence:
 
     @property
     def gone(self) -> bool:
-        """Whether it is waited for."""
+        """Whether the job waits for the endpoint."""
         return self._until is not None
 
     @property
     def room(self) -> int:
-        """Calls that may be in flight while it is gone: one, once it is time to try."""
+        """Number of calls that may be in flight while the endpoint is unreachable: one, once it is time to try."""
         return int(self.clock() >= self._next_try)
 
     def wait(self, said: str, told: float | None) -> GradingError | None:
-        """Begin to wait for it, or wait on after a try that failed.
+        """Start to wait for the endpoint, or continue after a failed try.
 
         Args:
-            said: what went wrong.
-            told: seconds that the endpoint asks to wait; None where it says nothing.
+            said: the problem.
+            told: seconds that the endpoint asks to wait; None if it gives no time.
 
         Returns:
-            That it is given up, where the patience is at its end; None where it is asked again.
+            The error to raise once the patience has ended; None while another try follows.
         """
         now = self.clock()
         if self._until is None:
@@ -68,7 +68,7 @@ class Absence:
             return self.given_up(f"did not answer for {minutes:,.0f} minutes. The last attempt ended", said)
         pause = max(min(LONGEST_PAUSE, FIRST_PAUSE * 2.0 ** min(self.tries, 30)), told or 0.0)
         self.tries += 1
-        # The last try is at the end of the patience, whatever the pauses come to.
+        # The last try is at the end of the patience, regardless of the pauses.
         self._next_try = min(now + pause, self._until)
         wall = datetime.now()
         next_try, until = (wall + timedelta(seconds=at - now) for at in (self._next_try, self._until))
@@ -78,12 +78,12 @@ class Absence:
         return None
 
     def asked_to_wait(self, said: str, seconds: float) -> None:
-        """Show that the endpoint said itself when to ask again."""
+        """Show that the endpoint itself named the time of the next attempt."""
         if seconds >= WORTH_SAYING and not self.gone:
             self.control.awaited = Awaited(said, datetime.now() + timedelta(seconds=seconds))
 
     def asked_for_too_long(self, said: str, seconds: float) -> GradingError:
-        """That the endpoint wants to be waited for longer than the job may wait."""
+        """Return the error for an endpoint that asks for a longer wait than the job allows."""
         return GradingError(
             "endpoint-gone",
             f"The endpoint asks to wait for {seconds:,.0f} s: {said}.",
@@ -91,21 +91,22 @@ class Absence:
         )
 
     def over(self) -> None:
-        """The endpoint said something: it is waited for no longer."""
+        """Stop waiting, because the endpoint answered."""
         if self.gone:
             self.report(ANSWERS_AGAIN)
         self.end()
 
     def end(self) -> None:
-        """Wait no longer for it."""
+        """Stop waiting."""
         self.control.awaited = None
         self._until = None
 
     def given_up(self, what: str, last: str) -> GradingError:
-        """That the endpoint is given up.
+        """Return the error for giving up an endpoint.
 
         Args:
-            what: it does, and how that showed; goes on with what went wrong last.
+            what: the endpoint's behaviour, as a clause.
+            last: the last problem.
         """
         return GradingError(
             "endpoint-gone",

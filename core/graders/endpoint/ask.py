@@ -1,4 +1,4 @@
-"""Asking an endpoint once: the request goes out, and what comes back, or fails to, becomes a verdict."""
+"""A single call of an endpoint: the request, and the verdict on its answer or failure."""
 
 from __future__ import annotations
 
@@ -35,50 +35,51 @@ from .retry import Pace, passes, told_wait
 
 CONNECT_SECONDS = 10.0
 FIRST_LIMIT = 60.0
-"""Seconds for a call at first, if no time limit is set."""
+"""Initial time limit of a call in seconds, if no limit is set."""
 LONGEST_ADAPTED = 600.0
-"""Seconds for a call at most then, however slow the endpoint shows itself to be."""
+"""Upper bound of the adapted time limit in seconds, even for a slow endpoint."""
 LENIENCE = 4
-"""A call may take so many times as long as the slowest one that was answered."""
+"""Time limit of a call, in multiples of the slowest answer."""
 PASSED_OVER = 3
-"""Pairs for which an endpoint that never kept a schema passes it over until none is asked for any more."""
+"""Number of ignored schemas after which an endpoint that never followed one gets none any more."""
 NOTHING = Tokens()
 UNSENT = ("ConnectError", "ConnectTimeout", "PoolTimeout", "ProxyError", "UnsupportedProtocol", "LocalProtocolError")
-"""Faults of a connection, by type, before which nothing was sent that could be charged."""
+"""Types of connection errors before which nothing was sent that could be charged."""
 SLOW = (408, 504, 524)
-"""Statuses that say of a gateway that what is behind it took too long."""
+"""Statuses with which a gateway reports that the server behind it took too long."""
 GONE = (429, 502, 503, 504)
-"""Statuses that say of the endpoint, or of the account, and of no call, that it cannot be had now."""
+"""Statuses that concern the endpoint or the account, not a call: the endpoint is unavailable at present."""
 REDIRECTED = "the endpoint redirects calls, and redirects are not followed"
 
 
 @dataclass
 class Endpoint:
-    """An endpoint, and what is learnt of it while it is used.
+    """An endpoint, and its behaviour as learned during use.
 
     Args:
         model: name of the model.
         base_url: address of the API, with its version.
-        key_variable: where the key is found, empty where none is sent; the key itself is no part of this.
+        key_variable: variable that holds the key, empty if no key is sent; the key itself is not part of this.
         on_this_computer: whether the address is a loopback one.
-        timeout_s: seconds for one call, from the first byte sent to the last one read; the first limit if `adapts`.
-        adapts: whether the limit grows with the time that answers take.
-        attempts: failed attempts after which a pair is given up.
-        max_tokens_in: tokens of a prompt at most; None where only the endpoint knows.
-        temperature: of the sampling.
+        timeout_s: time limit of a call in seconds, from the first byte sent to the last one read; the initial limit if
+            `adapts`.
+        adapts: whether the limit grows with the time of answers.
+        attempts: failed attempts after which a pair fails.
+        max_tokens_in: most tokens of a prompt; None if only the endpoint knows.
+        temperature: temperature of the sampling.
         extra: further fields of every request.
-        may_adapt_structure: whether to go on in plain text where it has no structured output.
-        dialect: what it takes, as far as known.
-        pace: how fast it may be asked.
-        heeds_schemas: whether it has given an answer of a schema that was asked for.
-        passed_over: pairs for which it answered in words where a schema was asked for.
-        longest: characters of the longest prompt that was answered.
-        slowest: seconds that the slowest answer took.
-        stretched: the limit since a call that was alone took too long; 0 once there is an answer.
-        clock: gives a time in seconds that never goes back; waits are measured by it.
-        thinking: tokens of room for what a reasoning model writes before its answer.
-        in_flight: calls in flight at most, by the owner's setting; None for no limit.
-        is_openai: whether OpenAI's variables of the environment, such as that of the organization, are for it.
+        may_adapt_structure: whether plain text may be requested if structured output is missing.
+        dialect: accepted fields, as far as known.
+        pace: permitted rate of calls.
+        heeds_schemas: whether it has ever given an answer with the requested schema.
+        passed_over: number of pairs with an answer in words despite a requested schema.
+        longest: characters of the longest prompt with an answer.
+        slowest: seconds of the slowest answer.
+        stretched: time limit since a call without others in flight took too long; 0 after an answer.
+        clock: returns a monotonic time in seconds, for waits.
+        thinking: tokens for a reasoning model's thoughts before its answer.
+        in_flight: most calls in flight, by the owner's setting; None for no limit.
+        is_openai: whether OpenAI's environment variables, such as the organization, apply to it.
     """
 
     model: str
@@ -109,18 +110,17 @@ class Endpoint:
 
     @property
     def limit_s(self) -> float:
-        """Seconds for a call now."""
+        """Present time limit of a call in seconds."""
         if not self.adapts:
             return self.timeout_s
         return min(max(self.timeout_s, LENIENCE * self.slowest, self.stretched), LONGEST_ADAPTED)
 
     @property
     def hangs(self) -> bool:
-        """Whether a call that takes too long now had all the time that there is, and no other was ever answered."""
+        """Whether calls now have the longest time limit, and no call was ever answered."""
         return self.adapts and self.slowest == 0 and self.limit_s >= LONGEST_ADAPTED
 
     def answered_in(self, seconds: float, request: Request) -> None:
-        """Learn from an answer."""
         self.slowest, self.stretched = max(self.slowest, seconds), 0.0
         self.longest = max(self.longest, request.length)
 
@@ -130,13 +130,13 @@ class Faulted:
     """The attempt failed, and another may succeed.
 
     Args:
-        reason: what went wrong, in a few words that other failures of the kind share.
-        detail: the endpoint's own words; empty where there are none.
-        wait: seconds that the endpoint asks to wait; None where it says nothing.
-        for_all: whether every call has to wait, not this one alone.
-        gone: whether it says of the endpoint, and of no call, that it cannot be had now.
-        said: whether the endpoint is there, and said something that cannot be used.
-        used: tokens, where the endpoint did its work, or may have.
+        reason: the problem in a few words, equal for failures of the same kind.
+        detail: the endpoint's own words; empty without any.
+        wait: seconds that the endpoint asks to wait; None if it gives no time.
+        for_all: whether all calls have to wait, not only this one.
+        gone: whether the endpoint is unavailable at present, regardless of the call.
+        said: whether the endpoint is reachable, but its answer is unusable.
+        used: tokens, if the endpoint processed the call, or may have.
         slow: whether the answer took too long.
     """
 
@@ -152,11 +152,11 @@ class Faulted:
 
 @dataclass(frozen=True)
 class Refused:
-    """The endpoint does not take this request, or answers it with what cannot be read, now and later.
+    """The endpoint does not accept this request, or answers it unreadably, now and later.
 
     Args:
         reason: why.
-        used: tokens, where the endpoint did its work.
+        used: tokens, if the endpoint processed the call.
     """
 
     reason: str
@@ -165,13 +165,13 @@ class Refused:
 
 @dataclass(frozen=True)
 class Adapted:
-    """The request was not to the endpoint's liking, and is to be made anew.
+    """The endpoint refused the form of the request, which is to be sent again in another form.
 
     Args:
-        reason: what is done differently.
-        keep: characters of the passage to keep, where it was too long; None where something else changed.
-        plain: whether this call alone is made in plain text.
-        used: tokens, where the endpoint did its work.
+        reason: the change.
+        keep: characters of the passage to keep, if it was too long; None for another change.
+        plain: whether only this call requests plain text.
+        used: tokens, if the endpoint processed the call.
     """
 
     reason: str
@@ -186,8 +186,7 @@ class Hopeless:
 
     Args:
         error: why.
-        reason: what else it may be: why this call alone fails, once others with the same key are answered; empty where
-            it is about all calls.
+        reason: why only this call fails, if others with the same key are answered; empty if it concerns all calls.
         used: tokens.
     """
 
@@ -200,15 +199,15 @@ Verdict = Answer | Faulted | Refused | Adapted | Hopeless
 
 
 def open_client(endpoint: Endpoint, key: str) -> openai.AsyncOpenAI:
-    """A client for an endpoint. Retries are ours, so that they are counted, paced, and can be stopped.
+    """Return a client for an endpoint. Its own retries are off, because ours are counted, paced, and can be stopped.
 
     Raises:
-        GradingError: none can be made, as for a proxy of the environment that makes no sense.
+        GradingError: the client cannot be made, for example because of an invalid proxy in the environment.
     """
     longest = LONGEST_ADAPTED if endpoint.adapts else endpoint.timeout_s
     timeout = openai.Timeout(longest, connect=min(CONNECT_SECONDS, endpoint.timeout_s))
-    # A proxy of the environment leads out of this computer, where it would not find a local endpoint; and what goes to
-    # an http address through a proxy is read by it, the key too.
+    # A proxy leads out of this computer and cannot reach a local endpoint. It can also read requests to http addresses,
+    # with their keys.
     proxied = not endpoint.on_this_computer and (
         not endpoint.key_variable or endpoint.base_url.lower().startswith("https:")
     )
@@ -216,25 +215,25 @@ def open_client(endpoint: Endpoint, key: str) -> openai.AsyncOpenAI:
     try:
         client = openai.AsyncOpenAI(
             api_key=key,
-            # The client would take an administrator's key from the environment, which has no business here.
+            # The client would otherwise use an administrator's key from the environment.
             admin_api_key="",
             base_url=endpoint.base_url,
             timeout=timeout,
             max_retries=0,
-            # To read all certificates of the system takes a tenth of a second, and http asks for none.
+            # Loading all certificates of the system takes a tenth of a second, and http needs none.
             http_client=BoundedClient(
                 most, key, timeout=timeout, trust_env=proxied, verify=not endpoint.base_url.lower().startswith("http:")
             ),
         )
     except Exception as error:
-        # Any may come of what the environment says, as the name and password of a proxy, and repeat it.
+        # Values in the environment, such as a proxy's name and password, can cause any error and appear in its text.
         raise GradingError(
             "endpoint-gone",
             f"The connection to the endpoint cannot be set up ({type(error).__name__}).",
             "Check the address. Correct or unset the proxy in the environment (HTTPS_PROXY, HTTP_PROXY, ALL_PROXY).",
         ) from None
     if not endpoint.is_openai:
-        # It takes these from the environment whatever the address: organization, project, and headers with any secret.
+        # The client reads these from the environment for any address: organization, project, and headers with secrets.
         client.organization = client.project = None
         client._custom_headers = {}
     return client
@@ -244,16 +243,16 @@ async def ask(client: openai.AsyncOpenAI, endpoint: Endpoint, request: Request, 
     """Make one call.
 
     Args:
-        client: as `open_client` gives it.
-        endpoint: where it goes; its dialect is changed where it objects to it.
-        request: what is sent.
-        key: is kept out of every text of the verdict.
+        client: result of `open_client`.
+        endpoint: the endpoint; its dialect is changed if it objects to it.
+        request: the request.
+        key: removed from every text of the verdict.
     """
     begun, limit_s = asyncio.get_running_loop().time(), endpoint.limit_s
     try:
-        # The client's own limits are for each step of a call, which a server that trickles never exceeds.
+        # The client's own limits apply to each step of a call, so a server that trickles never exceeds them.
         async with asyncio.timeout(limit_s):
-            # The fields go as they are: the client's conversion of typed ones takes a quarter of all that a call costs.
+            # Raw fields skip the client's conversion of typed ones, which takes a quarter of a call's processing time.
             fields = {**request.body, **endpoint.extra}
             if endpoint.dialect.api == "completions":
                 content = (
@@ -273,7 +272,7 @@ async def ask(client: openai.AsyncOpenAI, endpoint: Endpoint, request: Request, 
     except openai.APIConnectionError as error:
         cause = error.__cause__ or error
         detail = brief(redact(f"{type(cause).__name__}: {cause}", [key]))
-        # Where nothing was sent, the call has no part in it.
+        # If nothing was sent, the call itself did not cause the failure.
         unsent = type(cause).__name__ in UNSENT
         return Faulted("the connection failed", detail, gone=unsent, used=_charged(error, request))
     except UnsentError as error:
@@ -299,8 +298,8 @@ async def ask(client: openai.AsyncOpenAI, endpoint: Endpoint, request: Request, 
             and completion.complete
             and is_in_words(request.call, completion.text)
         ):
-            # What it wrote is the answer to a request for JSON that it passed over; it is asked anew, not guessed from.
-            # One passage can talk a model into words, and must not change how all others are asked.
+            # The answer ignores the request for JSON, so ask again instead of guessing. A single passage can make a
+            # model answer in words, and must not change how all others are asked.
             endpoint.passed_over += 1
             if endpoint.passed_over >= PASSED_OVER:
                 endpoint.dialect = replace(endpoint.dialect, structured=False)
@@ -313,17 +312,18 @@ async def ask(client: openai.AsyncOpenAI, endpoint: Endpoint, request: Request, 
 
 
 def _charged(error: Exception, request: Request) -> Tokens:
-    """Tokens that a call may have used whose answer never came: all that was set aside, unless it was never sent."""
+    """Return the tokens that a call without an answer may have used: its whole reservation, unless it was never
+    sent."""
     return NOTHING if type(error.__cause__).__name__ in UNSENT else Tokens(*request.reserved)
 
 
 def _of_error(
     status: int | None, error: object, headers: Mapping[str, str], endpoint: Endpoint, request: Request, key: str
 ) -> Verdict:
-    """What an error means: an answer with a status other than success, or one of success with an error in it.
+    """Return the meaning of an error: an answer with an error status, or a successful one that contains an error.
 
     Args:
-        status: of the answer, or the one that the error within it names; None where that names none.
+        status: status of the answer, or of the error in it; None without any.
     """
     told = explanation(error, lambda text: redact(text, [key]))
     head = "the answer is an error" if status is None else f"HTTP {status}"
@@ -346,7 +346,7 @@ def _of_error(
         against = "too long"
     elif status is not None and passes(status) and (status < 500 or against in (None, "filtered", "no key")):
         wait = told_wait(headers, time.time(), error)
-        # 503 with a time is said of the service, as 429 is of the account; neither is about one call.
+        # A 503 with a time concerns the service, as a 429 concerns the account; neither concerns only this call.
         for_all = status == 429 or (status == 503 and wait is not None)
         return Faulted(f"HTTP {status}", told, wait, for_all, status in GONE, slow=status in SLOW)
     if against == "too long":
@@ -377,11 +377,11 @@ _CHANGES: dict[str | None, tuple[dict[str, Any], str]] = {
         "the model has no system role, so the system text is put before the user text",
     ),
 }
-"""By objection, what of the dialect is changed, and what is said of it."""
+"""Change of the dialect for each objection, and its message."""
 
 
 def _adapted(endpoint: Endpoint, against: str | None) -> Adapted | None:
-    """Change the endpoint's dialect to what it does not object to; None where nothing can be changed."""
+    """Change the endpoint's dialect after an objection; return None if no change helps."""
     if against not in _CHANGES or (against == "no structure" and not endpoint.may_adapt_structure):
         return None
     change, reason = _CHANGES[against]

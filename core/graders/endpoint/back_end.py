@@ -22,9 +22,9 @@ from .chat import MOST_THINKING, Api, Dialect, Request, prepare
 from .session import Session
 
 LONGEST_CALL = 3600
-"""Seconds for one call at most: a job that is stopped waits for the calls that are under way."""
+"""Longest time limit of a call in seconds, because a stopped job waits for calls in flight."""
 NO_KEY = "no-key"
-"""Stands in for a key where a local endpoint wants none: the client insists on one."""
+"""Placeholder for endpoints without a key, because the client requires one."""
 
 OWN_FIELDS = frozenset(
     (
@@ -35,8 +35,10 @@ OWN_FIELDS = frozenset(
         *("function_call", "api_base", "base_url", "api_key"),
     )
 )
-"""Fields of a request that nobody may add or put others in the place of, in lower case: what a grade is about, who is
-asked, and what a call may take, which is set aside before it is made."""
+"""Request fields, in lower case, that `extra` must not set.
+
+They decide the content of a grade, the model that is asked, or the tokens of a call, which are reserved in advance.
+"""
 
 Structured = Literal["auto", "json", "text"]
 
@@ -46,31 +48,31 @@ class EndpointBackEnd:
 
     Args:
         model: its name there.
-        base_url: address of the API, as http://localhost:8000/v1; for None that in the environment variable
+        base_url: address of the API, such as http://localhost:8000/v1; None for that in the environment variable
             OPENAI_BASE_URL, or OpenAI's own.
-        key_variable: name of the environment variable, or of the app's secret, that holds the key; for None the one
-            that belongs to the address. It binds no key to the address: see `key_for`. An endpoint on this
-            computer needs none.
-        structured: `json` asks for JSON of a schema where the answer is one of a few options, `text` never does,
-            and `auto` does until the endpoint objects.
-        timeout_s: seconds for one call at most; up to `LONGEST_CALL`. For None `FIRST_LIMIT` at first, and more once
+        key_variable: name of the environment variable, or of the app's secret, with the key; None for the one that
+            belongs to the address. The name does not assign the key to the address: see `key_for`. An endpoint on this
+            computer needs no key.
+        structured: `json` requests JSON with a schema if the answer is one of a few options. `text` never does.
+            `auto` does until the endpoint objects.
+        timeout_s: time limit of a call in seconds, up to `LONGEST_CALL`. None for `FIRST_LIMIT` at first, and more once
             answers take longer.
-        attempts: times that a call is made before its pair is given up; from 1.
-        max_tokens_in: tokens of a prompt at most, by an estimate of 4 characters each; the passage is shortened
-            to that. None where the endpoint's own limit is to be met.
-        temperature: of the sampling; 0 for the likeliest answer.
-        extra: further fields of every request, as {"seed": 1}.
-        api: `chat` for chat completions; `completions` for models that only go on from a text: the whole prompt is
-            one text, the answer ends at a blank line, and no structured output is asked for.
-        thinking_tokens: room for what a reasoning model writes for itself before its answer, beyond the few tokens of
-            the answer; without it, it is cut off before it answers. Up to `MOST_THINKING`.
-        clock: gives a time in seconds that never goes back; waits are measured by it.
+        attempts: most attempts of a call before its pair fails; from 1.
+        max_tokens_in: most tokens of a prompt, estimated as 4 characters each; longer passages are shortened. None for
+            the endpoint's own limit.
+        temperature: temperature of the sampling; 0 for the likeliest answer.
+        extra: further fields of every request, such as {"seed": 1}.
+        api: `chat` for chat completions; `completions` for models that only continue a text. Then the whole prompt is
+            one text, the answer ends at a blank line, and structured output is not requested.
+        thinking_tokens: tokens for a reasoning model's thoughts, in addition to the few of the answer; without them, it
+            is cut off before it answers. Up to `MOST_THINKING`.
+        clock: returns a monotonic time in seconds, for waits.
 
     Attributes:
-        endpoint: what is asked, and what is learnt of it.
+        endpoint: the endpoint, and its behaviour as learned during use.
 
     Raises:
-        InputError: no model, an address that cannot be used or that holds a password, or a number out of range.
+        InputError: the model is missing, the address is invalid or contains a password, or a number is out of range.
     """
 
     def __init__(
@@ -116,14 +118,14 @@ class EndpointBackEnd:
                 "Remove it there. Use the grader's own parameters for the temperature and structured output.",
             )
         if key_variable is not None and not VARIABLE.fullmatch(key_variable):
-            # It may be a key that was put here by mistake: it is not repeated.
+            # The message does not repeat the name, because it may be a misplaced key.
             raise InputError(
                 "invalid-key-variable",
                 "Invalid name of the variable with the key.",
                 "Put the key into an environment variable, and enter the variable's name.",
             )
         address = (base_url or usual_address()).strip()
-        # Whoever sets it up lets it be asked, also where a job does that in another thread.
+        # Keep the creator's permissions, because a job may call the endpoint in another thread.
         self._access = current()
         self._key_variable = key_variable
         self.endpoint = Endpoint(
@@ -144,74 +146,73 @@ class EndpointBackEnd:
         )
 
     def drive(self, work: Iterable[tuple[Pair, Steps]], control: Control) -> Iterator[list[Outcome]]:
-        """Take pairs through their steps, with as many calls in flight as `control` says at any time.
+        """Run the steps of pairs, with as many calls in flight as `control` presently allows.
 
         Args:
-            work: pairs with the steps that grade them; taken as slots come free, on another thread, never
-                on two at once.
+            work: pairs with their steps; consumed as slots become free, in another thread, but never in two at once.
 
         Yields:
-            Outcomes as they come, in any order. A batch may be empty: one comes at least every second. Where
-            `control` stops it, calls in flight end and count; a pair that would need another has no outcome.
+            Outcomes as they arrive, in any order. A batch may be empty: one is yielded at least every second. If
+            `control` stops the job, calls in flight end and count; a pair that needs another call has no outcome.
 
         Raises:
-            GradingError: no key, no access, no such model, or the endpoint does not answer; after the outcomes
-                that there are.
+            GradingError: the key, the access or the model is missing, or the endpoint does not answer; raised after the
+                available outcomes.
         """
         yield from Session(self.endpoint, self._key(), iter(work), control).batches()
 
     @property
     def thinking_tokens(self) -> int:
-        """Tokens of room for what a reasoning model writes before its answer."""
+        """Tokens for a reasoning model's thoughts before its answer."""
         return self.endpoint.thinking
 
     def prepared(self, call: Call, keep: int | None = None) -> Request | Completion:
-        """What would be sent for a call, before anything is known of what the endpoint takes.
+        """Return the request for a call, before anything is known about the fields that the endpoint accepts.
 
         Args:
-            keep: characters of the passage to keep; all for None.
+            keep: characters of the passage to keep; None for all.
 
         Returns:
-            The request with all its fields, or a completion with an error where none can be made of the call.
+            The request with all its fields, or a completion with an error if the call cannot be a request.
         """
         end = self.endpoint
         made = prepare(call, end.model, end.temperature, end.dialect, keep, end.max_tokens_in, end.thinking)
         return made if isinstance(made, Completion) else replace(made, body={**made.body, **end.extra})
 
     def batches(self) -> BatchEndpoint:
-        """The files and batches of the endpoint.
+        """Return access to the files and batches of the endpoint.
 
         Raises:
-            GradingError: there is no key, or no access.
+            GradingError: the key or the access is missing.
         """
         return BatchEndpoint(self.endpoint, self._key())
 
     @property
     def dialect(self) -> dict[str, Any]:
-        """What the endpoint takes as far as known, to be kept: `speak` takes it.
+        """Accepted fields of the endpoint as far as known, to be stored for `speak`.
 
-        Where it passed over what was asked for in JSON, and never heeded it, plain text: what is sent by this is not
-        asked anew one by one, and no answer in words could be read.
+        If the endpoint ignored requests for JSON and never followed one, this says plain text. Calls in a batch are not
+        repeated one by one, so an answer in words would be unreadable.
         """
         end = self.endpoint
         heeds = end.heeds_schemas or not end.passed_over
         return asdict(end.dialect if heeds else replace(end.dialect, structured=False))
 
     def speak(self, dialect: Mapping[str, Any]) -> None:
-        """Ask as a dialect says that was kept."""
+        """Use a stored dialect for further calls."""
         self.endpoint.dialect = Dialect(**dialect)
 
     def count_tokens(self, text: str) -> int | None:
-        """None: the tokenizer of a model behind an endpoint is not at hand."""
+        """Return None, because the tokenizer of a remote model is not available."""
         return None
 
     @property
     def offered(self) -> OfferedEndpoint | None:
-        """The endpoint of the owner's that it is, with the limits of its jobs; None where it is none."""
+        """The owner's endpoint at this address, with the limits of its jobs; None for other endpoints."""
         try:
             return offered_at(self.endpoint.base_url, self.endpoint.model, self._key_variable)
         except GradingError:
-            # A model that is not offered is refused when it is asked.
+            # A model that is not offered is refused at the first call.
             return None
 
     def _key(self) -> str:

@@ -1,4 +1,4 @@
-"""Batches at an endpoint as data: what is known of one, the limits of the protocol, and a fault that passes."""
+"""Types for batches at an endpoint: their state, the limits of the protocol, and temporary errors."""
 
 from __future__ import annotations
 
@@ -8,15 +8,15 @@ from ...errors import GradingError
 
 MOST_CALLS = 50_000
 MOST_BYTES = 200_000_000
-"""Of a batch's file (OpenAI, API reference, Batch: "up to 50,000 requests, and can be up to 200 MB in size")."""
+"""Limits of a batch's file (OpenAI, API reference, Batch: "up to 50,000 requests, and can be up to 200 MB in size")."""
 
 
 class PassingError(GradingError):
-    """What was asked of the endpoint failed, or nobody knows whether it did; later it may succeed.
+    """An operation at the endpoint failed, or its result is unknown; it may succeed later.
 
     Args:
-        code: as for every error.
-        message: what went wrong.
+        code: code of the error.
+        message: the problem.
     """
 
     def __init__(self, code: str, message: str) -> None:
@@ -28,13 +28,13 @@ class EndpointBatch:
     """A batch, as the endpoint describes it.
 
     Args:
-        id: its own.
+        id: its id.
         status: validating, in_progress, finalizing, completed, expired, cancelling, cancelled or failed.
-        input_file: the file that it is made of.
-        mark: what it was marked with; empty where it was not.
-        files: where the answers and the errors are, as far as there are any.
-        done: calls that were made, failed ones too.
-        code, message: why it failed; empty where it did not.
+        input_file: id of the file with its calls.
+        mark: its mark; empty without one.
+        files: ids of the files with answers and errors, as far as they exist.
+        done: number of finished calls, including failed ones.
+        code, message: reason of a failure; empty without one.
     """
 
     id: str
@@ -48,5 +48,5 @@ class EndpointBatch:
 
     @property
     def over(self) -> bool:
-        """Whether nothing more comes of it."""
+        """Whether the batch has reached its final state."""
         return self.status in ("completed", "expired", "cancelled", "failed")

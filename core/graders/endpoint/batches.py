@@ -1,4 +1,4 @@
-"""Batches at an endpoint: files of calls go up, and within a day files of answers come down, for less money."""
+"""Batches at an endpoint: upload of calls, and download of answers within a day, for less money."""
 
 from __future__ import annotations
 
@@ -22,29 +22,29 @@ from .redaction import redact
 from .retry import passes
 
 MARK = "exam_batch"
-"""Name of the field of a batch's metadata that says which of a project's batches it is."""
+"""Name of the metadata field with the mark of a project's batch."""
 TRANSFER_SECONDS = 1800.0
-"""For a file to go up or to come down."""
+"""Time limit of an upload or download."""
 LONGEST = 256
-"""Characters of an id, or of any other word of the protocol."""
+"""Most characters of an id, or of any other word of the protocol."""
 
 Result = TypeVar("Result")
 
 
 @dataclass(frozen=True)
 class BatchEndpoint:
-    """The files and batches of an endpoint. Nothing is tried twice.
+    """The files and batches of an endpoint. No operation is retried.
 
     Args:
-        endpoint: whose.
-        key: never shown, and taken out of every text that the endpoint sends.
+        endpoint: the endpoint.
+        key: never shown, and removed from every text that the endpoint sends.
     """
 
     endpoint: Endpoint
     key: str
 
     def upload(self, path: Path, name: str) -> str:
-        """Upload a file of calls, a call a line of JSON, under a name, and give its id there."""
+        """Upload a file of calls, one line of JSON per call, under a name; return its id at the endpoint."""
         with path.open("rb") as file:
             return _text(
                 self._ask(
@@ -58,9 +58,9 @@ class BatchEndpoint:
         """Create a batch from an uploaded file. If this fails, `find` tells whether the batch was created.
 
         Args:
-            file: its id there.
-            url: path of the calls in it, as /v1/chat/completions.
-            mark: by which it is found again.
+            file: id of the file.
+            url: path of the calls in it, such as /v1/chat/completions.
+            mark: mark for finding the batch again.
         """
         return self._described(
             self._ask(
@@ -76,9 +76,9 @@ class BatchEndpoint:
         )
 
     def find(self, file: str, mark: str) -> EndpointBatch | None:
-        """The batch of a file, or with a mark; None if it was not created."""
+        """Return the batch with a file or a mark; None if it was not created."""
         after: Any = openai.omit
-        # At most 10,000 batches are looked through.
+        # Search at most 10,000 batches.
         for _ in range(100):
             page = self._ask(
                 lambda client: client.batches.with_raw_response.list(limit=100, after=after),  # noqa: B023
@@ -93,16 +93,16 @@ class BatchEndpoint:
         return None
 
     def look(self, batch: str) -> EndpointBatch:
-        """How far a batch is."""
+        """Return the present state of a batch."""
         return self._described(
             self._ask(lambda client: client.batches.with_raw_response.retrieve(batch), "report the state of the batch")
         )
 
     def cancel(self, batch: str) -> None:
-        """Cancel a batch. Its answers so far are kept there; a batch that is over stays as it is."""
+        """Cancel a batch. Its answers so far are kept there; a finished batch stays as it is."""
 
         async def act(client: openai.AsyncOpenAI) -> None:
-            # A batch that ended meanwhile cannot be cancelled; `look` tells its state.
+            # A batch that ended meanwhile cannot be cancelled; `look` reports its state.
             with suppress(openai.BadRequestError, openai.ConflictError):
                 await client.batches.with_raw_response.cancel(batch)
 
@@ -112,8 +112,8 @@ class BatchEndpoint:
         """Download a file of answers.
 
         Args:
-            file: its id there.
-            path: gets the file, up to the limit ENDPOINT_BATCH.
+            file: id of the file.
+            path: destination of the file, up to the limit ENDPOINT_BATCH.
 
         Returns:
             The path.
@@ -135,7 +135,7 @@ class BatchEndpoint:
         seconds: float | None = None,
         listed: bool = False,
     ) -> dict[str, Any]:
-        """Do one thing there, and give the object that the endpoint describes: an object with an id, or a list."""
+        """Do one operation and return the JSON object of the answer: an object with an id, or a list."""
         content = self._do(act, what, seconds).content
         with suppress(orjson.JSONDecodeError):
             body = orjson.loads(content)
@@ -146,11 +146,16 @@ class BatchEndpoint:
     def _do(
         self, act: Callable[[openai.AsyncOpenAI], Awaitable[Result]], what: str, seconds: float | None = None
     ) -> Result:
-        """Do one thing there, and say in words of one's own what came in between."""
+        """Run an operation in time, and convert its errors to clear ones.
+
+        Raises:
+            PassingError: it failed, but may succeed later.
+            GradingError: the endpoint refuses it.
+        """
         seconds = self.endpoint.timeout_s if seconds is None else seconds
 
         async def run() -> Result:
-            # The client's own limits are for each step of sending and reading, and a file has many steps.
+            # The client's own limits apply to each step of sending and reading, and a file has many steps.
             async with (
                 asyncio.timeout(seconds),
                 open_client(replace(self.endpoint, timeout_s=TRANSFER_SECONDS), self.key) as client,
@@ -182,7 +187,7 @@ class BatchEndpoint:
             raise GradingError("batch-call-refused", said, hint) from None
 
     def _described(self, row: Mapping[str, Any]) -> EndpointBatch:
-        """A batch out of what compatible endpoints send, which leave out what they have no use for."""
+        """Return a batch from its JSON. Compatible endpoints leave out fields that they do not use."""
 
         def clean(value: object) -> str:
             return brief(redact(value, [self.key])) if isinstance(value, str) else ""

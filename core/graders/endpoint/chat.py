@@ -1,4 +1,4 @@
-"""Chat and plain completions as data: what is sent for a call, how a body is read, what an objection means."""
+"""Chat and plain completions: building requests, reading answers, and interpreting objections."""
 
 from __future__ import annotations
 
@@ -21,49 +21,49 @@ from ..reading.reasoning import reasoning_length
 from ..reading.settled import settled
 
 Api = Literal["chat", "completions"]
-"""What an endpoint is asked for: an answer in a chat, or how a text goes on."""
+"""Kind of request: an answer in a chat, or the continuation of a text."""
 
 Clean = Callable[[str], str]
-"""Takes keys out of a text."""
+"""Removes keys from a text."""
 
 CHARACTERS_PER_TOKEN = 4
-"""A rule of thumb for English; what an endpoint reports takes its place."""
+"""A rule of thumb for English; numbers that an endpoint reports replace it."""
 STRUCTURED_ROOM = 64
-"""Tokens at least for an answer in JSON, whose braces and name take some."""
+"""Least token limit for an answer in JSON, because its braces and name need some."""
 AROUND_PROMPT = 256
-"""Tokens that an endpoint may put around a prompt: its template, the schema, a line of its own."""
+"""Tokens that an endpoint may add to a prompt: its template, the schema, a line of its own."""
 CHARACTERS_AT_MOST = 8
-"""Characters of a token on average, at most."""
+"""Upper bound of the average number of characters per token."""
 UNEXPLAINED = (400, 422)
-"""Statuses with which endpoints refuse a prompt that is too long, whatever their message says."""
+"""Statuses with which endpoints refuse a prompt that is too long, regardless of their message."""
 LONG = 500
-"""Characters that a passage keeps at least if it is shortened on a guess."""
+"""Least number of characters of a passage that is shortened on a guess."""
 SHORTEST_PASSAGE = 80
-"""Characters below which a passage is not shortened further: such a rest says nothing of the passage."""
+"""Number of characters below which a passage is not shortened further, because the rest would be meaningless."""
 END = ("\n\n",)
-"""Where a completion stops: a model that only goes on writes no end of its answer, but the next question."""
+"""Stop sequence of a completion: a model that only continues text writes the next question instead of an end."""
 MOST_THINKING = 200_000
-"""Tokens of room for thinking at most."""
+"""Upper limit of tokens for thinking."""
 CUT_OFF_THINKING = "cut off while the model was thinking; raise thinking_tokens"
-"""Why there is no answer where a reasoning model used all the room that it had."""
+"""Reason of a missing answer if a reasoning model used its whole limit for thinking."""
 SHORTEST_LIMIT = 16
-"""Smaller numbers are no limit of tokens."""
+"""Smaller numbers are not token limits."""
 DEEPEST_ERROR = 4
-"""Lists and objects that an error is looked for in."""
+"""Most nested lists and objects in which an error is searched."""
 SHOWN = 200
-"""Characters of an endpoint's own words in a message."""
+"""Most characters of an endpoint's own words in a message."""
 
 
 @dataclass(frozen=True)
 class Dialect:
-    """What an endpoint is thought to take, until it objects.
+    """Fields that an endpoint presumably accepts, until it objects.
 
     Args:
         api: chat, or plain completions.
-        structured: answers in JSON of a schema.
-        limit: name of the field that bounds the length of an answer.
+        structured: whether answers can be JSON with a schema.
+        limit: name of the field for the maximum length of an answer.
         temperature: whether it may be set.
-        system: whether the model has a system role; if not, the system's words begin those of the user.
+        system: whether the model has a system role; if not, the system text begins the user text.
     """
 
     api: Api = "chat"
@@ -78,13 +78,13 @@ class Request:
     """One call, ready to be sent.
 
     Args:
-        call: what is asked.
+        call: the call.
         body: fields of the request by name.
         length: characters of the prompt.
-        reserved: tokens read and written at most, for the budget.
-        structured: whether it asks for JSON of a schema.
+        reserved: most tokens read and written, for the budget.
+        structured: whether it requests JSON with a schema.
         shortened: estimated tokens of the passage left out.
-        kept: characters of the passage in it; 0 where the prompt has none.
+        kept: characters of the passage in it; 0 for a prompt without a passage.
     """
 
     call: Call
@@ -97,28 +97,28 @@ class Request:
 
     @property
     def half(self) -> int:
-        """Characters of the passage to keep if the prompt is too long; 0 if that is too few."""
+        """Number of characters of the passage to keep if the prompt is too long; 0 if that is too few."""
         return self.kept // 2 if self.kept // 2 >= SHORTEST_PASSAGE else 0
 
     @property
     def half_on_a_guess(self) -> int:
-        """As `half` if the prompt only may be too long; 0 also if the passage was shortened before."""
+        """The same as `half`, for a prompt that may be too long; 0 also if the passage was shortened before."""
         return self.kept // 2 if self.kept // 2 >= LONG and not self.shortened else 0
 
     @property
     def tokens(self) -> tuple[float, float]:
-        """Tokens of the prompt, by estimate: at least and at most."""
+        """Estimated bounds of the prompt's tokens: least and most."""
         return self.length / CHARACTERS_AT_MOST, sum(self.reserved)
 
 
 @dataclass(frozen=True)
 class Answer:
-    """The content of a body: the endpoint is well and answered.
+    """The content of a successful answer.
 
     Args:
-        completion: as the endpoint gave it, maybe with an error about this pair.
+        completion: the endpoint's completion, which may have an error about this pair.
         used: tokens.
-        model: the model that it says gave it; empty if it does not say.
+        model: name of the model in the answer; empty if missing.
     """
 
     completion: Completion
@@ -127,15 +127,15 @@ class Answer:
 
 
 class UnusableBodyError(Exception):
-    """A body that is no completion; its text says why."""
+    """A body that is not a completion; its text says why."""
 
 
 class ReportedError(UnusableBodyError):
-    """An error that came with a status of success: gateways report so what failed behind them.
+    """An error in an answer with a success status: some gateways report failures behind them like this.
 
     Args:
         error: the error itself.
-        told: it in words.
+        told: the error in words.
     """
 
     def __init__(self, error: object, told: str) -> None:
@@ -143,7 +143,7 @@ class ReportedError(UnusableBodyError):
         codes = [error.get(name) for name in ("code", "status")] if isinstance(error, dict) else []
         self.error = error
         self.status = next((int(code) for code in map(str, codes) if _STATUS.fullmatch(code)), None)
-        """The HTTP status that it names; None if it names none."""
+        """The HTTP status in the error; None without one."""
 
 
 def prepare(
@@ -155,19 +155,19 @@ def prepare(
     max_tokens_in: int | None,
     thinking: int = 0,
 ) -> Request | Completion:
-    """Turn a call into a request.
+    """Convert a call to a request.
 
     Args:
-        call: what is asked.
+        call: the call.
         model: name of the model.
-        temperature: of the sampling; 0 for the likeliest answer.
-        dialect: what the endpoint takes.
-        keep: characters of the passage to keep; all for None.
-        max_tokens_in: tokens of the prompt at most, by estimate; the passage is shortened to that.
-        thinking: tokens beyond those of the answer, for what a reasoning model writes before it.
+        temperature: temperature of the sampling; 0 for the likeliest answer.
+        dialect: accepted fields of the endpoint.
+        keep: characters of the passage to keep; None for all.
+        max_tokens_in: most tokens of the prompt, by estimate; longer passages are shortened.
+        thinking: tokens for a reasoning model's thoughts, in addition to those of the answer.
 
     Returns:
-        The request, or a completion with an error where no request can be made of the call.
+        The request, or a completion with an error if the call cannot be a request.
     """
     if call.form in ("likelihood", "span"):
         return Completion(error=f"the answer form {call.form!r} needs a model on this computer")
@@ -195,7 +195,7 @@ def prepare(
         body["temperature"] = temperature
     if schema is not None:
         body["response_format"] = schema
-    # No token is shorter than a byte, whatever the script: a budget must hold for numbers and for other scripts too.
+    # No token is shorter than a byte in any script, so this bound holds for numbers and other scripts, too.
     read = AROUND_PROMPT + sum(len(text.encode()) for text in (messages.system, messages.user))
     left_out = math.ceil((len(whole) - len(passage)) / CHARACTERS_PER_TOKEN)
     return Request(call, body, _length(messages), (read, room), structured, left_out, len(passage))
@@ -206,12 +206,12 @@ def read_answer(content: bytes, request: Request, clean: Clean) -> Answer:
 
     Args:
         content: the body.
-        request: what it answers.
-        clean: takes keys out of a message; the text of the completion is left as it came.
+        request: the request that it answers.
+        clean: removes keys from a message; the text of the completion is not changed.
 
     Raises:
-        ReportedError: it holds an error, or no choice.
-        UnusableBodyError: it is no completion: not JSON, cut off, or of other types.
+        ReportedError: the body has an error, or no choice.
+        UnusableBodyError: the body is not a completion: not JSON, cut off, or with wrong types.
     """
     try:
         body = orjson.loads(content)
@@ -237,7 +237,7 @@ def read_answer(content: bytes, request: Request, clean: Clean) -> Answer:
         raise UnusableBodyError("the content of the answer is not text")
     complete = ended != "length"
     if not complete and text:
-        # Models give their verdict first and explain it, or write on, until they are cut off.
+        # Some models give their verdict first and continue until they are cut off.
         enough = settled(request.call)
         complete = (request.structured and is_of_schema(request.call, text)) or (enough is not None and enough(text))
     completion = Completion(
@@ -259,9 +259,9 @@ def read_answer(content: bytes, request: Request, clean: Clean) -> Answer:
 
 
 def _in_one_piece(message: dict[str, Any]) -> dict[str, Any]:
-    """A message whose content is one text: its text parts joined, with other texts (reasoning, refusals) by their kind.
+    """Return a message with its content as one text: text parts are joined, and other texts are grouped by kind.
 
-    Mistral's reasoning models, among others, send a list of parts in the place of a text.
+    Some models, such as Mistral's reasoning models, send a list of parts instead of a text.
     """
     parts = message.get("content")
     if not isinstance(parts, list) or not all(isinstance(part, dict) for part in parts):
@@ -277,7 +277,7 @@ def _in_one_piece(message: dict[str, Any]) -> dict[str, Any]:
 
 
 def _thoughts(message: Mapping[str, Any], text: str) -> str:
-    """What a model is said, or seen, to have thought before its answer; empty where nothing is known of that."""
+    """Return a model's reported or visible thoughts before its answer; empty if unknown."""
     for name in ("reasoning_content", "reasoning"):
         if isinstance(said := message.get(name), str) and said:
             return said
@@ -285,12 +285,12 @@ def _thoughts(message: Mapping[str, Any], text: str) -> str:
 
 
 def estimated_usage(request: Request, text: str = "") -> Tokens:
-    """Tokens read and written, by a rule of thumb, where an endpoint does not say."""
+    """Return the estimated tokens read and written, for endpoints that do not report them."""
     return Tokens(math.ceil(request.length / CHARACTERS_PER_TOKEN), math.ceil(len(text) / CHARACTERS_PER_TOKEN))
 
 
 def error_in(body: object) -> object:
-    """The error that a body holds: in a list, as Gemini sends it, under `error`, or as the body itself."""
+    """Return the error in a body: in a list (Gemini), under `error`, or the body itself."""
     for _ in range(DEEPEST_ERROR):
         if isinstance(body, list):
             inner = body[0] if body else None
@@ -303,11 +303,11 @@ def error_in(body: object) -> object:
 
 
 def explanation(body: object, clean: Clean) -> str:
-    """An endpoint's own words on what went wrong, in one short line; empty where there are none.
+    """Return an endpoint's own words about a problem in one short line; empty without any.
 
     Args:
-        body: what it sent.
-        clean: takes keys out of a text; before it is shortened, as half a key is not known for one.
+        body: body of the answer.
+        clean: removes keys from a text. It must run before shortening, because half a key is not recognized.
     """
     body = error_in(body)
     if isinstance(body, dict):
@@ -318,11 +318,12 @@ def explanation(body: object, clean: Clean) -> str:
 
 
 def _said_whole(said: object) -> str:
-    """What an endpoint said as one text, whatever it is; empty where it is nested too deep or has too long a number."""
+    """Return an endpoint's message of any type as one text; empty if it is nested too deeply or has too long a
+    number."""
     try:
         return said if isinstance(said, str) else json.dumps(said, ensure_ascii=False)
     except (RecursionError, ValueError):
-        # It is in the place of a message that a person might read; nobody could read that one.
+        # Such a value is useless as a message for a person.
         return ""
 
 
@@ -332,15 +333,15 @@ Objection = Literal[
 
 
 def objection(body: object, sent: Mapping[str, Any], tokens: tuple[float, float] = (math.inf, 0)) -> Objection | None:
-    """What an endpoint objects to in a request; None where it is nothing that can be understood.
+    """Return an endpoint's objection to a request; None if it has no known meaning.
 
-    Codes and numbers go before words. Words that the prompt itself has say nothing: an error may repeat them.
+    Codes and numbers take precedence over words. Words that are in the prompt are ignored, because an error may repeat
+    them.
 
     Args:
-        body: the error that it sent.
-        sent: fields of the request by name. It can only object to what was sent, so that no change
-            is made twice.
-        tokens: that the prompt may have, by estimate: at least and at most.
+        body: the error of the endpoint.
+        sent: fields of the request by name. Objections to other fields are ignored, so that no change is made twice.
+        tokens: estimated bounds of the prompt's tokens: least and most.
     """
     error = error_in(body)
     words = _said_whole(error).lower()
@@ -365,13 +366,14 @@ def objection(body: object, sent: Mapping[str, Any], tokens: tuple[float, float]
 
 
 def asks_too_much(error: object) -> bool:
-    """Whether a rate limit says that one request alone is beyond it, so that waiting does not help."""
+    """Return whether a rate limit is lower than this single request, so that waiting does not help."""
     found = _REQUESTED.search(_said_whole(error).lower().replace(",", ""))
     return found is not None and int(found[2]) > int(found[1])
 
 
 def _tells_length(words: str, tokens: tuple[float, float]) -> bool:
-    """Whether of two numbers the larger may be the tokens of the prompt, so that the smaller is the limit."""
+    """Return whether a message has a number that may be the prompt's tokens, and a smaller one that may be the
+    limit."""
     numbers = {int(number) for number in _NUMBER.findall(words.replace(",", ""))}
     longest = max((number for number in numbers if tokens[0] <= number <= tokens[1]), default=0)
     return any(SHORTEST_LIMIT <= number < longest for number in numbers)
@@ -404,7 +406,7 @@ _OBJECTIONS: tuple[tuple[Objection, str | None, re.Pattern[str]], ...] = (
     ),
     ("no temperature", "temperature", re.compile(r"['\"`]?\btemperature\b(?:['\"`\\]|=[\d.]+)?")),
 )
-"""Objections with the field or the role that has to be sent for them, None for any, and their signs."""
+"""Objections, the field or role that must have been sent for them (None for any), and their signs."""
 _FILTER_CODES = {
     *("content_filter", "content_policy_violation", "data_inspection_failed", "datainspectionfailed"),
     *("moderation_blocked", "invalid_prompt", "prompt_blocked", "guardrail_intervened"),
@@ -415,7 +417,7 @@ _FILTERED = re.compile(
 )
 _ACCOUNT = re.compile(r"\b(?:account|api key|organi[sz]ation|subscription)\b")
 _STOPPED = re.compile(r"blocklist|filter|guardrail|moderation|prohibited|recitation|safety|sensitive|spii")
-"""Signs in codes and words of errors, and in the reason for which an answer ended, in lower case; see `objection`."""
+"""Signs in codes and words of errors, and in the finish reason of an answer, in lower case; see `objection`."""
 
 
 def _filled(call: Call, passage: str) -> Messages:
@@ -432,7 +434,7 @@ def _length(messages: Messages) -> int:
 
 
 def _cut(text: str, length: int) -> str:
-    """The beginning of a text, up to a word's end."""
+    """Cut a text to at most the given length, at the end of a word."""
     if length >= len(text):
         return text
     kept = text[: max(length, 0)]
@@ -442,11 +444,11 @@ def _cut(text: str, length: int) -> str:
 
 
 def _response_format(call: Call, messages: Messages) -> dict[str, Any] | None:
-    """The form of answer to ask for; None where it is free text."""
+    """Return the answer format to request; None for free text."""
     if call.form == "json" and call.schema is not None:
         return {"type": "json_schema", "json_schema": {"name": "answer", "strict": True, "schema": call.schema}}
     if call.form == "json":
-        # OpenAI refuses this type where no message speaks of JSON.
+        # OpenAI refuses this type if no message mentions JSON.
         spoken = "json" in messages.joined().lower()
         return {"type": "json_object"} if spoken else None
     options = call.options or {"yes-no": ("Yes", "No"), "rating": tuple(map(str, range(call.prompt.top + 1)))}.get(
@@ -465,11 +467,12 @@ def _response_format(call: Call, messages: Messages) -> dict[str, Any] | None:
 
 
 def told_tokens(usage: object, estimate: Tokens) -> Tokens:
-    """The tokens that an endpoint reports for a call.
+    """Return the tokens that an endpoint reports for a call.
 
     Args:
-        usage: the field of its answer, in OpenAI's form; `prompt_cache_hit_tokens` is DeepSeek's word for cached ones.
-        estimate: what counts where it reports none, or what is no such number.
+        usage: the field of its answer, in OpenAI's form; `prompt_cache_hit_tokens` is DeepSeek's name for cached
+            tokens.
+        estimate: used if the report is missing or invalid.
     """
     reported = usage if isinstance(usage, dict) else {}
     read = _tokens(reported.get("prompt_tokens"), estimate.read)
@@ -478,12 +481,12 @@ def told_tokens(usage: object, estimate: Tokens) -> Tokens:
     of_written = reported.get("completion_tokens_details")
     cached = of_read.get("cached_tokens") if isinstance(of_read, dict) else reported.get("prompt_cache_hit_tokens")
     thinking = of_written.get("reasoning_tokens") if isinstance(of_written, dict) else None
-    # Both are parts: of more than the whole nothing can be said.
+    # Both are parts of a whole, so larger numbers are reduced to it.
     return Tokens(read, written, min(_tokens(cached, 0), read), min(_tokens(thinking, 0), written))
 
 
 def _tokens(reported: object, estimate: int) -> int:
-    """A number of tokens as an endpoint reports it; the estimate where it reports none, or what is no such number."""
+    """Return a reported number of tokens; the estimate if it is missing or invalid."""
     if isinstance(reported, float) and reported.is_integer():
         reported = int(reported)
     if isinstance(reported, bool) or not isinstance(reported, int) or reported < 0 or (reported == 0 and estimate):
@@ -492,6 +495,6 @@ def _tokens(reported: object, estimate: int) -> int:
 
 
 def brief(text: str) -> str:
-    """A text as one short line that can be shown anywhere: no line breaks, no signs that steer a terminal."""
+    """Return a text as one short printable line, without line breaks and control characters for terminals."""
     line = " ".join("".join(one if one.isprintable() else " " for one in text).split())
     return line if len(line) <= SHOWN else line[: SHOWN - 1] + "…"

@@ -1,4 +1,4 @@
-"""A grader's calls without the endpoint: what it would send for a pair, and the grade once all is answered."""
+"""A grader's calls without the endpoint: the requests for a pair, and the grade once all are answered."""
 
 from __future__ import annotations
 
@@ -35,11 +35,11 @@ NOTHING = Tokens()
 
 @dataclass(frozen=True)
 class Told:
-    """What is known of a call that was made elsewhere.
+    """Result of a call that was made elsewhere.
 
     Args:
-        content: body of the answer in JSON; None where there is none.
-        error: why not.
+        content: body of the answer in JSON; None without an answer.
+        error: why the answer is missing.
     """
 
     content: bytes | None = None
@@ -48,14 +48,14 @@ class Told:
 
 @dataclass(frozen=True)
 class Played:
-    """How far a pair comes with the answers that there are.
+    """State of a pair with the available answers.
 
     Args:
-        grade: what came of it; None where a call is not answered yet.
-        body: fields of the request of that call; None where there is a grade.
-        used: tokens of the calls that were answered.
-        models: the models that are said to have answered, where that is said.
-        reserved: tokens that the call of `body` may read and write at most.
+        grade: the grade; None if a call is still unanswered.
+        body: request fields of that call; None if there is a grade.
+        used: tokens of the answered calls.
+        models: names of the models in the answers, as far as given.
+        reserved: most tokens that the call of `body` may read and write.
     """
 
     grade: Grade | None
@@ -66,8 +66,8 @@ class Played:
 
 
 def is_remote(grader: Grader) -> bool:
-    """Whether a grader asks an endpoint, whose calls can be made elsewhere or in batches."""
-    # To load the client takes as long as to encode some hundred passages, and every job asks this.
+    """Return whether a grader uses an endpoint, so that its calls can be made elsewhere or in batches."""
+    # The client loads slowly, and every job calls this function, so local models are recognized first.
     if not isinstance(grader, ReadingGrader) or isinstance(grader.back_end, LocalBackEnd):
         return False
     from .back_end import EndpointBackEnd
@@ -76,28 +76,28 @@ def is_remote(grader: Grader) -> bool:
 
 
 def asked_by(grader: Grader) -> Api:
-    """What an endpoint would be asked for.
+    """Return the kind of request that a grader sends.
 
     Raises:
-        GradingError: the grader asks no endpoint.
+        GradingError: the grader uses no endpoint.
     """
     return _back_end(grader)[1].endpoint.dialect.api
 
 
 def endpoint_of(grader: Grader) -> EndpointBackEnd:
-    """The endpoint that a grader asks.
+    """Return the endpoint that a grader uses.
 
     Raises:
-        GradingError: the grader asks no endpoint.
+        GradingError: the grader uses no endpoint.
     """
     return _back_end(grader)[1]
 
 
 def tokens_told(content: bytes, estimate: Tokens) -> Tokens:
-    """The tokens that an answer in JSON says it took.
+    """Return the tokens that an answer in JSON reports.
 
     Args:
-        estimate: what counts where it does not say.
+        estimate: used if the answer reports none.
     """
     try:
         body = orjson.loads(content)
@@ -107,7 +107,7 @@ def tokens_told(content: bytes, estimate: Tokens) -> Tokens:
 
 
 def in_order(grader: Grader, pairs: Sequence[Pair]) -> list[Pair]:
-    """Pairs in the order in which prompts that begin alike follow each other; for encoders, passage by passage."""
+    """Return pairs in an order in which similar prompts are neighbours; for encoders, passage by passage."""
     return grader.ordered(pairs) if isinstance(grader, ReadingGrader) else sorted(pairs, key=lambda pair: pair[::-1])
 
 
@@ -118,17 +118,17 @@ def play(
     told: Callable[[Mapping[str, Any]], Told | None],
     key: str = "",
 ) -> Played:
-    """Take a pair through its steps, as far as its calls are answered.
+    """Run the steps of a pair as far as its calls are answered.
 
     Args:
-        grader: one that reads, with a model behind an endpoint; nothing is sent.
+        grader: a grader that reads, with a model behind an endpoint; nothing is sent.
         asked: the question.
         passage: text of the passage.
-        told: what is known of a call, by the fields of its request; None where it is not answered.
-        key: is kept out of every text; empty where the answers come from files.
+        told: returns the result of a call by its request fields; None if it is not answered.
+        key: API key that is removed from every text; empty for answers from files.
 
     Raises:
-        GradingError: the grader asks no endpoint.
+        GradingError: the grader uses no endpoint.
     """
     reading, back_end = _back_end(grader)
     if not passage.strip():
@@ -164,7 +164,7 @@ _STATUS = re.compile(r"HTTP (\d{3})(?:: |$)")
 
 
 def _shorter(error: str, request: Request) -> int:
-    """Characters of the passage to keep if an error means that the prompt is, or may be, too long; else 0."""
+    """Return the characters of the passage to keep if an error means that the prompt is or may be too long; else 0."""
     found = _STATUS.match(error)
     status, words = (int(found[1]), error[found.end() :]) if found else (0, error)
     against = "too long" if status == 413 else objection(words, request.body, request.tokens)
@@ -186,7 +186,7 @@ def _back_end(grader: Grader) -> tuple[ReadingGrader, EndpointBackEnd]:
 
 
 def _heard(reply: Told, request: Request, asked: str, key: str) -> tuple[Completion, Tokens, str]:
-    """An answer's completion, the tokens that it took, and the model that it names."""
+    """Return an answer's completion, its tokens, and the model that it names."""
 
     def clean(text: str) -> str:
         return redact(text, [key]) if key else text

@@ -1,4 +1,4 @@
-"""Asking any HTTP endpoint for JSON, many times: paced, retried, bounded, and never led elsewhere."""
+"""Many JSON requests to any HTTP endpoint: paced, retried, limited, and without redirects."""
 
 from __future__ import annotations
 
@@ -24,32 +24,34 @@ def fetch_all(
 ) -> list[Fetched]:
     """Make requests to one address and read their answers as JSON.
 
-    A request is made again after a fault of the connection, status 408, 409, 425, 429 or from 500, after the time that
-    the endpoint names (`Retry-After` and its kin), else after a growing one; a refusal for the rate lets all wait.
+    A request is repeated after a connection error, or after status 408, 409, 425, 429, or 500 and above. The pause is
+    the time that the endpoint names (`Retry-After` and similar), else a growing one. After a rate limit, all requests
+    wait.
 
     Args:
         url: the address.
-        method: what goes to it: GET sends a body as the query of the address, POST as JSON.
+        method: GET sends a body as the query of the address, POST as JSON.
         bodies: n bodies.
-        manners: how fast, how often, how long.
-        key_variable: variable of the environment with the key, which goes as a bearer token; None to send none.
-        watch: is told how many came back, out of how many.
-        stopped: whether no further request is to be made; what was not asked has failed.
-        came: is given each answer as it comes, with the place of its body; an interrupt loses those in flight alone.
+        manners: rate, attempts and time limits.
+        key_variable: environment variable with the key, which is sent as a bearer token; None to send no key.
+        watch: called with the numbers of finished requests and of all requests.
+        stopped: returns whether to make no further requests; those not made count as failed.
+        came: called with each answer and the index of its body as it arrives, so an interrupt loses only requests in
+            flight.
 
     Returns:
         n answers, in the order of the bodies.
 
     Raises:
-        InputError: the address or a number cannot be used, or this person may not ask addresses of their own.
-        GradingError: there is no key.
+        InputError: the address or a number is invalid, or this person may not use addresses of their own.
+        GradingError: the key is missing.
     """
     access = current()
     if not access.any_address:
         raise InputError(
             "addresses-not-allowed",
             "Visitors of this server cannot query addresses of their own.",
-            "Use the shell: exam target freeze.",
+            "Use the shell: exam snapshots add.",
         )
     host = checked_host(url)
     sound = manners.concurrency >= 1 and manners.attempts >= 1 and manners.timeout_s > 0
@@ -67,7 +69,7 @@ def fetch_all(
                 "key-not-set", f"No key: {key_variable} is not set.", f"Set {key_variable} in the environment."
             )
         key = found.key
-    # With it comes the library of the model endpoints, which whoever asks nothing need not load.
+    # Import late: this loads the library for model endpoints, which other callers do not need.
     from .requests import Requests
 
     fetching = Requests(url, method, manners, key, is_loopback(host), watch, stopped, came)

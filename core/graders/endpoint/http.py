@@ -1,4 +1,4 @@
-"""The HTTP client for endpoints: of what is sent back only so much is read, and no call is led elsewhere."""
+"""The HTTP client for endpoints: it limits the size of answers and follows no redirects."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from .retry import LONGEST_HEADER
 
 CHUNK = 1 << 16
 GZIP = zlib.MAX_WBITS | 32
-"""Tells zlib to expect gzip, or its own form, which is HTTP's deflate."""
+"""Makes zlib accept gzip and its own format, which HTTP calls deflate."""
 UNKNOWN_COMPRESSION = "the answer has an unsupported compression"
 BROKEN_COMPRESSION = "the answer cannot be decompressed"
 
@@ -24,16 +24,16 @@ class UnreadableAnswerError(Exception):
 
 
 class UnsentError(Exception):
-    """A request that could not be sent for a reason that the library has no error of its own for; its text says why."""
+    """A request that could not be sent, for a reason without an error class in the library; its text says why."""
 
 
 class BoundedClient(openai.DefaultAsyncHttpxClient):
-    """A client that reads answers up to a size, follows no redirect, and keeps no cookie.
+    """A client that reads answers up to a size, follows no redirects, and keeps no cookies.
 
     Args:
-        most: bytes of an answer, expanded.
-        key: is taken out of headers.
-        options: as the client that it is made from takes them.
+        most: most bytes of an answer, decompressed.
+        key: removed from headers.
+        options: options of the base class.
     """
 
     def __init__(self, most: int, key: str, **options: Any) -> None:
@@ -41,9 +41,9 @@ class BoundedClient(openai.DefaultAsyncHttpxClient):
         self._most = most
         self._key = key
         self.spool: BinaryIO | None = None
-        """Gets the body of an answer of success in the place of the memory, up to `spool_most` bytes."""
+        """File for the body of a successful answer, up to `spool_most` bytes; None to keep it in memory."""
         self.spool_most = most
-        # Their lines repeat what an endpoint sends, as the words beside a status, before anybody could look at it.
+        # Their log lines repeat texts of an endpoint, such as the reason of a status, before keys are removed.
         for name in ("httpx2", "httpcore2"):
             logging.getLogger(name).setLevel(logging.WARNING)
 
@@ -51,17 +51,17 @@ class BoundedClient(openai.DefaultAsyncHttpxClient):
         """Send a request and read its answer.
 
         Returns:
-            The answer with its body, and of its headers those that say when to ask again.
+            The answer with its body, and of its headers only those about the time of the next request.
 
         Raises:
-            UnsentError: it could not be sent.
-            UnreadableAnswerError: the answer is too long, or compressed in a way that was not asked for.
+            UnsentError: the request could not be sent.
+            UnreadableAnswerError: the answer is too long, or has an unsupported compression.
         """
         request.headers["accept-encoding"] = "gzip"
         try:
             response = await super().send(request, **{**options, "stream": True, "follow_redirects": False})
         except (ExceptionGroup, OverflowError, ValueError) as error:
-            # As of a proxy whose address is none; the words of such an error may repeat its password.
+            # For example an invalid proxy address; the text of such an error may contain its password.
             raise UnsentError(type(error).__name__) from None
         try:
             self.cookies.clear()
@@ -73,12 +73,12 @@ class BoundedClient(openai.DefaultAsyncHttpxClient):
                 content = b"".join([piece async for piece in _pieces(response, self._most)])
         finally:
             await response.aclose()
-        # A response anew: what the other one says of type and encoding would be believed where the body is read.
+        # Build a new response, because the reader would trust the type and encoding in the original headers.
         headers = {
             name: redact(value, [self._key])
             for name, value in response.headers.items()
             if (name.startswith("retry-after") or "ratelimit" in name)
-            # Other signs say nothing of a time, and could not be put into a header again.
+            # Other characters do not give a time, and could not be put into a header again.
             and len(value) <= LONGEST_HEADER
             and f"{name}{value}".isascii()
         }
@@ -86,7 +86,7 @@ class BoundedClient(openai.DefaultAsyncHttpxClient):
 
 
 async def _pieces(response: Any, most: int) -> AsyncIterator[bytes]:
-    """A body piece by piece, expanded where it is compressed, and no more of it than `most` bytes."""
+    """Yield a body in pieces, decompressed, with at most `most` bytes."""
     encoding = response.headers.get("content-encoding", "").strip().lower()
     if encoding not in ("", "identity", "gzip", "x-gzip", "deflate"):
         raise UnreadableAnswerError(UNKNOWN_COMPRESSION)
@@ -99,7 +99,7 @@ async def _pieces(response: Any, most: int) -> AsyncIterator[bytes]:
         except zlib.error:
             raise UnreadableAnswerError(BROKEN_COMPRESSION) from None
         expanded += len(piece)
-        # What comes after the end of what is compressed adds nothing to the content.
+        # Data after the end of the compressed content adds nothing, but must count for the limit.
         if max(expanded, received) > most:
             raise UnreadableAnswerError(f"the answer is longer than {most:,} bytes")
         yield piece

@@ -1,4 +1,4 @@
-"""How any HTTP endpoint is asked, and what came of it."""
+"""Settings and results of requests to any HTTP endpoint."""
 
 from __future__ import annotations
 
@@ -10,13 +10,13 @@ FetchMethod = Literal["GET", "POST"]
 
 @dataclass(frozen=True)
 class Manners:
-    """How an endpoint is asked.
+    """Settings of requests to an endpoint.
 
     Args:
-        concurrency: requests in flight at most.
-        rate: requests a second at most; None for no limit of one's own.
-        attempts: times that a request is made before it is given up.
-        timeout_s: seconds for one request at most.
+        concurrency: most requests in flight.
+        rate: most requests per second; None for no limit.
+        attempts: most attempts of a request.
+        timeout_s: time limit of a request in seconds.
     """
 
     concurrency: int = 4
@@ -27,13 +27,13 @@ class Manners:
 
 @dataclass(frozen=True)
 class Fetched:
-    """What came of one request.
+    """Result of one request.
 
     Args:
-        value: the JSON value; None where it failed.
-        reason: why it failed; None where it did not.
-        attempts: how often it was made.
-        seconds: from the first byte sent to the last one read, of the last attempt.
+        value: the JSON value; None after a failure.
+        reason: why it failed; None after success.
+        attempts: number of attempts.
+        seconds: duration of the last attempt, from the first byte sent to the last one read.
     """
 
     value: Any

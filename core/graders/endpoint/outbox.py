@@ -1,4 +1,4 @@
-"""Outcomes on their way from the thread that makes them to the thread that takes them."""
+"""A queue of outcomes between the thread that produces them and the thread that stores them."""
 
 from __future__ import annotations
 
@@ -8,13 +8,13 @@ from collections import deque
 from ..base import Outcome
 
 BEAT_SECONDS = 1.0
-"""An empty batch is given this often while nothing comes, so that the caller can commit and show what it has."""
+"""Interval of empty batches while no outcomes arrive, so that the caller can commit and report progress."""
 LINGER_SECONDS = 0.05
-"""What comes this soon after the first outcome is in its batch: waking for each one would slow down who makes them."""
+"""Time during which later outcomes join a batch: waking the reader for each one would slow down the producer."""
 
 
 class Outbox:
-    """A queue that is emptied at once; `put` never waits, so whoever fills it looks at its length."""
+    """A queue that is emptied at once. `put` never blocks, so the producer must check the length."""
 
     def __init__(self) -> None:
         self._outcomes: deque[Outcome] = deque()
@@ -22,20 +22,20 @@ class Outbox:
         self._closed = False
 
     def put(self, outcome: Outcome) -> None:
-        """Leave an outcome; never waits."""
+        """Add an outcome; never blocks."""
         with self._changed:
             self._outcomes.append(outcome)
             if len(self._outcomes) == 1:
                 self._changed.notify()
 
     def close(self) -> None:
-        """Say that no more comes."""
+        """Declare that no more outcomes follow."""
         with self._changed:
             self._closed = True
             self._changed.notify()
 
     def take(self) -> list[Outcome] | None:
-        """All that is there, after waiting for it for a while; None once no more comes."""
+        """Return all outcomes, after waiting for a short time; None after the end."""
         with self._changed:
             self._changed.wait_for(lambda: self._outcomes or self._closed, BEAT_SECONDS)
             if not self._closed:

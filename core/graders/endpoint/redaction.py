@@ -1,4 +1,4 @@
-"""Taking keys out of texts from outside: whole, in pieces, encoded, reversed, or split over lines."""
+"""Removal of keys from external texts: whole, in pieces, encoded, reversed, or split over lines."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ from functools import lru_cache
 
 REDACTED = "[key]"
 SECRET_LENGTH = 12
-"""Characters from which a key is looked for in every form; of a shorter one, as "ollama", only the key itself."""
+"""Length from which a key is searched in every form; of a shorter one, such as "ollama", only the key itself."""
 PIECE = 8
-"""Characters of a key, with its punctuation, that give away too much of it."""
+"""Number of a key's characters, with punctuation, that reveal too much of it."""
 BARE_PIECE = 12
-"""The same where only letters and digits are compared, which a key made of words shares with plain English sooner."""
+"""The same for letters and digits alone: a key made of words matches plain English more easily."""
 ENCODED_PIECE = 12
 """Characters of base64: 9 of the key."""
 HEX_PIECE = 16
@@ -26,23 +26,23 @@ _TRACES = (
         r"(?i)(\b(?:authorization|api-key|x-api-key)\b['\"]?\s*[:=]\s*(?:b?['\"])?(?:bearer\s+|basic\s+)?)[^\s'\",}]+"
     ),
     re.compile(r"(?i)(\bbearer\s+)[\w.~+/=*-]{8,}"),
-    # What OpenAI writes of a wrong key has its first and last characters.
+    # OpenAI's message about a wrong key shows its first and last characters.
     re.compile(r"()\bsk-[\w*-]{6,}"),
 )
 
 _CHARACTERS_OF_KEY = 8
-"""Characters of a key that an encoding of them gives away."""
+"""Number of a key's characters whose encoding reveals too much of it."""
 
-# A character written as URLs, quoted-printable, JSON, Python and HTML write it, also twice over; or a line break that
-# is written out. In lower case.
+# A character as escaped in URLs, quoted-printable, JSON, Python or HTML, also doubly escaped; or an escaped line break.
+# In lower case.
 _ESCAPE = re.compile(
     r"%(?:25){0,4}([0-9a-f]{2})|=([0-9a-f]{2})|\\{1,8}+(?:u([0-9a-f]{4})|u\{([0-9a-f]{1,5})\}|x\{?([0-9a-f]{2})|([nrt]))"
     r"|&(?:amp;){0,4}+#x0{0,4}([0-9a-f]{2,4});?|&(?:amp;){0,4}+#0{0,4}(1[0-2][0-9]|[3-9][0-9]);?"
     r"|u\+([0-9a-f]{4})|\b0x([0-9a-f]{2})"
 )
-_DECIMAL = 8  # the group whose digits are of base 10
+_DECIMAL = 8  # the group with decimal digits
 _LINE_BREAK = 6
-# What of a text is compared: all but white space and what is not seen; letters and digits; digits.
+# Compared parts of a text: visible characters; letters and digits; digits.
 _SEEN = re.compile(r"[^\s\x00-\x1f\x7f\u00ad\u200b-\u200f\u202a-\u202e\u2060-\u2064\ufeff]+")
 _BARE = re.compile(r"[a-z0-9]+")
 _DIGITS = re.compile(r"[0-9]+")
@@ -50,7 +50,7 @@ _DIGITS = re.compile(r"[0-9]+")
 
 @dataclass(frozen=True)
 class _Pieces:
-    """All pieces of one length by which a key is found in what `kept` leaves of a text, and all their halves."""
+    """All pieces of one length that identify a key in the `kept` parts of a text, and all their halves."""
 
     kept: re.Pattern[str]
     length: int
@@ -60,7 +60,7 @@ class _Pieces:
 
 @dataclass(frozen=True)
 class _View:
-    """A text as it is compared, and where each of its characters begins and ends in the text as it came."""
+    """A text for comparison, with the begin and end of each of its characters in the original text."""
 
     text: str
     begins: Sequence[int]
@@ -68,12 +68,12 @@ class _View:
 
 
 def redact(text: str, keys: Iterable[str]) -> str:
-    """A message without keys.
+    """Return a message without keys.
 
     Args:
-        text: what is to be shown, as the message of an error; to be shortened afterwards, never before, since the
-            beginning of a key is not known for one.
-        keys: values that must not be shown; whatever looks like an authorization header goes as well.
+        text: the text to show, such as the message of an error. Shorten it only afterwards, because the beginning of a
+            key is not recognized.
+        keys: values that must not be shown; texts that look like an authorization header are removed as well.
     """
     text = without_keys(text, keys)
     for trace in _TRACES:
@@ -82,16 +82,16 @@ def redact(text: str, keys: Iterable[str]) -> str:
 
 
 def without_keys(text: str, keys: Iterable[str]) -> str:
-    """A text without keys, and otherwise as it is.
+    """Return a text without keys, otherwise unchanged.
 
-    A key of 12 characters or more is found whole and in pieces, in any case, reversed, in base64 (also twice over, or
-    of UTF-16), in base32, in hexadecimal, as decimal, octal or binary codes, in wide or ornate letters, with
-    characters escaped as URLs, mail, JSON or HTML do, and all of these reversed, or split by white space, line breaks
-    or punctuation. The time it takes grows with the length of the text alone.
+    A key of 12 characters or more is found whole and in pieces, in any case, reversed, or in wide or ornate letters. It
+    is found in base64 (also doubly encoded, or of UTF-16), base32 and hexadecimal, and as decimal, octal or binary
+    codes. It is found with characters escaped as in URLs, mail, JSON or HTML. All of these are also found reversed, or
+    split by white space, line breaks or punctuation. The time grows with the length of the text only.
 
     Args:
-        text: what came from outside.
-        keys: values that must not be kept. Empty ones are passed over.
+        text: a text from outside.
+        keys: values to remove; empty ones are ignored.
     """
     for key in sorted(filter(None, keys), key=len, reverse=True):
         text = text.replace(key, REDACTED)
@@ -120,7 +120,7 @@ def _pieces_of(key: str) -> tuple[_Pieces, ...]:
 
 
 def _forms(key: str) -> Iterator[tuple[re.Pattern[str], int, str]]:
-    """The ways to write a key: what of a text to compare with each, and how many characters give the key away."""
+    """Yield the ways to write a key: the compared parts of a text, the number of revealing characters, and the form."""
     yield _SEEN, PIECE, key
     yield _BARE, BARE_PIECE, key
     for octets in (key.encode(), key.encode()[::-1]):
@@ -141,10 +141,10 @@ def _forms(key: str) -> Iterator[tuple[re.Pattern[str], int, str]]:
 
 
 def _at_every_place(octets: bytes, encode: Callable[[bytes], bytes], unit: int, digits: int) -> Iterator[str]:
-    """Bytes encoded in all ways in which they may stand within others.
+    """Yield all encodings of bytes at any position within other bytes.
 
-    What stands before a key decides where in a unit of so many bytes it begins; the first and last of its digits hang
-    on the bytes around it.
+    The bytes before a key decide where in an encoding unit it begins. Its first and last digits depend on the bytes
+    around it.
     """
     for shift in range(unit):
         yield encode(b"\0" * shift + octets).decode().rstrip("=")[-(-shift * digits // unit) :]
@@ -160,7 +160,7 @@ def _without_forms(text: str, every: Sequence[_Pieces]) -> str:
 
 @lru_cache(maxsize=4096)
 def _folded(character: str) -> str:
-    """One character in place of one: in lower case, and plain where it is a wide or ornate form of a plain one."""
+    """Return one character for one character: in lower case, and plain for a wide or ornate form."""
     for folded in (unicodedata.normalize("NFKC", character).lower(), character.lower()):
         if len(folded) == 1:
             return folded
@@ -168,7 +168,7 @@ def _folded(character: str) -> str:
 
 
 def _character(escape: re.Match[str]) -> str:
-    """What an escape stands for; nothing for a line break that is written out."""
+    """Return the character of an escape; nothing for an escaped line break."""
     if escape.lastindex == _LINE_BREAK:
         return ""
     return _of_code(escape[escape.lastindex or 0], 10 if escape.lastindex == _DECIMAL else 16)
@@ -202,7 +202,7 @@ def _decoded(folded: str) -> _View:
 
 
 def _marked(view: _View, every: Sequence[_Pieces]) -> list[tuple[int, int]]:
-    """Where pieces of a key stand, by their places in the text as it came."""
+    """Return the positions of a key's pieces in the original text."""
     written = {one.kept: "".join(one.kept.findall(view.text)) for one in every}
     marked: list[tuple[int, int]] = []
     for one in every:
@@ -213,9 +213,9 @@ def _marked(view: _View, every: Sequence[_Pieces]) -> list[tuple[int, int]]:
 
 
 def _runs(text: str, looked_for: _Pieces) -> list[tuple[int, int]]:
-    """Where pieces stand, those that overlap as one.
+    """Return the positions of pieces, with overlapping ones merged.
 
-    Every piece has a whole half of itself at a multiple of that length, so that only there more is compared.
+    Every piece has a whole half at a multiple of the half's length, so only such positions need a full comparison.
     """
     length, half = looked_for.length, looked_for.length // 2
     runs: list[tuple[int, int]] = []

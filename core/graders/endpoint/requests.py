@@ -1,4 +1,4 @@
-"""Requests to one address: so many at once, at a rate, made again after faults that pass."""
+"""Requests to one address, with limits of concurrency and rate, repeated after temporary errors."""
 
 from __future__ import annotations
 
@@ -20,12 +20,12 @@ from .redaction import redact
 from .retry import backoff, passes, told_wait
 
 LONGEST_DETAIL = 200
-"""Characters of what an endpoint says of a fault."""
+"""Most characters of an endpoint's message about an error."""
 
 
 @dataclass
 class Requests:
-    """Requests to one address under way; for the arguments see `fetch_all`."""
+    """Requests to one address in progress; for the arguments see `fetch_all`."""
 
     url: str
     method: FetchMethod
@@ -40,10 +40,10 @@ class Requests:
     done: int = 0
 
     async def all(self, bodies: Sequence[Mapping[str, Any]]) -> list[Fetched]:
-        """Make them; the answers in the order of the bodies."""
+        """Make the requests; return the answers in the order of the bodies."""
         slots = asyncio.Semaphore(self.manners.concurrency)
         timeout = openai.Timeout(self.manners.timeout_s, connect=min(CONNECT_SECONDS, self.manners.timeout_s))
-        # As for models: no proxy leads to this computer, and none reads a key.
+        # As for models: a proxy cannot reach this computer, and must not read a key.
         proxied = not self.on_this_computer and (not self.key or self.url.lower().startswith("https:"))
         async with BoundedClient(limit("ENDPOINT_ANSWER"), self.key, timeout=timeout, trust_env=proxied) as client:
 
@@ -81,7 +81,7 @@ class Requests:
             self.next_start = max(time.monotonic(), self.next_start) + 1 / self.manners.rate
 
     async def _once(self, client: BoundedClient, body: Mapping[str, Any]) -> tuple[Any, str, float | None]:
-        """The value, why there is none, and how long to wait before another attempt: -1 for nobody says, None for
+        """Return the value, the reason of a failure, and the seconds until another attempt: -1 if unknown, None for
         never."""
         headers = {"accept": "application/json"} | ({"authorization": f"Bearer {self.key}"} if self.key else {})
         query, content = (dict(body), None) if self.method == "GET" else (None, dict(body))
@@ -95,7 +95,7 @@ class Requests:
         except UnsentError as error:
             return None, f"the connection failed ({error})", -1.0
         except Exception as error:
-            # The library's own errors of a connection have no common ancestor that it names; any of them may pass.
+            # The library's connection errors have no documented common base class; any of them may be temporary.
             return None, redact(f"the connection failed ({type(error).__name__})", [self.key]), -1.0
         status = response.status_code
         if status != 200:

@@ -1,4 +1,4 @@
-"""When to ask an endpoint again: what its headers say, backoff where they say nothing, and the pace for all calls."""
+"""Time of the next attempt: from the endpoint's headers, else by backoff; and the common pace of all calls."""
 
 from __future__ import annotations
 
@@ -8,37 +8,37 @@ import re
 from collections.abc import Callable, Mapping
 
 MAX_WAIT = 300.0
-"""No single wait is longer (seconds), whatever an endpoint says: a broken header must not stop a job for a day."""
+"""Longest single wait in seconds: a broken header must not stop a job for a day."""
 LONGEST_HEADER = 200
-"""Characters of a header; a longer one says nothing of when to ask again."""
+"""Most characters of a header; longer ones are ignored."""
 FIRST_BACKOFF = 1.0
 MAX_BACKOFF = 60.0
 REGROWTH = 0.25
-"""What one answer adds to a window that was narrowed."""
+"""Growth of a narrowed window per answer."""
 
 _UNITS = {"ms": 0.001, "s": 1.0, "m": 60.0, "h": 3600.0, "d": 86400.0}
 _PARTS = re.compile(r"(\d+(?:\.\d+)?)(ms|s|m|h|d)")
 _DURATION = r"((?:\d+(?:\.\d+)?(?:ms|[smh]))+|\d+(?:\.\d+)?)(?: ([smh])[a-z]+)?"
 _DELAY = re.compile(r"retry_?delay\W{1,5}" + _DURATION)
 _AGAIN = re.compile(r"(?:re-?try|try again) (?:in|after) (?:about )?" + _DURATION)
-# Larger numbers are no durations: they are moments in seconds, or milliseconds, since 1970.
+# Larger numbers are not durations but times in seconds, or milliseconds, since 1970.
 _EPOCH_SECONDS = 1e9
 _EPOCH_MILLISECONDS = 1e12
 
 
 def told_wait(headers: Mapping[str, str], now: float, error: object = None) -> float | None:
-    """The time after which an endpoint says to ask again, in its headers or else in its error.
+    """Return the wait that an endpoint asks for, in its headers or else in its error.
 
     Args:
-        headers: of its answer.
-        now: seconds since 1970, to which dates are compared.
-        error: as it was sent; None if there is none. Google has a field `retryDelay`, OpenRouter passes on headers, and
+        headers: headers of its answer.
+        now: present time in seconds since 1970, for comparison with dates.
+        error: the original error; None without one. Google has a field `retryDelay`, OpenRouter passes on headers, and
             others say "try again in 3.2s".
 
     Returns:
-        Seconds from 0 to `MAX_WAIT`; None if it says nothing that can be understood. `retry-after-ms` goes
-        before `retry-after` (RFC 9110, section 10.2.3: seconds or a date), and these before the headers of a
-        rate limit: the reset of whatever has nothing remaining, or else the latest reset.
+        Seconds from 0 to `MAX_WAIT`; None if no known form is found. `retry-after-ms` has precedence over `retry-after`
+        (RFC 9110, section 10.2.3: seconds or a date), and these over the headers of a rate limit. Of those, the latest
+        reset of a used-up limit counts, or else the latest of all.
     """
     metadata = error.get("metadata") if isinstance(error, dict) else None
     inner = metadata.get("headers") if isinstance(metadata, dict) else None
@@ -68,16 +68,16 @@ def _wait_in_headers(headers: Mapping[str, str], now: float) -> float | None:
 
 
 def passes(status: int) -> bool:
-    """Whether an HTTP status says nothing of the request itself, so that another attempt may succeed."""
+    """Return whether an HTTP status does not concern the request itself, so that another attempt may succeed."""
     return status in (408, 409, 425, 429) or status >= 500
 
 
 def backoff(attempt: int, chance: float) -> float:
-    """How long to wait where an endpoint says nothing.
+    """Return the wait if an endpoint gives no time.
 
     Args:
         attempt: the attempt that failed, from 1.
-        chance: evenly distributed over 0 to 1; it spreads calls that failed together.
+        chance: uniform between 0 and 1; it spreads calls that failed together.
 
     Returns:
         Seconds: between half and the whole of 1, 2, 4, ..., at most 60.
@@ -87,13 +87,13 @@ def backoff(attempt: int, chance: float) -> float:
 
 
 class Pace:
-    """How fast an endpoint may be asked: a gate that closes for all calls, and a window that narrows with it.
+    """Pace of calls to an endpoint: a gate that closes for all calls, and a window that then narrows.
 
-    Where an endpoint refuses calls for their rate, as many at once as before would mostly be refused again, and
-    each refusal costs an attempt; so each closing of the gate halves the calls in flight, and answers widen it.
+    After refusals for the rate, the same number of parallel calls would mostly be refused again, and each refusal costs
+    an attempt. So each closing of the gate halves the calls in flight, and answers widen the window.
 
     Args:
-        clock: gives a time in seconds that never goes back.
+        clock: returns a monotonic time in seconds.
     """
 
     def __init__(self, clock: Callable[[], float]) -> None:
@@ -103,25 +103,25 @@ class Pace:
         self._narrowed_at = 0
 
     def hold(self, seconds: float, in_flight: int) -> None:
-        """Let all calls wait.
+        """Make all calls wait.
 
         Args:
             seconds: from now.
-            in_flight: calls in flight now, the refused one included.
+            in_flight: number of calls in flight now, the refused one included.
         """
         if self.closed_for <= 0:
             self._window = max(1.0, min(self._window, in_flight) / 2)
         self._until = max(self._until, self._clock() + seconds)
 
     def narrow(self, in_flight: int, begun: int, latest: int) -> bool:
-        """Allow half of the calls at once, as they took too long together.
+        """Halve the number of parallel calls, because they took too long together.
 
         Args:
-            in_flight: calls in flight now, the one that took too long included.
-            begun, latest: the numbers of that call and of the latest one, by the order in which they were begun.
+            in_flight: number of calls in flight now, the slow one included.
+            begun, latest: the numbers of the slow call and of the latest call, in the order of their starts.
 
         Returns:
-            Whether fewer are allowed than when that call was begun.
+            Whether fewer calls are allowed than at the start of the slow call.
         """
         if begun > self._narrowed_at:
             if (now := min(self._window, in_flight)) <= 1:
@@ -130,16 +130,16 @@ class Pace:
         return True
 
     def answered(self) -> None:
-        """An answer came, so there may be more calls again."""
+        """Widen the window after an answer."""
         self._window += REGROWTH
 
     @property
     def closed_for(self) -> float:
-        """Seconds for which no call may be made; 0 or less where they may."""
+        """Seconds for which no call may be made; 0 or less if calls may be made."""
         return self._until - self._clock()
 
     def room(self, concurrency: int) -> int:
-        """Calls that may be in flight now, of those that the job allows."""
+        """Return the number of calls that may be in flight now, out of those that the job allows."""
         return 0 if self.closed_for > 0 else int(min(concurrency, self._window))
 
 
@@ -152,7 +152,7 @@ def _number(value: str | None) -> float | None:
 
 
 def _seconds(value: str, now: float) -> float | None:
-    """A duration as a number of seconds or like 6m0s, or a moment since 1970 as the seconds until then."""
+    """Return the seconds of a duration (a number, or like 6m0s), or until a time since 1970."""
     if (number := _number(value)) is not None:
         if number >= _EPOCH_MILLISECONDS:
             return number / 1000 - now
@@ -169,5 +169,5 @@ def _seconds_to_date(value: str, now: float) -> float | None:
         parsed = email.utils.parsedate_tz(value)
         return float(email.utils.mktime_tz(parsed)) - now if parsed else None
     except (ValueError, OverflowError, TypeError, IndexError):
-        # No date that there is, which the library takes apart without looking.
+        # Invalid dates, which the library parses without checks.
         return None

@@ -1,4 +1,4 @@
-"""Driving pairs through an endpoint: a thread with an event loop keeps calls in flight, the caller takes outcomes."""
+"""Running pairs with an endpoint: a thread with an event loop makes the calls, and the caller receives the outcomes."""
 
 from __future__ import annotations
 
@@ -27,27 +27,27 @@ from .outbox import Outbox
 from .retry import backoff
 
 LOOK_SECONDS = 0.05
-"""How often the reins are looked at; nobody tells the loop that they were pulled."""
+"""Interval of checks of the control, because its changes do not notify the loop."""
 GRACE_SECONDS = 5.0
-"""What calls in flight get to end in, once it is clear that no other can succeed."""
+"""Time for calls in flight to end, once it is clear that no other can succeed."""
 MOST_CALLS = 1000
-"""Connections of the client."""
+"""Maximum number of connections of the client."""
 UNREAD = 1024
-"""Outcomes that may wait for the caller before no new call is made."""
+"""Number of waiting outcomes from which on no new calls are made."""
 SILENT_PAIRS = 10
-"""Pairs in a row that fail for good before an endpoint is taken to be gone, or as many as are in flight."""
+"""Consecutive permanent failures, at least as many as calls in flight, after which an endpoint is given up."""
 
 BARRED_PASSAGES = 3
-"""Passages that are refused access before any other has an answer, from which the key is taken to be refused."""
+"""Number of passages whose calls are refused before any answer arrives; the key then counts as refused."""
 TRIES_ALONE = 3
-"""Tries to reach an endpoint that is gone with pairs that are too few to say so, once others have had their answers."""
+"""Number of attempts to reach an endpoint with the few remaining pairs, after other pairs had their answers."""
 
 _log = logging.getLogger("exam.grading")
 
 
 @dataclass(order=True)
 class _Asked:
-    """A pair on its way, ordered by when its call is due (by the endpoint's clock), then by age."""
+    """A pair in progress, ordered by the due time of its call (by the endpoint's clock), then by age."""
 
     due: float
     age: int
@@ -65,13 +65,13 @@ class _Asked:
 
 @dataclass(eq=False, repr=False)
 class Session:
-    """One drive of pairs through an endpoint. `work` and its steps run on the session's thread.
+    """One run of pairs with an endpoint. `work` and its steps run on the session's thread.
 
     Args:
-        endpoint: where calls go.
-        key: with what; never shown.
+        endpoint: destination of the calls.
+        key: its key; never shown.
         work: pairs with their steps.
-        control: the reins.
+        control: control of the job.
     """
 
     endpoint: Endpoint
@@ -87,10 +87,10 @@ class Session:
     _silent_passage: int | None = field(default=None, init=False)
     _answered: int = field(default=-1, init=False)
     _barred: GradingError | None = field(default=None, init=False)
-    # Calls by the order in which they were begun: how many, and the last one that was answered.
+    # Calls in the order of their starts: their number, and the latest one with an answer.
     _begun: int = field(default=0, init=False)
     _heard: int = field(default=0, init=False)
-    # Pairs whose attempts all failed while no other had an answer: the fault may be the endpoint's.
+    # Pairs that failed all attempts while no other had an answer: the fault may be the endpoint's.
     _doubtful: list[_Asked] = field(default_factory=list, init=False)
     _failure: BaseException | None = field(default=None, init=False)
     _failed_at: float = field(default=math.inf, init=False)
@@ -101,7 +101,7 @@ class Session:
         self._absence = Absence(self.endpoint.base_url, self.control, self._report, self.endpoint.clock)
 
     def batches(self) -> Iterator[list[Outcome]]:
-        """Run, and give outcomes as they come; see `BackEnd.drive`."""
+        """Run, and yield outcomes as they arrive; see `BackEnd.drive`."""
         thread = threading.Thread(target=self._serve, name="endpoint", daemon=True)
         thread.start()
         try:
@@ -117,7 +117,7 @@ class Session:
         try:
             asyncio.run(self._run())
         except BaseException as error:
-            # It is raised in the caller's thread, where somebody can see it.
+            # Raised again in the caller's thread, so that it is not lost.
             self._failure = self._failure or error
         finally:
             self._outbox.close()
@@ -136,10 +136,10 @@ class Session:
                 self._absence.end()
 
     def _start_calls(self, client: openai.AsyncOpenAI) -> bool:
-        """Make calls as far as there is room, and say whether there is anything left to wait for."""
+        """Make as many calls as allowed; return whether the session is to continue."""
         while len(self._flying) < self._room():
             now = self.endpoint.clock()
-            # While the endpoint is gone, a pair with which it was tried in vain lets others go first.
+            # While the endpoint is unreachable, other pairs go before one that was tried in vain.
             behind = self._absence.gone and self._waiting and self._waiting[0].probe and self._takes_more()
             if self._waiting and self._waiting[0].due <= now and not behind:
                 if not self._start(client, heapq.heappop(self._waiting)):
@@ -163,7 +163,7 @@ class Session:
         return bool(self._flying or self._waiting) or not self._exhausted
 
     def _room(self) -> int:
-        """Calls that may be in flight now."""
+        """Return the number of calls that may be in flight now."""
         control = self.control
         over = self._failure is not None or self._abandoned.is_set() or control.stopping
         if over or control.paused or len(self._outbox) >= UNREAD:
@@ -174,17 +174,16 @@ class Session:
 
     @property
     def _most(self) -> int:
-        """Calls in flight at most, by the reins and the owner of the endpoint."""
+        """Maximum number of calls in flight, by the control and the owner of the endpoint."""
         most, limit = self.control.concurrency, self.endpoint.in_flight
         return most if limit is None else min(most, limit)
 
     def _takes_more(self) -> bool:
-        """Whether to begin with another pair. Those that wait for an attempt take no slots, but must not pile up."""
+        """Return whether to start another pair. Pairs that wait for an attempt take no slots, but must not pile up."""
         begun = len(self._waiting) + len(self._flying)
         return not self._exhausted and begun < 2 * min(self._most, MOST_CALLS)
 
     def _take(self) -> None:
-        """Begin with the next pair."""
         try:
             pair, steps = next(self.work)
         except StopIteration:
@@ -193,7 +192,7 @@ class Session:
         self._go_on(_Asked(-math.inf, next(self._ages), pair, steps), None)
 
     def _start(self, client: openai.AsyncOpenAI, asked: _Asked) -> bool:
-        """Make a pair's call, where one can be made of it; whether the budget has room for another one now."""
+        """Make a pair's call if possible; return whether the budget may allow another one now."""
         end = self.endpoint
         dialect = replace(end.dialect, structured=False) if asked.plain else end.dialect
         request = prepare(asked.call, end.model, end.temperature, dialect, asked.keep, end.max_tokens_in, end.thinking)
@@ -201,7 +200,7 @@ class Session:
             self._go_on(asked, request)
         elif not self.control.reserve(*request.reserved, patient=True):
             if not self.control.exhausted:
-                # What is set aside for the calls in flight is more than they will use.
+                # The reservations of calls in flight exceed their usage, so the call may be allowed later.
                 heapq.heappush(self._waiting, asked)
             else:
                 asked.steps.close()
@@ -233,7 +232,7 @@ class Session:
             self._failed_at = asyncio.get_running_loop().time()
 
     async def _call(self, client: openai.AsyncOpenAI, asked: _Asked, request: Request) -> Tokens:
-        """Make one call, do what its verdict says, and return the tokens that it used."""
+        """Make one call, act on its verdict, and return the tokens that it used."""
         verdict = await ask(client, self.endpoint, request, self.key)
         if not isinstance(verdict, Faulted) and (asked.probe or not self._absence.gone):
             self._absence.over()
@@ -270,7 +269,7 @@ class Session:
         self._fail(error)
 
     def _put_aside(self, asked: _Asked, verdict: Hopeless) -> None:
-        """Wait for the answer to another passage, which tells a refused passage from a refused key."""
+        """Wait for an answer to another passage, to tell a refused passage from a refused key."""
         self._report(verdict.reason)
         asked.given_up, self._barred = verdict.reason, verdict.error
         self._doubtful.append(asked)
@@ -279,13 +278,13 @@ class Session:
             self._fail(verdict.error)
 
     def _retry(self, asked: _Asked, fault: Faulted) -> None:
-        """Let a pair wait for its next attempt, or give it up; if the endpoint is gone, wait for that."""
+        """Schedule a pair's next attempt, or fail it; if the endpoint is unreachable, wait for it."""
         said = fault.reason + (f": {fault.detail}" if fault.detail else "")
         if self._absence.gone:
             self._retry_while_gone(asked, said, fault.wait)
             return
         if fault.slow and asked.begun > self._heard:
-            # No call that was begun after it has an answer: it may be the load under which all of them are slow.
+            # No call that started later has an answer, so the load may make all of them slow.
             if self.endpoint.pace.narrow(len(self._flying), asked.begun, self._begun):
                 self._report(f"{said}; the number of parallel calls is reduced")
                 self._ask_again(asked, self.endpoint.clock())
@@ -311,7 +310,7 @@ class Session:
             self._give_up_or_doubt(asked, fault, said)
 
     def _retry_while_gone(self, asked: _Asked, said: str, wait: float | None) -> None:
-        """Wait on if the endpoint was tried with a pair. It costs none of the pair's attempts: it is no fault of it."""
+        """Continue waiting after a failed try. It does not count as an attempt of the pair, which is not at fault."""
         if asked.probe and self._left_alone():
             self._absence.end()
             self._doubtful += [asked, *self._waiting]
@@ -323,11 +322,11 @@ class Session:
         self._ask_again(asked, self.endpoint.clock())
 
     def _give_up_or_doubt(self, asked: _Asked, fault: Faulted, said: str) -> None:
-        """Give a pair up after its last attempt, or put it aside if the fault may be the endpoint's."""
+        """Fail a pair after its last attempt, or put it aside if the endpoint may be at fault."""
         asked.given_up = f"{fault.reason} after {how_many(asked.failures, 'attempts')}"
-        # A pair that was asked anew after an outage, in which others then had their answer, is the fault itself.
+        # A pair that fails again after an outage, while others succeed, is itself at fault.
         spared_in_vain = 0 < asked.spared < self._heard
-        # What cannot be used says nothing of the endpoint once a pair that came later has its answer.
+        # An unusable answer says nothing about the endpoint once a later pair has its answer.
         silent = asked.begun > self._heard and not (fault.said and asked.age < self._answered)
         if self.control.patience > 0 and silent and not spared_in_vain:
             self._doubtful.append(asked)
@@ -343,12 +342,12 @@ class Session:
         heapq.heappush(self._waiting, asked)
 
     def _left_alone(self) -> bool:
-        """Whether only pairs are left that failed before and were tried again, and too few to wait long for."""
+        """Return whether only a few pairs are left that failed and were tried again, too few to wait long for."""
         few = self._exhausted and len(self._waiting) < SILENT_PAIRS - 1 and all(one.spared for one in self._waiting)
         return few and self._heard > 0 and self._absence.tries >= TRIES_ALONE
 
     def _wait_on(self, said: str, told: float | None) -> None:
-        """Wait for the endpoint, unless that was done for long enough."""
+        """Wait for the endpoint, or give up if the patience has ended."""
         if (given_up := self._absence.wait(said, told)) is not None:
             self._fail(given_up)
         for asked in self._doubtful:
@@ -358,17 +357,17 @@ class Session:
         self._afresh()
 
     def _afresh(self) -> None:
-        """Let all that waits be asked as if no attempt had been made."""
+        """Schedule all waiting pairs as if no attempt had been made."""
         for asked in self._waiting:
             asked.failures = 0
             asked.due = min(asked.due, self.endpoint.clock())
         heapq.heapify(self._waiting)
 
     def _give_up_doubtful(self, every: bool = False) -> None:
-        """Pairs failed by themselves after whose last attempt a call began that was answered.
+        """Fail pairs that are at fault themselves: a call that started after their last attempt was answered.
 
         Args:
-            every: whether all are given up, as there is nothing left to ask.
+            every: whether all of them fail, because no pairs are left to ask.
         """
         lost = [asked for asked in self._doubtful if every or asked.begun < self._heard]
         self._doubtful = [asked for asked in self._doubtful if not every and asked.begun >= self._heard]
@@ -377,10 +376,10 @@ class Session:
             self._go_on(asked, Completion(error=asked.given_up))
 
     def _give_up(self, asked: _Asked, error: str, what: str, last: str) -> None:
-        """Give a pair up; and the endpoint if pair after pair fails for good and not one call in between succeeds."""
+        """Fail a pair; also give up the endpoint if too many pairs in a row fail for good without a success."""
         self._go_on(asked, Completion(error=error))
-        # If one that was begun later has its answer, that this one took longer to fail says nothing of the endpoint.
-        # The questions about one passage follow each other: it may be one passage that fails.
+        # If a pair that started later has its answer, a slower failure says nothing about the endpoint.
+        # Questions about one passage follow each other, so that passage may be the cause.
         if asked.age < self._answered or (self._answered >= 0 and asked.pair[1] == self._silent_passage):
             return
         self._silent_passage = asked.pair[1]
@@ -389,7 +388,7 @@ class Session:
             self._fail(self._absence.given_up(f"{what}: {self._silent} pairs in a row failed, the last one", last))
 
     def _go_on(self, asked: _Asked, completion: Completion | None) -> None:
-        """Hand a completion to a pair's steps, None to begin with them; take their next call or their grade."""
+        """Send a completion to a pair's steps, or None to start them; accept their next call or their grade."""
         try:
             asked.call = next(asked.steps) if completion is None else asked.steps.send(completion)
         except StopIteration as end:
@@ -399,7 +398,7 @@ class Session:
             self._ask_again(asked, -math.inf)
 
     async def _rest(self) -> None:
-        """Wait until a call ends, one is due, or it is time to look at the reins."""
+        """Wait until a call ends, one is due, or it is time to check the control."""
         soon = [self.endpoint.pace.closed_for]
         if self._waiting:
             soon.append(self._waiting[0].due - self.endpoint.clock())
@@ -410,6 +409,6 @@ class Session:
         self._woken.clear()
 
     def _report(self, line: str) -> None:
-        """Say that a call failed; texts from outside come here without the key."""
+        """Report a failed call; external texts arrive here without the key."""
         _log.warning("%s: %s", self.endpoint.model, line)
         self.control.report(line)

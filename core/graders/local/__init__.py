@@ -1,1 +1,1 @@
-"""The back end for models on this computer, by the transformers library."""
+"""The back end for local models, based on the transformers library."""

@@ -1,4 +1,4 @@
-"""The transformers back end: seq2seq and causal models on this computer, in batches, answering as one by one."""
+"""The transformers back end: local seq2seq and causal models that answer in batches. Batches do not change answers."""
 
 from __future__ import annotations
 
@@ -27,17 +27,19 @@ if TYPE_CHECKING:
 __all__ = ["ExtractiveBackEnd", "TransformersBackEnd", "loading", "model_identity"]
 
 FEW_STEPS = 6
-"""Tokens within which an answer that ends early mostly does. The few that do not are asked again together, so
-that a batch does not wait for its one talkative row."""
+"""Tokens within which most answers end that may end early.
+
+The longer ones are asked again together, so that a batch does not wait for one long answer.
+"""
 MOSTLY = 0.25
-"""From this share of talkative answers on, all are given their full length at once."""
+"""Share of long answers from which all answers get their full length at once."""
 MOST_BEAMS = 64
-"""Beams at most: memory and time grow with them, and searches for an answer of a few words use a handful."""
+"""Maximum number of beams: memory and time grow with them, and short answers need only a few."""
 
 
 @dataclass(frozen=True)
 class _Kind:
-    """What calls of one batch have in common."""
+    """Common properties of the calls in a batch."""
 
     form: str
     options: tuple[str, ...]
@@ -48,23 +50,22 @@ class _Kind:
 class TransformersBackEnd(LocalBackEnd):
     """A seq2seq or causal model in this process; it is loaded at the first call.
 
-    Answers are those of the model's own `generate`: greedy and up to where they are settled, or with beams.
+    Answers are those of the model's own `generate`: greedy until they are settled, or with beams.
 
     Args:
         model: folder, or name on the model hub.
         revision: branch, tag or commit on the hub.
         device: auto, cpu, cuda or cuda:N.
         dtype: auto, float32 or bfloat16.
-        max_tokens_in: tokens of a prompt at most; what the model says of itself for None.
-        batch_tokens: tokens of a batch, padding included; a value that suits the device for None.
-        share_prefixes: whether a causal model reads a beginning that prompts share once; never with beams.
-        num_beams: texts that beam search goes on with at each step; 1 for greedy decoding, whose logits give
-            probabilities of the ratings, which beams do not.
-        must_chat: refuses a causal model without a chat template: its prompts would need another end.
-        sampling: draws what it writes by chance, with one beam; None for the likeliest.
+        max_tokens_in: most tokens of a prompt; None for the model's own limit.
+        batch_tokens: tokens of a batch, padding included; None for a value that suits the device.
+        share_prefixes: whether a causal model reads a prefix that prompts share only once; never with beams.
+        num_beams: number of beams; 1 for greedy decoding. Only greedy decoding gives probabilities of ratings.
+        must_chat: whether to refuse a causal model without a chat template, because its prompts would need another end.
+        sampling: settings for random sampling, with one beam; None for the likeliest text.
 
     Raises:
-        InputError: device, dtype or a number is not possible.
+        InputError: device, dtype or a number is invalid.
     """
 
     def __init__(
@@ -99,14 +100,14 @@ class TransformersBackEnd(LocalBackEnd):
         self._tried = self._talkative = 0
 
     def answer(self, calls: Sequence[Call], control: Control) -> Iterator[list[tuple[int, Completion]]]:
-        """Answer calls batch by batch, in an order of its own.
+        """Answer calls batch by batch, in any order.
 
         Yields:
-            The position of each call with its completion. Once `control` stops the job, no more come.
+            The index of each call with its completion. After `control` stops the job, no more are yielded.
 
         Raises:
-            GradingError: the model cannot be loaded, or does not fit into memory; InputError for a form that it
-                does not answer.
+            GradingError: the model cannot be loaded, or does not fit into memory.
+            InputError: the model does not answer calls of this form.
         """
         prepared = self._prepared(calls)
         unfit = [(i, Completion(error=each.error)) for i, each in enumerate(prepared) if each.error]
@@ -125,11 +126,11 @@ class TransformersBackEnd(LocalBackEnd):
                 yield [(indexes[i], completion) for i, completion in batch]
 
     def _prepared(self, calls: Sequence[Call]) -> list[Prepared]:
-        """Calls as tokens, in their order.
+        """Return the calls as tokens, in their order.
 
         Raises:
-            GradingError: the model cannot be loaded, or has no chat template where it must.
-            InputError: a call asks for what no model that writes can give.
+            GradingError: the model cannot be loaded, or lacks a required chat template.
+            InputError: a call has a form that text models do not answer.
         """
         if any(call.form == "span" for call in calls):
             raise InputError(
@@ -153,7 +154,7 @@ class TransformersBackEnd(LocalBackEnd):
         return prompting
 
     def _room(self, call: Call) -> int:
-        """Tokens of the window that the answer takes: none of an encoder's."""
+        """Return the number of tokens of the context window that the answer needs: 0 for a model with an encoder."""
         if self._loaded.seq2seq:
             return 0
         if call.form == "likelihood":
@@ -178,7 +179,7 @@ class TransformersBackEnd(LocalBackEnd):
     def _write(
         self, calls: list[Call], ready: list[Prepared], control: Control
     ) -> Iterator[list[tuple[int, Completion]]]:
-        """Answers that are written, of calls of one kind."""
+        """Yield written answers of calls of one kind."""
         from .options import named_option
 
         ends = settled(calls[0], ready[0].text)
@@ -217,7 +218,7 @@ class TransformersBackEnd(LocalBackEnd):
             control.wait_while_paused()
             rows = [Group(tuple(again[row] for row in group.rows), group.shared) for group in batch]
             if control.cancelled:
-                # Their first tokens were read and written, and are gone.
+                # Their first tokens were read and written, and must be counted.
                 for row in (row for group in rows for row in group.rows):
                     control.settle((len(tokens[row]), whole), (len(tokens[row]), min(FEW_STEPS, whole)))
             else:
@@ -226,7 +227,7 @@ class TransformersBackEnd(LocalBackEnd):
     def _weigh(
         self, calls: list[Call], ready: list[Prepared], control: Control
     ) -> Iterator[list[tuple[int, Completion]]]:
-        """Answers of calls that weigh options: the option with the best log-likelihood for its length."""
+        """Yield answers of calls that weigh options: the option with the best log-likelihood for its length."""
         tokens = [each.tokens for each in ready]
 
         def run(part: Batch) -> list[list[Likelihood]]:
@@ -243,13 +244,13 @@ class TransformersBackEnd(LocalBackEnd):
             yield done
 
     def _allowed(self, batches: list[Batch], tokens: list[list[int]], answer: int, control: Control) -> Iterator[Batch]:
-        """The batches with the rows for which `control` gives leave; none once it stops the job.
+        """Yield the batches with the rows that `control` permits, until it stops the job.
 
-        What some rows do not use of the money that was set aside for them may do for the others of their batch.
+        Some rows use less money than was reserved for them, so the other rows of their batch may be permitted later.
 
         Args:
-            tokens: of all prompts, by row.
-            answer: tokens that the answer of a row may have.
+            tokens: prompts as tokens, by row.
+            answer: most tokens of the answer to a row.
         """
         for batch in batches:
             rest = [row for group in batch for row in group.rows]
@@ -266,7 +267,7 @@ class TransformersBackEnd(LocalBackEnd):
                 rest = [row for row in rest if row not in leave]
 
     def _options_of(self, call: Call) -> Options | None:
-        """The options whose probabilities are read while a call is answered; none with beams."""
+        """Return the options whose probabilities are read while a call is answered; None with beams."""
         from .options import Options
 
         if self._beams > 1 or call.form not in ("rating", "yes-no", "letter") or not call.options:
@@ -278,14 +279,14 @@ class TransformersBackEnd(LocalBackEnd):
 
 
 def _chosen_by(call: Call, likelihoods: Sequence[Likelihood], shortened: int) -> Completion:
-    """The option of a call with the best log-likelihood for its length.
+    """Return the option of a call with the best log-likelihood for its length.
 
-    Per token that is the length-penalised log-likelihood by which a student model chooses (exam-generation-irt,
+    Per token, that is the length-penalised log-likelihood by which an examinee chooses (exam-generation-irt,
     section 3.2).
 
     Args:
-        likelihoods: of the options, in their order.
-        shortened: tokens of the passage that were left out.
+        likelihoods: those of the options, in their order.
+        shortened: number of tokens of the passage that were left out.
     """
     distribution = {}
     for option, (total, tokens) in zip(call.options, likelihoods, strict=True):

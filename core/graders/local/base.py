@@ -1,4 +1,4 @@
-"""What every back end with a model in this process shares: its settings, its loading, batches of calls."""
+"""Common base of back ends with a model in this process: settings, loading, and batches of calls."""
 
 from __future__ import annotations
 
@@ -23,16 +23,16 @@ class LocalBackEnd(ABC):
     """A model in this process; it is loaded at the first call.
 
     Args:
-        task: what the model is loaded for.
+        task: task of the model.
         model: folder, or name on the model hub.
         revision: branch, tag or commit on the hub.
         device: auto, cpu, cuda or cuda:N.
         dtype: auto, float32 or bfloat16.
-        max_tokens_in: tokens of a prompt at most; what the model says of itself for None.
-        batch_tokens: tokens of a batch, padding included; a value that suits the device for None.
+        max_tokens_in: most tokens of a prompt; None for the model's own limit.
+        batch_tokens: tokens of a batch, padding included; None for a value that suits the device.
 
     Raises:
-        InputError: device, dtype or a number is not possible.
+        InputError: device, dtype or a number is invalid.
     """
 
     def __init__(
@@ -51,25 +51,25 @@ class LocalBackEnd(ABC):
                 raise InputError("parameter-out-of-range", f"Invalid {name}: {value}.", "Use a whole number from 1.")
         self._task: Task = task
         self._source = (model, revision, device, dtype)
-        # Whoever sets it up lets it be loaded, also where a job does that in another thread.
+        # Keep the creator's permissions, because a job may load the model in another thread.
         self._access = current()
         self._max_tokens_in = max_tokens_in
         self._batch_tokens = batch_tokens
 
     @abstractmethod
     def answer(self, calls: Sequence[Call], control: Control) -> Iterator[list[tuple[int, Completion]]]:
-        """Answer calls batch by batch, in an order of its own.
+        """Answer calls batch by batch, in any order.
 
         Yields:
-            The position of each call with its completion. Once `control` stops the job, no more come.
+            The index of each call with its completion. After `control` stops the job, no more are yielded.
 
         Raises:
             GradingError: the model cannot be loaded, or does not fit into memory.
-            InputError: a call has a form that the model does not answer.
+            InputError: the model does not answer calls of this form.
         """
 
     def drive(self, work: Iterable[tuple[Pair, Steps]], control: Control) -> Iterator[list[Outcome]]:
-        """Take pairs through their steps, a window of them at a time; see `drive_in_windows`.
+        """Run the steps of pairs, a window of them at a time; see `drive_in_windows`.
 
         Raises:
             GradingError: the model cannot be loaded, or does not fit into memory.
@@ -77,7 +77,7 @@ class LocalBackEnd(ABC):
         return drive_in_windows(work, control, self.answer)
 
     def count_tokens(self, text: str) -> int | None:
-        """Tokens of a text by the model's own tokenizer; None where this computer does not have it yet."""
+        """Return the number of tokens by the model's own tokenizer; None if this computer does not have it yet."""
         if "_loaded" not in self.__dict__:
             with acting(self._access):
                 tokenizer = tokenizer_at_hand(*self._source[:2])
@@ -91,7 +91,10 @@ class LocalBackEnd(ABC):
             return load_model(*self._source, task=self._task)
 
     def _run_in_parts(self, batch: Batch, run: Callable[[Batch], Sequence[Result]]) -> list[tuple[int, Result]]:
-        """The result of every row of a batch, run in halves of halves if the memory does not hold it at once."""
+        """Return the result of every row of a batch.
+
+        If memory is exhausted, the batch is halved, repeatedly if necessary.
+        """
         from .writing import out_of_memory_halves
 
         found: list[tuple[int, Result]] = []

@@ -1,4 +1,4 @@
-"""Batches of prompts: which rows a local model reads together."""
+"""Batches of prompts that a local model reads together."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ class Group:
     """Prompts that are read together.
 
     Args:
-        rows: their positions.
-        shared: number of tokens at the beginning that all of them have and that are read once; 0 for none.
+        rows: their indexes.
+        shared: number of common leading tokens that are read once; 0 for none.
     """
 
     rows: tuple[int, ...]
@@ -23,12 +23,16 @@ Batch = list[Group]
 
 
 def default_budget(device: str) -> int:
-    """Tokens of a batch, padding included: a processor works best on what stays in its caches, a GPU on a lot."""
+    """Return the tokens of a batch, padding included.
+
+    A processor is fastest within its caches, a GPU with large batches.
+    """
     return 4096 if device == "cpu" else 32768
 
 
 def by_length(prompts: Sequence[list[int]], rows: Sequence[int], budget: int) -> list[Batch]:
-    """Batches of prompts of like length that share nothing, longest first: a batch that is too large shows at once."""
+    """Return batches of prompts with similar length and no common prefix, longest first, so that a too large batch
+    fails early."""
     batches: list[Batch] = []
     for row in sorted(rows, key=lambda row: -len(prompts[row])):
         longest = len(prompts[batches[-1][0].rows[0]]) if batches else 0
@@ -40,7 +44,7 @@ def by_length(prompts: Sequence[list[int]], rows: Sequence[int], budget: int) ->
 
 
 def halved(batch: Batch) -> tuple[Batch, Batch]:
-    """A batch of at least two rows in two: by groups, or within its only group."""
+    """Split a batch of at least two rows in two: between groups, or within its only group."""
     if len(batch) > 1:
         return batch[: len(batch) // 2], batch[len(batch) // 2 :]
     rows, shared = batch[0].rows, batch[0].shared

@@ -1,4 +1,4 @@
-"""Running causal models: a beginning that several prompts share, mostly the passage, is read once."""
+"""Causal models: a prefix that several prompts share, usually the passage, is read once."""
 
 from __future__ import annotations
 
@@ -15,26 +15,26 @@ from .loading import Loaded
 from .writing import Likelihood, Written, pad_token, padded, regrouped, summed, write
 
 LEAST_SHARED = 16
-"""Tokens that must be shared for a pass of their own to pay."""
+"""Least number of shared tokens for which a pass of their own is worthwhile."""
 
 MOST_JOINED = 256
-"""Prompts of a group at most, which bounds the work of weighing."""
+"""Most prompts of a group, which limits the search for groups."""
 
 KEPT_PER_COMPUTED = 8
-"""Keys and values may be kept for so many times the tokens of a batch: shared ones are copied to every row."""
+"""Limit of stored keys and values, in multiples of a batch's tokens: shared ones are copied to every row."""
 
 
 UNSHARED = 16
-"""A batch for likelihoods is so many times smaller where prompts cannot be read once for all their options."""
+"""Divisor of a batch's size for likelihoods if prompts cannot be read once for all their options."""
 
 
 class CausalRunner:
-    """Batches for a causal model.
+    """Runs batches with a causal model.
 
     Args:
         loaded: the model.
-        share: whether shared beginnings are read once.
-        sampling: draws what it writes; None for the likeliest.
+        share: whether common prefixes are read once.
+        sampling: settings for random sampling; None for the likeliest text.
     """
 
     def __init__(self, loaded: Loaded, share: bool = True, sampling: Sampling | None = None) -> None:
@@ -43,8 +43,8 @@ class CausalRunner:
 
         self._loaded = loaded
         self._sampling = sampling
-        # A sliding window counts the padding between the shared beginning and the rest as if it were text, and
-        # a recurrent state cannot be copied to other rows this way.
+        # A sliding window would count the padding between the common prefix and the rest as text. A recurrent state
+        # cannot be copied to other rows this way.
         plain = all(type(layer) is DynamicLayer for layer in DynamicCache(config=loaded.model.config).layers)
         self._share = share and plain
         takes = set(inspect.signature(loaded.model.forward).parameters)
@@ -52,7 +52,7 @@ class CausalRunner:
         self._last_only = "logits_to_keep" in takes
 
     def plan(self, prompts: Sequence[list[int]], budget: int) -> list[Batch]:
-        """Batches of groups with a shared beginning, and of like length for what shares none."""
+        """Return batches of groups with a common prefix, and batches of similar length for the other prompts."""
         groups = share_prefixes(prompts) if self._share else [Group((row,)) for row in range(len(prompts))]
         alone = [group.rows[0] for group in groups if not group.shared]
         return self._packed(prompts, [group for group in groups if group.shared], budget) + by_length(
@@ -60,11 +60,12 @@ class CausalRunner:
         )
 
     def plan_weighing(self, prompts: Sequence[list[int]], budget: int) -> list[Batch]:
-        """Batches for `likelihoods`; small ones where the prompt is read with each option and has logits all along."""
+        """Return batches for `likelihoods`; small ones if the prompt is read with each option and all its logits are
+        computed."""
         return by_length(prompts, range(len(prompts)), budget if self._share else budget // UNSHARED)
 
     def _packed(self, prompts: Sequence[list[int]], groups: list[Group], budget: int) -> list[Batch]:
-        """Groups in batches within the budget; a large group is split and its beginning read again."""
+        """Pack groups into batches within the budget. A large group is split, and its prefix is read again."""
         batches: list[Batch] = []
         rows = beginning = rest = 0
         for group in sorted(groups, key=lambda group: -group.shared):
@@ -92,7 +93,7 @@ class CausalRunner:
         watched: Sequence[int],
         beams: int = 1,
     ) -> list[Written]:
-        """One answer a row, in the batch's order."""
+        """Return an answer per row, in the batch's order."""
         if not batch[0].shared:
             ids, mask = self._padded([prompts[group.rows[0]] for group in batch], left=True)
             inputs = {"input_ids": ids, "attention_mask": mask}
@@ -113,11 +114,11 @@ class CausalRunner:
     def likelihoods(
         self, prompts: Sequence[str], tokens: Sequence[list[int]], options: Sequence[Sequence[str]]
     ) -> list[list[Likelihood]]:
-        """The likelihood of each option as the continuation of its prompt."""
+        """Return the likelihood of each option as the continuation of its prompt."""
         tokenizer = self._loaded.tokenizer
         continuing = [continued(tokenizer, *each) for each in zip(prompts, tokens, options, strict=True)]
         of = [place for place, each in enumerate(options) for _ in each]
-        # The last token before an option is read with the option: its logits are the option's first.
+        # The last token before an option is read with the option, because its logits predict the option's first token.
         beginnings = [
             row[: min((at for _, at in each), default=1) - 1] for row, each in zip(tokens, continuing, strict=True)
         ]
@@ -134,7 +135,7 @@ class CausalRunner:
     def _score(
         self, beginnings: list[list[int]], of: list[int], rows: list[list[int]], starts: list[int]
     ) -> list[Likelihood]:
-        """The likelihood of the tokens of each row from `starts` on, row i after beginning `of[i]`."""
+        """Return the likelihood of the tokens of each row from `starts` on, row i after prefix `of[i]`."""
         ids, mask = self._padded(rows, left=False)
         extra: dict[str, Any] = {"attention_mask": mask, "use_cache": False}
         if beginnings:
@@ -150,7 +151,7 @@ class CausalRunner:
 
     @torch.inference_mode()
     def _read(self, beginnings: list[list[int]], of: list[int]) -> tuple[torch.Tensor, torch.Tensor, Any]:
-        """Read each beginning once; tokens, mask, keys and values of beginning `of[i]` in row i."""
+        """Read each prefix once; return tokens, mask, keys and values of prefix `of[i]` in row i."""
         from transformers import DynamicCache
 
         ids, mask = self._padded(beginnings, left=True)
@@ -168,16 +169,16 @@ class CausalRunner:
 
 
 def _positions(mask: torch.Tensor) -> torch.Tensor:
-    """The position of each token among those that the mask shows, as `generate` counts them."""
+    """Return the position of each token among the unmasked ones, as `generate` counts them."""
     return (mask.cumsum(-1) - 1).masked_fill(mask == 0, 0)
 
 
 def continued(
     tokenizer: Any, prompt: str, tokens: Sequence[int], options: Sequence[str]
 ) -> list[tuple[list[int], int]]:
-    """Prompt and option as tokens, and where the option begins among them, for each option.
+    """Return prompt and option as tokens, and the index of the option's first token, for each option.
 
-    Both are tokenized together, since a tokenizer may join the end of one with the beginning of the other.
+    Both are tokenized together, because a tokenizer may join the end of the prompt with the beginning of the option.
 
     Args:
         prompt, tokens: the prompt as text and as tokens.
@@ -194,27 +195,27 @@ def continued(
 
 
 def common_length(one: Sequence[int], other: Sequence[int]) -> int:
-    """Number of tokens that two rows begin with alike."""
+    """Return the number of leading tokens that two rows have in common."""
     pairs = enumerate(zip(one, other, strict=False))
     return next((i for i, (a, b) in pairs if a != b), min(len(one), len(other)))
 
 
 def share_prefixes(prompts: Sequence[list[int]]) -> list[Group]:
-    """Group prompts by the tokens that they begin with, so that the fewest tokens are read.
+    """Group prompts by common prefixes, so that the fewest tokens are read.
 
-    Prompts are taken in the order of their tokens, so that those with most in common are neighbours. To join a group
-    with more in common may cost another group its beginning, which is then read again: all divisions are weighed.
+    Prompts are sorted by their tokens, so that those with long common prefixes are neighbours. The longest
+    common prefixes need not give the best groups, so all divisions are compared by dynamic programming.
 
     Returns:
-        Groups with `shared` of at least `LEAST_SHARED`, and single prompts with 0. At least one token of each
-        prompt is not shared: its logits are needed.
+        Groups with `shared` of at least `LEAST_SHARED`, and single prompts with 0. At least one token of each prompt is
+        not shared, because its logits are needed.
     """
     order = sorted(range(len(prompts)), key=lambda row: prompts[row])
     common = [
         min(common_length(prompts[a], prompts[b]), len(prompts[a]) - 1, len(prompts[b]) - 1) for a, b in pairwise(order)
     ]
-    # The most tokens that need not be read again of the first n prompts, with the last group: where it begins, and
-    # what it shares.
+    # For the first n prompts: the most tokens that need not be read again, and the beginning and shared length of the
+    # last group.
     saved: list[tuple[int, int, int]] = [(0, 0, 0)]
     for end in range(1, len(order) + 1):
         best, shared = (saved[end - 1][0], end - 1, 0), len(prompts[order[end - 1]])

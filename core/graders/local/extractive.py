@@ -1,4 +1,5 @@
-"""The extractive back end: a SQuAD2-tuned model cuts the answer out of the passage, or says that there is none."""
+"""The extractive back end: a SQuAD2-tuned model extracts the answer from the passage, or reports that there is no
+answer."""
 
 from __future__ import annotations
 
@@ -17,11 +18,11 @@ from .batches import by_length, default_budget
 from .loading import Loaded
 
 LONGEST_ANSWER = 30
-"""Tokens of an answer at most."""
+"""Most tokens of an answer."""
 OVERLAP = 128
-"""Tokens that two windows over a long passage share at most, so that no answer is cut in two."""
+"""Most tokens that two windows over a long passage share, so that no answer is cut in two."""
 LEAST_PASSAGE = 16
-"""Tokens of the passage for which there must be room beside the question."""
+"""Least number of passage tokens that must fit next to the question."""
 
 ANSWER, NO_ANSWER = "answer", "no answer"
 
@@ -31,10 +32,10 @@ class _Window:
     """A question with a part of its passage.
 
     Args:
-        call: whose it is.
-        tokens, types: token ids and, where the model has them, segment ids.
-        null: position of the token that stands for no answer.
-        spans: for every token of the passage its position and its place in the passage's text.
+        call: index of its call.
+        tokens, types: token ids and, if the model uses them, segment ids.
+        null: index of the token that represents no answer.
+        spans: for every token of the passage, its index and its place in the passage's text.
     """
 
     call: int
@@ -46,7 +47,7 @@ class _Window:
 
 @dataclass
 class _Best:
-    """The best answer found in the windows of one call so far, and the lowest score of there being none."""
+    """The best answer in the windows of one call so far, and the lowest score of no answer."""
 
     score: float = float("-inf")
     null: float = float("inf")
@@ -58,12 +59,12 @@ class ExtractiveBackEnd(LocalBackEnd):
 
     Args:
         model, revision, device, dtype: as for `TransformersBackEnd`.
-        max_tokens_in: tokens of question and window at most; what the model says of itself for None.
-        batch_tokens: tokens of a batch, padding included; a value that suits the device for None.
+        max_tokens_in: most tokens of question and window; None for the model's own limit.
+        batch_tokens: tokens of a batch, padding included; None for a value that suits the device.
         other: answers the calls of other forms, such as verification.
 
     Raises:
-        InputError: device, dtype or a number is not possible.
+        InputError: device, dtype or a number is invalid.
     """
 
     def __init__(
@@ -81,18 +82,18 @@ class ExtractiveBackEnd(LocalBackEnd):
 
     @property
     def offered(self) -> OfferedEndpoint | None:
-        """The endpoint of the owner's that answers the calls of other forms; None where none does."""
+        """The owner's endpoint that answers calls of other forms; None without one."""
         return getattr(self._other, "offered", None)
 
     def answer(self, calls: Sequence[Call], control: Control) -> Iterator[list[tuple[int, Completion]]]:
-        """Answer calls batch by batch, in an order of its own; those of other forms by the other model.
+        """Answer calls batch by batch, in any order; the other model answers those of other forms.
 
         Yields:
-            The position of each call with its completion. Once `control` stops the job, no more come.
+            The index of each call with its completion. After `control` stops the job, no more are yielded.
 
         Raises:
-            GradingError: the model cannot be loaded, or does not fit into memory; InputError for a call of another
-                form where there is no other model.
+            GradingError: the model cannot be loaded, or does not fit into memory.
+            InputError: a call has another form, and `other` is None.
         """
         spans = [i for i, call in enumerate(calls) if call.form == "span"]
         others = [i for i, call in enumerate(calls) if call.form != "span"]
@@ -113,7 +114,7 @@ class ExtractiveBackEnd(LocalBackEnd):
         loaded = self._loaded
         budget = self._batch_tokens or default_budget(loaded.device)
         limit = min(self._max_tokens_in or loaded.limit, loaded.hard_limit or loaded.limit)
-        # Some passages at a time, whose windows are then batched by their length: answers come while others wait.
+        # Process some passages at a time and batch their windows by length, so that answers arrive early.
         block: list[int] = []
         size = 0
         for index, call in enumerate(calls):
@@ -147,18 +148,18 @@ class ExtractiveBackEnd(LocalBackEnd):
 
 
 def _windows(tokenizer: Any, call: Call, index: int, limit: int) -> list[_Window] | Completion:
-    """The question with each part of its passage; a completion where there is nothing to run."""
+    """Return the question with each part of its passage; a completion if the model is not needed."""
     passage, question = call.values[PASSAGE], call.values["question"]
     if not passage.strip():
         return Completion("", distribution={ANSWER: 0.0, NO_ANSWER: 1.0})
     null_id = tokenizer.cls_token_id
     if null_id is not None and null_id not in tokenizer("a", "b").input_ids:
-        # Such models were tuned with the token written before the question.
+        # Such models were trained with this token written before the question.
         question = f"{tokenizer.cls_token}{question}"
     room = limit - len(tokenizer(question, "", verbose=False).input_ids)
     if room < LEAST_PASSAGE:
         return Completion(error=f"the question leaves no room for the passage: the model reads at most {limit} tokens")
-    # A lone surrogate becomes one sign, so that places in the text stay what they are.
+    # A lone surrogate becomes one character, so that positions in the text do not change.
     encoded = tokenizer(
         question.encode("utf-8", "replace").decode(),
         passage.encode("utf-8", "replace").decode(),
@@ -184,7 +185,7 @@ def _windows(tokenizer: Any, call: Call, index: int, limit: int) -> list[_Window
 
 
 def _run(loaded: Loaded, windows: list[_Window]) -> list[tuple[Any, Any]]:
-    """Logits of start and of end, float (tokens,) each, by window."""
+    """Return the logits of start and end, float (tokens,) each, by window."""
     import torch
 
     from .writing import pad_token, padded
@@ -199,10 +200,11 @@ def _run(loaded: Loaded, windows: list[_Window]) -> list[tuple[Any, Any]]:
 
 
 def _improve(best: _Best, window: _Window, start: Any, end: Any) -> None:
-    """Take the best span of a window where it is better, and its score of no answer where it is lower.
+    """Update the best span if the window's best has a higher score, and the score of no answer if the window's is
+    lower.
 
-    A span's score is the sum of its logits; it begins and ends in the passage, in this order, and is at most
-    `LONGEST_ANSWER` tokens long (Devlin et al. 2019, section 4.3).
+    A span's score is the sum of its logits. It begins and ends in the passage, in this order, and has at most
+    `LONGEST_ANSWER` tokens (Devlin et al. 2019, section 4.3).
     """
     import torch
 
@@ -220,7 +222,8 @@ def _improve(best: _Best, window: _Window, start: Any, end: Any) -> None:
 
 
 def _completion(best: _Best, passage: str) -> Completion:
-    """The answer where it scores above there being none; the probability is that of the choice between the two."""
+    """Return the answer if its score exceeds that of no answer; the probabilities are those of these two
+    alternatives."""
     import torch
 
     answer = float(torch.sigmoid(torch.tensor(best.score - best.null, dtype=torch.float64)))

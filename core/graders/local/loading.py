@@ -1,4 +1,4 @@
-"""Loading models of the transformers library, from a folder or the hub, once per process, and what pins a model."""
+"""Loading of transformers models from a folder or the hub, once per process, and the identity of a model."""
 
 from __future__ import annotations
 
@@ -24,15 +24,15 @@ from ..access.access import current
 from ..access.model_places import check_revision, holds_model, place_of
 
 Task = Literal["text", "span", "pair"]
-"""What a model is loaded for: to write text, to cut spans out of a passage, or to score a question with a passage."""
+"""Task of a model: write text, extract spans from a passage, or score a question with a passage."""
 
 DTYPES = ("auto", "float32", "bfloat16")
 
 LONGEST = 8192
-"""Tokens of a prompt at most unless asked for otherwise: passages are paragraphs, and memory grows with the prompt."""
+"""Default maximum of a prompt's tokens: passages are paragraphs, and memory grows with the prompt."""
 
 CAUSAL = ("ForCausalLM", "LMHeadModel")
-"""How the library ends the names of causal models."""
+"""Endings of the library's names of causal models."""
 
 _SANE = 1_000_000  # tokenizers without a limit of their own give a huge number
 _IDENTIFYING = (".json", ".jinja", ".model", ".txt", ".safetensors")
@@ -45,12 +45,12 @@ class Loaded:
     """A model with its tokenizer, ready to run.
 
     Args:
-        name: what a person called it.
-        model, tokenizer: as the library gives them; the model is on `device` and in evaluation mode.
+        name: the name that a person gave.
+        model, tokenizer: objects of the library; the model is on `device` and in evaluation mode.
         seq2seq: whether it has an encoder and a decoder.
-        limit: tokens of a prompt that it takes at most, from its tokenizer and its configuration.
-        hard_limit: positions that it has; None where positions are relative.
-        lock: tokenizers keep state between two calls, so one thread at a time may use them.
+        limit: most tokens of a prompt, from its tokenizer and its configuration.
+        hard_limit: number of its positions; None for relative positions.
+        lock: one thread at a time may use the tokenizer, because tokenizers keep state between two calls.
     """
 
     name: str
@@ -65,13 +65,13 @@ class Loaded:
 
 @dataclass(frozen=True)
 class Source:
-    """Where a model is, as it is now.
+    """Present location of a model.
 
     Args:
-        name: what a person called it.
-        place: its whole folder, or its name on the hub.
+        name: the name that a person gave.
+        place: full path of its folder, or its name on the hub.
         revision: branch, tag or commit on the hub; None for a folder.
-        stamp: names, sizes and times of the files of a folder.
+        stamp: names, sizes and times of a folder's files.
     """
 
     name: str = field(compare=False)
@@ -83,19 +83,20 @@ class Source:
 _Key = tuple[Source, str, str, Task]
 
 _loaded: WeakValueDictionary[_Key, Loaded] = WeakValueDictionary()
-_latest: list[Loaded] = []  # kept although nobody uses it, so that the next job need not load it again
+_latest: list[Loaded] = []  # kept even if unused, so that the next job need not load it again
 _loading_lock = threading.Lock()
 _now_loading: tuple[str, float] | None = None
 
 
 def loading() -> tuple[str, float] | None:
-    """What is being loaded at this moment, and for how many seconds, for a screen to show; None where nothing is."""
+    """Return a description of the present loading and its seconds so far, for a screen; None if nothing is being
+    loaded."""
     now = _now_loading
     return None if now is None else (now[0], time.monotonic() - now[1])
 
 
 def check_settings(device: str, dtype: str) -> None:
-    """Refuse a device or number format that there is none of.
+    """Refuse an unknown device or number format.
 
     Raises:
         InputError: it is unknown.
@@ -113,9 +114,9 @@ def check_settings(device: str, dtype: str) -> None:
 
 CPU_INFO = Path("/proc/cpuinfo")
 BFLOAT16_FLAGS = {"amx_bf16", "avx512_bf16", "bf16"}
-"""What Linux calls the instructions for bfloat16 of processors: Intel's and AMD's, and ARM's."""
+"""Names of bfloat16 instructions in Linux: Intel and AMD processors, and ARM."""
 GPU_DEVICES = ("/dev/nvidiactl", "/dev/kfd", "/dev/dxg")
-"""What Linux has where there is a driver of a GPU: NVIDIA's, AMD's, that of Windows below it."""
+"""Device files that Linux has with a GPU driver: NVIDIA, AMD, Windows Subsystem for Linux."""
 
 
 def require_torch() -> None:
@@ -133,14 +134,14 @@ def require_torch() -> None:
 
 
 def resolved_dtype(device: str, dtype: str) -> str:
-    """The number format that a model is loaded in, without loading it: what it answers hangs on that.
+    """Return the number format in which a model would be loaded, which affects its answers.
 
     Args:
         device: auto, cpu, cuda or cuda:N.
         dtype: auto, float32 or bfloat16.
 
     Returns:
-        float32 or bfloat16; for auto bfloat16 on a GPU or a processor that has it, else float32.
+        float32 or bfloat16. For auto, bfloat16 on a GPU or processor that supports it, else float32.
 
     Raises:
         InputError: device or dtype is unknown.
@@ -154,13 +155,13 @@ def resolved_dtype(device: str, dtype: str) -> str:
 
         if torch.cuda.is_available():
             return "bfloat16" if torch.cuda.is_bf16_supported() else "float32"
-    # A GPU that is asked for by name and is not here refuses to load the model, whatever stands here.
+    # If a named GPU is missing, loading the model fails anyway, so this result does not matter.
     return "float32" if device in ("auto", "cpu") and not has_bfloat16() else "bfloat16"
 
 
 @lru_cache(maxsize=1)
 def has_bfloat16() -> bool:
-    """Whether the processor computes in bfloat16 itself. Others imitate it, which is slower than float32."""
+    """Return whether the processor supports bfloat16. Others emulate it, which is slower than float32."""
     try:
         words = CPU_INFO.read_text().split()
     except OSError:
@@ -169,25 +170,25 @@ def has_bfloat16() -> bool:
 
 
 def _may_have_gpu() -> bool:
-    """Whether it makes sense to ask torch for a GPU, whose loading takes seconds that a screen does not have."""
+    """Return whether a GPU driver may exist. Asking torch instead takes seconds, too slow for a screen."""
     return sys.platform != "linux" or any(Path(device).exists() for device in GPU_DEVICES)
 
 
 def load_model(
     name_or_folder: str, revision: str | None = None, device: str = "auto", dtype: str = "auto", task: Task = "text"
 ) -> Loaded:
-    """Load a model, or give the one that is loaded already.
+    """Load a model, or return it if it is loaded already.
 
     Args:
         name_or_folder: a folder with configuration, weights and tokenizer, or a name on the model hub.
         revision: branch, tag or commit on the hub; ignored for a folder.
-        device: auto (the GPU where there is one), cpu, cuda or cuda:N.
+        device: auto (a GPU if available), cpu, cuda or cuda:N.
         dtype: auto (see `resolved_dtype`), float32 or bfloat16.
-        task: what it is to do.
+        task: task of the model.
 
     Raises:
         InputError: device or dtype is unknown.
-        GradingError: the model is not there, cannot be fetched, or is not of this kind.
+        GradingError: the model is missing, cannot be downloaded, or has another kind.
     """
     source = source_of(name_or_folder, revision)
     dtype = resolved_dtype(device, dtype)
@@ -203,11 +204,11 @@ def load_model(
 
 
 def source_of(name_or_folder: str, revision: str | None) -> Source:
-    """Where a model is that a person named.
+    """Return the location of a model.
 
     Raises:
-        InputError: whoever acts may not use it, or the revision is none.
-        GradingError: it is a folder and holds no model.
+        InputError: the present person may not use it, or the revision is invalid.
+        GradingError: the folder has no model.
     """
     folder = _folder(name_or_folder, revision)
     if folder is None:
@@ -217,15 +218,15 @@ def source_of(name_or_folder: str, revision: str | None) -> Source:
 
 
 def model_identity(name_or_folder: str, revision: str | None = None) -> str:
-    """What pins a model in a fingerprint.
+    """Return the identity of a model for a fingerprint.
 
     Returns:
-        For a folder its name and 12 hex digits of SHA-256 over configuration, weights and tokenizer; for a
-        name on the hub the name, with `@revision` where one is given.
+        For a folder, its name and 12 hex digits of SHA-256 over configuration, weights and tokenizer. For a name on the
+        hub, the name, with `@revision` if one is given.
 
     Raises:
-        InputError: whoever acts may not use it, or the revision is none.
-        GradingError: it is a folder and holds no model.
+        InputError: the present person may not use it, or the revision is invalid.
+        GradingError: the folder has no model.
     """
     folder = _folder(name_or_folder, revision)
     if folder is None:
@@ -240,22 +241,22 @@ def model_identity(name_or_folder: str, revision: str | None = None) -> str:
 
 @lru_cache(maxsize=1024)
 def _digest(file: Path, size: int, changed: int) -> str:
-    """SHA-256 of a file, computed again only if its size or time has changed."""
+    """Return the SHA-256 of a file, computed again only if its size or time has changed."""
     with file.open("rb") as opened:
         return hashlib.file_digest(opened, "sha256").hexdigest()
 
 
 def _folder(name_or_folder: str, revision: str | None) -> Path | None:
-    """The folder that is meant; None for a name on the hub.
+    """Return the folder of a model; None for a name on the hub.
 
     Raises:
-        InputError: this person may not use it, or the revision is none.
-        GradingError: a folder is meant, and holds no model.
+        InputError: the present person may not use it, or the revision is invalid.
+        GradingError: the folder has no model.
     """
     check_revision(revision)
     folder = place_of(name_or_folder, current())
     if folder is not None and not holds_model(folder):
-        # The same words whether the folder is there or not.
+        # The message is the same whether the folder exists or not.
         raise GradingError(
             "model-unusable",
             f"The folder {name_or_folder} has no model: config.json is missing.",
@@ -265,11 +266,11 @@ def _folder(name_or_folder: str, revision: str | None) -> Path | None:
 
 
 def has_chat_template(name_or_folder: str, revision: str | None = None) -> bool | None:
-    """Whether a model is one to be asked in a chat, from its small files alone.
+    """Return whether a model needs a chat template, from its small files alone.
 
     Returns:
-        True for a causal model with a chat template, False for one without; None where the model is of another
-        kind, such as one with an encoder, and where this computer does not have its files yet.
+        True for a causal model with a chat template, False for one without. None if the model has another kind, such as
+        one with an encoder, or if this computer does not have its files yet.
     """
     config = _small_file(name_or_folder, revision, "config.json")
     tokenizer = _small_file(name_or_folder, revision, "tokenizer_config.json")
@@ -287,13 +288,13 @@ def _small_file(name_or_folder: str, revision: str | None, name: str) -> dict[st
     try:
         content = json.loads(file.read_bytes())
     except (ValueError, RecursionError):
-        # Loading the model will say what is wrong with it.
+        # Loading the model will report the problem.
         return None
     return content if isinstance(content, dict) else None
 
 
 def _at_hand(name_or_folder: str, revision: str | None, name: str) -> Path | None:
-    """A file of a model that is on this computer: in its folder, or fetched from the hub before."""
+    """Return a model's file on this computer: in its folder, or downloaded from the hub before."""
     if (folder := _folder(name_or_folder, revision)) is not None:
         return folder / name if (folder / name).is_file() else None
     from huggingface_hub import try_to_load_from_cache
@@ -308,22 +309,22 @@ def _at_hand(name_or_folder: str, revision: str | None, name: str) -> Path | Non
 
 @lru_cache(maxsize=4)
 def tokenizer_at_hand(name_or_folder: str, revision: str | None = None) -> Any | None:
-    """The tokenizer of a model alone, from this computer: to count tokens before the weights are loaded.
+    """Return a model's tokenizer from this computer, to count tokens before the weights are loaded.
 
     Returns:
-        None where this computer does not have it.
+        None if this computer does not have it.
     """
     try:
         import transformers
 
         return _pretrained(transformers.AutoTokenizer, name_or_folder, revision, local_files_only=True)
     except (OSError, ValueError, ImportError):
-        # Not fetched yet, or it cannot be read: loading the model will say so.
+        # Not downloaded yet, or unreadable: loading the model will report that.
         return None
 
 
 def _files(folder: Path) -> list[Path]:
-    """The files of a model that change what it answers, by name."""
+    """Return the files of a model that affect its answers, sorted by name."""
     return sorted(
         path
         for path in folder.iterdir()
@@ -332,9 +333,9 @@ def _files(folder: Path) -> list[Path]:
 
 
 def _present(device: str) -> str:
-    """The device that is meant, which is there."""
+    """Return the device, after a check that it exists."""
     require_torch()
-    # Heavy, and only grading needs it.
+    # Slow to load, and only needed for grading.
     import torch
 
     if device == "auto":
@@ -346,7 +347,7 @@ def _present(device: str) -> str:
 
 @contextlib.contextmanager
 def telling(name: str, what: str) -> Iterator[None]:
-    """Let `loading` say meanwhile what is being loaded."""
+    """Set the description that `loading` returns within the context."""
     global _now_loading
     _now_loading = (f"Loading {name}: {what}", time.monotonic())
     _log.info(_now_loading[0])
@@ -357,10 +358,10 @@ def telling(name: str, what: str) -> Iterator[None]:
 
 
 def described(source: Source) -> tuple[Any, Any]:
-    """The configuration and the tokenizer of a model, fetched where this computer has none.
+    """Return the configuration and the tokenizer of a model, downloaded if necessary.
 
     Raises:
-        GradingError: they are not there, or cannot be fetched or read.
+        GradingError: they are missing, or cannot be downloaded or read.
     """
     require_torch()
     import transformers
@@ -372,25 +373,25 @@ def described(source: Source) -> tuple[Any, Any]:
             if getattr(tokenizer, "chat_template", None):
                 tokenizer.get_chat_template()
     except Exception as error:
-        # Files of strangers lead to errors of every kind.
+        # Files from strangers can cause any kind of error.
         raise explain(source.name, error) from error
     _refuse_pickles(source, config)
     return config, tokenizer
 
 
 def _pretrained(kind: Any, place: str, revision: str | None, **options: Any) -> Any:
-    """Load by a class of the library. No code that a model brings is run, and no one is asked to allow it."""
+    """Load with a class of the library. A model's own code is never run, and people are not asked to allow it."""
     at = {"revision": revision} if revision else {}
     return kind.from_pretrained(place, trust_remote_code=False, **at, **options)
 
 
 def _refuse_pickles(source: Source, config: Any) -> None:
-    """Refuse a model whose configuration or index names other files of weights than safetensors.
+    """Refuse a model whose configuration or index names weight files in other formats than safetensors.
 
-    The library reads those whatever it is told; a file in the form of Python's pickle can run code when it is read.
+    The library reads those files regardless of its options, and Python's pickle format can run code when it is read.
 
     Raises:
-        GradingError: it names one.
+        GradingError: such a file is named.
     """
     first = getattr(config, "transformers_weights", None) or "model.safetensors.index.json"
     index = (_small_file(source.place, source.revision, str(first)) or {}).get("weight_map")
@@ -401,14 +402,14 @@ def _refuse_pickles(source: Source, config: Any) -> None:
 
 
 def limits(config: Any, tokenizer: Any) -> tuple[int, int | None]:
-    """Tokens of a prompt that a model takes at most unless asked otherwise, and the positions that it has, if any."""
+    """Return the default maximum of a prompt's tokens, and the number of a model's positions, if any."""
     positions: int | None = getattr(config.get_text_config(decoder=True), "max_position_embeddings", None)
     stated = [tokenizer.model_max_length, getattr(config, "n_positions", None), positions, LONGEST]
     return min(int(limit) for limit in stated if limit and limit < _SANE), positions
 
 
 def tokens_in(asked: int | None, limit: int, positions: int | None) -> int:
-    """Tokens of a prompt and what is written after it at most: what was asked for, or the model's own limit."""
+    """Return the most tokens of a prompt with its answer: the requested number, or the model's own limit."""
     return min(asked or limit, positions or asked or limit)
 
 
@@ -417,7 +418,7 @@ def _load(source: Source, device: str, dtype: str, task: Task) -> Loaded:
     import transformers
 
     config, tokenizer = described(source)
-    # The library would ask a service to convert the pickles of a model on the hub.
+    # Otherwise the library asks a service to convert the pickles of a model on the hub.
     os.environ.setdefault("DISABLE_SAFETENSORS_CONVERSION", "1")
     seq2seq = bool(getattr(config, "is_encoder_decoder", False))
     use = {
@@ -472,15 +473,15 @@ _EXPLAINED = (
     (("model.safetensors",), *_PICKLED),
     (("out of memory",), "does not fit into memory", "Choose a smaller model."),
 )
-"""Signs in the names and texts of the library's errors, what they say of a model, and what to do."""
+"""Signs in the names and texts of the library's errors, with the problem and the fix."""
 
 
 def explain(name: str, error: BaseException) -> GradingError:
-    """An error of loading as one that says what to do.
+    """Return an error of loading with a hint for the user.
 
     Args:
-        name: the model, as the person called it.
-        error: what the library raised.
+        name: the name of the model that the person gave.
+        error: the library's error.
     """
     chain: list[BaseException] = []
     cause: BaseException | None = error

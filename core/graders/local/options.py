@@ -1,4 +1,4 @@
-"""Looking on while a model writes an answer: when it is settled, and how likely each option was."""
+"""Monitoring of a model while it writes: early end of settled answers, and probabilities of the options."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ import torch
 from ..reading.calls import Call
 from ..reading.parsing import parse_letter, parse_rating, parse_yes_no
 
-# What tokenizers write for a blank or a line end at the beginning of a token.
+# Characters of tokenizers for a blank or line end at the beginning of a token.
 _BLANKS = "▁ĠĊ \n\t"
 
 
 def named_option(call: Call, text: str) -> str | None:
-    """The option that an answer names, as the parser reads it; None where it names none."""
+    """Return the option that an answer names, by the parser's rules; None if it names no option."""
     if call.form == "rating":
         parsed = parse_rating(text, top=call.prompt.top)
         name = str(parsed.rating)
@@ -32,15 +32,15 @@ def named_option(call: Call, text: str) -> str | None:
 
 
 class Options:
-    """The options of a call as the tokens in which a model may write them.
+    """The options of a call as tokens that a model may write.
 
-    A surface form is a sequence of tokens that reads as an option: with or without a blank before it, for words
-    in any case. It is told from the forms of other options by its first token that they do not share
-    (of `▁ 4` and `▁ 5` the second).
+    A surface form is a sequence of tokens that reads as an option: with or without a blank before it, for words in any
+    case. Its first token that the forms of other options do not share identifies it. Of `▁ 4` and `▁ 5` that is the
+    second token.
 
     Args:
         options: the texts.
-        tokenizer: the model's.
+        tokenizer: the model's tokenizer.
     """
 
     def __init__(self, options: Sequence[str], tokenizer: Any) -> None:
@@ -59,22 +59,22 @@ class Options:
 
     @cached_property
     def tokens(self) -> list[int]:
-        """Every token of a surface form: the ones whose scores are to be kept."""
+        """All tokens of surface forms; their scores are recorded."""
         return sorted({token for form in self._forms for token in form})
 
     def distribution(
         self, written: Sequence[int], scores: torch.Tensor, named: str, last: bool = False
     ) -> dict[str, float] | None:
-        """Probability of each option where the model wrote the one that it chose.
+        """Return the probability of each option at the step at which the model wrote its choice.
 
         Args:
             written: its tokens.
             scores: float (n, len(tokens)): at each step the logits of `tokens`.
-            named: the option that its text names, see `named_option`.
-            last: whether the last place that names it counts: reasoning before the answer may name it too.
+            named: the option in its text, see `named_option`.
+            last: whether to use the last occurrence, because reasoning before the answer may name the option, too.
 
         Returns:
-            Probabilities that sum to 1, highest for the option named; None where its tokens are not found.
+            Probabilities that sum to 1, highest for the option named; None if its tokens are not found.
         """
         said = self._options.index(named)
         for start in reversed(range(len(written))) if last else range(len(written)):
@@ -85,14 +85,14 @@ class Options:
         return None
 
     def _telling(self, form: tuple[int, ...], index: int) -> int:
-        """Position of the first token of a form by which it is told from the forms of other options."""
+        """Return the index of a form's first token that distinguishes it from the forms of other options."""
         for depth in range(len(form)):
             if all(i == index for other, i in self._forms.items() if other[: depth + 1] == form[: depth + 1]):
                 return depth
         return len(form) - 1
 
     def _softmax(self, scores: torch.Tensor, path: tuple[int, ...], said: int) -> dict[str, float]:
-        """The distribution at one step, after the tokens of `path`."""
+        """Return the distribution at one step, after the tokens of `path`."""
         claims: dict[int, set[int]] = {}
         for form, index in self._forms.items():
             if len(form) > len(path) and form[: len(path)] == path:
@@ -108,23 +108,23 @@ class Options:
         ]
         logits = torch.stack(sums)
         if int(logits.argmax()) != said:
-            # Many unlikely forms of one option can outweigh the one form that greedy decoding took. The answer is
-            # what was written, so that each option counts by its likeliest form.
+            # Many unlikely forms of one option can outweigh the form that greedy decoding chose. The answer is the
+            # written text, so each option counts by its likeliest form.
             logits = torch.tensor([max(each, default=-torch.inf) for each in by_option], dtype=torch.float64)
         return dict(zip(self._options, torch.softmax(logits, 0).tolist(), strict=True))
 
 
 class Watch:
-    """Looks on while `generate` writes: keeps the options' scores, and ends the rows that are settled.
+    """Records the options' scores while `generate` writes, and ends settled rows.
 
-    It is handed to `generate` as a logits processor and as a stopping criterion, so that whatever else the
-    model's own configuration does to the scores has been done.
+    `generate` gets it as a logits processor and as a stopping criterion. It runs after the processors of the model's
+    own configuration, so it sees the final scores.
 
     Args:
-        start: columns of the token matrix before the first written token.
-        decode: tokens of a row to text.
-        settled: whether a text needs no more; None where every row is written to its end.
-        tokens: the tokens whose scores are kept.
+        start: number of columns of the token matrix before the first written token.
+        decode: converts the tokens of a row to text.
+        settled: whether a text needs no more tokens; None to write every row to its end.
+        tokens: the tokens whose scores are recorded.
     """
 
     def __init__(
@@ -140,16 +140,16 @@ class Watch:
         self._tokens = torch.tensor(tokens, dtype=torch.long)
         self._kept: list[torch.Tensor] = []
         self.length: dict[int, int] = {}
-        """Tokens written by row when it was settled."""
+        """Number of tokens written by row when it was settled."""
 
     def process(self, input_ids: torch.Tensor, scores: torch.Tensor) -> torch.Tensor:
-        """The scores as they are, looked at in passing."""
+        """Record the scores and return them unchanged."""
         if len(self._tokens):
             self._kept.append(scores[:, self._tokens.to(scores.device)].float().cpu())
         return scores
 
     def stop(self, input_ids: torch.Tensor, scores: Any) -> torch.Tensor:
-        """Whether each row is settled."""
+        """Return whether each row is settled."""
         done = torch.zeros(len(input_ids), dtype=torch.bool)
         if self._settled is not None:
             for row, tokens in enumerate(input_ids[:, self._start :].tolist()):
@@ -159,5 +159,5 @@ class Watch:
         return done.to(input_ids.device)
 
     def scores(self, row: int) -> torch.Tensor:
-        """Float (steps, len(tokens)): what was kept of one row."""
+        """Return the recorded scores of one row, float (steps, len(tokens))."""
         return torch.stack([step[row] for step in self._kept]) if self._kept else torch.empty(0, 0)

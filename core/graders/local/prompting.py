@@ -1,4 +1,4 @@
-"""From a call to the tokens that a local model reads: role markers, passages as data, fitting into the window."""
+"""Conversion of a call to the tokens for a local model: role markers, passages as data, fitting into the window."""
 
 from __future__ import annotations
 
@@ -18,10 +18,10 @@ class Prepared:
     """A call as tokens.
 
     Args:
-        tokens: what the model reads.
+        tokens: input of the model.
         text: the same as text, role markers included.
-        shortened: tokens of the passage left out.
-        error: why it does not fit; None where it does.
+        shortened: number of tokens of the passage left out.
+        error: why it does not fit; None if it fits.
     """
 
     tokens: list[int]
@@ -31,12 +31,12 @@ class Prepared:
 
 
 class Prompting:
-    """Turns calls into tokens for one model.
+    """Converts calls to tokens for one model.
 
     Args:
-        tokenizer: the model's; no other thread may use it meanwhile.
-        chat: whether the model has roles: its chat template is used, where it has one.
-        limit: tokens of a prompt at most.
+        tokenizer: the model's tokenizer; no other thread may use it meanwhile.
+        chat: whether the model has roles, so that its chat template is used, if it has one.
+        limit: most tokens of a prompt.
     """
 
     def __init__(self, tokenizer: Any, chat: bool, limit: int) -> None:
@@ -45,11 +45,11 @@ class Prompting:
         self.chat = chat and bool(getattr(tokenizer, "chat_template", None))
 
     def prepare(self, calls: Sequence[Call], room: Callable[[Call], int]) -> list[Prepared]:
-        """Fill in the prompts and shorten the passages of those that are too long.
+        """Fill in the prompts, and shorten the passages of those that are too long.
 
         Args:
             calls: n calls.
-            room: tokens to be kept free for the answer to a call.
+            room: number of tokens to reserve for the answer to a call.
 
         Returns:
             n prepared calls in their order.
@@ -61,7 +61,7 @@ class Prompting:
         ]
 
     def encode(self, texts: Sequence[str]) -> list[list[int]]:
-        """Tokens of whole prompts as the model reads them."""
+        """Return the tokens of whole prompts as the model reads them."""
         if not texts:
             return []
         # A chat template writes the markers of beginning and end itself.
@@ -71,7 +71,7 @@ class Prompting:
         return encoded
 
     def _fit(self, call: Call, room: int) -> Prepared:
-        """Leave out the end of the passage, and nothing else, until the prompt fits."""
+        """Cut the end of the passage, and nothing else, until the prompt fits."""
         passage = call.values.get(PASSAGE, "")
         cuts = self._cuts(passage)
         keep = len(cuts)
@@ -91,14 +91,15 @@ class Prompting:
             keep = max(0, keep - over)
 
     def _cuts(self, passage: str) -> list[int]:
-        """Where each token of the passage ends in its text; where each word ends, with a tokenizer that cannot say."""
+        """Return the end of each token in the passage's text, or of each word if the tokenizer does not report
+        offsets."""
         if not self._tokenizer.is_fast:
             return [word.end() for word in re.finditer(r"\S+", passage)]
         encoded = self._tokenizer(passage, add_special_tokens=False, return_offsets_mapping=True, verbose=False)
         return [end for _, end in encoded.offset_mapping]
 
     def _render(self, asked: Sequence[tuple[Call, Mapping[str, str]]]) -> list[str]:
-        """The prompts of calls with their values filled in, in the model's chat template where it is a chat model."""
+        """Return the prompts of calls with their values, in the model's chat template if it is a chat model."""
         filled = [
             fill(call.prompt, {name: self._as_data(value) for name, value in values.items()}, call.fence)
             for call, values in asked
@@ -107,7 +108,7 @@ class Prompting:
         if not self.chat:
             return whole
         texts = self._chat([(messages.system, messages.user) for messages in filled])
-        # Some templates refuse a system role and some drop it without a word.
+        # Some templates refuse a system role, and some drop it silently.
         deaf = [
             place
             for place, (messages, text) in enumerate(zip(filled, texts, strict=True))
@@ -118,7 +119,7 @@ class Prompting:
         return [plain if text is None else text for plain, text in zip(whole, texts, strict=True)]
 
     def _chat(self, asked: Sequence[tuple[str, str]]) -> list[str | None]:
-        """Texts of system (empty for none) and user in the model's chat template; None where that refuses them."""
+        """Return system (empty for none) and user texts in the model's chat template; None if it refuses them."""
         roles = ("system", "user")
         return fill_chat_template(
             self._tokenizer,
@@ -133,8 +134,8 @@ class Prompting:
         )
 
     def _as_data(self, text: str) -> str:
-        """A text in which nothing reads as a marker of the model, such as the end of a turn."""
-        # A lone surrogate, which JSON can smuggle in, is no text that a tokenizer takes.
+        """Return a text without markers of the model, such as the end of a turn."""
+        # JSON can contain lone surrogates, which tokenizers refuse.
         clean = text.encode("utf-8", "replace").decode()
         return self._markers.sub(lambda found: f"{found[0][0]} {found[0][1:]}", clean) if self._markers else clean
 
@@ -142,6 +143,6 @@ class Prompting:
     def _markers(self) -> re.Pattern[str] | None:
         added = self._tokenizer.added_tokens_decoder.values()
         markers = {*self._tokenizer.all_special_tokens, *(token.content for token in added if token.special)}
-        # Words and single signs can be special too (an unknown-word token "unk"); they are left alone.
+        # Words and single characters can be special too (an unknown-word token "unk"); they are left unchanged.
         found = sorted((m for m in markers if len(m) > 1 and not m.isalnum()), key=len, reverse=True)
         return re.compile("|".join(map(re.escape, found))) if found else None

@@ -1,4 +1,4 @@
-"""Scoring questions with passages by a cross-encoder, which reads both at once."""
+"""Scores of questions with passages by a cross-encoder, which reads both together."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ def pair_scores(model: str, pairs: Sequence[tuple[str, str]]) -> list[float]:
         model: folder, or name on the hub, of a model for sequence classification.
 
     Raises:
-        InputError: the model is not such a model, so that its scores would be random.
+        InputError: the model has another kind, so that its scores would be random.
         GradingError: it cannot be loaded.
     """
     loaded = load_model(model, task="pair")

@@ -1,4 +1,4 @@
-"""Drawing what a local model writes at a temperature: the same seed and prompt draw the same text in any batch."""
+"""Random sampling of a local model's text: the same seed and prompt give the same text in any batch."""
 
 from __future__ import annotations
 
@@ -11,11 +11,12 @@ from ..reading.calls import Sampling
 
 
 class Draw:
-    """A logits processor by which the token of the highest score is drawn from the model's distribution.
+    """A logits processor that makes greedy decoding sample from the model's distribution.
 
-    To logits divided by the temperature it adds independent noise of the standard Gumbel distribution; the token with
-    the highest sum is then distributed as the softmax of the divided logits (the Gumbel-max trick: Maddison, Tarlow and
-    Minka, A* Sampling, 2014, section 2). Each row has a source of chance of its own, so that a batch changes nothing.
+    It adds independent noise of the standard Gumbel distribution to the logits divided by the temperature. The token
+    with the highest sum is then distributed as the softmax of the divided logits (the Gumbel-max trick: Maddison,
+    Tarlow and Minka, A* Sampling, 2014, section 2). Each row has its own random generator, so batches do not change the
+    result.
 
     Args:
         sampling: temperature and seed.
@@ -27,13 +28,13 @@ class Draw:
         self._chances = [torch.Generator().manual_seed(seed_of(sampling.seed or 0, prompt)) for prompt in prompts]
 
     def __call__(self, input_ids: torch.Tensor, scores: torch.Tensor) -> torch.Tensor:
-        """The scores (rows, tokens) from which the highest is taken."""
+        """Return scores (rows, tokens) whose maximum is the sampled token."""
         noise = torch.stack([torch.rand(scores.shape[1], generator=chance) for chance in self._chances])
         gumbel = -torch.log(-torch.log(noise.clamp(1e-20, 1 - 1e-7)))
         return scores.float() / self._temperature + gumbel.to(scores.device)
 
 
 def seed_of(seed: int, prompt: Sequence[int]) -> int:
-    """The seed of what is drawn for one prompt: another prompt draws by other chances."""
+    """Return the seed for one prompt, so that each prompt has its own random numbers."""
     told = f"{seed} {' '.join(map(str, prompt))}".encode()
     return int.from_bytes(hashlib.blake2b(told, digest_size=7).digest())

@@ -1,4 +1,4 @@
-"""Running models with an encoder and a decoder, such as FLAN-T5: each prompt is encoded once."""
+"""Models with an encoder and a decoder, such as FLAN-T5: each prompt is encoded once."""
 
 from __future__ import annotations
 
@@ -16,18 +16,18 @@ from .writing import Likelihood, Written, pad_token, padded, regrouped, summed, 
 
 @dataclass
 class Seq2SeqRunner:
-    """Batches for a model with an encoder and a decoder.
+    """Runs batches with a model that has an encoder and a decoder.
 
     Args:
         loaded: the model.
-        sampling: draws what it writes; None for the likeliest.
+        sampling: settings for random sampling; None for the likeliest text.
     """
 
     loaded: Loaded
     sampling: Sampling | None = None
 
     def plan(self, prompts: Sequence[list[int]], budget: int) -> list[Batch]:
-        """Batches of prompts of like length."""
+        """Return batches of prompts with similar length."""
         return by_length(prompts, range(len(prompts)), budget)
 
     plan_weighing = plan
@@ -41,7 +41,7 @@ class Seq2SeqRunner:
         watched: Sequence[int],
         beams: int = 1,
     ) -> list[Written]:
-        """One answer a row, in the batch's order; see `writing.write`."""
+        """Return an answer per row, in the batch's order; see `writing.write`."""
         rows = [prompts[row] for group in batch for row in group.rows]
         ids, mask = padded(rows, pad_token(self.loaded), False, self.loaded.device)
         inputs = {"input_ids": ids, "attention_mask": mask}
@@ -50,13 +50,13 @@ class Seq2SeqRunner:
     def likelihoods(
         self, prompts: Sequence[str], tokens: Sequence[list[int]], options: Sequence[Sequence[str]]
     ) -> list[list[Likelihood]]:
-        """The likelihood of each option as the decoder's text after the encoded prompt."""
+        """Return the likelihood of each option as the decoder's text after the encoded prompt."""
         of = [place for place, each in enumerate(options) for _ in each]
         targets = [self._target(option) for each in options for option in each]
         return regrouped(self._score(tokens, of, targets), options)
 
     def _target(self, option: str) -> list[int]:
-        """An option's tokens without the one that ends a text, whose likelihood is not the option's."""
+        """Return an option's tokens without the end token, whose likelihood is not part of the option's."""
         tokenizer = self.loaded.tokenizer
         target: list[int] = tokenizer(option).input_ids
         while target and target[-1] == tokenizer.eos_token_id:
@@ -76,6 +76,6 @@ class Seq2SeqRunner:
             encoder_outputs=(hidden[of],), attention_mask=mask[of], decoder_input_ids=shifted, use_cache=False
         ).logits
         found = torch.log_softmax(logits.float(), -1).gather(-1, labels.unsqueeze(-1)).squeeze(-1)
-        # A mark that every text begins with is no part of the option.
+        # A mark at the beginning of every text is not part of the option.
         special = torch.isin(labels, torch.tensor(self.loaded.tokenizer.all_special_ids, device=labels.device))
         return summed(found, shown * ~special)

@@ -1,7 +1,7 @@
-"""The process that fills in chat templates: a program of its own, with little memory, that can be ended at any moment.
+"""The process that fills in chat templates: a separate program with limited memory that can be killed at any time.
 
-It is run as a file and imports nothing of the workbench. Each line of its input has a template and what goes into it,
-each line of its output what came of it, as JSON; a first line says that it is ready.
+It is run as a file and imports nothing of the workbench. Its first line of output says that it is ready. Then each line
+of its input has a template and values, and each line of its output the result, as JSON.
 """
 
 from __future__ import annotations
@@ -14,13 +14,13 @@ from jinja2.exceptions import SecurityError, TemplateError
 from transformers.utils.chat_template_utils import render_jinja_template
 
 MEMORY = 1 << 30
-"""Bytes that templates may take."""
+"""Memory limit of templates in bytes."""
 GROWTH = 1_000_000
-"""Characters by which a filled-in template may be longer than four times all that went into it."""
+"""Characters by which a filled-in template may exceed four times its input."""
 
 
 def answer(line: str) -> dict[str, Any]:
-    """What comes of one request: the text, None if the template refuses its messages; or why it cannot be used."""
+    """Return the result of one request: the text, None if the template refuses its messages, or why it is unusable."""
     asked = json.loads(line)
     try:
         (text,), _ = render_jinja_template(
@@ -36,7 +36,7 @@ def answer(line: str) -> dict[str, Any]:
 def main() -> None:
     """Answer line by line until the input ends."""
     if sys.platform == "linux":
-        # On other systems time alone is limited.
+        # On other systems only time is limited.
         import resource
 
         with open("/proc/self/statm", encoding="ascii") as sizes:

@@ -1,4 +1,4 @@
-"""Chat templates of models, filled in by another process: they are programs of strangers that may never end."""
+"""Chat templates of models, filled in by another process, because they are programs of strangers that may never end."""
 
 from __future__ import annotations
 
@@ -15,32 +15,32 @@ from typing import Any
 from ...errors import GradingError
 
 SECONDS = 10.0
-"""For which templates may run at least; an honest one takes a ten-thousandth."""
+"""Minimum time limit of templates in seconds; an honest one takes a ten-thousandth."""
 SPEED = 100_000
-"""Characters for which they get a second more; an honest one fills in a hundred times as many."""
+"""Characters for which the time limit grows by a second; an honest one fills in a hundred times as many."""
 
 _FILE = Path(__file__).with_name("template_process.py")
 _KEPT = ("HOME", "PATH", "SYSTEMROOT", "TMPDIR", "LD_LIBRARY_PATH")
-"""All that the process knows of the environment, in which keys stand too."""
+"""Environment variables that the process gets. All others are withheld, because some hold keys."""
 
 _process: subprocess.Popen[str] | None = None
 _lock = threading.Lock()
 
 
 def fill_chat_template(tokenizer: Any, conversations: Sequence[list[dict[str, str]]]) -> list[str | None]:
-    """Conversations in the chat template of a model, as the library's `apply_chat_template` writes them.
+    """Return conversations in a model's chat template, as the library's `apply_chat_template` writes them.
 
     Args:
-        tokenizer: the model's, with a chat template.
-        conversations: messages with `role` and `content` of each.
+        tokenizer: the model's tokenizer, with a chat template.
+        conversations: messages with `role` and `content`, for each conversation.
 
     Returns:
         A text for each, None if the template refuses its messages.
 
     Raises:
-        GradingError: the template runs for too long, takes too much memory, or does what a template may not.
+        GradingError: the template runs for too long, needs too much memory, or does something forbidden.
     """
-    # Models that can think aloud are told not to: an answer is read from its first tokens.
+    # Disable the reasoning of models: an answer is read from its first tokens.
     values = {**tokenizer.special_tokens_map, "enable_thinking": False}
     same = {"template": tokenizer.get_chat_template(), "values": values}
     answers = _answers([json.dumps({**same, "messages": messages}) for messages in conversations])
@@ -54,7 +54,7 @@ def fill_chat_template(tokenizer: Any, conversations: Sequence[list[dict[str, st
 
 
 def _answers(lines: Sequence[str]) -> list[dict[str, Any]]:
-    """What the process answers to lines; the last answer is that it ended, if it did or took too long."""
+    """Return the process's answers to lines. If it ended or took too long, the last answer says so."""
     global _process
     with _lock:
         process, _process = _process or _started(), None
@@ -72,7 +72,7 @@ def _answers(lines: Sequence[str]) -> list[dict[str, Any]]:
             answers.append({"unusable": "it exceeded its time or memory limit"})
         finally:
             ending.cancel()
-            # One that was left in the middle would answer the next questions with what it still has to say.
+            # After an interruption, the process would answer the next requests with results of these.
             if _process is None:
                 _end(process)
         return answers
@@ -85,13 +85,13 @@ def _end(process: subprocess.Popen[str]) -> None:
 
 
 def _started() -> subprocess.Popen[str]:
-    """A new process that is ready.
+    """Start a new process and wait until it is ready.
 
     Raises:
         GradingError: it does not start.
     """
     environment = {name: os.environ[name] for name in _KEPT if name in os.environ}
-    # Few threads take little of the memory that it may have.
+    # Fewer threads need less of the limited memory.
     environment |= {"PYTHONPATH": os.pathsep.join(filter(None, sys.path)), "OPENBLAS_NUM_THREADS": "1"}
     process = subprocess.Popen(
         [sys.executable, "-P", str(_FILE)],
@@ -100,7 +100,7 @@ def _started() -> subprocess.Popen[str]:
         stderr=subprocess.DEVNULL,
         env=environment,
         encoding="ascii",
-        # Ctrl-C at a terminal is for the job, which ends in its own time.
+        # Ctrl-C at a terminal is for the job, which ends the process itself.
         start_new_session=True,
     )
     assert process.stdout is not None

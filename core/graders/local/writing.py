@@ -1,4 +1,4 @@
-"""What the two kinds of text models have in common: batches of rows, and letting a model write until it is settled."""
+"""Common parts of the two kinds of text models: batches of rows, and writing until an answer is settled."""
 
 from __future__ import annotations
 
@@ -23,12 +23,12 @@ Likelihood = tuple[float, int]
 
 @dataclass(frozen=True)
 class Written:
-    """What a model wrote for one prompt.
+    """Text that a model wrote for one prompt.
 
     Args:
-        tokens: without the one that ends the text.
-        text: the same as text, without blanks around it.
-        complete: whether it ended, or was settled, before it was cut off.
+        tokens: without the end token.
+        text: the tokens as text, stripped.
+        complete: whether it ended or was settled before it was cut off.
         scores: float (steps, n): logits of the n watched tokens at each step.
     """
 
@@ -42,18 +42,18 @@ Result = TypeVar("Result")
 
 
 def out_of_memory_halves(batch: Batch, run: Callable[[Batch], Result]) -> Iterator[tuple[Batch, Result]]:
-    """Run a batch, in halves of halves where the memory, a GPU's or the computer's, does not hold it at once.
+    """Run a batch, in repeated halves if it exceeds the memory of the GPU or the computer.
 
     Yields:
         Each part that was run with its result; together they are the batch.
 
     Raises:
-        GradingError: not even a single row fits.
+        GradingError: a single row does not fit.
     """
     try:
         result = run(batch)
     except (MemoryError, RuntimeError) as error:
-        # Of a processor's memory PyTorch says nothing but this.
+        # For processor memory, PyTorch has no other sign than this text.
         exhausted = isinstance(error, (torch.OutOfMemoryError, MemoryError)) or "DefaultCPUAllocator" in str(error)
         if not exhausted:
             raise
@@ -70,26 +70,26 @@ def out_of_memory_halves(batch: Batch, run: Callable[[Batch], Result]) -> Iterat
     else:
         yield batch, result
         return
-    # Outside the handler, where the failed pass no longer holds its tensors.
+    # Outside the handler, because there the failed pass still holds its tensors.
     for half in halves:
         yield from out_of_memory_halves(half, run)
 
 
 def regrouped(values: Sequence[Likelihood], options: Sequence[Sequence[str]]) -> list[list[Likelihood]]:
-    """One value an option, in the shape of the options."""
+    """Return one value per option, in the shape of the options."""
     rest = iter(values)
     return [list(islice(rest, len(each))) for each in options]
 
 
 def summed(found: torch.Tensor, counted: torch.Tensor) -> list[Likelihood]:
-    """The log-likelihoods (rows, tokens) of the tokens that count, added up row by row, with their number."""
+    """Return the sum of the counted log-likelihoods (rows, tokens) per row, and the number of counted tokens."""
     sums: list[float] = (found * counted).sum(1).tolist()
     numbers: list[int] = counted.sum(1).tolist()
     return [(total, int(number)) for total, number in zip(sums, numbers, strict=True)]
 
 
 def padded(rows: Sequence[Sequence[int]], pad: int, left: bool, device: str) -> tuple[torch.Tensor, torch.Tensor]:
-    """Rows of tokens as a matrix and its mask, both long (rows, longest)."""
+    """Return rows of tokens as a matrix and its mask, both long (rows, longest)."""
     longest = max(map(len, rows))
     ids = torch.full((len(rows), longest), pad, dtype=torch.long)
     mask = torch.zeros((len(rows), longest), dtype=torch.long)
@@ -101,7 +101,7 @@ def padded(rows: Sequence[Sequence[int]], pad: int, left: bool, device: str) -> 
 
 
 def pad_token(loaded: Loaded) -> int:
-    """The token that fills rows up: the tokenizer's, or any other, since the mask hides it."""
+    """Return the padding token: the tokenizer's, or any other, because the mask hides it."""
     for token in (loaded.tokenizer.pad_token_id, loaded.tokenizer.eos_token_id):
         if token is not None:
             return int(token)
@@ -117,18 +117,18 @@ def write(
     beams: int = 1,
     sampling: Sampling | None = None,
 ) -> list[Written]:
-    """Let a model write as its own `generate` does.
+    """Write with a model like its own `generate`.
 
-    With one beam that is greedy, or drawn by chance, and each row ends as soon as it is settled. Several beams are
-    searched to their end, since which of them is the best is known only then; their logits are those of no single text.
+    With one beam, decoding is greedy or sampled, and each row ends as soon as it is settled. Several beams are searched
+    to their end, because the best one is known only then. Their logits belong to no single text, so none are recorded.
 
     Args:
-        inputs: what `generate` is given: tokens, mask, and what was computed before.
-        max_tokens: tokens written at most.
-        settled: whether a text needs no more; None to write to the end.
-        watched: tokens whose logits are kept.
-        beams: texts that are gone on with at each step.
-        sampling: draws each token by chance, with one beam; None for the likeliest.
+        inputs: arguments of `generate`: tokens, mask, and earlier computations.
+        max_tokens: most tokens written.
+        settled: whether a text needs no more tokens; None to write to the end.
+        watched: tokens whose logits are recorded.
+        beams: number of beams.
+        sampling: settings for random sampling, with one beam; None for the likeliest text.
     """
     start = 1 if loaded.seq2seq else inputs["input_ids"].shape[1]
 
@@ -144,7 +144,7 @@ def write(
         processors.append(Draw(sampling, prompts))
     looking_on = {"logits_processor": processors, "stopping_criteria": [watch.stop]} if beams == 1 else {}
     with warnings.catch_warnings(), torch.inference_mode():
-        # Sampling settings of the model's configuration, which greedy decoding does not use, are warned about.
+        # Ignore warnings about the model's sampling settings, which greedy decoding does not use.
         warnings.simplefilter("ignore", UserWarning)
         sequences = loaded.model.generate(
             **inputs,

@@ -1,1 +1,1 @@
-"""Prompts as data: the YAML files of the built-in ones, and how a prompt is read and filled in."""
+"""Prompts as data: the built-in YAML files, and reading and filling of prompts."""

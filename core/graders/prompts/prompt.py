@@ -1,4 +1,4 @@
-"""Prompts as data: named templates with their source, filled in by plain substitution and never by code."""
+"""Prompts as data: named templates with their source, filled by plain substitution and never by code."""
 
 from __future__ import annotations
 
@@ -32,17 +32,17 @@ VARIABLES = (
 
 
 class PromptUse(NamedTuple):
-    """What a use asks of its prompts.
+    """Requirements of a use for its prompts.
 
     Args:
-        title: what screens call it.
-        forms: that the answer may have.
-        needed: the variables without which a template cannot serve it.
-        known: of one that grades, all variables that a template may have: a grade is about these texts and no others.
-        literal: what may stand in braces and is no variable, but shown to the model as it is.
-        variables: all that count as variables in braces.
+        title: its name on screens.
+        forms: allowed forms of the answer.
+        needed: variables that a template must have.
+        known: for grading: all variables that a template may have, because a grade depends on these texts alone.
+        literal: names in braces that are not variables but shown to the model unchanged.
+        variables: names in braces that count as variables.
         aliases: other names of variables.
-        fenced_to_be: what is done with a fenced text; None for what `_TO_BE` says.
+        fenced_to_be: verb in the sentence about a fenced text; None for the entry of `_TO_BE`.
     """
 
     title: str
@@ -91,7 +91,7 @@ USES: dict[str, PromptUse] = {
     ),
 }  # fmt: skip
 _OF_EXAMPLES = PromptUse("Worked examples", (), ())
-"""What stands for a use where a text belongs to none, such as one worked example."""
+"""Placeholder for a text without a use, such as a worked example."""
 
 _IN_BRACES = re.compile(r"\{(\s*[A-Za-z_][\w \\-]*)\}")  # no JSON, but a variable, perhaps misspelt or escaped
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,79}")
@@ -100,7 +100,7 @@ _HINT = "Compare it with a built-in prompt in YAML. Put quotes around Yes, No an
 
 @dataclass(frozen=True)
 class Example:
-    """One worked example in a few-shot prompt."""
+    """A worked example in a few-shot prompt."""
 
     question: str
     passage: str
@@ -109,32 +109,32 @@ class Example:
 
 @dataclass(frozen=True)
 class Messages:
-    """A filled-in prompt: what the system says, where there is such a role, and what the user says."""
+    """A filled-in prompt: the system text, if the model has such a role, and the user text."""
 
     user: str
     system: str = ""
 
     def joined(self) -> str:
-        """Both in one text, for models that know no roles."""
+        """Return both as one text, for models without roles."""
         return f"{self.system}\n\n{self.user}" if self.system else self.user
 
 
 @dataclass(frozen=True)
 class Prompt:
-    """A prompt and everything that is needed to use it.
+    """A prompt with all facts that are needed to use it.
 
     Args:
-        name: what identifies it among prompts.
-        title: what screens call it.
+        name: its identifier among prompts.
+        title: its name on screens.
         use: the method or step that it serves.
-        template: the text, with variables as {question}.
-        form: how the answer is read: rating, yes-no, letter, text or json.
-        source: where it comes from: paper and section, or the project's own.
+        template: the text, with variables such as {question}.
+        form: form of the answer: rating, yes-no, letter, text or json.
+        source: paper and section, or the project's own.
         top: top of its rating scale; 1 for yes and no.
         kinds: the kinds of question that it can ask about.
-        system: what the system says where a model has that role.
-        example: how one of `examples` is written, with {question}, {passage} and {answer}; they come where
-            the template has {examples}.
+        system: system text, if a model has that role.
+        example: form of each of `examples`, with {question}, {passage} and {answer}; they replace {examples} in the
+            template.
         examples: worked examples.
     """
 
@@ -152,40 +152,40 @@ class Prompt:
 
     @cached_property
     def hash(self) -> str:
-        """SHA-256 over all that the model or the parser sees of it; name, title and source are no part of it."""
+        """SHA-256 of all parts that the model or the parser sees; name, title and source are excluded."""
         seen = {k: v for k, v in asdict(self).items() if k not in ("name", "title", "source")}
         return hashlib.sha256(json.dumps(seen, sort_keys=True, ensure_ascii=False).encode()).hexdigest()
 
 
 @cache
 def built_in() -> dict[str, Prompt]:
-    """The prompts that come with the program, by name; read once."""
+    """Return the prompts that come with the program, by name; read once."""
     files = sorted(Path(__file__).parent.glob("*.yaml"))
     prompts = [read_prompt(file.read_text(encoding="utf-8"), file.name) for file in files]
     return {prompt.name: prompt for prompt in prompts}
 
 
 def variables(prompt: Prompt) -> tuple[str, ...]:
-    """The values that `fill` needs, by canonical name, in the order in which the template first has them.
+    """Return the variables that `fill` needs, by canonical name, in the order of their first use in the template.
 
-    {passage} counts as context. In a direct prompt, which knows no questions of a bank, {question} counts as
-    query_title and {answer} as correct_answer; in one that drafts items {documentation} counts as context, and
-    {question} is no variable. In one that compares answers {query} counts as question, {answer} as correct_answer, and
-    {result} is the answer that is compared. {examples} is left out, as a prompt brings its own.
+    {passage} means context. In a direct prompt, which does not use questions of a bank, {question} means query_title
+    and {answer} means correct_answer. In a prompt that drafts items, {documentation} means context, and {question} is
+    not a variable. In a prompt that compares answers, {query} means question, {answer} means correct_answer, and
+    {result} is the answer to compare. {examples} is left out, because a prompt has its own.
     """
     names = (_canonical(name, prompt.use) for name in _variable_in(prompt.use).findall(prompt.template))
     return tuple(dict.fromkeys(name for name in names if name != "examples"))
 
 
 def fill(prompt: Prompt, values: Mapping[str, str], fence: bool = False) -> Messages:
-    """Put values in place of a template's variables, in one pass: nothing within a value is ever replaced.
+    """Replace a template's variables by values in one pass, so that nothing within a value is ever replaced.
 
     Args:
         prompt: the prompt; its system text has no variables.
-        values: text by variable, canonical or as the template calls it; what the template does not have is ignored.
-        fence: whether to mark the passage as data, see `fenced`; and in a prompt that verifies or compares, the
-            answer to be verified, which came out of the passage. The sentence about it, which no two passages share,
-            ends the system text; if there is none, it precedes the passage, so that all before that stays the same.
+        values: text by variable, canonical or as in the template; values without a variable are ignored.
+        fence: whether to mark the passage as data, see `fenced`. A prompt that verifies or compares also marks the
+            answer, because it is from the passage. The sentence about the mark differs for each passage. It ends the
+            system text, or precedes the passage without one, so that the text before it stays the same.
 
     Raises:
         InputError: a variable has no value.
@@ -198,7 +198,7 @@ def fill(prompt: Prompt, values: Mapping[str, str], fence: bool = False) -> Mess
         raise InputError("prompt-value-missing", f"Prompt '{prompt.name}' has no value for {missing}.", hint)
     system = prompt.system
     for name, what in _FENCED if fence else ():
-        # In a direct prompt {answer} is the correct one, which people wrote.
+        # In a direct prompt, {answer} is the correct one, written by people.
         if name in needed:
             texts[name], sentence = fenced(texts[name], what, _use(prompt.use).fenced_to_be)
             if prompt.system:
@@ -213,26 +213,26 @@ def fill(prompt: Prompt, values: Mapping[str, str], fence: bool = False) -> Mess
 _FENCED: tuple[tuple[str, Literal["passage", "answer"]], ...] = (
     ("context", "passage"), ("answer", "answer"), ("result", "answer"),
 )  # fmt: skip
-"""Variables whose text is from a passage, and what their fence calls it."""
+"""Variables with text from a passage, and the name of their fence."""
 _TO_BE = {"passage": "rated", "answer": "verified"}
 
 
 def fence_mark(prompt: Prompt, fence: bool) -> bool | str:
-    """What a fingerprint says of the fence: that there is one, and where the sentence about it is.
+    """Return the value of a fence in a fingerprint: whether there is one, and where its sentence is.
 
-    Earlier versions began a prompt that has no system text with the sentence: what they asked was another prompt.
+    Earlier versions put the sentence at the beginning of a prompt without system text, which is another prompt.
     """
     return fence and (bool(prompt.system) or "in the text")
 
 
 def fenced(text: str, what: Literal["passage", "answer"] = "passage", to_be: str | None = None) -> tuple[str, str]:
-    """A passage, or an answer out of one, between two tags that it cannot forge, and the sentence that says what
-    stands between them.
+    """Return a text between two tags that it cannot forge, and a sentence that declares it as data.
 
-    The tags end in the first digits of the text's own SHA-256: eight, or more where the text has that tag in it.
+    The tags end in the first digits of the text's own SHA-256: eight, or more if the text contains that tag.
 
     Args:
-        to_be: what is done with the data; for None rated, or verified.
+        what: a passage, or an answer from one.
+        to_be: verb in the sentence about the data; None for rated or verified.
     """
     digest, length = hashlib.sha256(text.encode()).hexdigest(), 8
     while f"{what}-{digest[:length]}" in text and length < len(digest):
@@ -244,13 +244,13 @@ def fenced(text: str, what: Literal["passage", "answer"] = "passage", to_be: str
 
 
 def with_examples(prompt: Prompt, text: str, file: str) -> Prompt:
-    """A few-shot prompt with the examples of a file in place of its own.
+    """Return a few-shot prompt with the examples of a file in place of its own.
 
-    The file is a list of {question, passage, answer} in YAML, or in JSON where its name ends in .json.
+    The file is a list of {question, passage, answer} in YAML, or in JSON if its name ends in .json.
 
     Raises:
         InputError: the prompt takes no examples.
-        FileError: the file is no such list.
+        FileError: the file is not such a list.
     """
     if not prompt.example:
         raise InputError(
@@ -262,7 +262,7 @@ def with_examples(prompt: Prompt, text: str, file: str) -> Prompt:
 
 
 def write_prompt(prompt: Prompt) -> str:
-    """A prompt as YAML that `read_prompt` reads back equal; fields with their default value are left out."""
+    """Return a prompt as YAML that `read_prompt` reads back unchanged; fields with default values are left out."""
     defaults = {field.name: field.default for field in fields(Prompt)}
     content = {name: value for name, value in asdict(prompt).items() if value != defaults[name]}
     plain = {name: list(value) if isinstance(value, tuple) else value for name, value in content.items()}
@@ -277,8 +277,8 @@ def read_prompt(text: str, file: str) -> Prompt:
         file: its name as the user knows it.
 
     Raises:
-        FileError: it is no YAML or no mapping, has unknown, missing or unusable fields, or a template that cannot
-            serve its use; with every reason that was found.
+        FileError: it is not YAML or not a mapping; fields are unknown, missing or unusable; or the template does not
+            fit its use. The error lists every reason.
     """
     data = read_yaml(text, file, _HINT)
     if not isinstance(data, dict):
@@ -305,7 +305,7 @@ def read_prompt(text: str, file: str) -> Prompt:
 
 
 def _flaws(prompt: Prompt) -> Iterator[str]:
-    """Why a prompt whose fields have the right types can still not be used."""
+    """Yield reasons why a prompt with fields of the right types is still unusable."""
     if not _NAME.fullmatch(prompt.name):
         yield "the name does not have 1 to 80 letters, digits, dots, hyphens or underscores"
     if any(not text.strip() or "\n" in text for text in (prompt.title, prompt.source)):

@@ -1,1 +1,1 @@
-"""Graders that read: how a method asks a model, and how what the model wrote becomes a rating."""
+"""Graders that read: methods that ask a model, and the parsing of its replies into ratings."""

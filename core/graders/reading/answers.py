@@ -1,4 +1,4 @@
-"""Reading the answer to a call in the form in which it was asked for: as JSON of a schema, or in words."""
+"""Parsing of the answer to a call in its requested form: JSON with a schema, or words."""
 
 from __future__ import annotations
 
@@ -16,27 +16,27 @@ from .parsing import (
 
 
 def read(call: Call, completion: Completion) -> Parsed:
-    """Read a rating, yes and no, or the position of a letter; `call` has one of these forms."""
+    """Read a rating, yes or no, or the position of a letter; `call` has one of these forms."""
     return _read(call, completion.text, completion.complete, completion.structured)
 
 
 def is_of_schema(call: Call, text: str) -> bool:
-    """Whether a text is an answer of the schema that is asked for."""
+    """Return whether a text is an answer with the requested schema."""
     if call.form == "json":
         return parse_object(text) is not None
     return _is_answer(_read(call, text, True, True))
 
 
 def is_in_words(call: Call, text: str) -> bool:
-    """Whether a text names, outside of any schema, what was asked for."""
+    """Return whether a text contains the requested answer outside of any schema."""
     if call.form == "json":
-        # Whoever asked reads it, in whatever form it came.
+        # The caller parses the text, in any form.
         return False
     return _is_answer(_read(call, text, True, False))
 
 
 def _is_answer(parsed: Parsed) -> bool:
-    """Whether a text is one of the answers asked for: a judge that says it cannot tell has kept to the form."""
+    """Return whether a text is one of the requested answers. A model that says that it cannot tell counts as well."""
     return parsed.status == "graded" or parsed.reason == UNDECIDED
 
 

@@ -1,4 +1,4 @@
-"""What a method asks of a model and what comes back: the seam between methods and back ends."""
+"""Calls of models and their completions: the interface between methods and back ends."""
 
 from __future__ import annotations
 
@@ -12,27 +12,30 @@ from ..control import Control
 from ..prompts.prompt import Prompt
 
 Form = Literal["rating", "yes-no", "letter", "text", "json", "span", "likelihood"]
-"""How an answer is read. `rating`, `yes-no` and `letter` end early and have a distribution; `text` and `json`
-are written out; `span` is cut out of the passage; `likelihood` writes nothing and weighs `Call.options`."""
+"""Form of an answer.
+
+`rating`, `yes-no` and `letter` end early and have a distribution. `text` and `json` are written in full. `span` is an
+extract of the passage. `likelihood` writes nothing and weighs `Call.options`.
+"""
 
 Per = Literal["tokens", "characters", "none"]
-"""What the log-likelihood of an option is divided by, so that it does not lose by being long."""
+"""Divisor of an option's log-likelihood, so that long options have no disadvantage."""
 
 
 @dataclass(frozen=True)
 class Call:
-    """One question to a model.
+    """One request to a model.
 
     Args:
-        prompt: the template that is filled in.
-        values: what it is filled in with, by variable; the passage is under `context`.
-        form: how the answer is read.
-        fence: whether the passage, or an answer out of it, is fenced off as data.
-        options: the answers to choose among: the ratings of the scale as digits, Yes and No, the letters, or
-            for `likelihood` the texts to be weighed.
-        max_tokens: length of the answer at most.
-        per: for `likelihood` what an option's log-likelihood is divided by.
-        schema: for `json` the JSON schema of the answer, which an endpoint with structured output is held to.
+        prompt: the template.
+        values: values of its variables; the passage is under `context`.
+        form: form of the answer.
+        fence: whether to mark the passage, or an answer from it, as data.
+        options: the possible answers: the ratings of the scale as digits, Yes and No, the letters, or for `likelihood`
+            the texts to weigh.
+        max_tokens: most tokens of the answer.
+        per: for `likelihood`, the divisor of an option's log-likelihood.
+        schema: for `json`, the JSON schema of the answer, which an endpoint with structured output enforces.
     """
 
     prompt: Prompt
@@ -47,11 +50,11 @@ class Call:
 
 @dataclass(frozen=True)
 class Sampling:
-    """How a model draws what it writes, where it is not to write what is likeliest.
+    """Settings for random sampling of a model's text, instead of its likeliest text.
 
     Args:
-        temperature: by which its logits are divided; above 0.
-        seed: of the chance; None to leave it to an endpoint.
+        temperature: divisor of its logits; above 0.
+        seed: seed of the random numbers; None to leave it to an endpoint.
     """
 
     temperature: float
@@ -60,17 +63,18 @@ class Sampling:
 
 @dataclass(frozen=True)
 class Completion:
-    """What a model gave.
+    """Reply of a model.
 
     Args:
-        text: what it wrote; for `span` the passage's words, empty where it says that there is no answer.
-        complete: False where a limit cut it off.
-        distribution: probability by option, summing to 1, from a model whose logits can be seen; for
-            `likelihood` the log-likelihood by option, divided as `Call.per` says (not probabilities).
-        structured: whether the text was asked for as JSON of a schema.
-        shortened: tokens of the passage left out so that the prompt fits; 0 where it is whole.
-        model: the model that is said to have given it, where that is not the one that was asked; None where it is.
-        error: why there is no answer at all: a refusal, a fault that outlasted every retry. None where there is one.
+        text: its text; for `span` the passage's words, empty if the passage has no answer.
+        complete: False if a limit cut it off.
+        distribution: probability by option, summing to 1, if the model's logits are available. For `likelihood` the
+            log-likelihood by option, divided as in `Call.per` (not probabilities).
+        structured: whether JSON with a schema was requested.
+        shortened: number of tokens of the passage left out to fit the prompt; 0 for a whole passage.
+        model: name of the model that answered, if it differs from the requested one; else None.
+        error: reason for a missing answer: a refusal, or a fault that outlasted all retries. None if there is an
+            answer.
     """
 
     text: str = ""
@@ -83,28 +87,28 @@ class Completion:
 
 
 Steps = Generator[Call, Completion, Grade]
-"""How one pair is graded: a generator that yields what it asks, is sent what comes back, and returns the grade."""
+"""Steps of grading one pair: a generator that yields calls, receives their completions, and returns the grade."""
 
 
 class BackEnd(Protocol):
     """A model that answers calls, on this computer or behind an endpoint."""
 
     def drive(self, work: Iterable[tuple[Pair, Steps]], control: Control) -> Iterator[list[Outcome]]:
-        """Take pairs through their steps, as many at a time as suits the model.
+        """Run the steps of pairs, as many at a time as suits the model.
 
         Args:
-            work: pairs with the steps that grade them, in the order in which prompts share most; it is
-                consumed as room comes free, so it may be long.
+            work: pairs with their steps, ordered so that prompts share most. It is consumed as capacity becomes free,
+                so it may be long.
 
         Yields:
-            Batches of outcomes as they come. It ends early, with every call in flight finished and its outcome
-            given, when `control` says so.
+            Batches of outcomes as they arrive. If `control` stops the job, it ends early, after the outcomes of all
+            calls in flight.
 
         Raises:
-            GradingError: it cannot go on at all.
+            GradingError: it cannot continue at all.
         """
         ...
 
     def count_tokens(self, text: str) -> int | None:
-        """Tokens of a text by the model's own tokenizer; None where it is not at hand."""
+        """Return the number of tokens by the model's own tokenizer; None if it is not available."""
         ...

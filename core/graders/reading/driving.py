@@ -1,4 +1,4 @@
-"""Taking many pairs through their steps at once with a model that answers calls in batches."""
+"""Running the steps of many pairs at once, with a model that answers calls in batches."""
 
 from __future__ import annotations
 
@@ -10,29 +10,31 @@ from ..control import Control
 from .calls import BackEnd, Call, Completion, Steps
 
 WINDOW = 256
-"""Pairs under way at most: enough to fill batches of like length, few enough to be quick to begin and to stop."""
+"""Most pairs in progress: enough for batches of similar length, few enough to start and stop quickly."""
 
 Answer = Callable[[Sequence[Call], Control], Iterator[list[tuple[int, Completion]]]]
-"""Answers calls batch by batch, each answer with the position of its call. It leaves out the calls that
-`control` does not allow: an answer that was never asked for is missing, not failed."""
+"""Answers calls batch by batch, each answer with the index of its call.
+
+Calls that `control` forbids are left out: such an answer is missing, not failed.
+"""
 
 
 def drive_in_windows(
     work: Iterable[tuple[Pair, Steps]], control: Control, answer: Answer, window: int = WINDOW
 ) -> Iterator[list[Outcome]]:
-    """Take pairs through their steps, a window of them at a time.
+    """Run the steps of pairs, a window of them at a time.
 
-    Every round asks the pending call of each pair under way; room that pairs leave is filled with new ones.
+    Every round asks the pending call of each pair in progress; finished pairs are replaced by new ones.
 
     Args:
-        work: pairs with the steps that grade them; consumed as room comes free.
+        work: pairs with their steps; consumed as capacity becomes free.
         control: asked before every round and, by `answer`, before every batch.
         answer: the model.
-        window: pairs under way at most.
+        window: most pairs in progress.
 
     Yields:
-        The outcomes of every batch that ended some pairs. Pairs that still wanted to ask when `control` stopped
-        the job have no outcome.
+        The outcomes of every batch that finished some pairs. Pairs with open calls have no outcome if `control` stopped
+        the job.
     """
     waiting = iter(work)
     pending: list[tuple[Pair, Steps, Call]] = []
@@ -68,14 +70,14 @@ def drive_in_windows(
 
 
 def answers(back_end: BackEnd, calls: Sequence[Call], control: Control) -> Iterator[list[tuple[int, Completion]]]:
-    """Completions with the positions of their calls as they come, in any order; fewer if `control` stops it.
+    """Yield completions with the indexes of their calls as they arrive, in any order; fewer if `control` stops the job.
 
-    A batch may be empty: one comes at least every second from an endpoint, so that its caller can look around.
+    A batch may be empty: an endpoint yields one at least every second, so that the caller regains control.
     """
     arrived: dict[int, Completion] = {}
 
     def steps(i: int, call: Call) -> Steps:
-        # The seam takes pairs through to grades; only the completion on the way is of interest here.
+        # The interface drives pairs to grades; only the completion on the way is needed here.
         arrived[i] = yield call
         return Grade(None, "failed")
 
@@ -84,7 +86,7 @@ def answers(back_end: BackEnd, calls: Sequence[Call], control: Control) -> Itera
 
 
 def complete(back_end: BackEnd, calls: Sequence[Call], control: Control) -> list[Completion]:
-    """A completion for each call, in their order; one that `control` did not allow has an error.
+    """Return a completion for each call, in their order; a call that `control` forbids gets an error.
 
     Raises:
         GradingError: the back end cannot answer at all.
@@ -103,7 +105,7 @@ def _step(
     pending: list[tuple[Pair, Steps, Call]],
     done: list[Outcome],
 ) -> None:
-    """Let a pair take its next step: it asks again, or it ends. None starts it."""
+    """Run the next step of a pair, which asks again or ends. A completion of None starts the pair."""
     try:
         call = next(steps) if completion is None else steps.send(completion)
     except StopIteration as end:

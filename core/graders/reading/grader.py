@@ -1,4 +1,4 @@
-"""A grader that reads: one method, one model and one prompt put together."""
+"""Graders that combine a method, a model and a prompt."""
 
 from __future__ import annotations
 
@@ -11,10 +11,10 @@ from ..control import Control
 from .calls import BackEnd, Steps
 
 EMPTY_PASSAGE = Grade(None, "failed", reason="the passage is empty")
-"""What becomes of a pair whose passage has no words: no model is asked."""
+"""Grade for a pair with an empty passage: no model is asked."""
 
 Method = Callable[[Asked, str], Steps]
-"""How one pair is graded, given what is asked and the passage."""
+"""Returns the steps of one pair for a question and a passage."""
 
 
 @dataclass(eq=False)
@@ -22,11 +22,11 @@ class ReadingGrader:
     """Asks a model about every pair by the steps of a method.
 
     Args:
-        spec: what identifies the grader.
-        method: makes the steps of one pair.
+        spec: identity of the grader.
+        method: returns the steps of one pair.
         back_end: the model.
-        by_passage: whether prompts about one passage share their beginning, so that pairs are best asked passage
-            by passage; if not, they share most question by question.
+        by_passage: whether to ask passage by passage, because prompts about the same passage share their beginning; if
+            False, question by question.
     """
 
     spec: GraderSpec
@@ -35,17 +35,17 @@ class ReadingGrader:
     by_passage: bool
 
     def steps(self, asked: Asked, passage: str) -> Steps:
-        """How one pair is graded."""
+        """Return the steps of one pair."""
         return self.method(asked, passage)
 
     def ordered(self, pairs: Sequence[Pair]) -> list[Pair]:
-        """Pairs in the order in which prompts that begin alike follow each other, for models that keep beginnings."""
+        """Return the pairs in an order in which similar prompts are neighbours, for models that cache prefixes."""
         return sorted(pairs, key=lambda pair: pair[::-1] if self.by_passage else pair)
 
     def grade(
         self, questions: Mapping[int, Asked], passages: Mapping[int, str], pairs: Sequence[Pair], control: Control
     ) -> Iterator[list[Outcome]]:
-        """Grade pairs, as many at a time as suits the model; as `Grader.grade` says."""
+        """Grade pairs, as many at a time as suits the model; see `Grader.grade`."""
         order = self.ordered(pairs)
         empty = [(question, passage, EMPTY_PASSAGE) for question, passage in order if not passages[passage].strip()]
         if empty:

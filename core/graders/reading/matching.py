@@ -1,4 +1,4 @@
-"""Whether an extracted answer says what the answer key says, by comparing words."""
+"""Comparison of an extracted answer with the answer key by words."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ TOLERANCE = 0.2
 _CHOICE = re.compile(r"\s*(?:\([a-h]\)|[a-h][.)])\s+(?=\S)", re.IGNORECASE)
 
 
-# Keys that answers give in other words, by their words without stop words; and answers that give a verdict and go on.
+# Keys that answers express in other words, by their words without stop words; and answers that begin with a verdict.
 _SAME = {
     "yes": "true",
     "no": "false",
@@ -31,24 +31,24 @@ _VERDICT = re.compile(
 
 
 def is_no_answer(answer: str, key: str) -> bool:
-    """Whether what was extracted is no answer to a question with this key, so that it is wrong without any comparison.
+    """Return whether a text is not an answer to a question with this key, and so is wrong without a comparison.
 
-    That is an answer that is ill-formed, or one that says that there is none where the key does not say so as well:
-    to the keys "No", "False" and "Unknown" the answers "no" and "unknown" are answers.
-    Source: EXAM++, section 4.2.1.
+    That is an ill-formed answer, or one that denies an answer although the key does not. If the key is "No", "False" or
+    "Unknown", then "no" and "unknown" are answers. Source: EXAM++, section 4.2.1.
     """
     return ill_formed(answer) or (unanswerable(answer) and not _says_what_the_key_says(answer, key))
 
 
 def word_match(answer: str, key: str, tolerance: float = TOLERANCE) -> bool:
-    """Whether an answer matches an answer key: normalised, their edit distance is a small share of the longer one.
+    """Return whether an answer matches an answer key: their normalized edit distance is a small share of the longer
+    one.
 
-    Source: EXAM++, section 4.2.1. An answer that is none (`is_no_answer`) never matches. Citation marks, and a choice's
-    letter before the text ("b. rise"), are no part of an answer or a key. Yes is true and no is false; to a key that is
-    one of these four an answer matches that begins with its verdict.
+    Source: EXAM++, section 4.2.1. A text that is not an answer (`is_no_answer`) never matches. Citation marks and a
+    choice's letter before the text ("b. rise") are ignored. Yes is true and no is false; if the key is one of these
+    four, an answer matches that begins with its verdict.
 
     Args:
-        answer: what was extracted from the passage.
+        answer: the answer extracted from the passage.
         key: the right answer, one text.
         tolerance: the share from which they differ, above 0 and at most 1.
     """
@@ -58,27 +58,27 @@ def word_match(answer: str, key: str, tolerance: float = TOLERANCE) -> bool:
     if _says_what_the_key_says(left, right):
         return True
     one, other = normalise(left), normalise(right)
-    if not one or not other:  # nothing but stop words and signs on a side: compare what is written
+    if not one or not other:  # nothing but stop words and signs on a side: compare the original texts
         one, other = (" ".join(text.lower().split()) for text in (left, right))
     longer = max(len(one), len(other))
-    # The cutoff saves the work on texts that differ more; the quotient of the two is exact where their product is not.
+    # The cutoff saves work on texts that differ more. The quotient is exact, while the product may be rounded.
     return (
         longer > 0 and Levenshtein.distance(one, other, score_cutoff=int(tolerance * longer) + 1) / longer < tolerance
     )
 
 
 SHORT = 30
-"""Words of an answer, without stop words, in which a key may be contained; a longer one may name many things."""
+"""Most words of an answer, without stop words, that may contain a key; longer answers may name many things."""
 _RESERVED = frozenset({"no", "not", "never", "none", "nor", "neither", "without", "or", "either", "t", "cannot"})
-"""Words before which or after which a phrase may not be the answer: "not in 1967", "1966 or 1967"."""
+"""Words that rule out a contained key: "not in 1967", "1966 or 1967"."""
 
 
 def contains_key(answer: str, key: str) -> bool:
-    """Whether the words of a key stand together in a short answer, both stemmed and without stop words.
+    """Return whether the words of a key are adjacent in a short answer, both stemmed and without stop words.
 
-    A rule beside the paper's, for models that answer in whole sentences ("The war ended in 1967." to the key "1967").
-    An answer that denies something or names alternatives has to match by the paper's rule, and so has one to a key
-    that is a verdict ("yes", "unknown", "none of the above").
+    This extends the paper's rule, for models that answer in sentences ("The war ended in 1967." for the key "1967"). It
+    does not apply to an answer with a denial or alternatives, or to a key that is a verdict. Verdicts are "yes",
+    "unknown" or "none of the above", for example.
     """
     if is_no_answer(answer, key) or unanswerable(without_letter(key)) or _meaning(key) in ("true", "all", "none"):
         return False
@@ -92,7 +92,7 @@ def contains_key(answer: str, key: str) -> bool:
 
 
 def _says_what_the_key_says(answer: str, key: str) -> bool:
-    """Whether a key is a verdict, "unknown" or its like, or all or none of the above, and the answer says that too."""
+    """Return whether a key is a verdict, "unknown" or similar, or all or none of the above, and the answer agrees."""
     meant = _meaning(key)
     if meant in ("true", "false"):
         verdict = _VERDICT.match(answer)
@@ -106,6 +106,6 @@ def _meaning(text: str) -> str:
 
 
 def without_letter(text: str) -> str:
-    """A choice without the letter before it."""
+    """Return a choice without its letter."""
     match = _CHOICE.match(text)
     return text[match.end() :] if match else text

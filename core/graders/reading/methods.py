@@ -1,4 +1,4 @@
-"""How one pair is graded: a generator per method that asks a model, reads what comes back, and returns the grade."""
+"""Methods of grading one pair: generators that ask a model, parse its reply, and return the grade."""
 
 from __future__ import annotations
 
@@ -23,8 +23,10 @@ FEW_CHOICES = "the question has fewer than two choices"
 KEY_NOT_A_CHOICE = "the answer key is not among the choices"
 
 Check = Callable[[Asked, str], Steps]
-"""How an extracted answer is compared with the answer key: it ends in a grade of 1 or 0, whose `raw` is what a model
-wrote to find out, None where no model was asked."""
+"""Compares an extracted answer with the answer key.
+
+It ends in a grade of 1 or 0. `raw` of the grade is the model's reply, or None if no model was asked.
+"""
 
 
 def self_rating(asked: Asked, passage: str, prompt: Prompt, fence: bool = False) -> Steps:
@@ -34,19 +36,19 @@ def self_rating(asked: Asked, passage: str, prompt: Prompt, fence: bool = False)
         asked: the question.
         passage: the passage.
         prompt: a prompt for a rating.
-        fence: whether the passage is fenced off as data.
+        fence: whether to mark the passage as data.
     """
     return (yield from _rate({"question": asked.text, "context": passage}, prompt, fence))
 
 
 def direct(asked: Asked, passage: str, prompt: Prompt, fence: bool = False) -> Steps:
-    """Ask whether the passage is relevant for a query, on the judge's own scale (EXAM++, appendix A; Q and QA judges).
+    """Ask whether the passage is relevant for a query, on the prompt's scale (EXAM++, appendix A; Q and QA judges).
 
     Args:
-        asked: the query's text; as `answer_key` the query's answer, where the prompt shows it.
+        asked: the query's text; its `answer_key` is the query's answer, if the prompt uses it.
         passage: the passage.
         prompt: a prompt for a rating, or for yes and no.
-        fence: whether the passage is fenced off as data.
+        fence: whether to mark the passage as data.
     """
     if "correct_answer" in variables(prompt) and not asked.answer_key:
         return _fail("the query has no answer")
@@ -55,14 +57,14 @@ def direct(asked: Asked, passage: str, prompt: Prompt, fence: bool = False) -> S
 
 
 def answer(asked: Asked, passage: str, prompt: Prompt, fence: bool, check: Check) -> Steps:
-    """Let the model answer from the passage, then check the answer: 1 if it is correct, else 0 (EXAM++, section 4.2.1).
+    """Ask the model for an answer from the passage, then check it: 1 if correct, else 0 (EXAM++, section 4.2.1).
 
     Args:
         asked: the question with its answer key.
         passage: the passage.
         prompt: a prompt for an answer.
-        fence: whether the passage is fenced off as data.
-        check: how the answer is compared with the key.
+        fence: whether to mark the passage as data.
+        check: compares the answer with the key.
     """
     if not asked.answer_key:
         return _fail("the question has no answer key")
@@ -77,13 +79,13 @@ def answer(asked: Asked, passage: str, prompt: Prompt, fence: bool, check: Check
 
 
 def extractive(asked: Asked, passage: str, prompt: Prompt, check: Check) -> Steps:
-    """Let an extractive model cut the answer out of the passage, then check it (EXAM++, section 4.2.1, SQuAD2).
+    """Extract the answer from the passage with an extractive model, then check it (EXAM++, section 4.2.1, SQuAD2).
 
     Args:
         asked: the question with its answer key.
         passage: the passage.
-        prompt: has the place of the question and the passage; the model sees no more of it.
-        check: how the answer is compared with the key.
+        prompt: has the variables of the question and the passage; the model sees nothing else of it.
+        check: compares the answer with the key.
     """
     if not asked.answer_key:
         return _fail("the question has no answer key")
@@ -94,16 +96,16 @@ def extractive(asked: Asked, passage: str, prompt: Prompt, check: Check) -> Step
 
 
 CONTAINED = "the answer contains the answer key"
-"""The note of a grade whose answer contains the key and does not match it as a whole."""
+"""Note of a grade whose answer contains the key, but does not match it as a whole."""
 
 
 def word_match_check(asked: Asked, given: str, contained: bool = True) -> Steps:
-    """Compare an answer with the key by words; asks no model.
+    """Compare an answer with the key by words, without a model.
 
     Args:
         asked: the question with its answer key.
         given: the answer, in the passage's words.
-        contained: whether a short answer matches that contains the key, beside the rule of EXAM++, section 4.2.1.
+        contained: whether a short answer that contains the key matches, too, which extends EXAM++, section 4.2.1.
     """
     yield from ()
     if word_match(given, asked.answer_key):
@@ -118,24 +120,24 @@ def verify_check(asked: Asked, given: str, prompt: Prompt, fence: bool = False) 
         asked: the question with its answer key.
         given: the answer, in the passage's words.
         prompt: a prompt for yes and no.
-        fence: whether the answer is fenced off as data, as the passage is that it comes from.
+        fence: whether to mark the answer as data, because it is from the passage.
     """
     values = {"question": asked.text, "correct_answer": asked.answer_key, "answer": given}
     return (yield from _rate(values, prompt, fence))
 
 
 def choice_by_likelihood(asked: Asked, passage: str, prompt: Prompt, fence: bool = False, per: Per = "tokens") -> Steps:
-    """Take the choice with the highest log-likelihood for its length: 1 if it is the key, else 0.
+    """Select the choice with the highest log-likelihood for its length: 1 if it is the key, else 0.
 
-    Source: exam-generation-irt, section 3.3, which takes the mean per token. The confidence is the softmax of the
-    values that are compared.
+    Source: exam-generation-irt, section 3.3, which uses the mean per token. The confidence is the softmax of the
+    compared values.
 
     Args:
-        asked: the question with its choices; the answer key is the text or the letter of one.
+        asked: the question with its choices; the answer key is the text or the letter of a choice.
         passage: the passage.
-        prompt: a prompt that the choices go on from.
-        fence: whether the passage is fenced off as data.
-        per: what a log-likelihood is divided by: the choice's tokens, its characters, or nothing.
+        prompt: a prompt that each choice can continue.
+        fence: whether to mark the passage as data.
+        per: divisor of a log-likelihood: the choice's tokens, its characters, or none.
     """
     key = key_position(asked)
     if isinstance(key, str):
@@ -156,13 +158,13 @@ def choice_by_likelihood(asked: Asked, passage: str, prompt: Prompt, fence: bool
 
 
 def choice_by_letter(asked: Asked, passage: str, prompt: Prompt, fence: bool = False) -> Steps:
-    """Let the model name the letter of a choice: 1 if it is the key, else 0 (original-exam).
+    """Ask the model for the letter of a choice: 1 if it is the key, else 0 (original-exam).
 
     Args:
-        asked: the question with its choices; the answer key is the text or the letter of one.
+        asked: the question with its choices; the answer key is the text or the letter of a choice.
         passage: the passage.
         prompt: a prompt that shows the choices.
-        fence: whether the passage is fenced off as data.
+        fence: whether to mark the passage as data.
     """
     key = key_position(asked)
     if isinstance(key, str):
@@ -181,7 +183,7 @@ def choice_by_letter(asked: Asked, passage: str, prompt: Prompt, fence: bool = F
 
 
 def _rate(values: Mapping[str, str], prompt: Prompt, fence: bool) -> Steps:
-    """Ask for a rating, or for yes and no, and read it."""
+    """Ask for a rating, or for yes and no, and parse it."""
     if prompt.form == "yes-no":
         call = Call(prompt, values, "yes-no", fence, ("Yes", "No"), RATING_TOKENS)
         scale: Sequence[str] = ("No", "Yes")
@@ -202,7 +204,7 @@ def _rate(values: Mapping[str, str], prompt: Prompt, fence: bool) -> Steps:
 
 
 def _checked(asked: Asked, completion: Completion, check: Check) -> Steps:
-    """Grade an extracted answer; one that is none needs no check."""
+    """Grade an extracted answer; a text that is not an answer needs no check."""
     given = without_thoughts(completion.text).strip()
     if is_no_answer(given, asked.answer_key):
         return replace(_with(Grade(0), completion), answer=_kept(given) or None)
@@ -212,7 +214,8 @@ def _checked(asked: Asked, completion: Completion, check: Check) -> Steps:
 
 
 def _chosen(asked: Asked, key: int, choice: int, chances: Sequence[float] | None) -> Grade:
-    """The grade for a choice, with the chance of the choice as confidence and of the key as distribution."""
+    """Return the grade of a choice. Its confidence is the probability of the choice, its distribution that of the
+    key."""
     texts = [_same(text) for text in bare_choices(asked.choices)]
     grade = Grade(int(texts[choice] == texts[key]), answer=asked.choices[choice])
     if chances is None:
@@ -226,10 +229,10 @@ _LETTER = re.compile(r"\s*\(?([a-z])[).:]?\s*", re.IGNORECASE)
 
 
 def key_position(asked: Asked) -> int | str:
-    """Position of the answer key among the choices; where it has none, why the question cannot be graded.
+    """Return the index of the answer key among the choices, or a reason why the question cannot be graded.
 
     Args:
-        asked: the answer key is the text of a choice, with its letter or without, or the letter alone.
+        asked: the answer key is the text of a choice, with or without its letter, or the letter alone.
     """
     if len({_same(text) for text in bare_choices(asked.choices)}) < 2:
         return FEW_CHOICES
@@ -257,32 +260,32 @@ def _choice_values(asked: Asked, passage: str) -> dict[str, str]:
 
 
 def bare_choices(choices: Sequence[str]) -> list[str]:
-    """The choices without the letters that they bring, if all bring one."""
+    """Return the choices without their letters, if all have one."""
     bare = [without_letter(choice) for choice in choices]
     return bare if all(text != choice for text, choice in zip(bare, choices, strict=True)) else list(choices)
 
 
 def _same(text: str) -> str:
-    """A choice or a key for comparison: case, white space and a final stop or comma make no difference."""
+    """Normalize a choice or key for comparison: ignore case, white space and final punctuation."""
     return " ".join(text.casefold().split()).rstrip(" .,;:")
 
 
 def _chances(completion: Completion, scale: Sequence[str]) -> list[float] | None:
-    """Probability of each option in the order given; None where the model's are not known."""
+    """Return the probability of each option in the order given; None if the model's are unknown."""
     if completion.distribution is None:
         return None
     return [completion.distribution.get(option, 0.0) for option in scale]
 
 
 def _beyond(completion: Completion, rating: str) -> str | None:
-    """What a model wrote where that is more than the rating."""
+    """Return a model's text if it has more than the rating, else None."""
     text = without_thoughts(completion.text).strip()
     only_rating = completion.structured or re.sub(r"[\W_]+", "", text).lower() == rating.lower()
     return None if only_rating else text
 
 
 def _with(grade: Grade, completion: Completion, written: str | None = None) -> Grade:
-    """A grade with what the model wrote, and a note where it did not see the whole passage or is not the one asked."""
+    """Add the model's text to a grade, and notes if the passage was shortened or another model answered."""
     raw = _kept(completion.text if written is None else written)
     cut = completion.shortened
     notes = [grade.note] if grade.note else []
@@ -294,9 +297,9 @@ def _with(grade: Grade, completion: Completion, written: str | None = None) -> G
 
 
 def _kept(text: str) -> str:
-    """The part of a text that is stored: the length of an answer is its sender's choice.
+    """Return the part of a text that is stored, because the length of an answer is up to its sender.
 
-    Halves of surrogate pairs, which a faulty endpoint may send, cannot be stored and become question marks.
+    Lone surrogates, which a faulty endpoint may send, cannot be stored and become question marks.
     """
     most, sound = limit("ENDPOINT_KEPT"), text.encode(errors="replace").decode()
     return sound if len(sound) <= most else f"{sound[:most]}… [{len(sound) - most:,} more characters are not stored]"

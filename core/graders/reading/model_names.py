@@ -1,33 +1,33 @@
-"""What an endpoint says of which model answered, beside the one that was asked."""
+"""Comparison of the model that an endpoint names in its answers with the requested one."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Mapping
 
-# The date, number or tag of a version behind a name; "mini" or ".1" make another model of it.
+# Date, number or tag of a version at the end of a name; "mini" or ".1" name another model.
 _VERSION = re.compile(r"[-@:_](?:latest|v\d+(?:\.\d+)*|(?:19|20)\d\d-?\d\d-?\d\d|\d{3,6})\Z")
 
 
 def is_version_of(named: str, asked: str) -> bool:
-    """Whether two names are one model's, of which one may say its version, as gpt-4o-2024-08-06, or its maker."""
+    """Return whether two names mean the same model. One may have a version, such as gpt-4o-2024-08-06, or a maker."""
     one, other = (name.strip().lower().rpartition("/")[2] for name in (named, asked))
     return one == other or _VERSION.sub("", one) == other or one == _VERSION.sub("", other)
 
 
 def said_of_models(asked: str, answers: Mapping[str, int]) -> str:
-    """A sentence on answers of another name than the model that was asked; empty where there are none.
+    """Return a sentence about answers from models with another name than the requested one; empty without any.
 
     Args:
-        asked: the model that was asked.
-        answers: number of answers by the name that came with them.
+        asked: the requested model.
+        answers: number of answers by the name in them.
     """
     others = {name: count for name, count in answers.items() if name != asked}
     if not others:
         return ""
     if all(is_version_of(name, asked) for name in others):
         named = " and ".join(sorted(others))
-        # A version that was asked for and is not named may be another one.
+        # If a version was requested and the endpoint names none, it may be another version.
         if _VERSION.search(asked.strip().lower()):
             return f"The endpoint reports the model {named}. {asked} is a version of it."
         return f"The endpoint reports the model {named}, a version of {asked}."

@@ -1,4 +1,4 @@
-"""What kind of value each parameter of a grader takes: files and commands may hold anything."""
+"""Types of grader parameters, because files and commands may contain any value."""
 
 from __future__ import annotations
 
@@ -13,20 +13,20 @@ _TEXTS = (
 )
 _TYPES: Mapping[str, tuple[tuple[type, ...], str]] = {
     **dict.fromkeys(_TEXTS, ((str,), 'text (in a command, write digits as NAME="1234")')),
-    # A command reads --set model=123 as a number.
+    # Commands read --set model=123 as a number.
     **dict.fromkeys(("model", "verify_model"), ((str, int), "the name of a model")),
     **dict.fromkeys(("attempts", "max_tokens_in", "num_beams", "thinking_tokens"), ((int,), "a whole number")),
     **dict.fromkeys(("timeout_s", "temperature"), ((int, float), "a number")),
     "extra": ((dict,), 'a JSON object such as {"seed": 1}'),
 }
-"""The types of a parameter's value, and what it takes in words. True is no whole number here."""
+"""Types of each parameter's value, and a description. True does not count as a whole number here."""
 
 
 def check_types(parameters: Mapping[str, Any]) -> None:
-    """Refuse a parameter whose value is of another kind than it takes; None and an empty text stand for its default.
+    """Refuse a parameter whose value has the wrong type; None and an empty text mean its default.
 
     Raises:
-        InputError: a value is of another kind. It is not repeated: it may be a key in a wrong place.
+        InputError: a value has the wrong type. The message does not repeat it, because it may be a misplaced key.
     """
     for name, (types, what) in _TYPES.items():
         value = parameters.get(name)

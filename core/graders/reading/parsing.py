@@ -1,4 +1,4 @@
-"""From what a model wrote to a rating: pure functions that never guess a number and never raise."""
+"""Parsing of a model's text into a rating: pure functions that never guess a number and never raise."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ UNANSWERABLE = (
     "unanswerable", "no", "no answer", "not enough information", "unknown", "it is not possible to tell",
     "it does not say", "no relevant information",
 )  # fmt: skip
-"""What a model writes where the passage does not answer the question (EXAM++, section 4.2.1)."""
+"""A model's text if the passage does not answer the question (EXAM++, section 4.2.1)."""
 
 CUT_OFF = "cut off"
 EMPTY = "empty"
@@ -27,7 +27,7 @@ REFUSED = "a refusal"
 SERVICE = "the endpoint sent an error message instead of an answer"
 NO_JSON = "not the requested JSON"
 ABSTENTION = "XXX"
-"""The answer of the Q and QA judges if they cannot tell (llm-judge-retriever-selection, the prompts for Q and QA)."""
+"""Reply of the Q and QA judges if they cannot tell (llm-judge-retriever-selection, the prompts for Q and QA)."""
 UNDECIDED = "the model could not decide"
 BOTH = "ambiguous: both yes and no"
 NO_RATING = "a number that is not marked as the rating"
@@ -40,10 +40,10 @@ EMPTY_LIST = "the list is empty"
 
 @dataclass(frozen=True)
 class Parsed:
-    """What was read from a model's text.
+    """Result of parsing a model's text.
 
-    `rating` is None exactly where `status` is failed, and `reason` says why; `defaulted` is a rating that the
-    text does not name.
+    `rating` is None exactly if `status` is failed, and `reason` then says why. `defaulted` means that the text does not
+    name the rating.
     """
 
     rating: int | None
@@ -52,24 +52,28 @@ class Parsed:
 
 
 RULES_VERSION = 4
-"""The number of these rules, from which a rating or a verdict is read: part of what identifies a grader that reads,
-so that grades read by other rules are told from these."""
+"""Version of these parsing rules. It is part of a grader's identity, so that grades by other rules are kept apart."""
 
 
 def parse_rating(text: str, complete: bool = True, top: int = MAX_RATING) -> Parsed:
     """Read a rating: a whole number of the scale that is the whole answer, or that is marked as the rating.
 
-    Reasoning is removed first. `named_rating` gives the marks and which of several ratings counts. An answer with a
-    number but no rating has failed: part of a range, a fraction, a decimal or a length ("4-6 weeks", "4.5") is none.
-    An answer without any number on the papers' scale of 0 to 5 gets 0 if it says that there is no answer or is
-    ill-formed, else 1 (EXAM++, sections 4.2.1 and 4.2.2); on the shorter scales of direct graders, which have no such
-    default, it has failed. A refusal or a message of the service has failed whatever digits it holds, and so has an
-    excuse that names no rating; but an answer that only begins like one, and may be about the passage ("We cannot
-    answer it from this passage. Rating: 0"), has the rating that it names.
+    Reasoning is removed first. `named_rating` defines the marks, and which of several ratings counts.
+
+    An answer with a number but without a rating fails. Part of a range, a fraction, a decimal or a length ("4-6 weeks",
+    "4.5") is not a rating.
+
+    An answer without any number gets a default on the papers' scale of 0 to 5. The default is 0 if it denies an answer
+    or is ill-formed, else 1 (EXAM++, sections 4.2.1 and 4.2.2). On the shorter scales of direct graders, which have no
+    such default, it fails.
+
+    A refusal or a service message fails, even if it contains digits. An apology without a rating fails, too. But a text
+    that only begins like a refusal, and may be about the passage, has the rating that it names. Example: "We cannot
+    answer it from this passage. Rating: 0".
 
     Args:
-        text: what the model wrote.
-        complete: False where a limit cut it off.
+        text: the model's text.
+        complete: False if a limit cut it off.
         top: top of the scale, which begins at 0.
     """
     text = without_thoughts(text)
@@ -93,32 +97,32 @@ def parse_rating(text: str, complete: bool = True, top: int = MAX_RATING) -> Par
 
 
 def missing_answer(text: str, complete: bool) -> str | None:
-    """Why there is nothing to read in a text without its reasoning; None if there is something."""
+    """Return why a text without its reasoning cannot be read; None if it can."""
     if not complete:
         return CUT_OFF
     return EMPTY if _is_empty(text) else None
 
 
 def no_answer(text: str) -> str | None:
-    """Why a text is no answer, whatever it holds: a refusal, or a message of the service; None where it may be one."""
+    """Return why a text is not an answer: a refusal, or a service message; None if it may be an answer."""
     if refuses(text):
         return REFUSED
     return SERVICE if is_service_message(text) else None
 
 
 def settled_rating(text: str, top: int = MAX_RATING) -> bool:
-    """Whether a text begins with a complete rating, so that a model that writes on need not be waited for.
+    """Return whether a text begins with a complete rating, so that the model's further text can be skipped.
 
-    Later text can change it only by marking another rating.
+    Later text can change the rating only by marking another one.
 
     Args:
-        text: what a model has written so far.
+        text: the model's text so far.
         top: top of the scale, as for `parse_rating`.
     """
     return begins_with_rating(without_thoughts(text), top)
 
 
-# Yes, no, and letters. They must come first, but for quotes, markup and the word "answer".
+# Yes, no, and letters. They must be at the beginning, except for quotes, markup and the word "answer".
 _FILLER = r"[\s\"'“”‘’«»`*_#>(\[\-\u200b\ufeff]*+"  # possessive, so that a megabyte of it takes no time
 _LEAD = rf"{_FILLER}(?:(?:[Ff]inal )?(?:[Aa]nswer|ANSWER){_FILLER}[:=]{_FILLER})?"
 _WORD_ENDS = r"(?![^\W_]|[\u0300-\u036f]|[-‐‑'’][^\W_])"
@@ -137,14 +141,14 @@ _CONNECTORS = frozenset("/|\\&,") | {"or", "and", "OR", "AND"}
 
 
 def parse_yes_no(text: str, complete: bool = True) -> Parsed:
-    """Read yes (1) or no (0): the answer begins with it, in any case, or is prose that names exactly one of them.
+    """Read yes (1) or no (0) at the beginning of the answer, in any case, or prose with exactly one of them.
 
-    "True" and "False" as the whole answer, and "The answer is: yes", begin with it. An answer that names both has
-    failed, as one that doubts has, and a refusal.
+    "True" and "False" as the whole answer, and "The answer is: yes", begin with it. An answer with both fails, and so
+    do doubts and refusals.
 
     Args:
-        text: what the model wrote. XXX is how the Q and QA judges say that they cannot tell.
-        complete: False where a limit cut it off.
+        text: the model's text. XXX means that a Q or QA judge cannot tell.
+        complete: False if a limit cut it off.
     """
     text = without_thoughts(text)
     if (missing := missing_answer(text, complete)) is not None:
@@ -161,7 +165,7 @@ def parse_yes_no(text: str, complete: bool = True) -> Parsed:
     return Parsed(_VERDICTS[match[1].lower()], "graded")
 
 
-_LONGEST_PROSE = 100_000  # characters in which verdicts are looked for: no judge writes as many
+_LONGEST_PROSE = 100_000  # characters in which verdicts are searched: no model writes that many
 
 
 def _verdict_in_prose(text: str) -> Parsed:
@@ -172,7 +176,7 @@ def _verdict_in_prose(text: str) -> Parsed:
 
 
 def settled_yes_no(text: str) -> bool:
-    """Whether nothing written after a text changes `parse_yes_no`."""
+    """Return whether further text cannot change the result of `parse_yes_no`."""
     text = without_thoughts(text)
     match = _YES_NO.match(text)
     return match is not None and _goes_on(text, match.end(), _other_words(match[1]), bare=True)[1]
@@ -181,15 +185,15 @@ def settled_yes_no(text: str) -> bool:
 def parse_letter(text: str, letters: Sequence[str], complete: bool = True) -> Parsed:
     """Read the letter of a choice: B, b., (B), B) rise, Answer: B, The answer is B.
 
-    An article is no choice: "A rise" has failed where "A. rise" and "A" are the letter A.
+    An article is not a choice: "A rise" fails, while "A. rise" and "A" are the letter A.
 
     Args:
-        text: what the model wrote.
-        letters: the letters to choose among.
-        complete: False where a limit cut it off.
+        text: the model's text.
+        letters: the letters to choose from.
+        complete: False if a limit cut it off.
 
     Returns:
-        As `rating` the position among the letters, from 0.
+        A `rating` that is the index among the letters, from 0.
     """
     text = without_thoughts(text)
     if (missing := missing_answer(text, complete)) is not None:
@@ -207,7 +211,7 @@ def parse_letter(text: str, letters: Sequence[str], complete: bool = True) -> Pa
 
 
 def settled_letter(text: str, letters: Sequence[str]) -> bool:
-    """Whether nothing written after a text changes the letter that `parse_letter` finds in it."""
+    """Return whether further text cannot change the result of `parse_letter`."""
     text = without_thoughts(text)
     match = _LETTER.match(text)
     if match is None or match[1].lower() not in {letter.lower() for letter in letters}:
@@ -216,20 +220,20 @@ def settled_letter(text: str, letters: Sequence[str]) -> bool:
 
 
 def _other_words(word: str) -> frozenset[str]:
-    """The words for the other verdict, as answers write them: of these a sentence that goes on seldom has any."""
+    """Return the words for the other verdict, in the spellings of answers; other sentences rarely contain them."""
     others = ("no", "false") if _VERDICTS.get(word.lower()) else ("yes", "true")
     return frozenset(written for other in others for written in (other, other.title(), other.upper()))
 
 
 def _other_letters(letter: str, letters: Sequence[str]) -> frozenset[str]:
-    """The other letters in the case of the one given, so that the article in "C, a rise" is none."""
+    """Return the other letters in the case of the given one, so that the article in "C, a rise" is not a letter."""
     return frozenset(other.upper() if letter.isupper() else other.lower() for other in letters) - {letter}
 
 
 def _goes_on(text: str, begin: int, others: Collection[str], bare: bool) -> tuple[bool, bool]:
-    """How a text goes on after an answer: whether with another answer, and whether that is settled.
+    """Return whether another answer follows an answer, and whether that is settled.
 
-    `others` are the other answers; `bare` says whether one counts without "or", a slash or a comma before it.
+    `others` are the other answers. With `bare`, one counts even without "or", a slash or a comma before it.
     """
     connected = bare
     for token in _TOKEN.finditer(text, begin):
@@ -243,7 +247,7 @@ def _goes_on(text: str, begin: int, others: Collection[str], bare: bool) -> tupl
 
 # JSON
 def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    """An object whose keys are all different: of two ratings in one answer neither is the rating."""
+    """Return an object after a check that its keys differ, because an answer with two ratings is ambiguous."""
     found = dict(pairs)
     if len(found) < len(pairs):
         raise ValueError("duplicate key")
@@ -254,15 +258,15 @@ _DECODER = json.JSONDecoder(object_pairs_hook=_once)
 
 
 def _read_json(text: str, begin: int) -> Any:
-    """The JSON value that begins at a position, whatever follows it; None where there is none."""
+    """Return the JSON value at a position, regardless of later text; None for invalid JSON."""
     try:
         return _DECODER.raw_decode(text, begin)[0]
-    except (ValueError, RecursionError):  # malformed or cut off; nested beyond what Python can follow
+    except (ValueError, RecursionError):  # malformed or cut off; nested too deeply for Python
         return None
 
 
 def parse_object(text: str) -> dict[str, Any] | None:
-    """The first JSON object in a text, with prose or a fence around it; None where there is none."""
+    """Return the first JSON object in a text, which may have prose or a fence around it; None without one."""
     text = without_thoughts(text)
     opening = text.find("{")
     found = _read_json(text, opening) if opening >= 0 else None
@@ -270,17 +274,17 @@ def parse_object(text: str) -> dict[str, Any] | None:
 
 
 def parse_json_rating(text: str, top: int = MAX_RATING, complete: bool = True) -> Parsed:
-    """Read `{"rating": 4}`: the whole answer, or all that a fence of Markdown is around; nothing else is a rating.
+    """Read `{"rating": 4}` as the whole answer, with or without a Markdown fence; anything else fails.
 
     Args:
-        text: what the model wrote where JSON of this schema was asked for.
+        text: the model's text after a request for JSON with this schema.
         top: top of the scale, which begins at 0.
-        complete: False where a limit cut it off.
+        complete: False if a limit cut it off.
     """
     rating = _only_value(text, "rating", complete)
     if isinstance(rating, Parsed):
         return rating
-    if type(rating) is float and rating.is_integer():  # an integer of JSON Schema, as 4.0 is
+    if type(rating) is float and rating.is_integer():  # JSON Schema counts 4.0 as an integer
         rating = int(rating)
     if type(rating) is not int:  # True is an int as well
         return _failed("the rating in the JSON is not a whole number")
@@ -290,13 +294,13 @@ def parse_json_rating(text: str, top: int = MAX_RATING, complete: bool = True) -
 
 
 def parse_json_answer(text: str, field: str = "answer", letters: Sequence[str] = (), complete: bool = True) -> Parsed:
-    """Read `{"answer": "Yes"}`, or a letter where there are `letters`: the whole answer, as `parse_json_rating` does.
+    """Read `{"answer": "Yes"}`, or a letter if there are `letters`, as the whole answer like `parse_json_rating`.
 
     Args:
-        text: what the model wrote where JSON of this schema was asked for.
+        text: the model's text after a request for JSON with this schema.
         field: the key of the answer.
-        letters: the letters to choose among; empty for yes and no.
-        complete: False where a limit cut it off.
+        letters: the letters to choose from; empty for yes and no.
+        complete: False if a limit cut it off.
     """
     answer = _only_value(text, field, complete)
     if isinstance(answer, Parsed):
@@ -317,7 +321,7 @@ _AFTER = re.compile(r"\s*+(?:```)?\s*+")
 
 
 def _only_value(text: str, field: str, complete: bool) -> Any:
-    """The value of the one field of an object that is the whole text, or why there is none, as `Parsed`."""
+    """Return the only field's value of an object that is the whole text, or a `Parsed` with the reason of a failure."""
     text = without_thoughts(text)
     if (missing := missing_answer(text, complete)) is not None:
         return _failed(missing)
@@ -327,7 +331,7 @@ def _only_value(text: str, field: str, complete: bool) -> Any:
         return _failed(no_answer(text) or NO_JSON)
     try:
         found, end = _DECODER.raw_decode(bare, opening.end())
-    except (ValueError, RecursionError):  # malformed or cut off; nested beyond what Python can follow
+    except (ValueError, RecursionError):  # malformed or cut off; nested too deeply for Python
         return _failed(MALFORMED)
     if not _AFTER.fullmatch(bare, end):
         return _failed(NO_JSON)
@@ -342,11 +346,11 @@ def parse_list(text: str, field: str) -> tuple[list[str], str | None]:
     """Read a list of texts: `{"questions": [...]}` or a bare JSON list, with prose or a fence around it.
 
     Args:
-        text: what the model wrote.
+        text: the model's text.
         field: the key of the list.
 
     Returns:
-        The texts, stripped, without empty ones and repetitions, in order; and why there are none, else None.
+        The texts, stripped, without empty ones and repetitions, in order; and the reason for an empty list, else None.
     """
     text = without_thoughts(text)
     opening = re.search(r"[\[{]", text)
@@ -386,7 +390,7 @@ _SENTENCES = (
     "unanswerable",
 )
 _SAYS_UNANSWERABLE = re.compile(rf"(?:no[,.:;] )?(?:{'|'.join(_SENTENCES)})\b")
-"""Sentences that say of a question what the paper's expressions say, in lower case, as answers begin."""
+"""Sentences that deny an answer, like the paper's expressions; in lower case, as at the beginning of answers."""
 _HEDGED = re.compile(
     r"\b(?:although|but|complete(?:ly)?|directly|entirely|except|exact(?:ly)?|explicitly|fully|however|only|part(?:ial)?ly"
     r"|still|though|yet)\b"
@@ -394,10 +398,10 @@ _HEDGED = re.compile(
 
 
 def unanswerable(text: str) -> bool:
-    """Whether a text says that there is no answer.
+    """Return whether a text says that there is no answer.
 
-    It is one of the paper's expressions, begins with one of several words, or begins with a sentence that says so of
-    the question ("The passage does not answer the question.") and goes on without a reservation.
+    The text is one of the paper's expressions, or begins with one that has several words. It may also begin with a
+    sentence that denies an answer ("The passage does not answer the question.") without a later reservation.
     """
     bare = " ".join(_bare(text).lower().replace("’", "'").split())
     if bare in UNANSWERABLE or any(
@@ -410,12 +414,12 @@ def unanswerable(text: str) -> bool:
     return said is not None and _HEDGED.search(bare, said.end()) is None
 
 
-# Roman numerals up to 20: longer ones are words as well (mix, vivid).
+# Roman numerals up to 20: longer ones can be words as well (mix, vivid).
 _ILL_FORMED = re.compile(r"[(\[{]*(?:[a-z]|xx|x?(?:ix|iv|v?i{0,3}))[)\]}.:,;]*", re.IGNORECASE)
 
 
 def ill_formed(text: str) -> bool:
-    """Whether an answer is the mark of a list item, such as "a." or "(iii)", or lone punctuation (EXAM++, 4.2.1)."""
+    """Return whether an answer is only a list mark, such as "a." or "(iii)", or punctuation (EXAM++, 4.2.1)."""
     stripped = text.strip()
     if not any(character.isalnum() for character in stripped):
         return True
@@ -423,13 +427,13 @@ def ill_formed(text: str) -> bool:
 
 
 def _bare(text: str) -> str:
-    """A text without what is neither letter nor digit at its ends."""
+    """Return a text without leading and trailing characters that are neither letters nor digits."""
     places = [place for place, sign in enumerate(text) if sign.isalnum()]
     return text[places[0] : places[-1] + 1] if places else ""
 
 
 def _is_empty(text: str) -> bool:
-    """Whether a text has nothing to see: white space, controls, invisible marks."""
+    """Return whether a text has no visible characters: only white space, controls, invisible marks."""
     return all(unicodedata.category(c) in ("Zs", "Zl", "Zp", "Cc", "Cf", "Cs") for c in text)
 
 

@@ -1,4 +1,4 @@
-"""The rating that an answer names: as its first words, on a line of its own, or marked as the rating."""
+"""Recognition of the rating in an answer: at its beginning, on a line of its own, or marked as the rating."""
 
 from __future__ import annotations
 
@@ -8,31 +8,31 @@ from collections.abc import Iterator
 from typing import Literal, NamedTuple
 
 RATING_WORDS = ("rating", "grade", "score")
-"""The words after which a number rates wherever it stands."""
+"""Words that mark a following number as a rating anywhere."""
 _LABELS = (
     "relevance|relevancy|answerability|usefulness|quality|level|answer|conclusion|result|verdict|decision|assessment"
     "|evaluation|judge?ment|stars|points|bewertung|note|relevanz|punktzahl|punkte|[ée]valuation|pertinence|calificaci[óo]n"
     "|puntuaci[óo]n|valoraci[óo]n|nota|voto|punteggio|valutazione|avalia[çc][ãa]o|pontua[çc][ãa]o|оценка|рейтинг|ocena"
     "|ocen[ěa]|beoordeling|betyg|puan|التقييم|रेटिंग"
 )
-"""Words before a colon that mark the number after it; a rating word in other languages, or a name for the result."""
+"""Words before a colon that mark the number after it: rating words in other languages, or names for the result."""
 _SYLLABLES = "评分|评级|评价|得分|分数|打分|等级|評分|評級|評価|評点|点数|スコア|평점|점수|평가|등급"
-"""The same in scripts whose words no blank parts."""
+"""The same for scripts without spaces between words."""
 
-# What stands between digits without a space makes one number of them: 4.5, 4,5, 1/4, 12:30, 1e3.
+# These signs between digits without a space continue the number: 4.5, 4,5, 1/4, 12:30, 1e3.
 _NUMBER = re.compile(r"[0-9]+(?:[.,:/][0-9]+)*(?:[eE][+-]?[0-9]+)?[%‰]?")
 _WHOLE = re.compile(r"([0-9])(?:\.0{1,2}|,0)?(?:/([0-9]+)(?:\.0{1,2}|,0)?)?")
 _WORD_BEFORE = re.compile(r"(?:[^\W\d_]|[\u0300-\u036f]|/|[^\W_][-‐‑_])\Z")
 _WORD_AFTER = re.compile(r"[-‐‑_]?[^\W\d_]")
-# A sign, a leading point or a digit of another script makes another number of digits: -4, .4, ½4.
+# A sign, a leading point or a digit of another script changes the number: -4, .4, ½4.
 _MORE_BEFORE = re.compile(r"(?:[^\W_]|(?:\A|(?![.)\]\"'])[\W_])\.|(?:\A|(?![-‐‑–−])[\W_])[-‐‑–−])\Z")
 
-# What may stand around an answer without being part of it: blanks, quotes, markup, brackets, dashes, tags.
+# Characters around an answer that are not part of it: blanks, quotes, markup, brackets, dashes, tags.
 _TAG = "</?[a-zA-Z]{1,8}>"
 _FRAME = rf"(?:[\s\x00-\x1f\"'“”‘’«»`*_#>(\[{{\-–—→=+$\u200b\ufeff]|\\boxed|{_TAG})*+"
 _OPENING = re.compile(rf"\A{_FRAME}(?:(?:final )?answer{_FRAME}:{_FRAME})?(?=[0-9])", re.IGNORECASE)
 _LINE = re.compile(r"\n[^\S\n]*+[\"'“«`*_#>(\[{\-–—$]*+[^\S\n]*+(?=[0-9])")
-# A tag that is itself a rating word begins a rating of its own, so that no frame is gone through twice.
+# A tag that is itself a rating word begins a new rating, so that no frame is matched twice.
 _TAGS = rf"(?!</?(?i:{'|'.join(RATING_WORDS)})>){_TAG}"
 _AROUND = _FRAME.replace(_TAG, _TAGS)
 _SCALE = r"(?:\s?\([^()\n]{0,40}\)|\s?\[[^\[\]\n]{0,40}\]|\s(?i:on|from|out\sof)\s[^:\n]{1,40}(?=:))?"
@@ -57,7 +57,7 @@ _SHARED = re.compile(r"(?<![\w.,/:$])(?=[0-9](?:\.0{1,2})?\s?(?:/|out\sof))")
 _BLANK = r"[^\S\n\r]*+"
 _CLOSING = r"(?:[\"'”’»`*_~\]}>$\x00\u200b]|</[a-zA-Z]{1,8}>)*+"
 _REASON = r"(?:because|since|as|for|due|given|with|in|on|stars?|points?)\b"
-# What may follow the number with which an answer begins; `open` is a place in which the text after it decides.
+# Text that may follow the number at the beginning of an answer; at `open`, the later text decides.
 _ENDS = re.compile(
     rf"{_CLOSING}(?:(?P<open>{_BLANK}\Z|[:.]\Z|[,;]{_BLANK}\Z|{_BLANK}[-–—(]{_BLANK}\Z|[^\S\n\r]++(?:stars?|points?)\Z)|{_BLANK}[\n\r]|[:.!](?![0-9])|\)"
     rf"|(?:[^\S\n\r]++-|{_BLANK}[–—]){_BLANK}(?![0-9\s])|[,;]{_BLANK}(?![0-9\s])|[^\S\n\r]++\((?![0-9]|out of)"
@@ -68,13 +68,13 @@ _STOPS = re.compile(
     rf"{_CLOSING}{_BLANK}(?:\Z|[\n\r]|[.,;:!)](?!{_BLANK}[0-9])|[-–—]{_BLANK}(?![0-9])|\(|{_REASON})", re.IGNORECASE
 )
 _SHARE_ENDS = re.compile(rf"(?![0-9/%])(?!{_CLOSING}{_BLANK}(?!{_REASON})[^\W\d_])", re.IGNORECASE)
-# What makes the number after a rating word a bound of a range, or a share of another scale.
+# Text that turns the number after a rating word into a bound of a range, or a share of another scale.
 _ANOTHER_NUMBER = re.compile(
     rf"{_BLANK}(?:(?:[-‐‑–—~]|(?:to|or|and)\b){_BLANK}[0-9]|\(?(?:/|(?:out of(?: a (?:possible|total|maximum)(?: of)?)?"
     rf"|von|sur)\b){_BLANK}(?P<scale>[0-9]+)(?:[.,]0{{1,2}}(?![0-9]))?)",
     re.IGNORECASE,
 )
-# A rating of which is said that it is not, or when it would be.
+# Text that denies a rating, or says when it would apply.
 _DENIED = re.compile(
     r"(?:(?:\bnot|n['’]t)\s+(?:\w+\s+)?|\b(?:to|for)\s+(?:deserve|get|earn|receive|merit|reach|achieve|be\s+\w+)\s+"
     r"|\b(?:than|between|below|above|short\s+of|instead\s+of|without|if)\s+)(?:(?:an?|the)\s+(?:\w+\s+)?)?\Z",
@@ -87,7 +87,7 @@ _DENIED_AFTER = re.compile(
     re.IGNORECASE,
 )
 _SENTENCE = 60
-# Items of a list are counted, not rated: what the answer calls its rating stands in or after them.
+# List numbers are not ratings; an answer with a list has its rating in or after the items.
 _FIRST_ITEM = re.compile(r"\W*+1[.)](?![0-9])")
 _SECOND_ITEM = re.compile(r"\s[^\w\n]{0,8}2[.)](?!\w)")
 _FEW_WORDS = re.compile(r"[\W_]*(?:\w+\s){0,2}[\W_]*")
@@ -108,7 +108,7 @@ Strength = Literal["label", "bare", "statement", "mention"]
 
 
 class Named(NamedTuple):
-    """A rating that a text names: how, and its place."""
+    """A rating in a text: its value, how it is marked, and its position."""
 
     rating: int
     how: Strength
@@ -117,11 +117,12 @@ class Named(NamedTuple):
 
 
 def named_rating(text: str, top: int) -> int | None:
-    """The rating that an answer names; None if it names none, or different ones without a mark.
+    """Return the rating that an answer names; None if it names no rating, or different ones without a mark.
 
-    The last number after a label ("Rating: 4") counts; else the number with which the answer begins or that has a line
-    of its own, if there is one such number; else the last statement ("the rating is 3", "4 out of 5", "**4**"), else
-    the last mention ("a rating of 3"). A rating that is denied or only weighed ("a rating of 5 needs more") is none.
+    If a number is at the beginning or on a line of its own, the last number after a label ("Rating: 4") counts. Without
+    a label that number counts, if it is the only one. Otherwise the last label or statement counts ("the rating is 3",
+    "4 out of 5", "**4**"). Without these, the last mention counts ("a rating of 3"). A rating that is denied or only
+    considered ("a rating of 5 needs more") does not count.
     """
     text = _plain(text, top)
     named = sorted(_all_named(text, top), key=lambda one: one.begin)
@@ -136,7 +137,7 @@ def named_rating(text: str, top: int) -> int | None:
 
 
 def begins_with_rating(text: str, top: int) -> bool:
-    """Whether a text begins with a rating, maybe behind a label, that no further digit or sign can change."""
+    """Return whether a text begins with a rating, with or without a label, that no further character can change."""
     text = _plain(text, top)
     first = next(_all_named(text, top), None)
     if first is None or first.how not in ("bare", "label") or _FIRST_ITEM.match(text):
@@ -146,7 +147,7 @@ def begins_with_rating(text: str, top: int) -> bool:
 
 
 def names_number(text: str) -> bool:
-    """Whether a text has a number that is no part of a word, or a rating word before a colon and nothing to read."""
+    """Return whether a text has a number outside of words, or a rating word before a colon without a readable value."""
     text = _plain(text, 0)
     return (
         any(not _in_word(text, number) for number in _NUMBER.finditer(text))
@@ -156,7 +157,7 @@ def names_number(text: str) -> bool:
 
 
 def _plain(text: str, top: int) -> str:
-    """A text with digits, stars and words for ratings as ASCII digits."""
+    """Return a text with digits, stars and words for ratings as ASCII digits."""
     if not text.isascii():
         text = "".join(str(unicodedata.decimal(sign)) if sign.isdecimal() else sign for sign in text.translate(_FORMS))
         text = _STARS.sub(lambda run: _counted(run, top), text)
@@ -170,7 +171,7 @@ def _counted(run: re.Match[str], top: int) -> str:
 
 
 def _all_named(text: str, top: int) -> Iterator[Named]:
-    """The ratings that a text names: the one it begins with, then those of each kind of mark."""
+    """Yield the ratings in a text: the one at the beginning, then those of each kind of mark."""
     is_list = _FIRST_ITEM.match(text) and _SECOND_ITEM.search(text)
     for pattern, how, ends in _MARKS[1:] if is_list else _MARKS:
         for mark in pattern.finditer(text):
@@ -191,7 +192,7 @@ _KINDS: tuple[tuple[Strength, re.Pattern[str]], ...] = (
     ("statement", re.compile(r"\b(?:is|be)\s", re.IGNORECASE)),
     ("mention", re.compile("")),
 )
-"""How a mark of `_NAMED` or `_LABELLED` marks, by its signs."""
+"""Strength of a mark of `_NAMED` or `_LABELLED`, by its signs."""
 _MARKS: tuple[tuple[re.Pattern[str], Strength | None, re.Pattern[str] | None], ...] = (
     (_OPENING, "bare", _ENDS),
     (_NAMED, None, None),
@@ -202,11 +203,12 @@ _MARKS: tuple[tuple[re.Pattern[str], Strength | None, re.Pattern[str] | None], .
     (_EMPHASISED, "statement", _EMPHASIS_ENDS),
     (_SHARED, "statement", _SHARE_ENDS),
 )
-"""Marks with what they are and what has to follow their number; None if the mark itself, or nothing, decides."""
+"""Marks with their strength and the text required after the number; None if the mark decides, or nothing is
+required."""
 
 
 def _number_at(text: str, begin: int, top: int) -> tuple[int, int, bool] | None:
-    """The rating that is written at a place, its end, and whether the top of the scale follows it ("4/5")."""
+    """Return the rating at a position, its end, and whether the top of the scale follows it ("4/5")."""
     number = _NUMBER.match(text, begin)
     if number is None or _in_word(text, number) or _precedes(_MORE_BEFORE, text, begin):
         return None
@@ -222,12 +224,12 @@ def _number_at(text: str, begin: int, top: int) -> tuple[int, int, bool] | None:
 
 
 def _in_word(text: str, number: re.Match[str]) -> bool:
-    """Whether digits are part of a word, a price, or the divisor after a slash."""
+    """Return whether digits are part of a word, a price, or the divisor after a slash."""
     begin, end = number.span()
     price = text[max(begin - 1, 0) : begin] == "$" and text[end : end + 1] != "$"  # "$5", while "$5$" is a formula
     return price or _precedes(_WORD_BEFORE, text, begin) or _WORD_AFTER.match(text, end) is not None
 
 
 def _precedes(signs: re.Pattern[str], text: str, position: int) -> bool:
-    """Whether up to two signs end at a position."""
+    """Return whether up to two characters before a position match."""
     return signs.search(text, max(position - 2, 0), position) is not None

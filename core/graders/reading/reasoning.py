@@ -1,4 +1,4 @@
-"""Reasoning that models write before an answer, and the marks of a chat around an answer."""
+"""Removal of a model's reasoning before an answer, and of chat marks around it."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _OPENING = (
 _OPENS = re.compile(rf"\s*(?:{_OPENING})", re.IGNORECASE)
 _LEFT_OPEN = re.compile(rf"(?:{_OPENING})\s*\Z", re.IGNORECASE)
 _LONGEST_MARK = 120
-# Before an answer stand the marks of its turn; after it a model may go on with another turn.
+# Marks of the turn precede an answer; after it, a model may continue with another turn.
 _MARK = r"<[|｜](?![|｜])[^<>|｜\s]{1,40}[|｜]>"
 _TURN = re.compile(rf"\A(?:\s*(?:{_MARK}|<s>|<bos>|<start_of_turn>)(?:\s?(?:assistant|model)\b(?=\s*(?:\n|<)))?)++")
 _TURN_ENDS = re.compile(rf"{_MARK}|<end_of_turn>|<eos>|<pad>|<turn\|>|</s>\s*\Z|\[/?INST\]")
@@ -31,11 +31,10 @@ _WHOLE = re.compile(r"\A\s*<(answer|response|output|final_answer|solution)>(.*)<
 
 
 def without_thoughts(text: str) -> str:
-    """The answer alone: empty if the model only reasoned.
+    """Return the answer alone; empty if the model only reasoned.
 
-    The text up to the last closing mark of reasoning is reasoning, whatever the mark and also if none opened it: chat
-    templates often write the opening mark into the prompt. Marks of the chat's turns are no part of an answer, nor is
-    an `<answer>` element around all of it.
+    The text up to the last closing mark of reasoning is reasoning, even without an opening mark: chat templates often
+    write that into the prompt. Marks of chat turns, and an `<answer>` element around the whole answer, are removed.
     """
     answer = _TURN.sub("", text[reasoning_length(text) :], count=1)
     answer = _TURN_ENDS.split(answer, maxsplit=1)[0]
@@ -43,12 +42,12 @@ def without_thoughts(text: str) -> str:
 
 
 def reasoning_length(text: str) -> int:
-    """Characters at the beginning of a text that are reasoning: all of them if it is open at the end."""
+    """Return the number of leading characters that are reasoning: all of them if the reasoning is not closed."""
     length = max((mark.end() for mark in _CLOSES.finditer(text)), default=0)
     return len(text) if _OPENS.match(text, length) else length
 
 
 def opened_reasoning(prompt: str) -> str:
-    """The opening mark of reasoning in which a prompt ends; empty if it ends in none."""
+    """Return the opening mark of reasoning at the end of a prompt; empty without one."""
     mark = _LEFT_OPEN.search(prompt, max(len(prompt) - _LONGEST_MARK, 0))
     return mark[0] if mark else ""

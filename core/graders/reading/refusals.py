@@ -1,4 +1,4 @@
-"""Texts that are no answers: refusals of a model, and messages of a service, by how they begin."""
+"""Recognition of texts that are not answers: refusals of a model, and service messages, by their beginning."""
 
 from __future__ import annotations
 
@@ -50,16 +50,21 @@ REFUSALS = {
     r".{0,30}(?:できません|できない|出来ません)"
     r"|.{0,20}(?:お手伝い|回答|評価|お答え)(?:は|が|を|する(?:こと)?が|することは)?(?:できません|いたしかねます)",
 }
-"""How refusals begin, as patterns, by what a model does there. Each is matched where an answer begins, in lower case,
-with plain apostrophes and single blanks. "I cannot find it in the passage" is an answer, and none of them."""
+"""Patterns of the beginning of refusals, by type.
+
+They match the beginning of an answer in lower case, with plain apostrophes and single blanks. "I cannot find it in the
+passage" is an answer and matches none of them.
+"""
 
 APOLOGY = (
     r"(?:(?:i am|i'm|we are|we're) (?:\w+ )?sorry|sorry|i apologi[sz]e|(?:my )?apologies)"
     r"(?:\W*[0-9]?\W*\Z|\W+(?:but |that |for \w+ \w+\W+)?(?:i|we|you|your|there was an?|to hear)\b"
     r"(?! (?:can ?not|can't|could not|couldn't|did not|didn't|do not|don't) (?:find|locate|see)\b))"
 )
-"""How a model excuses itself, and speaks of itself or of who asks. "I'm sorry, the passage does not say" is about the
-passage, and none."""
+"""Pattern of apologies in which a model speaks of itself or of the asker.
+
+"I'm sorry, the passage does not say" is about the passage and does not match.
+"""
 
 _LEAD = (
     r"(?:(?:error|warning|notice|oops|attention|unfortunately|sorry|(?:i'm|i am|we're|we are) sorry|the|your|this|our"
@@ -125,8 +130,10 @@ SERVICE_MESSAGES = {
     "is a web page": r"<(?:!doctype|\?xml|html|head|body)\b",
     "is an error as JSON": r"\{ ?[\"'](?:error|errors|detail|message|code|status|statuscode|status_code)[\"'] ?:",
 }
-"""How messages of a service begin, as patterns, by what they do; matched as refusals are. A text about an error, as an
-answer may be, does not begin like one."""
+"""Patterns of the beginning of service messages, by type; matched like refusals.
+
+An answer about an error does not begin like this.
+"""
 
 _OF_THE_PASSAGE = r"(?:this|the) (?:context|document|passage|text)"
 ABOUT_THE_PASSAGE = {
@@ -141,8 +148,10 @@ ABOUT_THE_PASSAGE = {
     "says where a thing is blocked": r"(?:this|the) (?:content|request) (?:is|was) blocked"
     r" (?:by (?!our\b|the\b|a\b)|in )\w",
 }
-"""Statements about what a passage says that begin like refusals or messages do. They are answers where they name a
-rating after that; without one they are too like what they look like."""
+"""Statements about the passage's content that begin like refusals or messages.
+
+With a rating they are answers; without one they count as refusals or messages.
+"""
 
 _ABOUT = re.compile("|".join(f"(?:{pattern})" for pattern in ABOUT_THE_PASSAGE.values()))
 _REFUSAL = re.compile("|".join(f"(?:{pattern})" for pattern in REFUSALS.values()))
@@ -154,22 +163,24 @@ _QUOTES = str.maketrans("‘’`´", "'" * 4)
 
 
 def refuses(text: str) -> bool:
-    """Whether an answer begins as a refusal does, behind quotes and markup."""
+    """Return whether an answer begins like a refusal, after quotes and markup."""
     return _REFUSAL.match(_beginning(text)) is not None
 
 
 def is_service_message(text: str) -> bool:
-    """Whether a text begins as what a service says of itself, of its limits or of an account, and is no answer."""
+    """Return whether a text begins like a service's message about itself, its limits or an account."""
     return _SERVICE.match(_beginning(text)) is not None
 
 
 def apologises(text: str) -> bool:
-    """Whether an answer begins with an excuse that is not about the passage; it may still name a rating after that."""
+    """Return whether an answer begins with an apology that is not about the passage; it may still name a rating
+    later."""
     return _APOLOGY.match(_beginning(text)) is not None
 
 
 def may_be_about_the_passage(text: str) -> bool:
-    """Whether what begins like a refusal or a message may be about the passage: an answer where it names a rating."""
+    """Return whether a text that begins like a refusal or message may be about the passage; with a rating it is an
+    answer."""
     return _ABOUT.match(_beginning(text)) is not None
 
 

@@ -1,4 +1,4 @@
-"""When an answer that is being written needs no more words: nothing after it could change how it is read."""
+"""Early end of an answer: a test whether further text could change how it is read."""
 
 from __future__ import annotations
 
@@ -10,12 +10,11 @@ from .reasoning import opened_reasoning
 
 
 def settled(call: Call, prompt: str = "") -> Callable[[str], bool] | None:
-    """Whether the answer to a call needs no more text; None if it is read whole.
+    """Return a test whether the answer to a call needs no more text; None if the whole answer is needed.
 
     Args:
-        call: what is asked.
-        prompt: the text that the model goes on from. If it ends in an opening mark of reasoning, the text that the
-            model writes begins as reasoning.
+        call: the call.
+        prompt: the prompt's text. If it ends in an opening mark of reasoning, the model's text begins as reasoning.
     """
     opened = opened_reasoning(prompt)
     by_form: dict[str, Callable[[str], bool]] = {

@@ -1,4 +1,4 @@
-"""Asking a grader one thing and looking at every step: the filled-in prompt, what came back, and how it was read."""
+"""Trial of a grader on one pair, with every step: the prompt, the reply, and its parsing."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from .grader import ReadingGrader
 
 @dataclass(frozen=True)
 class Exchange:
-    """One call and its answer. `messages` is None where the model gets no prompt but the two texts."""
+    """One call and its answer. `messages` is None if the model gets no prompt but only the two texts."""
 
     call: Call
     messages: Messages | None
@@ -25,26 +25,26 @@ class Exchange:
 
 @dataclass(frozen=True)
 class Trial:
-    """One pair taken through all its steps."""
+    """The trial of one pair, with all its steps."""
 
     exchanges: list[Exchange]
     grade: Grade
 
 
 def try_pair(grader: Grader, asked: Asked, passage: str, control: Control | None = None) -> Trial:
-    """Grade one pair and keep what was said on the way; nothing is written anywhere.
+    """Grade one pair and return all its steps; nothing is stored.
 
     Args:
-        grader: is asked.
+        grader: the grader.
         asked: the question.
         passage: the text of the passage.
-        control: the caps, as `budgets.trial_control` gives those of the endpoint's owner; none for None.
+        control: the limits, such as those of `budgets.trial_control`; None for no limits.
 
     Raises:
-        InputError: the passage is empty, or the grader needs an answer key that is not there.
-        GradingError: the grader cannot be asked at all, or the caps do not allow it.
+        InputError: the passage is empty, or the question lacks the answer key that the grader needs.
+        GradingError: the grader cannot be asked at all, or the limits do not allow it.
     """
-    # Somebody is waiting for it, and can ask again.
+    # A person waits for the result, and can try again.
     control = control or Control(attempts=1)
     if not passage.strip():
         raise InputError("empty-passage", "The passage is empty.", "Choose a passage with text.")
@@ -76,7 +76,7 @@ def try_pair(grader: Grader, asked: Asked, passage: str, control: Control | None
 
 
 def beyond_caps(control: Control) -> GradingError:
-    """That the caps are in the way of a call that somebody asks for and waits for."""
+    """Return the error for a call that the limits do not allow."""
     made = control.usage.calls
     return GradingError(
         "call-limit-reached",

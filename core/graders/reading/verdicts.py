@@ -1,4 +1,4 @@
-"""Verdicts in prose: what a sentence says of yes and no where no answer stands at its beginning."""
+"""Recognition of yes and no in prose, for answers that do not begin with either."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ _SAYS = (
     (0, rf"\b(?:can\s*not|can't|could\s+not|couldn't)\s+{_FOUND}\b"),
 )
 _PATTERNS = tuple((verdict, re.compile(pattern)) for verdict, pattern in _SAYS)
-# Who weighs one thing against another, or doubts, names no verdict.
+# Comparisons and doubts name no verdict.
 _HEDGES = re.compile(
     r"\b(?:(?:do|did|does|would)(?:\s+not|n't)\s+(?:agree|believe|say|see|think)|not\s+(?:an?\s+)?(?:no|yes)"
     r"|never\s+(?:answers?|contains?|gives?|includes?|provides?)"
@@ -41,10 +41,10 @@ _HEDGES = re.compile(
 
 
 def verdicts_in(text: str) -> set[int]:
-    """The verdicts that prose names: 1 for yes, 0 for no; none where it doubts or weighs one against the other.
+    """Return the verdicts in prose: 1 for yes, 0 for no; empty if the text doubts or compares the two.
 
-    "I would say yes", "The passage is not relevant." and "It does not answer the question" name one;
-    "It is partially correct", "It is correct, but not complete" and "There is no evidence" name none.
+    Examples with a verdict: "I would say yes", "The passage is not relevant.", "It does not answer the question".
+    Without one: "It is partially correct", "It is correct, but not complete", "There is no evidence".
     """
     plain = text.lower().replace("’", "'")
     if _HEDGES.search(plain):

@@ -1,4 +1,4 @@
-"""Answers as numbers: scores against right ones, what was retrieved, cases, correlation by query, judges and people."""
+"""Numbers about answers: scores against right answers, retrieval, cases, correlation by query, and answer checks."""
 
 from __future__ import annotations
 

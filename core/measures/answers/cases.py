@@ -1,4 +1,4 @@
-"""Cases: why Recall and LLM-retEval part on a query, proposed by a table from four verdicts and the texts."""
+"""Cases: why Recall and LLM-retEval differ on a query, proposed from four verdicts and the texts by a table."""
 
 from __future__ import annotations
 
@@ -22,26 +22,26 @@ CASES: dict[Case, str] = {
     "F": "The comparison of the two answers is wrong",
     "K": "Right from the model's own knowledge, without evidence",
 }
-"""A to F are the paper's (llm-reteval, section 4.1), K is ours."""
+"""A to F are those of the paper (llm-reteval, section 4.1); K is ours."""
 
 RECALL_FAILURES: tuple[Case, ...] = ("A", "B", "C")
-"""Where Recall is wrong of the retriever; without those that a person confirmed a set of queries is Refined."""
+"""Cases in which Recall is wrong about the retriever. Queries without the confirmed ones are the Refined set."""
 RETEVAL_FAILURES: tuple[Case, ...] = ("D", "E", "F")
-"""Where LLM-retEval is."""
+"""Cases in which LLM-retEval is wrong."""
 
 Verdict = bool | None
-"""None where nobody knows: the comparison failed, or there are no gold answers or passages."""
+"""None means unknown: the comparison failed, or gold answers or passages are missing."""
 
 
 @dataclass(frozen=True)
 class Verdicts:
-    """What is known of one query, run and depth.
+    """The verdicts on one query, run and depth.
 
     Args:
-        recall: r, whether a gold passage is among the top k; None where no gold passage is known.
-        reteval: e, whether the answer says what one of those from the gold passages says; None where that failed.
+        recall: r, whether a gold passage is among the top k; None if no gold passage is known.
+        reteval: e, whether the answer agrees with an answer from the gold passages; None if the comparison failed.
         gpteval: t, whether the answer is right by the gold answers, or by a person; None without either.
-        goldeval: s, whether one of the answers from the gold passages is right by the gold answers; None likewise.
+        goldeval: s, whether an answer from the gold passages is right by the gold answers; None without these.
     """
 
     recall: Verdict
@@ -51,7 +51,8 @@ class Verdicts:
 
     @property
     def part(self) -> bool:
-        """Whether something is to be explained: Recall and LLM-retEval differ, or the answer's verdicts do."""
+        """Whether there is a difference to explain: between Recall and LLM-retEval, or between the answer's
+        verdicts."""
         known = self.reteval is not None
         return known and (
             (self.recall is not None and self.recall != self.reteval)
@@ -61,15 +62,14 @@ class Verdicts:
 
 @dataclass(frozen=True)
 class Texts:
-    """The texts that stand behind the verdicts.
+    """The texts behind the verdicts.
 
     Args:
         answer: from the top k.
         passages: the top k, best first.
         draws: the answers from the gold passages.
-        gold_answers: the right answers, where there are any.
-        similar: how alike each of the passages is to each gold passage, (k, gold), as `likeness` gives it; None where
-            nobody looked.
+        gold_answers: the right answers, if any.
+        similar: similarity of each passage to each gold passage, (k, gold), from `likeness`; None if not computed.
     """
 
     answer: str
@@ -81,13 +81,13 @@ class Texts:
 
 @dataclass(frozen=True)
 class Proposal:
-    """The case that the verdicts and texts of a query speak for; a person confirms or changes it.
+    """The case that the verdicts and texts of a query suggest; a person confirms or changes it.
 
     Args:
-        case: None where nothing is proposed.
+        case: None if no case is proposed.
         reason: why, as a sentence.
         others: further cases that the same verdicts allow, the likelier first.
-        passage: the place, from 0, of the passage among the top k that the reason speaks of.
+        passage: position, from 0, of the passage among the top k that the reason mentions.
     """
 
     case: Case | None
@@ -97,7 +97,7 @@ class Proposal:
 
 
 def propose(verdicts: Verdicts, texts: Texts) -> Proposal:
-    """The case of a query by the first row of `ROWS` that its verdicts fit.
+    """Return the case of a query, by the first row of `ROWS` that its verdicts match.
 
     Source: llm-reteval, section 4.1; the table is that of its specification, section 8.
     """
@@ -112,7 +112,7 @@ def _fits(sign: str, verdict: Verdict) -> bool:
 
 
 def _evidence(verdicts: Verdicts, texts: Texts) -> Proposal:
-    """No gold passage was retrieved, and the answer says what those from gold say."""
+    """No gold passage was retrieved, and the answer agrees with those from the gold passages."""
     if texts.similar is not None and texts.similar.size and texts.similar.max() >= NEAR:
         place = int(texts.similar.max(axis=1).argmax())
         alike = f"similarity {texts.similar.max():.2f}"
@@ -128,7 +128,7 @@ def _evidence(verdicts: Verdicts, texts: Texts) -> Proposal:
 
 
 def _distracted(verdicts: Verdicts, texts: Texts) -> Proposal:
-    """A gold passage was retrieved, and the answer is another than that from gold, which is right."""
+    """A gold passage was retrieved, and the answer differs from the right answer from the gold passages."""
     place = containing(texts.passages, [texts.answer])
     reason = "The answer from the gold passages alone is right, but the answer from all passages is wrong."
     if place is None:
@@ -137,7 +137,7 @@ def _distracted(verdicts: Verdicts, texts: Texts) -> Proposal:
 
 
 def _unable(verdicts: Verdicts, texts: Texts) -> Proposal:
-    """No answer from gold is right."""
+    """No answer from the gold passages is right."""
     if verdicts.gpteval:
         return Proposal("D", "The answer is right, but no answer from the gold passages is right.", ("F",))
     return Proposal(
@@ -146,7 +146,7 @@ def _unable(verdicts: Verdicts, texts: Texts) -> Proposal:
 
 
 def _draws(verdicts: Verdicts, texts: Texts) -> Proposal:
-    """The answer is right and was found to be another than those from gold."""
+    """The answer is right but was found to differ from those from the gold passages."""
     same = _same_words(texts)
     if same is not None:
         return Proposal("F", f"The answer is right and {same}, but they were called different.", ("E",))
@@ -157,7 +157,7 @@ def _draws(verdicts: Verdicts, texts: Texts) -> Proposal:
 
 
 def _agreeing(verdicts: Verdicts, texts: Texts) -> Proposal:
-    """The answer is wrong and was found to be the same as one from gold."""
+    """The answer is wrong but was found to agree with one from the gold passages."""
     same = _same_words(texts)
     if verdicts.goldeval is False and same is not None:
         return Proposal("D", f"The answer is wrong and {same}. No answer from the gold passages is right.", ("F",))
@@ -168,7 +168,7 @@ def _agreeing(verdicts: Verdicts, texts: Texts) -> Proposal:
 
 
 def _apart(verdicts: Verdicts, texts: Texts) -> Proposal:
-    """A gold passage was retrieved and the answer is another than those from gold; whether it is right is unknown."""
+    """A gold passage was retrieved, the answer differs from those from gold, and it is unknown if it is right."""
     same = _same_words(texts)
     if same is not None:
         return Proposal("F", f"The answer {same}, but they were called different.", ("C", "E"))
@@ -180,7 +180,7 @@ def _apart(verdicts: Verdicts, texts: Texts) -> Proposal:
 
 
 def _wrong(verdicts: Verdicts, texts: Texts) -> Proposal:
-    """A gold passage was retrieved, the answer is wrong, and of those from gold nobody knows whether they are."""
+    """A gold passage was retrieved, the answer is wrong, and it is unknown if those from gold are right."""
     found = _distracted(verdicts, texts)
     reason = "A gold passage was retrieved, but the answer is wrong. The answers from gold passages are unchecked."
     return Proposal("C", reason, ("D", "F"), found.passage)
@@ -204,7 +204,7 @@ ROWS: tuple[tuple[str, Callable[[Verdicts, Texts], Proposal]], ...] = (
     ("110*", _agreeing),
     ("1000", _unable),
     ("000*", _nothing),
-    # What the paper's table has no row for: some verdict is not known, or all say the same.
+    # Rows that the paper's table lacks: a verdict is unknown, or all agree.
     ("*01?", _draws),
     ("100?", _wrong),
     ("?10*", _agreeing),
@@ -212,12 +212,12 @@ ROWS: tuple[tuple[str, Callable[[Verdicts, Texts], Proposal]], ...] = (
     ("10?*", _apart),
     ("****", _nothing),
 )
-"""What r, e, t and s have to be (1 yes, 0 no, ? unknown, * any of these), and how the case is found; the first row
-that fits. Source: llm-reteval specification, section 8."""
+"""Patterns of r, e, t and s (1 yes, 0 no, ? unknown, * any), and the function that finds the case. The first
+matching row counts. Source: llm-reteval specification, section 8."""
 
 
 def _same_words(texts: Texts) -> str | None:
-    """That the answer is one of the draws, or has one in it, or the other way round; None where neither is so."""
+    """Return how the answer matches a draw: equal, or one contains the other; None if neither."""
     if any(plain(texts.answer) == plain(draw) and plain(draw) for draw in texts.draws):
         return "equals one from the gold passages"
     if any(contains(texts.answer, draw) or contains(draw, texts.answer) for draw in texts.draws):
@@ -226,11 +226,11 @@ def _same_words(texts: Texts) -> str | None:
 
 
 def settled(case: Case, verdicts: Verdicts) -> tuple[Verdict, Verdict]:
-    """What Recall's and LLM-retEval's verdicts ought to have been where a person confirms a case.
+    """Return the verdicts that Recall and LLM-retEval should have had if a person confirms a case.
 
-    A, B and C are failures of Recall, which ought to have said what LLM-retEval says; D, E and F of LLM-retEval, which
-    ought to have said whether the answer is right, or, where nobody knows that, the contrary of what it said of two
-    answers that were compared wrongly (F) or of a right one that is not among the draws (E). K changes nothing.
+    A, B and C are failures of Recall, whose verdict becomes that of LLM-retEval. D, E and F are failures of
+    LLM-retEval, whose verdict becomes whether the answer is right. If that is unknown, the verdict is reversed in
+    case F (a wrong comparison) and in case E (a right answer is missing among the draws). K changes nothing.
 
     Returns:
         (recall, reteval).

@@ -1,4 +1,4 @@
-"""How far two measures say the same of single queries: Spearman between per-query vectors, with intervals."""
+"""Agreement of two measures on single queries: Spearman between per-query vectors, with intervals."""
 
 from __future__ import annotations
 
@@ -13,18 +13,18 @@ from ..resampling import SAMPLES, Interval, interval, quotients
 Array = NDArray[np.float64]
 
 FEW = 2
-"""Fewer queries have no correlation."""
+"""A correlation needs at least this many queries."""
 
 
 @dataclass(frozen=True)
 class QueryCorrelation:
-    """Spearman's rho over queries; between two vectors of 0 and 1 it is phi.
+    """Spearman's rho over queries; for two vectors of 0 and 1 it is phi.
 
     Args:
-        spearman: with its interval over resampled queries; undefined where a vector is constant.
-        queries: n, those of which both measures say something.
-        unknown: those of which only one or neither does.
-        removed: those that were taken out, as failures of Recall.
+        spearman: with its interval over resampled queries; undefined if a vector is constant.
+        queries: n, the queries with values of both measures.
+        unknown: queries without a value of one or both measures.
+        removed: queries that were left out, as failures of Recall.
     """
 
     spearman: Interval
@@ -40,13 +40,13 @@ def correlate_queries(
     samples: int = SAMPLES,
     seed: int = 0,
 ) -> QueryCorrelation:
-    """Spearman's rho between what two measures say of the queries of a run, with average ranks for ties.
+    """Return Spearman's rho between two measures over the queries of a run, with average ranks for ties.
 
-    Source: llm-reteval, section 4.2 and table 2. Each resample draws as many queries as there are, with replacement;
-    those in which a vector is constant do not count for the interval.
+    Source: llm-reteval, section 4.2 and table 2. Each resample draws as many queries as there are, with replacement.
+    Resamples in which a vector is constant do not count for the interval.
 
     Args:
-        one, other: by query id, such as Recall@k and LLM-retEval@k; None where it failed.
+        one, other: values by query id, such as Recall@k and LLM-retEval@k; None if the value failed.
         removed: queries to leave out, such as those with a confirmed case A, B or C ("Refined").
         samples, seed: of the bootstrap.
     """
@@ -64,7 +64,7 @@ def correlate_queries(
         return QueryCorrelation(Interval(None, undefined=why), len(pairs), len(kept) - len(pairs), taken)
     value = float(_weighted_spearman(cells, counts[None].astype(np.float64))[0])
     dice = np.random.default_rng(seed)
-    # Queries of which both say the same are one cell: drawing cells by their counts is drawing queries.
+    # Queries with the same pair of values are one cell; drawing cells by their counts is drawing queries.
     drawn = dice.multinomial(len(pairs), counts / counts.sum(), size=samples).astype(np.float64)
     found = interval(value, _weighted_spearman(cells, drawn))
     return QueryCorrelation(found, len(pairs), len(kept) - len(pairs), taken)
@@ -78,7 +78,7 @@ def _undefined(cells: Array, queries: int) -> str | None:
 
 
 def _weighted_spearman(cells: Array, counts: Array) -> Array:
-    """Spearman's rho of things in cells, (cells, 2), each drawn so often, (samples, cells)."""
+    """Return Spearman's rho of cells, (cells, 2), in samples that drew each cell so often, (samples, cells)."""
     x, y = (_mid_ranks(cells[:, side], counts) for side in (0, 1))
     n = counts.sum(axis=1, keepdims=True)
     x, y = x - (x * counts).sum(axis=1, keepdims=True) / n, y - (y * counts).sum(axis=1, keepdims=True) / n
@@ -88,7 +88,7 @@ def _weighted_spearman(cells: Array, counts: Array) -> Array:
 
 
 def _mid_ranks(values: Array, counts: Array) -> Array:
-    """The average rank of each cell among the things drawn, from 0: (samples, cells)."""
+    """Return the average rank of each cell among the drawn things, from 0: (samples, cells)."""
     distinct, place = np.unique(values, return_inverse=True)
     totals = np.zeros((len(counts), len(distinct)))
     for cell, at in enumerate(place):

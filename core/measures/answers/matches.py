@@ -1,4 +1,4 @@
-"""Scores of an answer against a right one, from 0 to 1: by their words, their characters or their token vectors."""
+"""Scores of an answer against a right one, from 0 to 1, by words, characters or token vectors."""
 
 from __future__ import annotations
 
@@ -18,56 +18,58 @@ if TYPE_CHECKING:
     from sacrebleu.metrics.bleu import BLEU
 
 Score = Callable[[str, str], float]
-"""Of an answer and one right answer: 0 to 1, higher is more alike."""
+"""Score of an answer and one right answer, 0 to 1; higher is more similar."""
 
 
 def exact_match(answer: str, reference: str) -> float:
-    """1 where both are the same when normalised, else 0. Source: Rajpurkar et al., SQuAD, EMNLP 2016."""
+    """Return 1 if both are equal after normalisation, else 0. Source: Rajpurkar et al., SQuAD, EMNLP 2016."""
     return float(plain(answer) == plain(reference))
 
 
 def token_f1(answer: str, reference: str) -> float:
-    """F1 of the words that both have, 2 c / (a + r), each counted as often as both have it.
+    """Return the F1 of shared words, 2 c / (a + r), each counted as often as both texts have it.
 
-    Source: Rajpurkar et al., SQuAD, EMNLP 2016, their evaluation script. Two texts without a word are equal.
+    Source: Rajpurkar et al., SQuAD, EMNLP 2016, their evaluation script. Two texts without words are equal.
     """
     return _shared(plain(answer), plain(reference))
 
 
 def is_contained(answer: str, reference: str) -> float:
-    """1 where the words of the right answer stand together in the answer, else 0."""
+    """Return 1 if the answer contains the words of the right answer in sequence, else 0."""
     return float(contains(answer, reference))
 
 
 def rouge_1(answer: str, reference: str) -> float:
-    """ROUGE-1: F1 of words in lower case, articles included, parted by every sign that is no letter or digit.
+    """Return ROUGE-1: F1 of lower-case words, articles included, split at every character that is not a letter or
+    digit.
 
-    Source: Lin, ROUGE, 2004; the words are those of the package rouge-score, and those in other scripts too.
+    Source: Lin, ROUGE, 2004; words as in the package rouge-score, but in all scripts.
     """
     return _shared(_lettered(answer), _lettered(reference))
 
 
 def chrf(answer: str, reference: str) -> float:
-    """chrF when normalised: F-score of one to six characters in a row, recall twice as heavy (Popović, 2015)."""
+    """Return chrF after normalisation: F-score of one to six characters in a row, recall twice as heavy (Popović,
+    2015)."""
     return _chrf()(plain(answer), plain(reference))
 
 
 def bleu(answer: str, reference: str) -> float:
-    """BLEU of the normalised texts with up to four words, or as many as the answer has (effective order).
+    """Return BLEU of the normalised texts with up to four words, or as many as the answer has (effective order).
 
     Source: Papineni et al., BLEU, ACL 2002; sacrebleu's sentence score, with its exponential smoothing.
     """
     given, right = plain(answer), plain(reference)
-    # Of equal texts it is a little above 100, in binary.
+    # Rounding can put the score of equal texts slightly above 100.
     return min(float(_bleu().sentence_score(given, [right]).score) / 100, 1.0) if given and right else 0.0
 
 
 def meteor(answer: str, reference: str) -> float:
-    """METEOR with exact and then stemmed matches: Fmean (1 - .5 (chunks / m)^3), Fmean = P R / (.9 P + .1 R).
+    """Return METEOR with exact and then stemmed matches: Fmean (1 - .5 (chunks / m)^3), Fmean = P R / (.9 P + .1 R).
 
-    m words match, P is m by the answer's words and R m by the reference's; chunks are runs of matches in the same order
-    in both. Texts that match as a whole in one chunk have 1, as in the authors' program (Meteor 1.5). WordNet synonyms,
-    the third stage of the original, are not used; stems are Snowball's.
+    m words match, P is m by the answer's words and R m by the reference's. Chunks are runs of matches in the same
+    order in both. Texts that match completely in one chunk score 1, as in the authors' program (Meteor 1.5). WordNet
+    synonyms, the third stage of the original, are not used; stems are Snowball's.
     Source: Banerjee and Lavie, METEOR, ACL workshop 2005, with the parameters of Lavie and Agarwal, WMT 2007.
     """
     ours, theirs = _lettered(answer).split(), _lettered(reference).split()
@@ -78,7 +80,7 @@ def meteor(answer: str, reference: str) -> float:
             free.setdefault(form(theirs[at]), []).append(at)
         for at, word in enumerate(ours):
             if at not in pairs and (places := free.get(form(word))):
-                # The place that goes on with the chunk, if it is free.
+                # Prefer the position that continues the chunk, if it is free.
                 following = pairs.get(at - 1, -2) + 1
                 pairs[at] = places.pop(places.index(following) if following in places else 0)
     if not pairs:
@@ -92,13 +94,14 @@ def meteor(answer: str, reference: str) -> float:
 
 
 def greedy_f1(answer: NDArray[np.float32], reference: NDArray[np.float32]) -> float:
-    """BERTScore's F1 of two texts by the vectors of their tokens: 2 P R / (P + R).
+    """Return BERTScore's F1 of two texts by the vectors of their tokens: 2 P R / (P + R).
 
-    P is the mean over the answer's tokens of the largest cosine with a token of the reference, R the same the other way
-    round. Source: Zhang et al., BERTScore, ICLR 2020, section 3, without weights of rarity and without rescaling.
+    P is the mean over the answer's tokens of the largest cosine with a token of the reference; R is the same with
+    the roles swapped. Source: Zhang et al., BERTScore, ICLR 2020, section 3, without weights of rarity and without
+    rescaling.
 
     Args:
-        answer, reference: unit vectors, (tokens, dimensions); a text without tokens is like nothing.
+        answer, reference: unit vectors, (tokens, dimensions); a text without tokens scores 0.
 
     Returns:
         -1 to 1, in practice above 0.
@@ -119,18 +122,18 @@ TEXT_SCORES: dict[str, Score] = {
     "meteor": meteor,
     "contains": is_contained,
 }
-"""The scores that need two texts and nothing else, by the name of the judge."""
+"""The scores that need only two texts, by the name of the answer check."""
 
 
 def best(score: Score, answer: str, references: Sequence[str]) -> float | None:
-    """The score against the best of several right answers; None without any, and 0 for an answer that is empty."""
+    """Return the best score over several right answers; None without any, and 0 for an empty answer."""
     if not references:
         return None
     return max(score(answer, one) for one in references) if answer.strip() else 0.0
 
 
 def _shared(answer: str, reference: str) -> float:
-    """The words that both have, each as often as both have it, as a share of the mean number of words."""
+    """Return the shared words, each counted as often as both have it, as a share of the mean number of words."""
     given, right = Counter(answer.split()), Counter(reference.split())
     words = given.total() + right.total()
     return 2 * (given & right).total() / words if words else 1.0

@@ -1,4 +1,4 @@
-"""How well a judge of answers agrees with people: accuracy, kappa, precision, recall, and where its threshold lies."""
+"""Agreement of an answer check with people: accuracy, kappa, precision, recall, and the best threshold."""
 
 from __future__ import annotations
 
@@ -16,17 +16,17 @@ Array = NDArray[np.float64]
 By = Literal["kappa", "accuracy"]
 
 POINTS = 101
-"""Thresholds of a curve at most."""
+"""Most thresholds of a curve."""
 
 
 @dataclass(frozen=True)
 class Against:
-    """A judge's verdicts beside people's, whose verdicts are the truth.
+    """Verdicts of an answer check compared with people's verdicts, which count as the truth.
 
     Args:
-        answers: n, those that both have a verdict on.
-        failed: those of which the judge has none.
-        yes_yes, yes_no, no_yes, no_no: numbers of answers, the judge's verdict first.
+        answers: n, answers with a verdict of both.
+        failed: answers without a verdict of the check.
+        yes_yes, yes_no, no_yes, no_no: numbers of answers, the check's verdict first.
         accuracy, kappa, precision, recall: with intervals over resampled groups of answers.
     """
 
@@ -44,7 +44,7 @@ class Against:
 
 @dataclass(frozen=True)
 class Point:
-    """What a judge would be worth at one threshold; a coefficient is None where it is undefined."""
+    """The quality of an answer check at one threshold; a coefficient is None if it is undefined."""
 
     threshold: float
     accuracy: float
@@ -55,7 +55,7 @@ class Point:
 
 @dataclass(frozen=True)
 class Tested:
-    """A threshold that was chosen on half of the groups, and what it is worth on the other half.
+    """A threshold chosen on half of the groups, and its quality on the other half.
 
     Args:
         chosen_on, tested_on: numbers of answers.
@@ -76,15 +76,15 @@ def against_people(
     samples: int = SAMPLES,
     seed: int = 0,
 ) -> Against:
-    """Accuracy, Cohen's kappa, precision and recall of a judge, each with a bootstrap interval.
+    """Return accuracy, Cohen's kappa, precision and recall of an answer check, each with a bootstrap interval.
 
     Accuracy = (TP + TN) / n, precision = TP / (TP + FP), recall = TP / (TP + FN); kappa as `cohen_kappa` of
     `measures` (Cohen, 1960).
 
     Args:
-        verdicts: of the judge on n answers, 1 yes and 0 no; None where it has none.
+        verdicts: the check's verdicts on n answers, 1 yes and 0 no; None if a verdict is missing.
         people: whether people accept each of them.
-        groups: what is drawn together, such as the question that several systems answered; each alone for None.
+        groups: answers that are drawn together, such as those to one question; None draws each alone.
         samples, seed: of the bootstrap.
 
     Raises:
@@ -113,12 +113,12 @@ _WHY = (
 
 
 def threshold_curve(scores: Sequence[float | None], people: Sequence[bool], points: int = POINTS) -> list[Point]:
-    """What a judge is worth at each threshold, rising.
+    """Return the quality of an answer check at each threshold, in rising order.
 
     Args:
-        scores: of n answers, an answer is accepted from the threshold upwards; None where there is none.
+        scores: of n answers; an answer is accepted from the threshold upwards. None if a score is missing.
         people: whether people accept each of them.
-        points: thresholds at most; where more scores differ, they are quantiles of these.
+        points: most thresholds; if there are more different scores, thresholds are quantiles.
 
     Raises:
         InputError: the lists differ in length.
@@ -139,9 +139,9 @@ def threshold_curve(scores: Sequence[float | None], people: Sequence[bool], poin
 
 
 def best_threshold(scores: Sequence[float | None], people: Sequence[bool], by: By = "kappa") -> float | None:
-    """The threshold with the greatest kappa, or accuracy; of several the lowest. None where it is undefined at all.
+    """Return the lowest threshold with the greatest kappa or accuracy; None if it is undefined everywhere.
 
-    It lies in the middle between two scores, so that numbers which differ by rounding do not fall on its other side.
+    It is the midpoint of two scores, so that rounding does not move scores across it.
     """
     curve = threshold_curve(scores, people, points=len(scores) + 1)
     values = [(value, -at) for at, point in enumerate(curve) if (value := getattr(point, by)) is not None]
@@ -161,13 +161,13 @@ def halves_test(
 
     Args:
         scores, people: as for `threshold_curve`.
-        usual: the threshold to set beside it.
-        groups: what stays together, such as the question; each answer alone for None.
-        by: what the chosen threshold has the most of.
+        usual: the threshold to compare it with.
+        groups: answers that stay together, such as those to one question; None splits single answers.
+        by: the coefficient that the chosen threshold maximises.
         samples, seed: of the bootstrap; the seed also makes the halves.
 
     Returns:
-        None where no threshold can be chosen: fewer than two groups, or a half on which all is one.
+        None if no threshold can be chosen: fewer than two groups, or a half whose coefficient is undefined.
 
     Raises:
         InputError: the lists differ in length.
@@ -197,7 +197,7 @@ def halves_test(
 def _known(
     values: Sequence[float | bool | None], people: Sequence[bool], groups: Sequence[Hashable] | None
 ) -> tuple[list[int], NDArray[np.bool_], NDArray[np.int64]]:
-    """Places of the answers with a value, people's verdicts on these, and the number of the group of each."""
+    """Return positions of the answers with a value, people's verdicts on these, and each one's group number."""
     if len(values) != len(people) or (groups is not None and len(groups) != len(people)):
         raise InputError(
             "verdicts-do-not-match",
@@ -212,12 +212,12 @@ def _known(
 
 
 def _cells(said: NDArray[np.bool_], truth: NDArray[np.bool_]) -> Array:
-    """For each answer which of TP, FP, FN and TN it is: (n, 4) of 0 and 1."""
+    """Return whether each answer is TP, FP, FN or TN: (n, 4) of 0 and 1."""
     return np.stack([said & truth, said & ~truth, ~said & truth, ~said & ~truth], axis=1).astype(np.float64)
 
 
 def _drawn(cells: Array, group: NDArray[np.int64], samples: int, seed: int) -> Array:
-    """TP, FP, FN and TN in each resample of the groups: (samples, 4)."""
+    """Return TP, FP, FN and TN in each resample of the groups: (samples, 4)."""
     groups = int(group.max()) + 1 if len(group) else 0
     totals = np.zeros((groups, 4))
     np.add.at(totals, group, cells)
@@ -235,12 +235,12 @@ def _at_thresholds(scores: Array, truth: NDArray[np.bool_], thresholds: ArrayLik
 
 
 def _between(distinct: Array) -> Array:
-    """Thresholds that part scores in every possible way: one below all, then the middles, then one above all."""
+    """Return thresholds that split the scores in every possible way: below all, each midpoint, above all."""
     return np.concatenate([distinct[:1], (distinct[1:] + distinct[:-1]) / 2, np.nextafter(distinct[-1:], np.inf)])
 
 
 def _coefficients(counts: Array) -> dict[str, Array]:
-    """Accuracy, kappa, precision and recall of rows of TP, FP, FN, TN; NaN where undefined."""
+    """Return accuracy, kappa, precision and recall of rows of TP, FP, FN, TN; NaN if undefined."""
     tp, fp, fn, tn = counts.T
     n = tp + fp + fn + tn
     same, chance = tp + tn, (tp + fp) * (tp + fn) + (fn + tn) * (fp + tn)

@@ -1,4 +1,4 @@
-"""Recall, Precision and F1 at k of one query, by the ids of its gold passages or by texts that are nearly the same."""
+"""Recall, Precision and F1 at k of one query, by the ids of its gold passages or by near-identical texts."""
 
 from __future__ import annotations
 
@@ -11,13 +11,13 @@ from ..means import mean_and_standard_error
 
 @dataclass(frozen=True)
 class Retrieved:
-    """How much of what is gold stands in the top k of one query; each number from 0 to 1.
+    """The gold passages in the top k of one query; each number from 0 to 1.
 
     Args:
         recall: share of the gold passages that were retrieved.
-        precision: share of the k ranks that hold a gold passage, also where fewer than k were retrieved.
-        f1: harmonic mean of the two, 0 where both are.
-        places: where gold passages stand, from 0.
+        precision: share of the k ranks with a gold passage, even if fewer than k passages were retrieved.
+        f1: harmonic mean of the two; 0 if both are 0.
+        places: positions of gold passages, from 0.
     """
 
     recall: float
@@ -27,24 +27,24 @@ class Retrieved:
 
     @property
     def any(self) -> bool:
-        """Whether anything gold was retrieved: Recall's verdict r on the query."""
+        """Whether a gold passage was retrieved: Recall's verdict r on the query."""
         return self.recall > 0
 
 
 def retrieved(
     ranking: Sequence[str], gold: Collection[str], k: int, same: Mapping[str, Collection[str]] | None = None
 ) -> Retrieved:
-    """Recall@k, Precision@k and F1@k of one query.
+    """Return Recall@k, Precision@k and F1@k of one query.
 
     Recall@k = |top k ∩ R| / |R|, Precision@k = |top k ∩ R| / k as in trec_eval, F1@k = 2 P R / (P + R).
     Source: llm-reteval specification, section 7.
 
     Args:
-        ranking: passage ids, best first; empty where the run skipped the query.
+        ranking: passage ids, best first; empty if the run skipped the query.
         gold: ids of the gold passages, R.
         k: rank depth, from 1.
-        same: for passages whose text is nearly that of a gold passage, the ids of those (case B); they count as
-            retrieved, a gold passage once for Recall, each passage for Precision.
+        same: for near-identical passages (case B), the ids of the gold passages with the same text. They count as
+            retrieved: each gold passage once for Recall, each passage for Precision.
 
     Raises:
         InputError: no gold passage, or a depth below 1.
@@ -62,7 +62,7 @@ def retrieved(
 
 
 def harmonic(precision: float, recall: float) -> float:
-    """F1 = 2 P R / (P + R), 0 where both are 0. Source: van Rijsbergen, Information Retrieval, 1979."""
+    """Return F1 = 2 P R / (P + R), 0 if both are 0. Source: van Rijsbergen, Information Retrieval, 1979."""
     return 2 * precision * recall / (precision + recall) if precision + recall > 0 else 0.0
 
 
@@ -73,7 +73,7 @@ class Conventional:
     Args:
         queries: n.
         recall, precision, f1: (mean, standard error).
-        f1_of_means: F1 of the mean Precision and the mean Recall, as the paper prints it.
+        f1_of_means: F1 of the mean Precision and the mean Recall, as in the paper.
     """
 
     queries: int
@@ -84,7 +84,7 @@ class Conventional:
 
 
 def conventional(queries: Collection[Retrieved]) -> Conventional:
-    """Means over queries of what `retrieved` gives."""
+    """Return the means over queries of the results of `retrieved`."""
     recall = mean_and_standard_error(one.recall for one in queries)
     precision = mean_and_standard_error(one.precision for one in queries)
     of_means = None if recall[0] is None or precision[0] is None else harmonic(precision[0], recall[0])

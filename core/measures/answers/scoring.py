@@ -1,4 +1,4 @@
-"""The score of a run by verdicts on its answers: what failed is left out and counted, what the run skipped is 0."""
+"""The score of a run from verdicts on its answers: failures are left out and counted, skipped queries are 0."""
 
 from __future__ import annotations
 
@@ -8,20 +8,20 @@ from dataclasses import dataclass
 from ..means import mean_and_standard_error
 
 Outcome = float | None
-"""Of one query: 1 yes, 0 no, or a number between; None where the comparison failed."""
+"""The result of one query: 1 yes, 0 no, or a number between; None if the comparison failed."""
 
 
 @dataclass(frozen=True)
 class Scored:
-    """A mean over queries with what it rests on.
+    """A mean over queries and the numbers of queries behind it.
 
     Args:
-        mean: None where no query counts.
+        mean: None if no query counts.
         error: sample standard deviation / sqrt(n); None with fewer than two queries.
-        queries: n, those that count, the skipped ones among them.
-        failed: those whose comparison failed, which are left out.
-        skipped: those that the run did not answer, which count 0.
-        waiting: those that have not been compared yet, which are left out.
+        queries: n, the queries that count, including the skipped ones.
+        failed: queries whose comparison failed; they are left out.
+        skipped: queries that the run did not answer; they count 0.
+        waiting: queries that have not been compared yet; they are left out.
     """
 
     mean: float | None
@@ -38,14 +38,14 @@ class Scored:
 
 
 def score(outcomes: Mapping[str, Outcome], queries: Collection[str], skipped: Collection[str] = ()) -> Scored:
-    """Mean over queries of what a judge said.
+    """Return the mean over queries of an answer check's verdicts.
 
     Source: llm-reteval specification, section 4.4.
 
     Args:
-        outcomes: by query id; None where the comparison failed, absent where there was none yet.
-        queries: those that have gold passages; others in `outcomes` do not count.
-        skipped: of these, those that the run has no passage for: each is 0, whatever else is known of it.
+        outcomes: by query id; None if the comparison failed, absent if it is still to be done.
+        queries: the queries with gold passages; other queries in `outcomes` do not count.
+        skipped: queries of these for which the run has no passage: each counts 0, even if it has an outcome.
     """
     wanted = set(queries)
     left_out = wanted & set(skipped)

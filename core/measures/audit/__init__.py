@@ -1,4 +1,4 @@
-"""The audit: a random sample of judgments corrects a machine's leaderboard, with intervals that hold; no project."""
+"""The audit: a random sample of judgments corrects a machine's leaderboard, with valid intervals; no project."""
 
 from __future__ import annotations
 

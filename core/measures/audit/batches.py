@@ -1,4 +1,4 @@
-"""What the batches of an audit say of each passage's gain: predictions, corrected where people judged."""
+"""Estimates of each passage's gain from the batches of an audit: predictions, corrected by judgments."""
 
 from __future__ import annotations
 
@@ -18,11 +18,11 @@ class Batch:
     """One drawn batch.
 
     Args:
-        chances: shape (N,), the chance of each passage in this batch; read only where not `known`.
-        drawn: shape (N,), who was drawn.
-        judged: shape (N,), who of these was judged; drawn and not judged is "cannot say" or skipped.
-        known: shape (N,), what was known before this batch was drawn: judged in earlier batches, or elsewhere for
-            whatever reason. It counts exactly, and is not in the batch's population.
+        chances: shape (N,), the chance of each passage in this batch; read only if not `known`.
+        drawn: shape (N,), which passages were drawn.
+        judged: shape (N,), which of these were judged; drawn but not judged means "cannot say" or skipped.
+        known: shape (N,), which passages were known before this batch: judged in earlier batches, or elsewhere for
+            any reason. They count exactly and do not belong to the batch's population.
     """
 
     chances: Array
@@ -33,16 +33,17 @@ class Batch:
 
 @dataclass(frozen=True)
 class Corrected:
-    """The gain of every passage as the audit estimates it: any weighted sum of gains follows from it.
+    """The estimated gain of every passage; every weighted sum of gains follows from it.
 
     Args:
-        gains: shape (N,), sum over batches of share times (prediction, corrected where judged); the expectation is the
+        gains: shape (N,), sum over batches of share times (prediction, corrected if judged). The expectation is the
             gain itself, so single values can lie far outside the scale.
-        variances: shape (N,), what each passage adds to the estimated variance of a sum with weight 1.
-        judged: how many passages were judged in the batches.
-        missed: how many were drawn and not judged.
-        unsure: shape (N,), whose gain is not exact: not known, and not judged with certainty. None for nobody's.
-        tested: shape (N,), which of them were judged: they alone say how far a sum may be off. None likewise.
+        variances: shape (N,), the contribution of each passage to the estimated variance of a sum with weight 1.
+        judged: number of passages judged in the batches.
+        missed: number of passages drawn and not judged.
+        unsure: shape (N,), passages whose gain is not exact: not known, and not certain to be judged. None means no
+            passage.
+        tested: shape (N,), which of these were judged; only they show the error of a sum. None means no passage.
     """
 
     gains: Array
@@ -54,11 +55,11 @@ class Corrected:
 
 
 def combined_weights(batches: Sequence[Batch], share: Array) -> tuple[Array, Array]:
-    """The weight of each passage in sums over the pool, and what it adds to their variance.
+    """Return the weight of each passage in sums over the pool, and its contribution to their variance.
 
-    The estimate of sum_i c_i over the pool is sum_i weight_i c_i, which reads c where a passage is judged or known
-    alone (Horvitz and Thompson, Journal of the American Statistical Association 47, 1952), with the estimated variance
-    sum_i spread_i c_i^2.
+    The estimate of sum_i c_i over the pool is sum_i weight_i c_i, which reads c only for judged or known passages
+    (Horvitz and Thompson, Journal of the American Statistical Association 47, 1952). Its estimated variance is sum_i
+    spread_i c_i^2.
 
     Args:
         batches: T batches in order.
@@ -80,13 +81,12 @@ def combined_weights(batches: Sequence[Batch], share: Array) -> tuple[Array, Arr
 
 
 def response(batch: Batch) -> float:
-    """The share of the drawn passages of a batch that were judged; 1 where none was drawn.
+    """Return the share of a batch's drawn passages that were judged; 1 if no passage was drawn.
 
-    What was skipped, or where people could not say, is taken as missing at random among the drawn: the chance of a
-    passage to be drawn and judged is pi times this share (the response homogeneity model, Särndal, Swensson and
-    Wretman, 1992, section 15.6). Predictions carry what machines know of the difference between those who were judged
-    and those who were not. The interval widens as if the sample had been smaller. `missing_bounds` says what the worst
-    would do.
+    Passages that were skipped, or that people could not judge, are taken as missing at random among the drawn. So
+    the chance to be drawn and judged is pi times this share (the response homogeneity model, Särndal, Swensson and
+    Wretman, 1992, section 15.6). Predictions account for the difference between judged and unjudged passages as far
+    as machines know it. The interval widens as for a smaller sample. `missing_bounds` gives the worst case.
     """
     asked = int((batch.drawn & ~batch.known).sum())
     return int((batch.judged & ~batch.known).sum()) / asked if asked else 1.0
@@ -98,16 +98,16 @@ def _chance_of_answer(batch: Batch) -> Array:
 
 
 def predict_batches(pool: Pool, batches: Sequence[Batch], planned: Array, gains: Array) -> Array:
-    """The prediction that each batch is corrected from: learnt from what was judged up to and with that batch.
+    """Return the prediction from which each batch is corrected, learnt from judgments up to and with that batch.
 
-    What later batches bring must not change the prediction of an earlier one, or that batch would not be unbiased given
+    Later batches must not change the prediction of an earlier one. Otherwise that batch would not be unbiased given
     its past.
 
     Args:
         pool: features, folds and queries of the N passages.
         batches: T batches in order.
-        planned: shape (T or more, N), the planned chances that the shares come from.
-        gains: shape (N,); NaN where nobody judged.
+        planned: shape (T or more, N), the planned chances from which the shares follow.
+        gains: shape (N,); NaN if not judged.
 
     Returns:
         Shape (T, N).
@@ -123,22 +123,22 @@ def predict_batches(pool: Pool, batches: Sequence[Batch], planned: Array, gains:
 
 
 def correct(batches: Sequence[Batch], planned: Array, gains: Array, predicted: Array) -> Corrected:
-    """The estimated gain of every passage from all batches together.
+    """Return the estimated gain of every passage from all batches together.
 
-    In batch t a passage has z_t = y where it was known before, else f_t + judged (y - f_t) / pi_t (the difference
-    estimator, Särndal, Swensson and Wretman, 1992, section 6.3; with cross-fitted f it is prediction-powered inference,
-    Angelopoulos et al., Science 382, 2023, and Zrnic and Candès, PNAS 121, 2024, with chances that differ, Zrnic and
-    Candès, ICML 2024). The estimate is sum_t share_t z_t, with shares that were fixed beforehand, so that it is
-    unbiased and the variances of the batches add up; see `measures.audit.design`.
+    In batch t a passage has z_t = y if it was known before, else f_t + judged (y - f_t) / pi_t. This is the
+    difference estimator (Särndal, Swensson and Wretman, 1992, section 6.3). With cross-fitted f it is
+    prediction-powered inference (Angelopoulos et al., Science 382, 2023; Zrnic and Candès, PNAS 121, 2024), with
+    differing chances as in Zrnic and Candès, ICML 2024. The estimate is sum_t share_t z_t. The shares are fixed
+    beforehand, so it is unbiased and the variances of the batches add up; see `measures.audit.design`.
 
     Args:
         batches: T batches in order, at least one.
-        planned: shape (T, N), the planned chances as they were fixed with the first batch.
-        gains: shape (N,); NaN where unknown.
+        planned: shape (T, N), the planned chances as fixed with the first batch.
+        gains: shape (N,); NaN if unknown.
         predicted: shape (T, N), from `predict_batches`; zeros give the design without a machine.
 
     Raises:
-        InputError: where something judged has no gain, or was drawn without a chance.
+        InputError: a judged passage has no gain, or a drawn one had no chance.
     """
     _check(batches, planned, gains)
     share = shares(planned[: len(batches)])
@@ -196,14 +196,14 @@ def _check(batches: Sequence[Batch], planned: Array, gains: Array) -> None:
 def missing_bounds(
     batches: Sequence[Batch], planned: Array, gains: Array, predicted: Array, lowest: float, highest: float
 ) -> tuple[Corrected, Corrected]:
-    """The estimate if all that was drawn and not judged had the lowest, and if it had the highest gain.
+    """Return the estimates if all unjudged drawn passages had the lowest gain, and if they had the highest.
 
     Args:
         lowest, highest: the ends of the scale of gains.
 
     Returns:
-        Both, with their variances; the interval from the low end of the first to the high end of the second holds
-        whatever the reason was for which passages were not judged.
+        Both, with their variances. The interval from the low end of the first to the high end of the second is valid
+        for any cause of the missing judgments.
     """
     both = []
     for value in (lowest, highest):

@@ -1,4 +1,4 @@
-"""The bias of a machine: what its labels give a system, or a group of systems, beyond what people give."""
+"""The bias of a machine: how much more its labels give a system, or a group of systems, than people do."""
 
 from __future__ import annotations
 
@@ -22,12 +22,12 @@ def machine_bias(
     queries: NDArray[np.int64] | None = None,
     confidence: float = CONFIDENCE,
 ) -> Estimates:
-    """How much the machine's score of each system lies above the audited one, with its interval.
+    """Return how far the machine's score of each system lies above the audited one, with its interval.
 
     Args:
         w: shape (S, N).
-        machine: shape (N,), the gain that the machine's label stands for; 0 where it gave none, as a board without an
-            audit takes it.
+        machine: shape (N,), the gain of the machine's label; 0 if it gave none, as on a leaderboard without an
+            audit.
         found, variance, queries, confidence: see `estimates`.
 
     Returns:
@@ -47,7 +47,7 @@ def group_bias(
     queries: NDArray[np.int64] | None = None,
     confidence: float = CONFIDENCE,
 ) -> Estimates:
-    """How much more the machine gives to some systems than to the others, beyond what people give: circularity.
+    """Return how much more the machine favours some systems than people do (circularity).
 
     Args:
         members: shape (S,), which systems share the machine's model family; some, not all.
@@ -57,7 +57,7 @@ def group_bias(
         Arrays of shape (1,): mean bias of the members minus mean bias of the others.
 
     Raises:
-        InputError: if all or none are members.
+        InputError: all or no systems are members.
     """
     if members.all() or not members.any():
         raise InputError(

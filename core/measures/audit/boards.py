@@ -1,4 +1,4 @@
-"""How well a machine's board follows the board that full judgments would give, from the sample of an audit."""
+"""Agreement of a machine's leaderboard with the one from full judgments, estimated from the sample of an audit."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ from .weights import Array
 
 
 def true_correlation(machine: Array, w: Array, found: Corrected, confidence: float = CONFIDENCE) -> Rate:
-    """Pearson's correlation of the machine's scores with the fully judged ones, freed of the noise of the audit.
+    """Return Pearson's correlation of the machine's scores with fully judged ones, corrected for the audit's noise.
 
-    The correlation with the audited scores is too low, as these hold noise. Their covariance with the machine's scores
-    does not, and their variance does by a known amount, the mean of the variances of the centred scores, which is taken
-    out (Spearman's correction for attenuation, American Journal of Psychology 15, 1904). The interval is r +- z s, cut
-    at -1 and 1, where s^2 adds what the linear part of r varies by and, for few judgments, what the noise of the
-    variance itself does: r^2 tr(C^2) / (2 S^2 V^2), C being the covariance of the centred scores' errors and V the
-    freed variance.
+    The correlation with the audited scores is too low, because these contain noise. Noise does not change their
+    covariance with the machine's scores. It raises their variance by a known amount, the mean variance of the
+    centred scores. That amount is subtracted (Spearman's correction for attenuation, American Journal of Psychology
+    15, 1904). The interval is r +- z s, cut at -1 and 1. s^2 adds two terms: the variance of the linear part of r
+    and, relevant for few judgments, that of the noise variance itself, r^2 tr(C^2) / (2 S^2 V^2). C is the
+    covariance of the centred scores' errors and V the corrected variance.
 
     Args:
         machine: shape (S,), the machine's scores.
@@ -27,8 +27,8 @@ def true_correlation(machine: Array, w: Array, found: Corrected, confidence: flo
         confidence: of the interval.
 
     Returns:
-        Undefined with fewer than 3 systems, where the machine's scores are all alike, where the audited scores differ
-        by no more than their noise, or where no judgment says what their noise is.
+        Undefined with fewer than 3 systems, or if the machine's scores are all equal. Also if the audited scores
+        differ by no more than their noise, or if no judgment shows their noise.
     """
     count = len(machine)
     if np.isnan(estimates(w, found).error).all():
@@ -43,7 +43,7 @@ def true_correlation(machine: Array, w: Array, found: Corrected, confidence: flo
         return UNDEFINED
     shared = float((ours * theirs).mean())
     r = shared / (spread * variance) ** 0.5
-    # d r = r (d log shared - d log variance / 2); written so that it holds for a covariance of 0 too.
+    # d r = r (d log shared - d log variance / 2), in a form that is also valid for a covariance of 0.
     slope = ours / (count * (spread * variance) ** 0.5) - r * theirs / (count * variance)
     linear = float((slope @ w) ** 2 @ found.variances)
     second = r**2 * float((noise**2).sum()) / (2 * count**2 * variance**2)
@@ -54,10 +54,11 @@ def true_correlation(machine: Array, w: Array, found: Corrected, confidence: flo
 
 
 def kendall_bounds(machine: Array, compared: Comparisons, level: float = 1 - CONFIDENCE) -> tuple[float, float]:
-    """Between what Kendall's tau of the machine's board with the fully judged one lies for certain, but for the level.
+    """Return bounds of Kendall's tau between the machine's leaderboard and the fully judged one, valid at the level.
 
-    Pairs that the audit tells apart count as they are, all others once against the machine and once for it. The tau
-    with the audited board itself is lower than the true one, since the audited order holds noise: do not report it.
+    Pairs that the audit separates count as they are. All others count once against the machine and once for it. Do
+    not report the tau with the audited leaderboard: it is lower than the true one, since the audited order contains
+    noise.
 
     Args:
         machine: shape (S,).

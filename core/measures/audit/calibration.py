@@ -1,4 +1,4 @@
-"""What ratings and labels mean in judgments, and thresholds that are fitted to the audit's sample."""
+"""The meaning of ratings and labels in judgments, and thresholds that are fitted to the audit's sample."""
 
 from __future__ import annotations
 
@@ -16,14 +16,14 @@ from .weights import Array
 
 @dataclass(frozen=True)
 class Meaning:
-    """What people say of the passages with one label or rating.
+    """People's judgments of the passages with one label or rating.
 
     Args:
         label: the machine's level.
-        passages: how many of the pool have it.
+        passages: number of the pool's passages with this label.
         judged: how many of these were judged.
         chances: by level of judgment, the share of the label's passages that people would give it.
-        mean: the mean judgment; NaN where none was judged.
+        mean: the mean judgment; NaN if no passage was judged.
     """
 
     label: float
@@ -41,15 +41,15 @@ def meanings(
     levels: Sequence[float] | None = None,
     confidence: float = CONFIDENCE,
 ) -> list[Meaning]:
-    """The chance of each judgment for every label, with intervals, over the pool.
+    """Return the chance of each judgment for every label, with intervals, over the pool.
 
-    They hold for the pool as a whole. Among the passages that a system ranks high, the same label is right more often
-    or less often, so they must not correct a leaderboard; see the difference estimator for that.
+    The chances are valid for the pool as a whole. Among passages that a system ranks high, the same label is right
+    more or less often. So they must not be used to correct a leaderboard; the difference estimator does that.
 
     Args: see `measures.audit.labels.confusion`.
 
     Returns:
-        One row a label that the pool has, rising; without chances where nothing of it was judged.
+        One row per label of the pool, rising; without chances if no passage of it was judged.
     """
     whole = confusion(labels, judgments, weight, spread, levels)
     rows = []
@@ -70,10 +70,10 @@ def meanings(
 
 @dataclass(frozen=True)
 class Threshold:
-    """How labels do with one min rating.
+    """The quality of labels with one min rating.
 
     Args:
-        label_from: the least label or rating that counts as relevant.
+        label_from: the lowest label or rating that counts as relevant.
         quality: precision, recall and the rest.
     """
 
@@ -90,7 +90,7 @@ def thresholds(
     judgment_from: float,
     confidence: float = CONFIDENCE,
 ) -> list[Threshold]:
-    """Precision and recall at every min rating that the labels offer but the lowest, which calls all relevant.
+    """Return precision and recall at every min rating among the labels except the lowest, which calls all relevant.
 
     Args: see `measures.audit.labels.quality`.
 
@@ -116,10 +116,10 @@ def thresholds(
 
 
 def balanced(found: Sequence[Threshold]) -> Threshold | None:
-    """The min rating at which precision and recall are nearest to each other; then as many are called relevant as are.
+    """Return the min rating whose precision and recall are closest: about as many are called relevant as are.
 
     Returns:
-        None where precision or recall is undefined at all of them.
+        None if precision or recall is undefined at every min rating.
     """
     gaps = [
         (abs(one.quality.precision.value - one.quality.recall.value), one.label_from, one)
@@ -130,25 +130,27 @@ def balanced(found: Sequence[Threshold]) -> Threshold | None:
 
 
 def cut_points(scores: Array, judgments: Array, weight: Array, levels: Sequence[float]) -> tuple[float, ...]:
-    """Where a continuous score should be cut so that its levels are those that people give.
+    """Return the cuts of a continuous score that make its levels match people's levels.
 
-    For each level the cut that misplaces the least weight of passages: those judged at least so high whose score is
-    below it, and those judged lower whose score is not. The sum over levels is the weighted sum of absolute differences
-    in levels, so the cuts together minimise that; of several as good the lowest is taken, with which cuts never fall.
-    For the embedding grader scores are similarities and the cuts its cut points.
+    For each level, the cut misplaces the least weight of passages: those judged at least this level with a score
+    below the cut, and those judged lower with a score from the cut on. The sum over levels is the weighted sum of
+    absolute differences in levels, so all cuts together minimise that. Of equally good cuts the lowest is used,
+    which keeps cuts in rising order. For the embedding grader, scores are similarities and the cuts are its cut
+    points.
 
     Args:
-        scores: shape (N,), such as the highest similarity of a passage to the questions of its query; NaN where none.
-        judgments: shape (N,); NaN where unknown.
+        scores: shape (N,), such as the highest similarity of a passage to the questions of its query; NaN if
+            missing.
+        judgments: shape (N,); NaN if unknown.
         weight: shape (N,), from `combined_weights`.
-        levels: the judgments, rising, from which the cuts lead to the next level: K levels give K cuts.
+        levels: the judgments at which a cut leads to the next level, rising: K levels give K cuts.
 
     Returns:
         K cuts, rising or equal; a score of at least the k-th belongs to level k or above. A cut above all scores is
-        infinite: nobody gave that level, or no score tells it.
+        infinite: the level was not given, or no score shows it.
 
     Raises:
-        InputError: if nothing with a score was judged, or the levels do not rise.
+        InputError: no passage with a score was judged, or the levels do not rise.
     """
     if any(a >= b for a, b in pairwise(levels)):
         raise InputError(
@@ -161,7 +163,7 @@ def cut_points(scores: Array, judgments: Array, weight: Array, levels: Sequence[
         )
     s, y, own = scores[seen], judgments[seen], weight[seen]
     values = np.unique(s)
-    # Between two scores the middle is as good as any other place.
+    # Any cut between two scores is equally good; use the midpoint.
     places = np.concatenate([[values[0]], (values[:-1] + values[1:]) / 2, [np.inf]])
     at = np.searchsorted(values, s)
     cuts = []
@@ -170,6 +172,6 @@ def cut_points(scores: Array, judgments: Array, weight: Array, levels: Sequence[
         below = np.bincount(at, weights=np.where(high, own, 0.0), minlength=len(values))
         above = np.bincount(at, weights=np.where(high, 0.0, own), minlength=len(values))
         loss = np.concatenate([[0.0], np.cumsum(below)]) + np.concatenate([np.cumsum(above[::-1])[::-1], [0.0]])
-        # What differs by the order of adding alone is as good.
+        # Losses that differ only by the order of addition are equal.
         cuts.append(float(places[int(np.argmax(loss <= loss.min() + 1e-9 * own.sum()))]))
     return tuple(np.maximum.accumulate(cuts).tolist())

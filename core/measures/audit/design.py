@@ -1,27 +1,28 @@
-"""Who is drawn: chances from rank weights and expected residuals, Poisson sampling by a stored seed, shares of batches.
+"""The sampling design: chances from rank weights and expected residuals, Poisson sampling by seed, shares of
+batches.
 
 One batch. Passage i is drawn with chance pi_i, independently of all others (Poisson sampling; Särndal, Swensson and
 Wretman, Model Assisted Survey Sampling, 1992, section 3.5). The variance of the score sum_i w_i y_i, estimated with
-predictions f, is sum_i w_i^2 (y_i - f_i)^2 (1 / pi_i - 1), which for a given expected number of draws is least where
-pi_i is proportional to w_i times the spread of y_i - f_i. For many systems w_i^2 is their mean.
+predictions f, is sum_i w_i^2 (y_i - f_i)^2 (1 / pi_i - 1). For a given expected number of draws it is least if pi_i
+is proportional to w_i times the spread of y_i - f_i. For many systems w_i^2 is their mean.
 
-Several batches. Batch t is drawn after everything of batches 1 .. t-1 is known; its chances pi_t,i may use all of it.
-What has been judged is in its population no more. For one passage, with y known exactly once it is judged,
+Several batches. Batch t is drawn after batches 1 .. t-1 are known; its chances pi_t,i may use all of their results.
+Judged passages leave its population. For one passage, with y known exactly once it is judged,
 
     z_t,i = y_i                                   if judged before batch t,
             f_t,i + d_t,i (y_i - f_t,i) / pi_t,i  else, d_t,i being 1 if it is drawn in batch t,
 
-has the expectation y_i given the past, whatever the past was. Shares a_1,i + ... + a_T,i = 1 that are fixed before the
-first draw make sum_t a_t,i z_t,i unbiased too, and since each z_t,i - y_i has expectation 0 given the past, errors of
-different batches are uncorrelated (a martingale), so that variances add up. Shares that depended on what was drawn
-would not do: the share of batch 1 must not know batch 1.
+has the expectation y_i given any past. Shares a_1,i + ... + a_T,i = 1 that are fixed before the first draw make
+sum_t a_t,i z_t,i unbiased too. Each z_t,i - y_i has expectation 0 given the past, so errors of different batches are
+uncorrelated (a martingale), and variances add up. Shares that depend on the draw would break this: the share of
+batch 1 must not depend on batch 1.
 
 Shares may differ by passage, and should. With planned chances p_1, p_2, ... and r = y - f, the error of z_t has the
 variance r^2 prod_{s<t} (1 - p_s) (1 - p_t) / p_t: that of one draw, times the chance that the passage is still open.
-Shares proportional to the inverse, o_t = p_t / prod_{s<=t} (1 - p_s), give in all r^2 / sum o_t = r^2 (1 - P) / P with
-P = 1 - prod (1 - p_t), just what one batch with the chance P would have given. So batches cost nothing, where they are
-drawn as was planned, and cost a little where what was learnt made the chances others. One share for all passages would
-lose much: a passage that the second batch judges for certain would still carry the error of the first.
+Shares proportional to the inverse, o_t = p_t / prod_{s<=t} (1 - p_s), give r^2 / sum o_t = r^2 (1 - P) / P in total,
+with P = 1 - prod (1 - p_t). That is the variance of one batch with the chance P. So batches cost nothing if they are
+drawn as planned, and little if new knowledge changed the chances. One share for all passages would lose much: a
+passage that the second batch certainly judges would still carry the error of the first.
 """
 
 from __future__ import annotations
@@ -39,19 +40,19 @@ Aim: TypeAlias = Literal["scores", "differences"]
 """Quantities whose intervals should be narrow: the scores of systems, or the differences between them."""
 
 FLOOR = 0.1
-"""The least chance of a passage that has any weight, as a share of the chance that all would have alike."""
-# Chances are found to this relative precision of the budget.
+"""The least chance of a passage with weight, as a share of the chance under equal chances for all."""
+# Most bisection steps.
 _STEPS = 200
 
 
 def importance(w: Array, aim: Aim = "scores") -> Array:
-    """How much a unit of error in a passage's gain matters to the systems at large.
+    """Return how much a unit of error in a passage's gain matters to all systems together.
 
     Args:
         w: shape (S, N), the weights of the systems; for "is A better than B" give the weights of A and B alone.
-        aim: `scores` takes sqrt(mean_s w_s^2); `differences` sqrt(mean over pairs of (w_s - w_s')^2), which is
-            sqrt(2 S / (S - 1)) times the standard deviation over systems: a passage that all rank alike says nothing
-            of who is better.
+        aim: `scores` uses sqrt(mean_s w_s^2). `differences` uses sqrt(mean over pairs of (w_s - w_s')^2), which is
+            sqrt(2 S / (S - 1)) times the standard deviation over systems: a passage that all systems rank alike says
+            nothing about which is better.
 
     Returns:
         Shape (N,), at least 0.
@@ -64,23 +65,24 @@ def importance(w: Array, aim: Aim = "scores") -> Array:
 
 
 def chances(size: Array, budget: float, floor: float = FLOOR, eligible: Flags | None = None) -> Array:
-    """Chances proportional to a size, capped at 1, with a floor, that add up to the budget.
+    """Return chances proportional to a size, capped at 1, with a floor, that add up to the budget.
 
-    pi_i = min(1, max(floor budget / n, c size_i)) over the n eligible passages, with c such that the chances add up to
-    the budget; c is found by bisection, as the sum rises with it. Where the budget covers all, each chance is 1.
+    pi_i = min(1, max(floor budget / n, c size_i)) over the n eligible passages, with c such that the chances add up
+    to the budget. The sum rises with c, so c is found by bisection. If the budget covers all, each chance is 1.
 
     Args:
         size: shape (N,), at least 0 and finite, in any unit: importance times expected spread.
         budget: expected number of draws, above 0.
-        floor: share of the uniform chance that every eligible passage gets at least, above 0 and at most 1; 1 is the
-            uniform design.
-        eligible: what can be drawn; all where left out. Must hold every passage that has weight and is not yet known.
+        floor: least share of the uniform chance for every eligible passage, above 0 and at most 1; 1 is the uniform
+            design.
+        eligible: passages that can be drawn; None means all. It must hold every passage with weight that is not yet
+            known.
 
     Returns:
-        Shape (N,); 0 where not eligible.
+        Shape (N,); 0 if not eligible.
 
     Raises:
-        InputError: for a budget or floor outside its range, or a size that is negative or not finite.
+        InputError: a budget or floor is out of range, or a size is negative or not finite.
     """
     if not np.isfinite(budget) or budget <= 0:
         raise InputError("budget-out-of-range", f"Budget {budget:g} is out of range.", "Use at least 1 judgment.")
@@ -97,7 +99,7 @@ def chances(size: Array, budget: float, floor: float = FLOOR, eligible: Flags | 
 
 
 def _solve(size: Array, budget: float, floor: float, still: Array) -> Array:
-    """Chances whose sum over passages, each counted with the chance `still` that it is open, is the budget."""
+    """Return chances whose sum is the budget, each passage counted with the chance `still` that it is open."""
     found = np.zeros(len(size))
     open_ = still > 0
     sizes, count = size[open_], still[open_]
@@ -122,17 +124,17 @@ def _solve(size: Array, budget: float, floor: float, still: Array) -> Array:
     taken = np.clip(high * sizes, least, 1.0)
     short = budget - (count * taken).sum()
     if short > 0 and np.any(sizes == 0):
-        # All that has a size is certain, and the rest of the budget goes to the others evenly.
+        # All passages with a size are certain; the rest of the budget is spread evenly over the others.
         taken[sizes == 0] += short / count[sizes == 0].sum()
     found[open_] = taken
     return found
 
 
 def uniforms(seed: str | int, batch: int, items: Sequence[Item]) -> Array:
-    """A number in [0, 1) for each passage that depends on seed, batch and the passage's ids alone.
+    """Return a number in [0, 1) for each passage that depends only on seed, batch and the passage's ids.
 
-    The first 53 bits of the BLAKE2b hash (RFC 7693) of the four, so that a sample is the same on any machine and
-    whatever the order of rows.
+    It is the first 53 bits of the BLAKE2b hash (RFC 7693) of the four. So a sample is the same on any machine and
+    for any order of rows.
 
     Args:
         seed: as stored with the design.
@@ -152,10 +154,10 @@ def uniforms(seed: str | int, batch: int, items: Sequence[Item]) -> Array:
 
 
 def draw(chance: Array, seed: str | int, batch: int, items: Sequence[Item]) -> Flags:
-    """Which passages are drawn: those whose number is below their chance (Poisson sampling).
+    """Return which passages are drawn: those whose number is below their chance (Poisson sampling).
 
     Args:
-        chance: shape (N,), as `chances` gives it; 1 is always drawn, 0 never.
+        chance: shape (N,), from `chances`; 1 is always drawn, 0 never.
         seed, batch, items: see `uniforms`.
 
     Returns:
@@ -165,18 +167,18 @@ def draw(chance: Array, seed: str | int, batch: int, items: Sequence[Item]) -> F
 
 
 def planned_chances(size: Array, budgets: Sequence[float], floor: float = FLOOR, known: Flags | None = None) -> Array:
-    """The chances that batches of given budgets are expected to have, if nothing were learnt between them.
+    """Return the chances that batches of given budgets would have if nothing were learnt between them.
 
-    Batch t has `chances` of the same size over what is not judged yet; what earlier batches judged is taken at its
-    expectation, so a passage counts with the chance that it is still open.
+    Batch t has `chances` of the same size over the passages that are not judged yet. Judgments of earlier batches
+    are taken at their expectation, so a passage counts with the chance that it is still open.
 
     Args:
         size, floor: see `chances`.
         budgets: expected draws of each of T batches.
-        known: what is known before the first batch.
+        known: passages that are known before the first batch.
 
     Returns:
-        Shape (T, N): the chance in batch t of a passage that is still open then; 1 for what is known.
+        Shape (T, N): the chance in batch t of a passage that is still open then; 1 for known passages.
     """
     done = np.zeros(len(size), bool) if known is None else np.asarray(known, bool)
     still = np.where(done, 0.0, 1.0)
@@ -189,25 +191,25 @@ def planned_chances(size: Array, budgets: Sequence[float], floor: float = FLOOR,
 
 
 def shares(planned: Array) -> Array:
-    """The share that each batch has in the combined estimate of each passage, from the planned chances.
+    """Return the share of each batch in the combined estimate of each passage, from the planned chances.
 
-    Proportional to p_t / prod_{s <= t} (1 - p_s), see the top of this module; where a planned chance is 1, the first
-    such batch has it all. Fix them before the first draw: computed from the design of batch 1 for T = 1, 2, ..., they
-    stay what they were, whatever is learnt.
+    A share is proportional to p_t / prod_{s <= t} (1 - p_s), see the top of this module. If a planned chance is 1,
+    the first such batch has the whole share. Fix the shares before the first draw: computed from the design of batch
+    1 for T = 1, 2, ..., they do not depend on later results.
 
     Args:
-        planned: shape (T, N), as `planned_chances` gives it, for the T batches that are to be combined.
+        planned: shape (T, N), from `planned_chances`, for the T batches to combine.
 
     Returns:
         Shape (T, N); each column adds up to 1.
     """
-    # Multiplied by prod over all batches of (1 - p), the odds are finite also where a chance is 1.
+    # Multiplied by prod over all batches of (1 - p), the odds are finite even if a chance is 1.
     after = np.ones_like(planned)
     for t in range(len(planned) - 2, -1, -1):
         after[t] = after[t + 1] * (1 - planned[t + 1])
     odds = planned * after
     total = odds.sum(axis=0)
-    # With a certain batch, those after it have nothing left to tell, and those before it are not needed.
+    # After a certain batch there is nothing left to learn, and earlier batches are not needed.
     for i in np.flatnonzero((planned >= 1).any(axis=0)):
         first = int(np.argmax(planned[:, i] >= 1))
         odds[:, i] = 0.0

@@ -1,4 +1,4 @@
-"""Audited scores and differences with their intervals, and which systems cannot be told apart."""
+"""Audited scores and differences with their intervals, and groups of systems that are not separated."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from .weights import Array, Flags
 
 Variance: TypeAlias = Literal["pool", "queries"]
 VARIANCES: tuple[Variance, ...] = ("pool", "queries")
-"""What an interval is about: these queries, as if all of the pool were judged; or more queries of their kind."""
+"""The population of an interval: these queries, as if the whole pool were judged; or more queries of their kind."""
 
 CONFIDENCE = 0.95
 
@@ -26,9 +26,9 @@ class Estimates:
 
     Args:
         value: the estimates.
-        error: their standard errors; NaN where nothing says what they are.
-        degrees: degrees of freedom of t; infinite where the error is 0.
-        low, high: the interval; NaN likewise.
+        error: their standard errors; NaN if unknown.
+        degrees: degrees of freedom of t; infinite if the error is 0.
+        low, high: the interval; NaN if the error is unknown.
         confidence: of each interval by itself.
     """
 
@@ -45,7 +45,7 @@ class Estimates:
         return self.high - self.low
 
     def without(self, unknown: Flags) -> Estimates:
-        """The same, without the errors and intervals of those of which nothing says how far they may be off."""
+        """Return the same estimates with unknown errors and intervals for the flagged ones."""
         error, low, high = (np.where(unknown, np.nan, one) for one in (self.error, self.low, self.high))
         return replace(self, error=error, low=low, high=high)
 
@@ -58,22 +58,24 @@ def estimates(
     queries: NDArray[np.int64] | None = None,
     confidence: float = CONFIDENCE,
 ) -> Estimates:
-    """Weighted sums of gains with their t intervals; scores, differences, biases are all of this form.
+    """Return weighted sums of gains with their t intervals; scores, differences and biases have this form.
 
     `pool`: the variance is the Horvitz-Thompson estimate under Poisson sampling, sum_i w_i^2 judged (1 - pi) / pi^2
-    (y - f)^2; it is 0 where everything was judged, and not known for a sum of whose passages none was judged by chance
-    while some are not exact: an empty sum is no variance of 0. `queries`: the queries are seen as a sample of more
-    queries, with the variance Q / (Q - 1) sum_q (t_q - mean t)^2 of the Q contributions t_q of single queries to the
-    sum, which holds what the sampling of passages adds too (Särndal, Swensson and Wretman, 1992, section 11.8).
+    (y - f)^2. It is 0 if every passage was judged. It is unknown, not 0, for a sum with inexact passages of which
+    none was judged by chance.
 
-    Degrees of freedom of t: for `pool` 2 (sum v_i)^2 / sum v_i^2 for the contributions v_i of judged passages to the
-    variance, since a few passages with small chances can carry most of it: the variance is taken for a multiple of a
-    chi-square with its own mean and variance (Satterthwaite, Biometrics Bulletin 2, 1946); for `queries` Q - 1.
+    `queries`: the queries are taken as a sample of more queries. The variance is Q / (Q - 1) sum_q (t_q - mean t)^2,
+    with the Q contributions t_q of single queries to the sum. It includes the variance from the sampling of passages
+    (Särndal, Swensson and Wretman, 1992, section 11.8).
+
+    Degrees of freedom of t: for `queries` Q - 1; for `pool` 2 (sum v_i)^2 / sum v_i^2, with the contributions v_i of
+    judged passages to the variance. A few passages with small chances can carry most of the variance. So it is taken
+    as a multiple of a chi-square with the same mean and variance (Satterthwaite, Biometrics Bulletin 2, 1946).
 
     Args:
         w: shape (M, N), M sums over the N passages.
         found: the estimated gains.
-        variance: what the interval is about.
+        variance: the population of the interval.
         queries: shape (N,), the number of each passage's query from 0 to Q - 1; needed for `queries`.
         confidence: of each interval by itself.
 
@@ -81,7 +83,7 @@ def estimates(
         Arrays of shape (M,).
 
     Raises:
-        InputError: for `queries` without them, or with fewer than 2.
+        InputError: the variance is `queries`, and `queries` is missing or has fewer than 2 queries.
     """
     rows = np.atleast_2d(w)
     value = rows @ found.gains
@@ -95,7 +97,7 @@ def estimates(
         error = np.sqrt(count * sums.var(axis=0, ddof=1))
         degrees = np.full(len(rows), count - 1.0)
     else:
-        # Few of a pool's passages are judged, and no other has a variance.
+        # Few passages of a pool are judged, and only these have a variance.
         at = np.flatnonzero(found.variances)
         parts = rows[:, at] ** 2 * found.variances[at]
         total = parts.sum(axis=1)
@@ -107,7 +109,7 @@ def estimates(
 
 
 def _untested(rows: Array, found: Corrected) -> Flags:
-    """Which sums have passages that are not exact, and none of these that was judged."""
+    """Return which sums have inexact passages, none of which was judged."""
     unknown = np.zeros(len(rows), bool)
     if found.unsure is None or found.tested is None:
         return unknown
@@ -117,7 +119,7 @@ def _untested(rows: Array, found: Corrected) -> Flags:
 
 
 def degrees_of(total: Array, squares: Array) -> Array:
-    """Satterthwaite's degrees of freedom of a variance that is a sum: 2 (sum v)^2 / sum v^2; infinite without any.
+    """Return Satterthwaite's degrees of freedom of a sum of variances: 2 (sum v)^2 / sum v^2; infinite if all are 0.
 
     Args:
         total: sums of contributions to variances.
@@ -128,7 +130,7 @@ def degrees_of(total: Array, squares: Array) -> Array:
 
 
 def quantile(chance: float, degrees: Array) -> Array:
-    """The quantile of Student's t, the normal one where degrees are infinite."""
+    """Return the quantile of Student's t; the normal quantile if degrees are infinite."""
     from scipy.special import ndtri, stdtrit
 
     finite = np.isfinite(degrees)
@@ -138,14 +140,14 @@ def quantile(chance: float, degrees: Array) -> Array:
 
 @dataclass(frozen=True)
 class Comparisons:
-    """Every two systems compared from the same sample; M = S (S - 1) / 2 pairs.
+    """All pairs of systems compared from the same sample; M = S (S - 1) / 2 pairs.
 
     Args:
-        first, second: shape (M,), places of the two systems.
+        first, second: shape (M,), positions of the two systems.
         difference: score of the first minus that of the second, each interval by itself.
-        p: two-sided p values of no difference; 1 where the two are the same, 0 where they are known to differ, and 1
-            where nothing says how far the difference may be off, so that it is never told from none.
-        adjusted: the same after Holm: calling all below .05 different is wrong anywhere in at most 5 % of audits.
+        p: two-sided p values of no difference; 1 if the two are the same, 0 if they are known to differ. It is 1 if
+            the error of the difference is unknown, so that the pair is never separated.
+        adjusted: the same after Holm. If all below .05 are called different, at most 5 % of audits contain an error.
     """
 
     first: NDArray[np.int64]
@@ -163,9 +165,9 @@ def compare(
     queries: NDArray[np.int64] | None = None,
     confidence: float = CONFIDENCE,
 ) -> Comparisons:
-    """Compare every two systems; what both weigh alike cancels, so differences are surer than scores.
+    """Compare every two systems; equal weights cancel, so differences are more precise than scores.
 
-    Args: see `estimates`; `w` has shape (S, N), one row a system.
+    Args: see `estimates`; `w` has shape (S, N), one row per system.
     """
     first, second = np.triu_indices(len(w), 1)
     unknown = np.zeros(len(first), bool)
@@ -179,16 +181,16 @@ def compare(
 
 
 def _untested_pairs(w: Array, found: Corrected, first: NDArray[np.int64], second: NDArray[np.int64]) -> Flags:
-    """Which differences have a part that nothing was judged of: all of it, or that of a system by itself.
+    """Return which differences have a part without judgments: the whole difference, or that of one system alone.
 
-    What was judged of the one system says nothing of how far the other's score may be off.
+    Judgments of one system's passages say nothing about the error of the other's score.
     """
     unknown = np.zeros(len(first), bool)
     if found.unsure is None or found.tested is None:
         return unknown
     tested, unsure, alone = w[:, found.tested], w[:, found.unsure], _untested(w, found)
     same = ~(tested[first] != tested[second]).any(axis=1)
-    # These are few, and all columns are read for them alone.
+    # These pairs are few, and only for them all columns are read.
     for pair in np.flatnonzero(same | alone[first] | alone[second]):
         one, other = first[pair], second[pair]
         differ = unsure[one] != unsure[other]
@@ -198,7 +200,7 @@ def _untested_pairs(w: Array, found: Corrected, first: NDArray[np.int64], second
 
 
 def _of_judged(w: Array, found: Corrected) -> tuple[Array, Corrected]:
-    """The same sums and variances from far fewer columns: what was judged, and one for all else together."""
+    """Return the same sums and variances with far fewer columns: the judged passages, and one for all others."""
     at = np.flatnonzero(found.variances)
     rest = w @ found.gains - w[:, at] @ found.gains[at]
     gains, variances = np.append(found.gains[at], 1.0), np.append(found.variances[at], 0.0)
@@ -206,9 +208,9 @@ def _of_judged(w: Array, found: Corrected) -> tuple[Array, Corrected]:
 
 
 def p_values(told: Estimates) -> Array:
-    """Two-sided p values of the value 0; without any error 1 where the value is 0, and 0 elsewhere.
+    """Return two-sided p values of the value 0; without any error, 1 if the value is 0 and 0 otherwise.
 
-    Where the error is not known nothing tells the value from 0, so p is 1.
+    If the error is unknown, p is 1, because nothing separates the value from 0.
     """
     from scipy.special import ndtr, stdtr
 
@@ -222,15 +224,16 @@ def p_values(told: Estimates) -> Array:
 
 
 def alike(values: Array, compared: Comparisons, level: float = 1 - CONFIDENCE) -> list[list[int]]:
-    """Groups of systems that cannot be told apart: the longest stretches of the board in which no two differ.
+    """Return groups of systems that are not separated: the longest stretches of the leaderboard without a
+    difference.
 
     Args:
-        values: shape (S,), by which the board is ordered.
+        values: shape (S,), the scores that order the leaderboard.
         compared: from `compare`.
         level: the chance of any false difference among all pairs.
 
     Returns:
-        Places of systems, best first, in groups of two or more, from the top down; groups can overlap.
+        Positions of systems, best first, in groups of two or more, from the top down; groups can overlap.
     """
     order = np.argsort(-values, kind="stable")
     differ = np.zeros((len(values), len(values)), bool)

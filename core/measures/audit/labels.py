@@ -1,4 +1,4 @@
-"""How good the labels themselves are, from the audit's sample: confusion, precision, recall, kappa, with intervals."""
+"""Quality of the labels, from the audit's sample: confusion, precision, recall, kappa, with intervals."""
 
 from __future__ import annotations
 
@@ -17,17 +17,17 @@ _STEP = 1e-6
 
 @dataclass(frozen=True)
 class Confusion:
-    """What people would say of the passages of each label, estimated for the whole pool.
+    """Judgments by label, estimated for the whole pool.
 
     Args:
-        labels: the A levels of the machine that the pool has, rising.
+        labels: the A levels of the machine in the pool, rising.
         judgments: the J levels of people, rising.
-        counts: shape (A, J), estimated numbers of passages; a row adds up to the number of the pool's passages with
-            that label, which is known. NaN in a row of which nothing was judged.
+        counts: shape (A, J), estimated numbers of passages. A row adds up to the known number of the pool's passages
+            with that label. NaN in a row without judged passages.
         judged: shape (A, J), how many were judged, unweighted.
         own: shape (n,), rows of the judged passages; `said`, shape (n,): their columns.
-        factor: shape (n,), for each judged passage its weight after its row was scaled to its known number.
-        spread: shape (n,), what each adds to variances, scaled likewise.
+        factor: shape (n,), the weight of each judged passage after its row was scaled to its known number.
+        spread: shape (n,), its contribution to variances, scaled likewise.
     """
 
     labels: tuple[float, ...]
@@ -45,7 +45,7 @@ class Rate:
     """A number with its interval.
 
     Args:
-        value: NaN where it is undefined.
+        value: NaN if it is undefined.
         low, high: its interval.
         error: its standard error.
     """
@@ -62,19 +62,19 @@ UNDEFINED = Rate(float("nan"), float("nan"), float("nan"), float("nan"))
 def confusion(
     labels: Array, judgments: Array, weight: Array, spread: Array, levels: Sequence[float] | None = None
 ) -> Confusion:
-    """The table of labels by judgments for the pool, from what was judged of it.
+    """Return the table of labels by judgments for the pool, estimated from its judged passages.
 
-    Counts are Horvitz-Thompson sums in each label, scaled to the number of passages that have it (poststratification,
-    Särndal, Swensson and Wretman, 1992, section 7.6): the machine labelled all, so that number is no estimate.
+    Counts are Horvitz-Thompson sums for each label, scaled to its number of passages (poststratification, Särndal,
+    Swensson and Wretman, 1992, section 7.6). That number is exact, since the machine labelled all passages.
 
     Args:
-        labels: shape (N,); NaN where the machine gave none: these are not of the table.
-        judgments: shape (N,); NaN where unknown.
+        labels: shape (N,); NaN if the machine gave none: these are left out of the table.
+        judgments: shape (N,); NaN if unknown.
         weight, spread: shape (N,), from `combined_weights`.
-        levels: the judgments that there can be; those that were given where left out.
+        levels: the possible judgments; None means those that were given.
 
     Raises:
-        InputError: where no labelled passage was judged.
+        InputError: no labelled passage was judged.
     """
     seen = ~np.isnan(labels) & ~np.isnan(judgments) & (weight > 0)
     if not seen.any():
@@ -115,16 +115,16 @@ def statistic(
     share: bool = True,
     confidence: float = CONFIDENCE,
 ) -> Rate:
-    """A smooth function of the estimated counts, with its interval by linearisation.
+    """Return a smooth function of the estimated counts, with its interval by linearisation.
 
-    Each judged passage enters the variance with the derivative of the function by its cell, less the mean of these in
-    its row, since the rows are known (Särndal, Swensson and Wretman, 1992, sections 5.5 and 7.6). For a share the
-    interval is that of Clopper and Pearson at the effective number of judgments (Korn and Graubard, Survey Methodology
-    24, 1998), which has a length also where all that was seen agrees; for other statistics it is a t interval.
+    The rows are known. So each judged passage enters the variance with the derivative of the function by its cell,
+    minus the mean derivative of its row (Särndal, Swensson and Wretman, 1992, sections 5.5 and 7.6). For a share the
+    interval is that of Clopper and Pearson at the effective number of judgments (Korn and Graubard, Survey
+    Methodology 24, 1998). It has a length even if all judgments agree. For other statistics it is a t interval.
 
     Args:
         table: from `confusion`.
-        of: takes counts of shape (A, J), NaN in rows of which nothing was judged; gives NaN where it is undefined.
+        of: maps counts of shape (A, J), NaN in rows without judged passages, to the value; NaN if undefined.
         share: whether the value lies between 0 and 1 and is a share of passages.
         confidence: of the interval.
     """
@@ -151,7 +151,7 @@ def statistic(
 
 
 def _effective(table: Confusion, of: Callable[[Array], float]) -> float:
-    """The effective number of judgments of a share where all that was seen agrees, so that there is no variance to see.
+    """Return the effective number of judgments of a share if all judgments agree, so that no variance is visible.
 
     It is that of a table in which every cell had half a judgment more.
     """
@@ -167,7 +167,7 @@ def _effective(table: Confusion, of: Callable[[Array], float]) -> float:
 
 
 def _slopes(of: Callable[[Array], float], counts: Array) -> Array:
-    """Derivatives by every cell, taken from one side at 0."""
+    """Return the derivatives by every cell, one-sided at 0."""
     step = _STEP * np.nansum(counts)
     found = np.zeros_like(counts)
     for cell in np.ndindex(*counts.shape):
@@ -179,7 +179,8 @@ def _slopes(of: Callable[[Array], float], counts: Array) -> Array:
 
 
 def exact_interval(share: float, n: float, confidence: float = CONFIDENCE) -> tuple[float, float]:
-    """The interval of Clopper and Pearson (Biometrika 26, 1934) for a share of n judgments; n need not be whole."""
+    """Return the interval of Clopper and Pearson (Biometrika 26, 1934) for a share of n judgments; n may be
+    fractional."""
     from scipy.special import betaincinv
 
     tail, x = (1 - confidence) / 2, share * n
@@ -190,13 +191,13 @@ def exact_interval(share: float, n: float, confidence: float = CONFIDENCE) -> tu
 
 @dataclass(frozen=True)
 class Quality:
-    """How good labels are as stand-ins for judgments, for the pool as a whole, not for what any system ranks.
+    """Quality of labels as substitutes for judgments, for the pool as a whole, not for the ranking of a system.
 
     Args:
         precision: the share of passages labelled relevant that people call relevant.
         recall: the share of relevant passages that are labelled relevant.
-        accuracy: the share on which both sides agree whether a passage is relevant.
-        kappa: Cohen's kappa of that (Educational and Psychological Measurement 20, 1960).
+        accuracy: the share of passages on whose relevance both sides agree.
+        kappa: Cohen's kappa of relevance (Educational and Psychological Measurement 20, 1960).
         prevalence: the share of relevant passages.
     """
 
@@ -217,16 +218,16 @@ def quality(
     judgment_from: float,
     confidence: float = CONFIDENCE,
 ) -> Quality:
-    """Precision, recall, accuracy, kappa and prevalence of labels taken as relevant or not.
+    """Return precision, recall, accuracy, kappa and prevalence of labels, split into relevant and not relevant.
 
     Args:
-        label_from: the least label that counts as relevant.
-        judgment_from: the least judgment that does.
+        label_from: the lowest label that counts as relevant.
+        judgment_from: the lowest judgment that counts as relevant.
         labels, judgments, weight, spread, confidence: see `confusion` and `statistic`.
     """
     said = np.where(np.isnan(judgments), np.nan, judgments >= judgment_from)
     table = confusion(_relevant(labels, label_from), said, weight, spread, (0.0, 1.0))
-    # Where the pool has one side of the labels alone, the other row is there and empty.
+    # If the labels of the pool have only one side, the other row is empty.
     place = [int(label) for label in table.labels]
 
     def full(counts: Array) -> Array:

@@ -1,4 +1,4 @@
-"""How many judgments it takes: the width of intervals to be expected, against the number of judgments."""
+"""The number of judgments that an audit needs: expected width of intervals by number of judgments."""
 
 from __future__ import annotations
 
@@ -12,16 +12,16 @@ from .estimate import CONFIDENCE
 from .weights import Array, Flags
 
 CORRELATION = 0.5
-"""How far predictions are taken to follow judgments before any is there to tell."""
+"""The assumed correlation of predictions with judgments before any judgment."""
 POWER = 0.8
-"""The chance with which a difference of the given size is to be told."""
+"""The chance to detect a difference of the given size."""
 
 
 def guessed_spread(lowest: float, highest: float) -> tuple[float, float]:
-    """The spread around predictions with a machine and without one, before anybody has judged.
+    """Return the spread around predictions with a machine and without one, before any judgment.
 
-    Without one: the standard deviation of gains that are spread evenly over their scale. With one: sqrt(1 - r^2) of it
-    for the correlation r = .5. After the first batch use `residual_spread`.
+    Without a machine it is the standard deviation of gains spread evenly over their scale. With one it is that times
+    sqrt(1 - r^2) for the correlation r = .5. After the first batch use `residual_spread`.
 
     Args:
         lowest, highest: the ends of the scale of gains.
@@ -40,16 +40,17 @@ def expected_width(
     known: Flags | None = None,
     confidence: float = CONFIDENCE,
 ) -> Array:
-    """The width that intervals are expected to have: 2 z sqrt(sum_i w_i^2 s_i^2 (1 / pi_i - 1)).
+    """Return the expected width of intervals: 2 z sqrt(sum_i w_i^2 s_i^2 (1 / pi_i - 1)).
 
-    Several batches together count as one of their size, which is what their shares come to.
+    Several batches count as one of their total size, which is the effect of their shares.
 
     Args:
         rows: shape (M, N): weights of systems, or differences of two.
-        size: shape (N,), what chances are proportional to; ones and `floor=1` for the uniform design.
+        size: shape (N,), to which chances are proportional; ones and `floor=1` for the uniform design.
         spread: of gains around predictions, shape (N,) or one for all.
         budgets: expected numbers of judgments, B of them.
-        floor, known: see `chances`; `known` is what was known before the audit, not what its batches judged.
+        floor, known: see `chances`; `known` holds the passages known before the audit, not those judged in its
+        batches.
         confidence: of the intervals.
 
     Returns:
@@ -77,15 +78,15 @@ def judgments_needed(
     known: Flags | None = None,
     confidence: float = CONFIDENCE,
 ) -> int:
-    """The fewest judgments with which every interval is expected to be at most so wide.
+    """Return the fewest judgments with which every interval is expected to be at most this wide.
 
     Args:
-        width: above 0 or 0, which takes all passages; twice h for "all scores within +-h". For a statement about all M
-            scores at several looks, give the confidence 1 - level / M of the look.
+        width: above 0, or 0, which takes all passages; twice h for "all scores within +-h". For a statement about
+            all M scores at several looks, give the confidence 1 - level / M of the look.
         rows, size, spread, floor, known, confidence: see `expected_width`.
 
     Raises:
-        InputError: for a negative width.
+        InputError: the width is negative.
     """
     if not width >= 0:
         raise InputError("width-out-of-range", f"Interval width {width:g} is out of range.", "Use 0 or more.")
@@ -108,13 +109,13 @@ def judgments_to_tell(
     confidence: float = CONFIDENCE,
     power: float = POWER,
 ) -> int:
-    """The fewest judgments with which a difference of this size is told from 0 with the given power.
+    """Return the fewest judgments that separate a difference of this size from 0 with the given power.
 
     The standard error must be difference / (z_{(1 + confidence) / 2} + z_power).
 
     Args:
         row: shape (N,), the weights of A minus those of B.
-        difference: as it is expected, or the least that matters; not 0.
+        difference: the expected one, or the smallest that matters; not 0.
         size, spread, floor, known, confidence: see `expected_width`.
         power: between 0 and 1.
     """

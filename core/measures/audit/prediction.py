@@ -1,4 +1,4 @@
-"""What a judgment will be, predicted from what machines say: ridge regression, cross-fitted over folds of passages."""
+"""Prediction of judgments from machine features: ridge regression, cross-fitted over folds of passages."""
 
 from __future__ import annotations
 
@@ -14,20 +14,20 @@ from .weights import Array, Flags, Item, Weights
 
 FOLDS = 5
 FEWEST = 20
-"""With fewer judged passages than this to learn from, the mean of their gains is predicted for all."""
+"""With fewer judged passages than this, the mean of their gains is predicted for all."""
 RIDGE = 1.0
 """Penalty on a standardised coefficient, in judgments."""
 QUERY_RIDGE = 3.0
-"""Penalty on a query's own level, in judgments: a query moves half-way to its own mean with so many judged."""
+"""Penalty on a query's own level, in judgments: with this many judged, a query moves half-way to its own mean."""
 
 
 @dataclass(frozen=True)
 class Features:
-    """What is known of each passage before anybody judges it.
+    """Data about each passage before any judgment.
 
     Args:
         names: of the p features.
-        values: shape (N, p); NaN where a passage has none, which is not 0.
+        values: shape (N, p); NaN if missing, which is not 0.
     """
 
     names: tuple[str, ...]
@@ -35,13 +35,14 @@ class Features:
 
 
 def features(columns: Mapping[str, Array]) -> Features:
-    """Features from named columns: label, mean rating, number answered, mean square, of one or several graders.
+    """Return features from named columns: label, mean rating, number answered, mean square, of one or several
+    graders.
 
     Args:
-        columns: arrays of N; NaN where missing. Without any, predictions are means.
+        columns: arrays of N; NaN if missing. Without columns, predictions are means.
 
     Raises:
-        InputError: if the columns differ in length, or hold an infinity.
+        InputError: the columns differ in length, or hold an infinity.
     """
     if len({len(values) for values in columns.values()}) > 1:
         raise InputError(
@@ -59,7 +60,7 @@ def features(columns: Mapping[str, Array]) -> Features:
 
 
 def folds_of(items: Sequence[Item], folds: int = FOLDS) -> NDArray[np.int64]:
-    """The fold of each passage, by a hash of its ids alone: the same on any machine, whatever is added.
+    """Return the fold of each passage by a hash of its ids: the same on any machine, unchanged by later additions.
 
     Returns:
         Shape (N,), from 0 to folds - 1.
@@ -69,10 +70,10 @@ def folds_of(items: Sequence[Item], folds: int = FOLDS) -> NDArray[np.int64]:
 
 
 def design_matrix(given: Features, n: int) -> Array:
-    """Standardised features with an indicator for each that some passages lack.
+    """Return standardised features, with an indicator for each feature that some passages lack.
 
-    A missing value stands at the mean of those that are there, and its indicator is 1: the regression finds what it
-    means to have none. Constant columns and repeated indicators are left out.
+    A missing value is replaced by the mean of the others, and its indicator is 1. So the regression finds the effect
+    of a missing value. Constant columns and repeated indicators are left out.
 
     Args:
         given: the features.
@@ -98,7 +99,7 @@ def design_matrix(given: Features, n: int) -> Array:
 
 @dataclass(frozen=True)
 class Pool:
-    """All that predictions of a pool's gains are made of, in the order of its passages.
+    """The data for predictions of a pool's gains, in the order of its passages.
 
     Args:
         x: shape (N, columns), from `design_matrix`.
@@ -112,10 +113,10 @@ class Pool:
 
 
 def pool_of(weights: Weights, columns: Mapping[str, Array], folds: int = FOLDS) -> Pool:
-    """The pool of a design: features of machines, and two that rankings give of themselves.
+    """Return the pool of a design: features of machines, and two that follow from the rankings.
 
-    Beside the columns stand the logarithm of the passage's importance to the systems, and how many have it: what many
-    systems rank high is relevant more often.
+    These two are the logarithm of the passage's importance to the systems, and the number of systems that rank it.
+    Passages that many systems rank high are relevant more often.
 
     Args:
         weights: of the systems.
@@ -123,7 +124,7 @@ def pool_of(weights: Weights, columns: Mapping[str, Array], folds: int = FOLDS) 
         folds: number of folds.
 
     Raises:
-        InputError: if a column has another length than there are items, or holds an infinity.
+        InputError: a column has another length than there are items, or holds an infinity.
     """
     if any(len(values) != len(weights.items) for values in columns.values()):
         raise InputError(
@@ -142,15 +143,16 @@ def pool_of(weights: Weights, columns: Mapping[str, Array], folds: int = FOLDS) 
 
 
 def ridge(x: Array, y: Array, weight: Array, penalty: Array | float = RIDGE) -> Array:
-    """Weighted ridge regression with a free intercept: the minimum of sum weight (y - a - x b)^2 + sum penalty b^2.
+    """Return a weighted ridge regression with a free intercept: the minimum of sum weight (y - a - x b)^2 + sum
+    penalty b^2.
 
-    Source: Hoerl and Kennard, Ridge Regression, Technometrics 12, 1970. Weights are scaled to mean 1, so that a penalty
-    counts in judgments.
+    Source: Hoerl and Kennard, Ridge Regression, Technometrics 12, 1970. Weights are scaled to mean 1, so that a
+    penalty counts in judgments.
 
     Args:
         x: shape (n, columns).
         y: shape (n,).
-        weight: shape (n,), above 0: the inverse of the chances with which they were drawn.
+        weight: shape (n,), above 0: the inverse of the chances of being drawn.
         penalty: one for each column, or one for all.
 
     Returns:
@@ -165,21 +167,20 @@ def ridge(x: Array, y: Array, weight: Array, penalty: Array | float = RIDGE) -> 
 
 
 def predictions(pool: Pool, gains: Array, learnt: Flags, weight: Array, common: Flags | None = None) -> Array:
-    """Predicted gains of all passages, each from passages of other folds.
+    """Return predicted gains of all passages, each learnt from passages of other folds.
 
-    Where at least `FEWEST` passages to learn from lie outside a fold, its predictions come from `ridge` on the
-    features, with a level of its own for each query that is drawn towards 0 by `QUERY_RIDGE` (a random intercept); with
-    fewer from their weighted mean; with none they are 0. Predictions are kept within the gains seen outside the fold.
-    Whatever a prediction is, the audited scores stay unbiased, as long as it does not know the passage's own draw,
-    which the folds see to.
+    With at least `FEWEST` passages outside a fold, its predictions come from `ridge` on the features. Each query has
+    its own level, which `QUERY_RIDGE` draws towards 0 (a random intercept). With fewer passages the prediction is
+    their weighted mean; with none it is 0. Predictions stay within the gains seen outside the fold. The audited
+    scores are unbiased for any prediction that does not depend on the passage's own draw, which the folds ensure.
 
     Args:
         pool: features, folds and queries of the N passages.
-        gains: shape (N,); read only where `learnt`.
-        learnt: the judged passages of a random sample; what was judged for other reasons must not be among them.
-        weight: shape (N,), the inverse of their chances; read only where `learnt`.
-        common: what all folds may learn from, such as what earlier batches judged: it is known, so that no prediction
-            corrects it. None where left out.
+        gains: shape (N,); read only if `learnt`.
+        learnt: the judged passages of a random sample, without passages that were judged for other reasons.
+        weight: shape (N,), the inverse of their chances; read only if `learnt`.
+        common: passages that all folds may learn from, such as those judged in earlier batches: they are known, so
+            no prediction corrects them. None means no passage.
 
     Returns:
         Shape (N,).
@@ -204,7 +205,7 @@ def predictions(pool: Pool, gains: Array, learnt: Flags, weight: Array, common: 
 
 
 def _fit(x: Array, y: Array, weight: Array, queries: NDArray[np.int64]) -> tuple[Array, dict[int, float]]:
-    """The intercept with the coefficients, and the level of each query that has something judged."""
+    """Return the intercept with the coefficients, and the level of each query with judged passages."""
     present, place = np.unique(queries, return_inverse=True)
     own = np.zeros((len(y), len(present)))
     own[np.arange(len(y)), place] = 1.0

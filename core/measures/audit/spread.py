@@ -1,4 +1,4 @@
-"""What batches learn for the next: where judgments lie far from their predictions, and are worth most."""
+"""Expected spread for the next batch: how far judgments lie from their predictions."""
 
 from __future__ import annotations
 
@@ -11,26 +11,26 @@ from .design import shares
 from .prediction import FEWEST, Pool, ridge
 from .weights import Array
 
-# Squared residuals are noisy: their regression is held back, kept within bounds around their mean, and mixed with it.
+# Squared residuals are noisy, so their regression is penalised, bounded around their mean, and mixed with it.
 _PENALTY = 20.0
 _LEAST, _MOST = 0.1, 4.0
 _MIX = 0.2
 
 
 def residual_spread(batches: Sequence[Batch], planned: Array, gains: Array, predicted: Array) -> float | None:
-    """The weighted root mean square of gain minus prediction over what was judged; None where nothing was."""
+    """Return the weighted root mean square of gain minus prediction over judged passages, or None without any."""
     squares, weight = _residuals(batches, planned, gains, predicted)
     at = weight > 0
     return float(np.sqrt(np.average(squares[at], weights=weight[at]))) if at.any() else None
 
 
 def expected_spread(pool: Pool, batches: Sequence[Batch], planned: Array, gains: Array, predicted: Array) -> Array:
-    """The spread of gain around its prediction that each passage is expected to have, for the chances of a next batch.
+    """Return the expected spread of each passage's gain around its prediction, for the chances of a next batch.
 
-    Squared residuals of what was judged are regressed on the features, the latest prediction and its square, and the
-    result is mixed with their mean: a passage whose chance fell far below the others would cost more than is won
-    (Zrnic and Candès, Active Statistical Inference, ICML 2024, section 6, mix with the uniform rule for this reason).
-    The next batch may use whatever is known, so this decides how narrow intervals are and never whether they hold.
+    Squared residuals of judged passages are regressed on the features, the latest prediction and its square. The
+    result is mixed with their mean, because a passage with far too small a chance would cost more than is gained.
+    For this reason Zrnic and Candès mix with the uniform rule (Active Statistical Inference, ICML 2024, section 6).
+    The next batch may use all present knowledge, so this affects the width of intervals, never their validity.
 
     Args:
         pool: features of the N passages.
@@ -38,7 +38,7 @@ def expected_spread(pool: Pool, batches: Sequence[Batch], planned: Array, gains:
         planned, gains, predicted: as for `correct`.
 
     Returns:
-        Shape (N,), above 0; 1 for all with fewer than `FEWEST` judged, or where predictions were exact.
+        Shape (N,), above 0; 1 for all with fewer than `FEWEST` judged, or if predictions were exact.
     """
     squares, weight = _residuals(batches, planned, gains, predicted)
     at = np.flatnonzero(weight > 0)
@@ -58,7 +58,7 @@ def expected_spread(pool: Pool, batches: Sequence[Batch], planned: Array, gains:
 
 
 def _residuals(batches: Sequence[Batch], planned: Array, gains: Array, predicted: Array) -> tuple[Array, Array]:
-    """Squared residuals from the prediction of the batch that drew a passage, and the weights of what was judged."""
+    """Return squared residuals from the prediction of the batch that drew a passage, and weights of judged passages."""
     squares, sampled = np.zeros(len(gains)), np.zeros(len(gains), bool)
     for batch, f in zip(batches, predicted, strict=False):
         at = batch.judged & ~batch.known

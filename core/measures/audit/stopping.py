@@ -1,8 +1,8 @@
-"""When to stop: statements that hold at a level although one looks after every batch.
+"""Stopping rules: statements that hold at a level even if people look after every batch.
 
-The chance of a false statement is spent over a number of looks that is fixed beforehand: look k may err with chance
-alpha_k, and these add up to alpha, so that whoever stops at whatever look is wrong with chance alpha at most (the sum
-of the chances bounds the chance of any; nothing is assumed of how estimates of several looks go together).
+The chance of a false statement is spent over a number of looks that is fixed beforehand. Look k may err with chance
+alpha_k, and these add up to alpha. So stopping at any look is wrong with chance alpha at most. The bound is the sum
+of the chances; it assumes nothing about the dependence of estimates between looks.
 """
 
 from __future__ import annotations
@@ -17,18 +17,18 @@ from .estimate import Estimates, compare, estimates, quantile
 from .weights import Array
 
 POWER = 2.0
-"""The spending function alpha (k / K)^2: looks at few judgments may err less often than those at many."""
+"""The spending function alpha (k / K)^2: looks at few judgments may err less often than later ones."""
 
 
 def spending(alpha: float, looks: int, power: float = POWER) -> tuple[float, ...]:
-    """How much of the level each look may spend.
+    """Return the part of the level that each look may spend.
 
     alpha_k = alpha ((k / K)^power - ((k - 1) / K)^power), the power family of Kim and DeMets (Biometrika 74, 1987;
-    Jennison and Turnbull, Group Sequential Methods, 2000, chapter 7), here with the union bound in place of the joint
-    normal distribution of the looks. Power 1 spends alike (Bonferroni).
+    Jennison and Turnbull, Group Sequential Methods, 2000, chapter 7). Here the union bound replaces the joint normal
+    distribution of the looks. Power 1 spends equally (Bonferroni).
 
     Args:
-        alpha: the chance of a false statement in all, such as .05.
+        alpha: the chance of a false statement in total, such as .05.
         looks: K, fixed before the first batch.
         power: above 0.
 
@@ -36,7 +36,7 @@ def spending(alpha: float, looks: int, power: float = POWER) -> tuple[float, ...
         K levels that add up to alpha.
 
     Raises:
-        InputError: if one is outside its range.
+        InputError: an argument is out of range.
     """
     if not 0 < alpha < 1 or looks < 1 or power <= 0:
         raise InputError(
@@ -49,10 +49,10 @@ def spending(alpha: float, looks: int, power: float = POWER) -> tuple[float, ...
 
 
 def level_at(alpha: float, looks: int, look: int, power: float = POWER) -> float:
-    """The level of one look, from 1.
+    """Return the level of one look, from 1.
 
     Raises:
-        InputError: for a look beyond those that were planned: the level is spent.
+        InputError: the look is beyond the planned ones, when the level is spent.
     """
     if not 1 <= look <= looks:
         raise InputError(
@@ -68,9 +68,9 @@ class Told:
     """Whether a statement can be made at a look.
 
     Args:
-        holds: whether it can; then one may stop.
-        systems: places of the systems that it is about: the better one; those that may be the best; those whose
-            interval is still too wide.
+        holds: whether it can be made; then you may stop.
+        systems: positions of its systems: the better one; those that may be the best; or those whose interval is
+            still too wide.
     """
 
     holds: bool
@@ -78,12 +78,13 @@ class Told:
 
 
 def better(w: Array, found: Corrected, first: int, second: int, level: float) -> Told:
-    """The statement "A is better than B", or B than A: the two-sided p value of no difference is at most the level.
+    """Test the statement "A is better than B", or B than A: the two-sided p value of no difference is at most the
+    level.
 
     Args:
         w: shape (S, N).
         found: the estimated gains.
-        first, second: places of A and B.
+        first, second: positions of A and B.
         level: of this look, from `level_at`.
 
     Returns:
@@ -97,16 +98,16 @@ def better(w: Array, found: Corrected, first: int, second: int, level: float) ->
 
 
 def best(w: Array, found: Corrected, level: float) -> Told:
-    """The statement "which is best": who may still be, after all who are surely worse than another are left out.
+    """Test the statement "which is best": which systems remain after removing those surely worse than another.
 
-    A system is left out where any other is better at the one-sided level / (S - 1). The best one is left out with a
-    chance of the level at most, since only its own S - 1 comparisons can do so (subset selection; Gupta, Technometrics
-    7, 1965, by comparisons of two).
+    A system is removed if any other is better at the one-sided level / (S - 1). Only its own S - 1 comparisons can
+    remove the best one, so that happens with a chance of at most the level (subset selection by pairwise
+    comparisons; Gupta, Technometrics 7, 1965).
 
     Args: see `better`.
 
     Returns:
-        Holds where one is left; else those that are left, or that are the same as one that is.
+        Holds if one system remains; else the remaining systems, including those equal to a remaining one.
     """
     if len(w) < 2:
         return Told(True, tuple(range(len(w))))
@@ -120,16 +121,16 @@ def best(w: Array, found: Corrected, level: float) -> Told:
 
 
 def precise(w: Array, found: Corrected, half_width: float, level: float) -> Told:
-    """The statement "all scores within +-h": every simultaneous interval is that narrow.
+    """Test the statement "all scores within +-h": every simultaneous interval is that narrow.
 
-    Intervals have the confidence 1 - level / S each (Bonferroni), so that all hold at once.
+    Each interval has the confidence 1 - level / S (Bonferroni), so that all hold at once.
 
     Args:
         half_width: h, in the unit of the scores.
         w, found, level: see `better`.
 
     Returns:
-        Those whose interval is still wider, or not known.
+        The systems whose interval is still wider, or unknown.
     """
     told = simultaneous(w, found, level)
     wide = np.flatnonzero(~(told.width / 2 <= half_width))
@@ -137,7 +138,7 @@ def precise(w: Array, found: Corrected, half_width: float, level: float) -> Told
 
 
 def simultaneous(w: Array, found: Corrected, level: float) -> Estimates:
-    """Intervals of all rows that hold at once with the chance 1 - level; at the level of a look, over all looks too."""
+    """Return intervals of all rows that hold at once with chance 1 - level; at a look's level, over all looks too."""
     told = estimates(w, found)
     each = level / len(told.value)
     half = told.error * quantile(1 - each / 2, told.degrees)

@@ -26,10 +26,11 @@ _NAME = re.compile(
 
 @dataclass(frozen=True)
 class LinearMeasure:
-    """A measure that is a weighted sum of the gains of a ranking's passages, the weight given by the rank alone.
+    """A measure that is a weighted sum of the gains of a ranking's passages, with weights that depend only on the
+    rank.
 
     Args:
-        name: names its weights: `P@10`, `DCG@10`, `RBP(p=0.8)@20`.
+        name: of its weights: `P@10`, `DCG@10`, `RBP(p=0.8)@20`.
         family: P, DCG or RBP.
         cutoff: the deepest rank that counts.
         persistence: p of RBP, the chance that a reader goes on to the next rank; None for the others.
@@ -42,21 +43,21 @@ class LinearMeasure:
 
     @property
     def title(self) -> str:
-        """The name of the score: with DCG's discounts over their sum it is no DCG, but a mean of judgments."""
+        """The name of the score. DCG's discounts divided by their sum give a mean of judgments, not a DCG."""
         return f"mean judgment@{self.cutoff} (DCG weights)" if self.family == "DCG" else self.name
 
     @property
     def binary(self) -> bool:
-        """Whether its gain is 1 for a relevant passage and 0 for another; that of DCG is the judgment itself."""
+        """Whether its gain is 1 for a relevant passage and 0 otherwise; the gain of DCG is the judgment itself."""
         return self.family != "DCG"
 
     def discounts(self) -> Array:
-        """The weight of each rank within a query, shape (cutoff,).
+        """Return the weight of each rank within a query, shape (cutoff,).
 
-        P@k: 1 / k. DCG@k: 1 / log2(r + 1) over the sum of these to rank k, so that a score has the unit of a judgment
-        (Järvelin and Kekäläinen, TOIS 20, 2002, with trec_eval's discount; the division by the sum is ours and changes
-        no order). RBP: (1 - p) p^(r - 1) (Moffat and Zobel, TOIS 27, 2008), cut off at the depth: what is below adds at
-        most p^depth to a score.
+        P@k: 1 / k. DCG@k: 1 / log2(r + 1) over the sum of these to rank k, so that a score has the unit of a
+        judgment (Järvelin and Kekäläinen, TOIS 20, 2002, with trec_eval's discount). The division by the sum is ours
+        and changes no order. RBP: (1 - p) p^(r - 1) (Moffat and Zobel, TOIS 27, 2008), cut off at the depth; deeper
+        ranks add at most p^depth to a score.
         """
         ranks = np.arange(1, self.cutoff + 1, dtype=np.float64)
         found: Array = _DISCOUNTS[self.family](ranks, self.persistence or 0.0)
@@ -77,11 +78,11 @@ _DISCOUNTS: dict[str, Callable[[Array, float], Array]] = {
 
 
 def linear_measure(name: str) -> LinearMeasure:
-    """The linear measure of a name: that of its weights, or its title.
+    """Return the linear measure with a name: that of its weights, or its title.
 
     Raises:
-        InputError: if it is none; nDCG, AP, RR and recall are ratios or depend on other passages, so that the chances
-            of single passages do not carry over to them.
+        InputError: the measure is not linear. nDCG, AP, RR and recall are ratios or depend on other passages, so the
+            chances of single passages do not apply to them.
     """
     found = _NAME.fullmatch(name.strip())
     if found is None:
@@ -109,13 +110,13 @@ def linear_measure(name: str) -> LinearMeasure:
 
 @dataclass(frozen=True)
 class Weights:
-    """What each passage adds to each system's score for each unit of its gain.
+    """The contribution of each passage to each system's score per unit of its gain.
 
     Args:
         systems: S names.
-        items: the N passages that any of them has within the cutoff, sorted by query, then passage.
+        items: the N passages that any system ranks within the cutoff, sorted by query, then passage.
         w: shape (S, N), at least 0; a system's score is `w @ gains`.
-        queries: how many queries the scores are means over.
+        queries: number of queries that the scores average.
     """
 
     systems: tuple[str, ...]
@@ -124,10 +125,10 @@ class Weights:
     queries: int
 
     def of(self, system: str) -> Array:
-        """The weights of one system, shape (N,).
+        """Return the weights of one system, shape (N,).
 
         Raises:
-            InputError: if there is no such system.
+            InputError: unknown system.
         """
         if system not in self.systems:
             raise unknown_name("unknown-system", "system", system, self.systems)

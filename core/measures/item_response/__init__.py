@@ -1,4 +1,4 @@
-"""Item response: ability of students and what each item tells of it, from right and wrong answers; no project."""
+"""Item response: ability of examinees and information of items, from right and wrong answers; no project."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""All that is said of an exam's answers in one record: abilities by component, items, and how well the model fits."""
+"""The complete analysis of an exam's answers: abilities by component, items, and fit statistics."""
 
 from __future__ import annotations
 
@@ -20,13 +20,13 @@ from .worth import ItemWorth, worth
 
 @dataclass(frozen=True)
 class Analysis:
-    """What item response says of the answers of students to items.
+    """The results of item response for the answers of examinees to items.
 
     Args:
-        components: empty where every student has an ability of its own.
-        level: what the means of all factors add up to.
-        errors: of the items, as if abilities were known.
-        remarks: what one has to know before believing it.
+        components: empty if every examinee has an ability of its own.
+        level: the sum of the means of all factors.
+        errors: standard errors of the items' parameters, as if abilities were known.
+        remarks: limits on the reliability of the results.
     """
 
     fit: Fit
@@ -39,7 +39,7 @@ class Analysis:
     remarks: list[str]
 
     def as_dict(self) -> dict[str, Any]:
-        """For JSON."""
+        """Return the results for JSON."""
         return {
             "model": self.fit.model,
             "estimator": self.fit.estimator,
@@ -59,14 +59,14 @@ class Analysis:
 
 
 def design_of(students: Sequence[str], factors: Mapping[str, Mapping[str, str]] | None) -> Design:
-    """The design of students: by their factors, or flat where there are none.
+    """Return the design of examinees: by their factors, or flat without factors.
 
     Args:
         students: m names.
-        factors: level by factor by student; None for a flat design.
+        factors: level by factor by examinee; None for a flat design.
 
     Raises:
-        InputError: a student has no level of a factor, or the design cannot tell the components apart.
+        InputError: an examinee has no level of a factor, or the components cannot be separated.
     """
     if factors is None:
         return flat_design(students)
@@ -92,18 +92,18 @@ def analyse(
     held_out: bool = True,
     seed: int = 0,
 ) -> Analysis:
-    """Fit a model to answers and say all of it.
+    """Fit a model to answers and return the complete analysis.
 
     Args:
         students: m names.
         items: n ids.
         responses: m x n; 1 right, 0 wrong, NaN not answered.
-        factors: level by factor by student; None gives each student an ability of its own.
+        factors: level by factor by examinee; None gives each examinee an ability of its own.
         bootstrap: repeats for the intervals of abilities; fewer than 2 give none.
-        held_out: whether to hide a tenth of the answers and see how well the others tell them.
+        held_out: whether to hide a tenth of the answers and predict them from the others.
 
     Raises:
-        InputError: the answers are no such table, or the factors cannot be told apart.
+        InputError: the answers are not such a table, or the factors cannot be separated.
     """
     table = checked(responses, len(students))
     found = fit(table, design_of(students, factors), model, estimator, seed=seed)
@@ -134,7 +134,7 @@ def _without_interval(draws: Draws | None, abilities: Sequence[StudentAbility]) 
 
 
 def remarks(found: Fit) -> list[str]:
-    """What one has to know before believing a fit: too few students or items, no end of the search, bounds."""
+    """Return limits on the reliability of a fit: too few examinees or items, no convergence, values at bounds."""
     said = []
     m, n = found.chances.shape
     if m < FEWEST_STUDENTS:

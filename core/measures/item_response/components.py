@@ -1,4 +1,4 @@
-"""What each component of the students adds to ability, with intervals, in the way in which it can be told."""
+"""The contribution of each component of the examinees to ability, with intervals, as far as it is identified."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from .model import Array
 from .statistics import mean_of
 from .uncertainty import Draws, interval
 
-# Draws within this range differ by the precision of the search alone. Draws of 40,000 items spread ten times as far.
+# A smaller range of draws is the tolerance of the search. Draws of 40,000 items have ten times this range.
 _SAME = 1e-3
 
 
@@ -31,11 +31,11 @@ class Component:
     """One level of a factor.
 
     Args:
-        students: how many have it.
-        accuracy: share of right answers among all that these students gave; None where they gave none.
-        ability: what it adds, beside the mean of the levels of its factor.
-        difference: what it adds beside the first level; None for that level.
-        at_bound: whether the estimator's bounds held it.
+        students: number of examinees with it.
+        accuracy: share of right answers among all answers of these examinees; None without answers.
+        ability: its contribution, relative to the mean of its factor's levels.
+        difference: its contribution minus that of the first level; None for that level.
+        at_bound: whether it lies at a bound of the estimator.
     """
 
     factor: str
@@ -49,14 +49,14 @@ class Component:
 
 @dataclass(frozen=True)
 class StudentAbility:
-    """One student.
+    """One examinee.
 
     Args:
         answered: number of answers.
-        accuracy: share of them that is right; None without answers.
-        accuracy_error: sqrt(p (1 - p) / n) of it.
-        accuracy_interval: Wilson's 95 % interval of it, (low, high).
-        ability: relative to the mean of all students.
+        accuracy: share of right answers; None without answers.
+        accuracy_error: its standard error, sqrt(p (1 - p) / n).
+        accuracy_interval: its 95 % interval by Wilson, (low, high).
+        ability: relative to the mean of all examinees.
     """
 
     student: str
@@ -68,7 +68,7 @@ class StudentAbility:
 
 
 def components(responses: Array, found: Fit, draws: Draws | None = None) -> tuple[list[Component], float]:
-    """Each factor's levels centred on 0, their differences from the first, and the common level that all parts add to.
+    """Return each factor's levels centred on 0, with differences from the first, and the common level of all parts.
 
     Args:
         responses: m x n, those that `found` was fitted to.
@@ -103,7 +103,7 @@ def components(responses: Array, found: Fit, draws: Draws | None = None) -> tupl
 def student_abilities(
     responses: Array, found: Fit, students: Sequence[str], draws: Draws | None = None
 ) -> list[StudentAbility]:
-    """Each student's ability beside the mean of all, and plain accuracy.
+    """Return each examinee's ability, relative to the mean of all, and plain accuracy.
 
     Args:
         responses: m x n, those that `found` was fitted to.

@@ -1,4 +1,4 @@
-"""What an exam tells at each ability: mean information of its items, all together and by category."""
+"""Information of an exam at each ability: the mean over its items, in total and by category."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import numpy as np
 from .model import GRID, Array, Items, information
 
 FEWEST_IN_CATEGORY = 5
-"""A category of fewer items has no curve: it would be that of single items."""
+"""Smaller categories have no curve, since it would show single items."""
 
 
 @dataclass(frozen=True)
@@ -18,7 +18,7 @@ class Curve:
     """Mean information over the abilities of `GRID`.
 
     Args:
-        items: how many items the mean is of.
+        items: number of items in the mean.
     """
 
     name: str
@@ -27,7 +27,7 @@ class Curve:
 
 
 def mean_information(items: Items, theta: Array = GRID) -> Array:
-    """The mean over items of their information at each ability: an array like `theta`.
+    """Return the mean over items of their information at each ability: an array like `theta`.
 
     Source: Guinet et al., ICML 2024, section 6.1, the aggregated information function.
     """
@@ -38,15 +38,15 @@ def mean_information(items: Items, theta: Array = GRID) -> Array:
 def information_by_category(
     items: Items, categories: Sequence[Sequence[str]], fewest: int = FEWEST_IN_CATEGORY
 ) -> tuple[list[Curve], Mapping[str, int]]:
-    """Curves of the categories that enough items are of.
+    """Return the curves of the categories with enough items.
 
     Args:
         items: n items.
-        categories: those of each of the n items; an item may be of several, or of none.
-        fewest: items that a category needs for a curve.
+        categories: the categories of each of the n items; an item may have several or none.
+        fewest: fewest items of a category with a curve.
 
     Returns:
-        (curves, the category with most items first; number of items of the categories that have too few).
+        (curves, the category with most items first; number of items by smaller category).
     """
     members: dict[str, list[int]] = {}
     for i, names in enumerate(categories):

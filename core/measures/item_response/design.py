@@ -1,4 +1,4 @@
-"""From the factors of the students, such as model and retrieval, to the parts that their ability is the sum of."""
+"""The design of examinees: factors such as model and retrieval become parts that add up to ability."""
 
 from __future__ import annotations
 
@@ -11,18 +11,18 @@ from ...errors import InputError
 from .model import Array, Flags, Indices
 
 FLAT = "student"
-"""The factor of a design in which every student has an ability of its own."""
+"""The factor of a design in which every examinee has an ability of its own."""
 
-# A contrast whose distance from what the rows of the design span is below this can be estimated.
+# A contrast can be estimated if its distance from the span of the design's rows is below this.
 _SPANNED = 1e-8
 
 
 @dataclass(frozen=True)
 class Factor:
-    """One named component of a student.
+    """One named component of an examinee.
 
     Args:
-        levels: its values in the order in which they first appear; differences are taken from the first.
+        levels: its values in order of first appearance; differences are taken from the first.
     """
 
     name: str
@@ -31,11 +31,11 @@ class Factor:
 
 @dataclass(frozen=True)
 class Design:
-    """Which parts add up to the ability of each student: theta = matrix @ parts.
+    """The parts that add up to the ability of each examinee: theta = matrix @ parts.
 
     Args:
         factors: in the order of the columns.
-        matrix: m students x all levels of all factors, 0 or 1, one level a factor for each student.
+        matrix: m examinees x all levels of all factors, 0 or 1, one level per factor for each examinee.
     """
 
     factors: tuple[Factor, ...]
@@ -43,28 +43,28 @@ class Design:
 
     @property
     def flat(self) -> bool:
-        """Whether every student has an ability of its own."""
+        """Whether every examinee has an ability of its own."""
         return [factor.name for factor in self.factors] == [FLAT]
 
     @property
     def columns(self) -> dict[str, slice]:
-        """Where the levels of each factor are among the parts."""
+        """The positions of each factor's levels among the parts."""
         ends = np.cumsum([0, *(len(factor.levels) for factor in self.factors)]).tolist()
         return {factor.name: slice(ends[i], ends[i + 1]) for i, factor in enumerate(self.factors)}
 
     @property
     def rank(self) -> int:
-        """How many numbers the abilities of the students are made of."""
+        """The number of independent numbers that determine the abilities."""
         return len(self.matrix) if self.flat else int(np.linalg.matrix_rank(self.matrix))
 
     def of(self, students: Indices | Flags) -> Design:
-        """The same parts, for some of the students."""
+        """Return the design of some of the examinees, with the same parts."""
         return Design(self.factors, self.matrix[students])
 
     def centred(self, parts: Array) -> tuple[Array, Array]:
-        """Parts with the mean of each factor's levels taken out, and the common level that these add up to.
+        """Return parts without the mean of each factor's levels, and the sum of these means, the common level.
 
-        Parts are free up to constants that move between factors; what is left after this is not.
+        Parts are determined only up to constants that move between factors; centred parts are unique.
 
         Args:
             parts: ... x parts.
@@ -82,19 +82,19 @@ class Design:
 
 
 def flat_design(students: Sequence[str]) -> Design:
-    """A design in which every student has an ability of its own."""
+    """Return a design in which every examinee has an ability of its own."""
     return Design((Factor(FLAT, tuple(students)),), np.eye(len(students)))
 
 
 def factor_design(factors: Mapping[str, Sequence[str]]) -> Design:
-    """A design from the components of the students.
+    """Return a design from the components of the examinees.
 
     Args:
-        factors: by the name of a factor its level for each of the m students, all in the same order.
+        factors: for each factor's name, its level for each of the m examinees, all in the same order.
 
     Raises:
-        InputError: there is no factor, they do not have as many students each, a factor has one level alone, or the
-            students that there are cannot tell the components apart; it names those.
+        InputError: the factors are missing, their lengths differ, a factor has only one level, or the components
+            cannot be separated; the message names them.
     """
     counts = {len(levels) for levels in factors.values()}
     if len(counts) != 1:
@@ -126,17 +126,17 @@ def factor_design(factors: Mapping[str, Sequence[str]]) -> Design:
 
 
 def inseparable(design: Design) -> list[tuple[str, str]]:
-    """The levels whose difference from the first of their factor the design says nothing of.
+    """Return the levels whose difference from the first level of their factor cannot be estimated.
 
-    A difference can be estimated where it is a combination of rows of the design. What hangs together is named
-    together: a retrieval that one model alone used is named with that model.
+    A difference can be estimated if it is a combination of rows of the design. Confounded levels are named together:
+    a retrieval that only one model used is named with that model.
 
     Returns:
         (factor, level), in the order of the columns.
     """
     if design.flat:
         return []
-    # The rows that span what the students tell, orthonormal.
+    # An orthonormal basis of the rows of the design.
     _, sizes, rows = np.linalg.svd(design.matrix, full_matrices=False)
     rows = rows[sizes > sizes.max() * max(design.matrix.shape) * np.finfo(float).eps]
     mixed = []

@@ -1,4 +1,4 @@
-"""Dropping the items that tell least, step by step: a list of what one might retire, and what that would do."""
+"""Stepwise removal of the least informative items: a list of items to retire, and the effect of retiring them."""
 
 from __future__ import annotations
 
@@ -16,24 +16,24 @@ from .model import GRID, Array, Indices, Items, Model
 from .worth import Criterion, ItemWorth, worth
 
 FEWEST_ITEMS = 30
-"""An exam is not made shorter than this."""
+"""An exam is not shortened below this."""
 DROP = 10.0
 STEPS = 5
 
-# Fewer students than this in a half tell nothing about the other.
+# A half with fewer examinees than this says nothing about the other half.
 _FEWEST_STUDENTS = 5
 
 
 @dataclass(frozen=True)
 class Step:
-    """One fit of the search, and what it would drop.
+    """One fit of the search, and the items that it would drop.
 
     Args:
-        items: how many items it was fitted to.
+        items: number of items in the fit.
         curve: mean information of these at the abilities of `GRID`, on the scale of the first fit.
-        information: mean over students and items of the information at the students' abilities, on that scale too.
-        ranking: Spearman correlation of the students' abilities with those of the first fit; None where undefined.
-        dropped: what it drops, the least worth first; none in the last step.
+        information: mean over examinees and items of the information at the examinees' abilities, on the same scale.
+        ranking: Spearman correlation of the examinees' abilities with those of the first fit; None if undefined.
+        dropped: items to drop, the least valuable first; empty in the last step.
     """
 
     items: int
@@ -45,15 +45,15 @@ class Step:
 
 @dataclass(frozen=True)
 class HeldOut:
-    """What dropping does to students who had no say in it: items are chosen by one half, seen on the other.
+    """The effect on examinees that did not influence the choice: one half chooses items, the other half tests them.
 
     Args:
-        students: how many the other half has.
+        students: number of examinees in the other half.
         dropped: items that the first half would drop.
-        shared: how many of these all students together would drop too.
-        before, after: mean information at the other half's abilities, of all items and of those that are kept, on the
-            scale of the fit to all.
-        ranking: Spearman correlation of the other half's abilities before and after; None where undefined.
+        shared: how many of these all examinees together would drop too.
+        before, after: mean information at the other half's abilities, of all items and of the kept ones, on the
+        scale of the fit to all.
+        ranking: Spearman correlation of the other half's abilities before and after; None if undefined.
     """
 
     students: int
@@ -66,12 +66,12 @@ class HeldOut:
 
 @dataclass(frozen=True)
 class Improvement:
-    """A proposal to make an exam shorter: nothing is removed by it.
+    """A proposal to shorten an exam; it removes nothing.
 
     Args:
         steps: the fit to all items first.
-        held_out: None where there are too few students for halves.
-        stopped: why it ended before the number of steps that was asked for; empty where it did not.
+        held_out: None with too few examinees for halves.
+        stopped: why it ended before the requested number of steps; empty if it did not.
     """
 
     criterion: Criterion
@@ -96,22 +96,22 @@ def improve(
     estimator: EstimatorName = "map",
     seed: int = 0,
 ) -> Improvement:
-    """Fit, take out the items that tell least, fit again from there, and so on.
+    """Fit, drop the least informative items, and fit again from there, step by step.
 
-    Source: Guinet et al., ICML 2024, section 5.3 and appendix B.3, algorithm 1, where the criterion is d; ties are
-    broken by the item's id.
+    Source: Guinet et al., ICML 2024, section 5.3 and appendix B.3, algorithm 1, with d as criterion; ties are broken
+    by the item's id.
 
     Args:
         responses: m x n; 1 right, 0 wrong, NaN not answered.
-        design: of the m students.
+        design: of the m examinees.
         items: n ids, each once.
-        drop: per cent of the items of a step that it drops, above 0 and below 100; at least one item.
+        drop: per cent of a step's items to drop, above 0 and below 100; at least one item.
         steps: how often to drop, at least once.
-        criterion: by which the least is found.
-        seed: of the halves of the students.
+        criterion: the value by which items are compared.
+        seed: of the halves of the examinees.
 
     Raises:
-        InputError: the share is no such per cent, or the responses are no such table.
+        InputError: the percentage is out of range, or the responses are not such a table.
     """
     if not 0 < drop < 100:
         raise InputError(
@@ -127,7 +127,7 @@ def improve(
 
 
 def ranking(before: Array, after: Array) -> float | None:
-    """Spearman correlation of two lists of abilities; None where one of them is constant or has fewer than three."""
+    """Return the Spearman correlation of two lists of abilities; None if one is constant or has fewer than three."""
     from scipy.stats import rankdata
 
     if len(before) < 3:
@@ -139,17 +139,17 @@ def ranking(before: Array, after: Array) -> float | None:
 
 
 def linked(found: Fit, to: Array) -> tuple[Array, Items]:
-    """A fit on the scale of other abilities of the same students: the same mean and the same spread.
+    """Return a fit on the scale of other abilities of the same examinees: the same mean and the same spread.
 
-    Every fit has a unit of its own, and information is measured in one over its square: two fits are compared on one
-    scale alone. Source: Kolen and Brennan, Test Equating, Scaling, and Linking, 2014, section 6.3 (mean/sigma).
+    Every fit has its own unit, and information is measured in one over its square. So two fits can only be compared
+    on one scale. Source: Kolen and Brennan, Test Equating, Scaling, and Linking, 2014, section 6.3 (mean/sigma).
 
     Args:
-        found: of m students.
+        found: of m examinees.
         to: m abilities.
 
     Returns:
-        (abilities, items); as they are where one of the two has no spread.
+        (abilities, items); unchanged if one of the two has no spread.
     """
     spread = float(found.theta.std())
     factor = float(to.std()) / spread if spread > 0 and to.std() > 0 else 1.0
@@ -186,7 +186,7 @@ def _step(found: Fit, first: Fit, dropped: list[ItemWorth]) -> Step:
 
 
 def _without(found: Fit, left: Indices) -> Fit:
-    """A fit to start from, with some of its items alone."""
+    """Return a fit to start from that has only some of its items."""
     return replace(found, items=found.items.some(left))
 
 

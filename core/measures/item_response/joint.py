@@ -1,4 +1,4 @@
-"""Fitting abilities and items together, by the highest likelihood or the most probable parameters."""
+"""Joint fits of abilities and items, by the highest likelihood or the most probable parameters."""
 
 from __future__ import annotations
 
@@ -15,16 +15,16 @@ from .likelihood import Objective, log_likelihood
 from .model import Array, Flags, Items, Model, probability
 
 FEWEST = 10
-"""With fewer items than this abilities are hardly known, which a remark says."""
+"""With fewer items than this, abilities are unreliable; a remark says so."""
 FEWEST_STUDENTS = 30
-"""With fewer examinees than this discrimination is hardly identified, which a remark says."""
+"""With fewer examinees than this, discrimination is unreliable; a remark says so."""
 
 STARTS = 3
 MOST_STEPS = 2_000
 
-# A parameter this near to a bound is held by it.
+# A parameter this near to a bound counts as at the bound.
 _AT_BOUND = 1e-6
-# How the search ends: a relative change of the value, as scipy counts it in units of the machine's precision.
+# The search ends at this relative change of the value; scipy counts it in units of the machine's precision.
 _PRECISION = 1e-9
 
 
@@ -32,17 +32,17 @@ _PRECISION = 1e-9
 class Fit:
     """Abilities and items that were fitted together.
 
-    The answers do not say in which unit ability is measured. `map` states everything in the one in which the geometric
-    mean of d is 1, `paper` in the one that its boxes and its start led to.
+    The answers do not determine the unit of ability. `map` uses the unit in which the geometric mean of d is 1;
+    `paper` uses the one that its bounds and its start lead to.
 
     Args:
-        parts: one number a column of the design, as they came out; free up to constants between factors.
-        theta: m abilities, of all students.
+        parts: one number per column of the design, as fitted; determined up to constants between factors.
+        theta: m abilities, of all examinees.
         log_likelihood: of the answers alone, without priors.
-        objective: what was maximised: with the priors, but for a constant.
-        parameters: how many free numbers the model has: those of the items and the rank of the design.
-        at_bound: by "d", "b", "g" and "part", which parameters lay at a bound of the estimator where the search ended.
-        converged: whether the search ended by itself.
+        objective: the maximised value, with the priors, up to a constant.
+        parameters: number of free numbers in the model: those of the items and the rank of the design.
+        at_bound: by "d", "b", "g" and "part", which parameters ended at a bound of the estimator.
+        converged: whether the search converged.
     """
 
     model: Model
@@ -69,10 +69,10 @@ class Fit:
 
 
 def checked(responses: Array, students: int) -> Array:
-    """Responses as an array.
+    """Return responses as an array.
 
     Raises:
-        InputError: they are no table of 0, 1 and NaN with a row for each student, or nobody answered anything.
+        InputError: they are not a table of 0, 1 and NaN with a row for each examinee, or contain no answer.
     """
     table = np.asarray(responses, float)
     if table.ndim != 2 or len(table) != students:
@@ -102,20 +102,20 @@ def fit(
 ) -> Fit:
     """Fit abilities and items jointly: the best of several searches by L-BFGS-B.
 
-    Source: Guinet et al., ICML 2024, section 3.4 and appendix B.1; priors by Baker and Kim, Item Response Theory, 2004,
-    chapter 7.
+    Source: Guinet et al., ICML 2024, section 3.4 and appendix B.1; priors by Baker and Kim, Item Response Theory,
+    2004, chapter 7.
 
     Args:
-        responses: m students x n items; 1 right, 0 wrong, NaN not answered, which tells nothing.
-        design: of the m students.
+        responses: m examinees x n items; 1 right, 0 wrong, NaN not answered, which does not count.
+        design: of the m examinees.
         model: which parameters an item has.
-        estimator: `map`, or the paper's boxes without priors.
-        starts: searches; the first from the estimator's own start, the others from that with noise.
+        estimator: `map`, or the paper's bounds without priors.
+        starts: number of searches; the first starts at the estimator's own start, the others add noise to it.
         seed: of the noise.
-        begin: start from this fit instead, once; of the same items and parts.
+        begin: start only from this fit, which has the same items and parts.
 
     Raises:
-        InputError: the responses are no such table, or hold no answer.
+        InputError: the responses are not such a table, or contain no answer.
     """
     table = checked(responses, len(design.matrix))
     objective = Objective.of(table, design, model, ESTIMATORS[estimator])
@@ -128,10 +128,10 @@ def fit(
 
 
 def maximise(objective: Objective, beginning: Array, precision: float = _PRECISION) -> tuple[Array, float, bool]:
-    """One search from one place.
+    """Search once from one starting point.
 
     Returns:
-        (vector, value of the objective, whether it ended by itself).
+        (vector, value of the objective, whether the search converged).
     """
     return climb(objective.value, beginning, objective.bounds, precision, 20)
 
@@ -146,7 +146,7 @@ def climb(
     """Search for the greatest value of a function by L-BFGS-B.
 
     Args:
-        value: gives the value at a vector, and the gradient.
+        value: returns the value at a vector, and the gradient.
         bounds: the lowest and the highest vector.
         remembered: steps from which the curvature is estimated.
 
@@ -177,10 +177,10 @@ def climb(
 
 
 def in_unit(objective: Objective, vector: Array) -> tuple[Array, Items]:
-    """The parts and items of a vector, in the unit of the estimator: see `Fit`.
+    """Return the parts and items of a vector, in the unit of the estimator: see `Fit`.
 
-    With the priors alone to set it, the unit depends on how many items there are and how they are spread: over
-    simulated exams abilities came out 12 % too far apart, and intervals missed the truth for that reason.
+    If only the priors set the unit, it depends on the number and spread of the items: in simulated exams, abilities
+    were 12 % too far apart, and intervals missed the true values.
     """
     parts, items = objective.split(vector)
     if not objective.estimator.priors:
@@ -210,7 +210,7 @@ def _beginnings(objective: Objective, responses: Array, starts: int, seed: int) 
 
 
 def _logit(responses: Array, axis: int) -> Array:
-    """ln(right / wrong) along an axis, with half an answer added to each side."""
+    """Return ln(right / wrong) along an axis, with half an answer added to each side."""
     right = np.nansum(responses, axis=axis) + 0.5
     wrong = np.nansum(1 - responses, axis=axis) + 0.5
     found: Array = np.log(right / wrong)

@@ -1,4 +1,4 @@
-"""The joint log-likelihood of abilities and items over the answers that were given, with its gradient."""
+"""The joint log-likelihood of abilities and items over the given answers, with its gradient."""
 
 from __future__ import annotations
 
@@ -13,12 +13,13 @@ from .model import LEAST, Array, Items, Model, sigmoid
 
 @dataclass(frozen=True)
 class Objective:
-    """What a joint fit maximises, as a function of one vector: the parts of ability, then b, d and g of every item.
+    """The objective of a joint fit, as a function of one vector: the parts of ability, then b, d and g of every
+    item.
 
-    A model without discrimination or guessing has no such numbers in its vector: d is 1 there, and g 0.
+    A model without discrimination or guessing has no such numbers in its vector: d is then 1, and g 0.
 
     Args:
-        signs: m students x n items; 1 right, -1 wrong, 0 not answered.
+        signs: m examinees x n items; 1 right, -1 wrong, 0 not answered.
         weights: n; how often each item counts.
     """
 
@@ -30,7 +31,7 @@ class Objective:
 
     @classmethod
     def of(cls, responses: Array, design: Design, model: Model, estimator: Estimator) -> Objective:
-        """The objective of answers, each item once.
+        """Return the objective of answers, in which each item counts once.
 
         Args:
             responses: m x n; 1 right, 0 wrong, NaN not answered.
@@ -45,7 +46,7 @@ class Objective:
 
     @property
     def bounds(self) -> tuple[Array, Array]:
-        """The least and the greatest value of each number of the vector."""
+        """The lowest and the highest value of each number of the vector."""
         boxes = {"b": self.estimator.b, "d": self.estimator.d, "g": self.estimator.g}
         counts = [(self.estimator.part, self.design.matrix.shape[1])]
         counts += [(boxes[kind], self.signs.shape[1]) for kind in self.kinds]
@@ -53,7 +54,7 @@ class Objective:
         return low, high
 
     def split(self, vector: Array) -> tuple[Array, Items]:
-        """The parts of ability and the items that a vector stands for."""
+        """Return the parts of ability and the items of a vector."""
         n = self.signs.shape[1]
         parts, b, *others = np.split(vector, self.design.matrix.shape[1] + n * np.arange(len(self.kinds)))
         d = others[0] if others else np.ones(n)
@@ -61,16 +62,16 @@ class Objective:
         return parts, Items(d, b, g)
 
     def join(self, parts: Array, items: Items) -> Array:
-        """The vector of parts and items, moved into the bounds."""
+        """Return the vector of parts and items, moved into the bounds."""
         found: Array = np.clip(np.concatenate([parts, *(getattr(items, kind) for kind in self.kinds)]), *self.bounds)
         return found
 
     def value(self, vector: Array) -> tuple[float, Array]:
-        """The log-likelihood with the priors, if there are any, but for a constant; and its gradient.
+        """Return the log-likelihood, plus the priors if there are any, up to a constant; and its gradient.
 
         With s the logistic part, p the chance, r the answer, u = (r - p) / (p (1 - p)) and v = u (1 - g) s (1 - s),
-        the derivatives of the log-likelihood are: by d the sum over students of v (theta - b), by b minus that of v d,
-        by g that of u (1 - s), and by the parts matrix' (sum over items of v d). Source: specification, section 8.
+        the derivatives of the log-likelihood are: by d the sum over examinees of v (theta - b); by b minus that of v
+        d; by g that of u (1 - s); by the parts matrix' (sum over items of v d). Source: specification, section 8.
 
         Returns:
             (value, gradient in the order of the vector).
@@ -78,7 +79,7 @@ class Objective:
         parts, items = self.split(vector)
         away = (self.design.matrix @ parts)[:, None] - items.b
         s = sigmoid(items.d * away)
-        # The chance of the answer that was given: p where it was right, 1 - p where wrong, one half where none was.
+        # The chance of the given answer: p if right, 1 - p if wrong, one half if not answered.
         q = s * (1 - items.g)
         q += items.g - 0.5
         q *= self.signs
@@ -106,7 +107,7 @@ class Objective:
 
 
 def log_likelihood(responses: Array, chances: Array) -> float:
-    """The sum over answered cells of r ln p + (1 - r) ln(1 - p), chances kept 1e-9 from 0 and 1.
+    """Return the sum over answered cells of r ln p + (1 - r) ln(1 - p), with chances kept 1e-9 from 0 and 1.
 
     Args:
         responses: m x n; 1 right, 0 wrong, NaN not answered.

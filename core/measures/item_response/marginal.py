@@ -1,4 +1,4 @@
-"""Marginal fits for many students: abilities are standard normal and are integrated out; right-or-wrong and graded."""
+"""Marginal fits for many examinees, with standard normal abilities integrated out; binary and graded answers."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from .estimators import PRIORS, prior_b, prior_d
 from .joint import checked, climb
 from .model import LEAST, Array, Indices, Items, Model, sigmoid
 
-# Points of the standard normal at which ability is taken; more of them change the sixth digit.
+# Quadrature points of the standard normal; more points change the sixth digit.
 _NODES: Array = np.linspace(-6.0, 6.0, 61)
 _LOG_DENSITY: Array = -(_NODES**2) / 2
 _LOG_WEIGHTS: Array = _LOG_DENSITY - np.log(np.exp(_LOG_DENSITY).sum())
@@ -24,13 +24,13 @@ _PRECISION = 1e-12
 
 @dataclass(frozen=True)
 class MarginalFit:
-    """Items fitted to many students, whose abilities are standard normal.
+    """Items fitted to many examinees, whose abilities are standard normal.
 
     Args:
         log_likelihood: of the answers, abilities integrated out, without priors.
         theta: m abilities, the mean of each given the answers.
         theta_error: m, its standard deviation given the answers.
-        parameters: how many free numbers the items have.
+        parameters: number of free numbers of the items.
     """
 
     model: Model
@@ -67,17 +67,17 @@ class GradedFit:
 
 
 def fit_marginal(responses: Array, model: Model = "2pl") -> MarginalFit:
-    """Fit items by the marginal likelihood: every student's ability is drawn from a standard normal.
+    """Fit items by the marginal likelihood: every examinee's ability is drawn from a standard normal.
 
-    Source: Bock and Aitkin, Marginal Maximum Likelihood Estimation of Item Parameters, Psychometrika 46, 1981; here the
-    likelihood is maximised by its gradient, on 61 points from -6 to 6.
+    Source: Bock and Aitkin, Marginal Maximum Likelihood Estimation of Item Parameters, Psychometrika 46, 1981; here
+    the likelihood is maximised by its gradient, on 61 points from -6 to 6.
 
     Args:
         responses: m x n; 1 right, 0 wrong, NaN not answered.
-        model: of the items; 3pl takes the priors of `map`, without which guessing is not determined.
+        model: of the items; 3pl uses the priors of `map`, without which guessing is not determined.
 
     Raises:
-        InputError: the responses are no such table, or hold no answer.
+        InputError: the responses are not such a table, or contain no answer.
     """
     table = checked(responses, len(responses))
     kinds = {"1pl": "b", "2pl": "bd", "3pl": "bdg"}[model]
@@ -102,7 +102,7 @@ def fit_marginal(responses: Array, model: Model = "2pl") -> MarginalFit:
         items = split(vector)
         s, p = chances(items)
         total, weights = _integrate(logs(items), counts)
-        # How many right and wrong answers are expected at each point of ability.
+        # Expected numbers of right and wrong answers at each point of ability.
         rights, wrongs = weights.T @ right, weights.T @ wrong
         u = rights / p - wrongs / (1 - p)
         v = u * (1 - items.g) * s * (1 - s)
@@ -135,15 +135,15 @@ def fit_graded(responses: Array, levels: int = 5) -> GradedFit:
     """Fit the graded response model: each level from 1 on has its own difficulty, the item one discrimination.
 
     P(rating >= k) = 1 / (1 + exp(-d (theta - b_k))). Source: Samejima, Estimation of Latent Ability Using a Response
-    Pattern of Graded Scores, Psychometrika Monograph 17, 1969. Abilities are standard normal and integrated out; d and
-    b have the priors of `map`, so that levels which nobody reached have a place.
+    Pattern of Graded Scores, Psychometrika Monograph 17, 1969. Abilities are standard normal and integrated out. d
+    and b have the priors of `map`, which also determine levels that never occur.
 
     Args:
-        responses: m x n; whole numbers from 0 to `levels`, NaN where there is none.
+        responses: m x n; whole numbers from 0 to `levels`, NaN if missing.
         levels: the highest level K.
 
     Raises:
-        InputError: there is no response, or one is no such level.
+        InputError: responses are missing, or a response is not such a level.
     """
     table = np.asarray(responses, float)
     known = table[~np.isnan(table)]
@@ -157,7 +157,7 @@ def fit_graded(responses: Array, levels: int = 5) -> GradedFit:
         )
     patterns, counts, place = _patterns(table)
     n = table.shape[1]
-    # 1 where the response of a pattern to an item is the level: levels + 1 tables of patterns x items.
+    # 1 if the response of a pattern to an item is the level: levels + 1 tables of patterns x items.
     given = [(patterns == level).astype(float) for level in range(levels + 1)]
 
     def split(vector: Array) -> GradedItems:
@@ -176,7 +176,7 @@ def fit_graded(responses: Array, levels: int = 5) -> GradedFit:
         chances = np.maximum(above[..., :-1] - above[..., 1:], LEAST)
         expected = np.stack([weights.T @ table for table in given], axis=2)
         u = expected / chances
-        # By the chance of level k or more, for k = 1 to K: it adds to level k and takes from level k - 1.
+        # Derivative by the chance of level k or more, for k = 1 to K: it adds to level k and takes from level k - 1.
         by_above = (u[..., 1:] - u[..., :-1]) * (above * (1 - above))[..., 1:-1]
         away = _NODES[:, None, None] - items.b
         by_d = (by_above * away).sum(axis=(0, 2))
@@ -201,14 +201,15 @@ def fit_graded(responses: Array, levels: int = 5) -> GradedFit:
 
 
 def graded_chances(theta: Array, items: GradedItems) -> Array:
-    """The chance of each level under the graded response model: m x n x (K + 1)."""
+    """Return the chance of each level under the graded response model: m x n x (K + 1)."""
     above = _above(np.asarray(theta, float), items)
     found: Array = above[..., :-1] - above[..., 1:]
     return found
 
 
 def graded_information(theta: Array, items: GradedItems) -> Array:
-    """The information of graded items: the sum over levels of (dP/dtheta)^2 / P, m x n. Source: Samejima, 1969."""
+    """Return the information of graded items: the sum over levels of (dP/dtheta)^2 / P, m x n. Source: Samejima,
+    1969."""
     above = _above(np.asarray(theta, float), items)
     slopes = items.d[:, None] * above * (1 - above)
     chances = np.maximum(above[..., :-1] - above[..., 1:], LEAST)
@@ -217,14 +218,14 @@ def graded_information(theta: Array, items: GradedItems) -> Array:
 
 
 def _above(theta: Array, items: GradedItems) -> Array:
-    """The chance of level k or more, for k = 0 (always 1) to K + 1 (never): m x n x (K + 2)."""
+    """Return the chance of level k or more, for k = 0 (always 1) to K + 1 (always 0): m x n x (K + 2)."""
     inner = sigmoid(items.d[:, None] * (theta[:, None, None] - items.b))
     ends = np.ones((*inner.shape[:2], 1))
     return np.concatenate([ends, inner, 0 * ends], axis=2)
 
 
 def _first_steps(given: list[Array], counts: Array) -> list[Array]:
-    """Where difficulties begin: the lowest by the share that is above level 0, the others a step above each other."""
+    """Return initial difficulties: the lowest from the share above level 0, each other as a step above the previous."""
     answered = np.add.reduce(given).T @ counts
     reached = [(np.add.reduce(given[k:]).T @ counts + 0.5) / (answered + 1) for k in range(1, len(given))]
     b = [-np.log(share / (1 - share)) for share in reached]
@@ -232,7 +233,7 @@ def _first_steps(given: list[Array], counts: Array) -> list[Array]:
 
 
 def _patterns(table: Array) -> tuple[Array, Array, Indices]:
-    """Rows that differ, how often each occurs, and which of them each row is."""
+    """Return the distinct rows, how often each occurs, and the index of each row's pattern."""
     rows, place, counts = np.unique(
         np.where(np.isnan(table), -1, table), axis=0, return_inverse=True, return_counts=True
     )
@@ -240,7 +241,8 @@ def _patterns(table: Array) -> tuple[Array, Array, Indices]:
 
 
 def _integrate(logs: Array, counts: Array) -> tuple[float, Array]:
-    """The marginal log-likelihood, and the expected number of each pattern's students at each point of ability."""
+    """Return the marginal log-likelihood, and the expected number of each pattern's examinees at each point of
+    ability."""
     joint = logs + _LOG_WEIGHTS
     top = joint.max(axis=1, keepdims=True)
     weights = np.exp(joint - top)
@@ -250,7 +252,7 @@ def _integrate(logs: Array, counts: Array) -> tuple[float, Array]:
 
 
 def _abilities(logs: Array) -> tuple[Array, Array]:
-    """Mean and standard deviation of ability given the answers, for each pattern."""
+    """Return mean and standard deviation of ability given the answers, for each pattern."""
     _, weights = _integrate(logs, np.ones(len(logs)))
     mean = weights @ _NODES
     error: Array = np.sqrt(np.maximum(weights @ _NODES**2 - mean**2, 0.0))

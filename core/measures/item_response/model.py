@@ -1,4 +1,4 @@
-"""The logistic models of item response: chance of a right answer, information, and where it is highest."""
+"""The logistic models of item response: chance of a right answer, information, and its maximum."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ Indices: TypeAlias = NDArray[np.int64]
 
 Model = Literal["3pl", "2pl", "1pl"]
 MODELS: tuple[Model, ...] = ("3pl", "2pl", "1pl")
-"""With discrimination, difficulty and guessing; without guessing; with difficulty alone (discrimination 1)."""
+"""3pl: discrimination, difficulty and guessing; 2pl: without guessing; 1pl: difficulty alone (discrimination 1)."""
 
 GRID: Array = np.linspace(-3.0, 3.0, 61)
 """The abilities at which curves are drawn."""
@@ -42,13 +42,13 @@ class Items:
         return len(self.d)
 
     def some(self, of: Sequence[int] | Indices | Flags) -> Items:
-        """Only these items, by index or by flag."""
+        """Return only these items, by index or by flag."""
         at = np.asarray(of)
         return Items(self.d[at], self.b[at], self.g[at])
 
 
 def sigmoid(z: Array) -> Array:
-    """1 / (1 + exp(-z)) for any z."""
+    """Return 1 / (1 + exp(-z)) for any z."""
     from scipy.special import expit
 
     found: Array = expit(z)
@@ -56,7 +56,7 @@ def sigmoid(z: Array) -> Array:
 
 
 def probability(theta: Array, items: Items) -> Array:
-    """The chance of a right answer, p = g + (1 - g) / (1 + exp(-d (theta - b))).
+    """Return the chance of a right answer, p = g + (1 - g) / (1 + exp(-d (theta - b))).
 
     Source: Guinet et al., ICML 2024, equation 1 (Birnbaum's three-parameter logistic model, 1968).
 
@@ -72,10 +72,10 @@ def probability(theta: Array, items: Items) -> Array:
 
 
 def information(theta: Array, items: Items) -> Array:
-    """Fisher's information that an answer carries about ability, d^2 ((p - g) / (1 - g))^2 (1 - p) / p.
+    """Return Fisher's information of an answer about ability, d^2 ((p - g) / (1 - g))^2 (1 - p) / p.
 
     Source: Guinet et al., ICML 2024, section 6.1. It is computed as d^2 (1 - g) s^2 (1 - s) / p with s the logistic
-    part, which is the same and keeps its digits where p is nearly 1.
+    part. This is equal and stays precise if p is nearly 1.
 
     Args:
         theta: m abilities.
@@ -86,17 +86,17 @@ def information(theta: Array, items: Items) -> Array:
     z = items.d * (np.asarray(theta, float)[:, None] - items.b)
     s, fails = sigmoid(z), sigmoid(-z)
     p = items.g + (1 - items.g) * s
-    # Far below an item's difficulty p and s vanish together where nobody guesses; the ratio s / p is then 1.
+    # Far below an item's difficulty, without guessing, p and s vanish together; the ratio s / p is then 1.
     share = np.divide(s, p, out=np.ones_like(s), where=p > 0)
     found: Array = items.d**2 * (1 - items.g) * s * fails * share
     return found
 
 
 def peak(items: Items) -> Array:
-    """The ability at which an item tells most: b + ln((1 + sqrt(1 + 8 g)) / 2) / d.
+    """Return the ability at which an item is most informative: b + ln((1 + sqrt(1 + 8 g)) / 2) / d.
 
-    Source: Lord, Applications of Item Response Theory, 1980, equation 10-4. (The paper's text says b, which holds
-    without guessing alone.)
+    Source: Lord, Applications of Item Response Theory, 1980, equation 10-4. (The paper's text says b, which is right
+    only without guessing.)
 
     Returns:
         n abilities.

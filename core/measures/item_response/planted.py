@@ -1,4 +1,4 @@
-"""Planting bad items among those of an exam, to see which criterion puts them last: nothing that is kept changes."""
+"""Planted bad items in an exam, to see which criterion ranks them last; stored data does not change."""
 
 from __future__ import annotations
 
@@ -22,25 +22,25 @@ FAULTS: Mapping[Fault, Callable[[Array, np.random.Generator], Array]] = {
     "two right": lambda p, dice: p / 2,
     "answer in the question": lambda p, dice: 0.9 + 0.08 * p,
 }
-"""What a fault makes of the chance p (m x n) that a student answers an item of four choices right: whoever is wrong
-takes one of three, whoever knows two right choices takes either, and what the question says nearly everybody finds."""
+"""The effect of a fault on the chance p (m x n) that an examinee answers a four-choice item right. A wrong answer is
+one of three. With two right choices, either is taken. An answer given away by the question is nearly always found."""
 
 SHARE, LAST = 0.1, 0.2
-"""Of the items, how many are spoilt, and how many of those that a criterion puts last are looked at: more than are
-spoilt, since an exam has poor items of its own, which are among the last as well."""
+"""The share of items that are spoilt, and the share ranked last in which they are looked for. The latter is larger,
+since the exam's own poor items are ranked last too."""
 TIMES = 10
-"""How often, each time with other items."""
+"""Number of repetitions, each with other items."""
 
 
 @dataclass(frozen=True)
 class Planting:
-    """How many items of one fault are found.
+    """The number of found items for one fault.
 
     Args:
-        items: of the exam.
-        planted: how many of them were spoilt.
-        last: how many that a criterion puts last were looked at.
-        found: by criterion, how many of the spoilt ones are among these; means over all times.
+        items: number of items of the exam.
+        planted: number of spoilt items.
+        last: number of items, ranked last by a criterion, that are searched.
+        found: by criterion, how many of the spoilt ones are among these; means over all repetitions.
     """
 
     fault: Fault
@@ -51,16 +51,16 @@ class Planting:
 
     @property
     def by_chance(self) -> float:
-        """How many an order that knows nothing would find."""
+        """The number that a random order would find."""
         return self.planted * self.last / self.items
 
 
 def among_last(rows: Sequence[ItemWorth], bad: Collection[str], last: int) -> dict[Criterion, int]:
-    """By criterion, how many of some items are among those that it puts last; ties by id.
+    """Return by criterion how many of the given items are among those ranked last; ties by id.
 
     Args:
         bad: ids of the items.
-        last: how many it puts last.
+        last: how many items, ranked last, are searched.
     """
     found: dict[Criterion, int] = {}
     for criterion in CRITERIA:
@@ -77,21 +77,21 @@ def plant(
     estimator: EstimatorName = "map",
     seed: int = 0,
 ) -> list[Planting]:
-    """Spoil a share of the items by each fault in turn, fit again, and count those that each criterion puts last.
+    """Spoil a share of the items by each fault in turn, fit again, and count those that each criterion ranks last.
 
-    A right answer is taken for a chance of 1, a wrong one for 0; what was not answered stays so.
+    A right answer counts as a chance of 1, a wrong one as 0; missing answers stay missing.
 
     Args:
-        responses: m x n; 1 right, 0 wrong, NaN not answered; left as they are.
-        design: of the m students.
+        responses: m x n; 1 right, 0 wrong, NaN not answered; not changed.
+        design: of the m examinees.
         items: n ids.
-        seed: of the dice that choose items and answers.
+        seed: of the random choice of items and answers.
 
     Returns:
-        One row a fault.
+        One row per fault.
 
     Raises:
-        InputError: the responses are no such table, or hold no answer.
+        InputError: the responses are not such a table, or contain no answer.
     """
     table = np.asarray(responses, float)
     begin = fit(table, design, model, estimator, starts=1)
@@ -100,7 +100,7 @@ def plant(
     for fault, spoil in FAULTS.items():
         counts = dict.fromkeys(CRITERIA, 0)
         for time in range(TIMES):
-            # The same items for every fault, so that faults are told apart and not items.
+            # All faults use the same items, so that the comparison is between faults, not between items.
             places = np.random.default_rng([seed, time]).choice(len(items), planted, replace=False)
             dice = np.random.default_rng([seed, time, 1])
             spoilt = table.copy()

@@ -1,4 +1,4 @@
-"""How well a fit tells the answers: error by item beside that of the students' shares, and on cells it never saw."""
+"""Quality of a fit: error by item compared with that of the examinees' shares, and on hidden answers."""
 
 from __future__ import annotations
 
@@ -11,19 +11,19 @@ from .joint import Fit, fit
 from .model import Array
 
 HELD_OUT = 0.1
-"""The share of the answers that is hidden from a fit to see how well it tells them."""
+"""The share of the answers that is hidden from a fit to test its predictions."""
 
 
 @dataclass(frozen=True)
 class MeanAndSpread:
-    """A mean over items or students with its standard deviation (over n, not n - 1), as the paper prints it."""
+    """A mean over items or examinees with its standard deviation (over n, not n - 1), as in the paper."""
 
     mean: float
     sd: float
 
     @classmethod
     def of(cls, values: Array) -> MeanAndSpread:
-        """Of the values that are no NaN."""
+        """Return mean and spread of the values that are not NaN."""
         known = values[~np.isnan(values)]
         return cls(float(known.mean()), float(known.std()))
 
@@ -37,17 +37,17 @@ FIT_ROWS = {
 
 @dataclass(frozen=True)
 class FitStatistics:
-    """How well a fit tells the answers. Source: Guinet et al., ICML 2024, table 5 and appendix B.1.
+    """Quality of a fit. Source: Guinet et al., ICML 2024, table 5 and appendix B.1.
 
     Args:
-        accuracy: over students, the share of right answers.
-        rmse: over items, the root of the mean over students of (answer - chance)^2.
-        baseline: the same, where the chance is the student's share of right answers (the authors' code; their text says
-            the mean of the exam).
+        accuracy: over examinees, the share of right answers.
+        rmse: over items, the root of the mean over examinees of (answer - chance)^2.
+        baseline: the same with the examinee's share of right answers as the chance (as in the authors' code; their
+            text says the mean of the exam).
         d, b, g: over items.
-        theta: over students.
-        held_out: root mean squared error on the answers that a fit was not shown; None where that was not asked.
-        held_out_baseline: the same of the students' shares among the answers that were shown.
+        theta: over examinees.
+        held_out: root mean squared error on answers hidden from the fit; None if not requested.
+        held_out_baseline: the same for the examinees' shares among the visible answers.
     """
 
     accuracy: MeanAndSpread
@@ -70,12 +70,12 @@ class FitStatistics:
 
 
 def fit_statistics(responses: Array, found: Fit, held_out: bool = True, seed: int = 0) -> FitStatistics:
-    """Say how well a fit tells the answers that it was fitted to, and how well such a fit tells others.
+    """Return the quality of a fit on the answers that it was fitted to, and on hidden answers.
 
     Args:
         responses: m x n, those that `found` was fitted to.
         held_out: whether to hide a tenth of the answers and fit to the others, which takes about as long as the fit.
-        seed: of what is hidden.
+        seed: of the hidden answers.
     """
     table = np.asarray(responses, float)
     shares = mean_of(table, 1)
@@ -96,14 +96,15 @@ def fit_statistics(responses: Array, found: Fit, held_out: bool = True, seed: in
 
 
 def item_rmse(responses: Array, chances: Array) -> Array:
-    """By item, the root of the mean over the students who answered of (answer - chance)^2; NaN where nobody did."""
+    """Return by item the root of the mean of (answer - chance)^2 over the examinees who answered; NaN without
+    answers."""
     return np.sqrt(mean_of((responses - chances) ** 2, 0))
 
 
 def mean_of(table: Array, axis: int) -> Array:
-    """Means along an axis of what is no NaN; NaN where there is nothing."""
+    """Return means along an axis without NaN; NaN if all values are NaN."""
     with warnings.catch_warnings():
-        # A row without any answer has no mean, and numpy says so in a warning.
+        # A row without any answer has no mean, and numpy would warn.
         warnings.simplefilter("ignore", RuntimeWarning)
         found: Array = np.nanmean(table, axis=axis)
     return found

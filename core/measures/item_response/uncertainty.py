@@ -1,4 +1,4 @@
-"""How sure a fit is: a bootstrap over items for abilities, the curvature at the maximum for items."""
+"""Uncertainty of a fit: a bootstrap over items for abilities, the curvature at the maximum for items."""
 
 from __future__ import annotations
 
@@ -15,17 +15,17 @@ from .model import Array, Items, sigmoid
 REPEATS = 200
 CONFIDENCE = 0.95
 
-# A repeat begins at the fit, and its own error is far above what this leaves.
+# A repeat starts at the fit, and its sampling error is far above this tolerance.
 _PRECISION = 1e-8
 
 
 @dataclass(frozen=True)
 class Draws:
-    """What came out of repeated fits to items drawn with replacement.
+    """The results of repeated fits to items drawn with replacement.
 
     Args:
-        parts: repeats x parts, each repeat in its own unit as `Fit` says; free up to constants between factors.
-        design: of the students.
+        parts: repeats x parts, each repeat in its own unit (see `Fit`); determined up to constants between factors.
+        design: of the examinees.
     """
 
     parts: Array
@@ -39,15 +39,15 @@ class Draws:
 
 
 def bootstrap_items(responses: Array, found: Fit, repeats: int = REPEATS, seed: int = 0) -> Draws:
-    """Fit again and again to as many items drawn with replacement: how far other items could have moved abilities.
+    """Fit repeatedly to as many items drawn with replacement, to see how far other items would move abilities.
 
     An item that is drawn twice counts twice, with its prior; its two copies would get the same parameters, so it is
     fitted once. Source: Efron and Tibshirani, An Introduction to the Bootstrap, 1993, chapter 6.
 
     Args:
         responses: m x n, those that `found` was fitted to.
-        found: where every repeat begins.
-        repeats: how many; at least 2.
+        found: the start of every repeat.
+        repeats: at least 2.
         seed: of the draws.
     """
     whole = Objective.of(np.asarray(responses, float), found.design, found.model, ESTIMATORS[found.estimator])
@@ -64,17 +64,17 @@ def bootstrap_items(responses: Array, found: Fit, repeats: int = REPEATS, seed: 
 
 
 def interval(estimate: Array, draws: Array, confidence: float = CONFIDENCE) -> tuple[Array, Array]:
-    """Bounds around an estimate: it is moved as far from the draws' quantiles as it stands from their median.
+    """Return the bias-corrected percentile interval of an estimate.
 
-    The bias-corrected percentile interval. Source: Efron, Better Bootstrap Confidence Intervals, Journal of the
-    American Statistical Association 82, 1987, section 2.
+    Its bounds are quantiles of the draws, shifted by the distance of the estimate from their median. Source: Efron,
+    Better Bootstrap Confidence Intervals, Journal of the American Statistical Association 82, 1987, section 2.
 
     Args:
         estimate: ... values.
         draws: repeats x ... values.
 
     Returns:
-        (low, high), each as the estimate.
+        (low, high), each shaped like the estimate.
     """
     from scipy.special import ndtr, ndtri
 
@@ -91,10 +91,12 @@ def interval(estimate: Array, draws: Array, confidence: float = CONFIDENCE) -> t
 
 
 def item_errors(responses: Array, found: Fit) -> Items:
-    """Standard errors of the items' parameters, as if abilities were known; NaN for those that are fixed or at a bound.
+    """Return standard errors of the items' parameters, as if abilities were known; NaN for fixed ones and at a
+    bound.
 
-    The square roots of the diagonal of the inverse of an item's expected information (with the priors' curvature,
-    where the estimator has priors): the sum over the students who answered of J J' / (p (1 - p)), J = dp/d(d, b, g).
+    They are the square roots of the diagonal of the inverse of an item's expected information. That is the sum over
+    the examinees who answered of J J' / (p (1 - p)), J = dp/d(d, b, g), plus the priors' curvature if the estimator
+    has priors.
     Source: Baker and Kim, Item Response Theory, 2004, section 2.6.
 
     Args:
@@ -112,7 +114,7 @@ def item_errors(responses: Array, found: Fit) -> Items:
         told[:, range(3), range(3)] += np.stack(prior_curvature(items.d, items.b, items.g), axis=1)
     kinds = {"1pl": "b", "2pl": "db", "3pl": "dbg"}[found.model]
     free = np.stack([~found.at_bound[kind] & (kind in kinds) for kind in "dbg"], axis=1)
-    # What is held is taken out of the matrix: its row and column become those of the identity.
+    # Rows and columns of held parameters become those of the identity, which removes them from the inverse.
     told = np.where(free[:, :, None] & free[:, None, :], told, np.eye(3))
     variance = np.diagonal(np.linalg.pinv(told, hermitian=True), axis1=1, axis2=2)
     errors = np.where(free & (variance > 0), np.sqrt(np.maximum(variance, 0)), np.nan)

@@ -1,4 +1,4 @@
-"""What each item is worth: discrimination, information, item-rest correlation and accuracy, with a reason in words."""
+"""The value of each item: discrimination, information, item-rest correlation and accuracy, with a reason in words."""
 
 from __future__ import annotations
 
@@ -16,22 +16,22 @@ Criterion = Literal["information", "d", "item-rest"]
 CRITERIA: tuple[Criterion, ...] = ("information", "d", "item-rest")
 
 WEAK = 0.1
-"""An item whose answers agree less than this with the rest of the exam hardly follows ability."""
+"""An item with a lower item-rest correlation hardly depends on ability."""
 
 
 @dataclass(frozen=True)
 class ItemWorth:
-    """What one item is worth to an exam.
+    """The value of one item for an exam.
 
     Args:
-        answered: how many students answered it.
-        accuracy: their share of right answers; None where nobody answered.
+        answered: number of examinees who answered it.
+        accuracy: their share of right answers; None without answers.
         d, b, g: its parameters.
-        information: mean over the students of its information at their abilities.
-        item_rest: Pearson correlation of right answers with the share right of the student's other answers; None where
-            one of the two is the same for all.
+        information: mean over the examinees of its information at their abilities.
+        item_rest: Pearson correlation of right answers with the share right of the examinee's other answers; None if
+            one of the two is constant.
         held: which of d, b, g lie at a bound of the estimator.
-        reason: in words, what is wrong with it; empty where nothing is seen.
+        reason: its problem, in words; empty if none is visible.
     """
 
     item: str
@@ -46,7 +46,7 @@ class ItemWorth:
     reason: str
 
     def by(self, criterion: Criterion) -> float:
-        """The number by which items are ordered; an item without a correlation comes before all that have one."""
+        """Return the number by which items are ordered; an item without a correlation precedes all that have one."""
         return RANKED[criterion](self)
 
 
@@ -58,16 +58,16 @@ RANKED: dict[Criterion, Callable[[ItemWorth], float]] = {
 
 
 def item_rest(responses: Array) -> Array:
-    """Pearson correlation of each item with the mean of the student's other answers: n values.
+    """Return the Pearson correlation of each item with the mean of the examinee's other answers: n values.
 
-    Source: Lord and Novick, Statistical Theories of Mental Test Scores, 1968, section 15.5. Students who did not answer
-    the item, or nothing else, are left out of it.
+    Source: Lord and Novick, Statistical Theories of Mental Test Scores, 1968, section 15.5. Examinees who did not
+    answer the item, or answered nothing else, are left out.
 
     Args:
         responses: m x n; 1 right, 0 wrong, NaN not answered.
 
     Returns:
-        NaN where answers or rests are the same for all who are left.
+        NaN if answers or rests are the same for all remaining examinees.
     """
     seen = ~np.isnan(responses)
     right = np.where(seen, responses, 0.0)
@@ -78,20 +78,20 @@ def item_rest(responses: Array) -> Array:
     x, y = (np.where(use, values - (values * use).sum(axis=0) / n, 0.0) for values in (right, rest))
     spread = np.sqrt((x**2).sum(axis=0) * (y**2).sum(axis=0))
     found: Array = np.full(responses.shape[1], np.nan)
-    # What differs by rounding alone has no spread.
+    # Values that differ only by rounding have no spread.
     np.divide((x * y).sum(axis=0), spread, out=found, where=spread > 1e-12 * n)
     return found
 
 
 def worth(responses: Array, found: Fit, items: Sequence[str]) -> list[ItemWorth]:
-    """What each item is worth.
+    """Return the value of each item.
 
     Args:
         responses: m x n, those that `found` was fitted to.
         items: their n ids.
 
     Returns:
-        One row an item, in their order.
+        One row per item, in their order.
     """
     table = np.asarray(responses, float)
     told = information(found.theta, found.items).mean(axis=0)
@@ -117,7 +117,7 @@ def _reason(accuracy: float | None, correlation: float | None, answered: int, pe
         return "every examinee is right: it does not separate them"
     if accuracy == 0:
         return "no examinee is right: too hard, or its key is wrong"
-    # Without any relation a correlation is within twice 1 / sqrt(n) of 0, as a rule.
+    # Without any relation, a correlation is usually within twice 1 / sqrt(n) of 0.
     if correlation is not None and correlation < -max(WEAK, 2 / answered**0.5):
         return "stronger examinees fail it more often: check its key"
     if correlation is None or correlation < WEAK:

@@ -1,1 +1,1 @@
-"""Answers that models write from what was retrieved: generated, compared, and sorted where two sides part."""
+"""Answers that models generate from retrieved passages: generated, checked, and studied if two measures disagree."""

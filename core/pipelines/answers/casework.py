@@ -1,4 +1,4 @@
-"""Cases: queries on which the two sides part, each with a proposal for a person to confirm; and what comes of it."""
+"""Cases: queries on which Recall and LLM-retEval disagree, with proposals for people to confirm, and the effects."""
 
 from __future__ import annotations
 
@@ -24,20 +24,20 @@ from .evaluating import Alike
 from .evaluation import Evaluation, GoldSide, Line
 
 RELEVANT = 2
-"""The judgment that a passage gets which answers and was not annotated (case A): highly relevant."""
+"""The judgment for a passage that answers the query but was not annotated (case A): highly relevant."""
 
 
 @dataclass(frozen=True)
 class CaseRow:
-    """A query on which Recall and LLM-retEval part, or what is said of the answer does.
+    """A query on which Recall and LLM-retEval, or the checks of the answer, disagree.
 
     Args:
-        line: the query, run and depth, with the answer and what is said of it.
+        line: the query, run and depth, with the answer and its checks.
         side: the gold passages and the answers from them.
-        verdicts: the four verdicts that the proposal rests on.
-        proposal: the case that they speak for, and why.
-        confirmed: what people confirmed.
-        stake: what confirming the proposal would do to the choice of a run; None where there is one run, or no case.
+        verdicts: the four verdicts behind the proposal.
+        proposal: the case that they suggest, with reasons.
+        confirmed: the cases that people confirmed.
+        stake: the effect of confirming the proposal on the choice of a run; None with a single run or without a case.
     """
 
     line: Line
@@ -49,7 +49,7 @@ class CaseRow:
 
     @property
     def case(self) -> str | None:
-        """The case that counts: what was confirmed last, else what is proposed."""
+        """The case that counts: the last confirmed one, else the proposed one."""
         return self.confirmed[-1].case if self.confirmed else self.proposal.case
 
 
@@ -61,15 +61,15 @@ def cases(
     only: str | None = None,
     to_do: bool = False,
 ) -> list[CaseRow]:
-    """The cases of a view; first those whose confirmation would move the choice of a run most.
+    """Return the cases of a view, first those whose confirmation would affect the choice of a run most.
 
     Args:
-        run, k: only of this run, or at this depth; of all for None.
+        run, k: only of this run, or at this depth; None for all.
         only: only those whose confirmed, else proposed, case has this letter.
-        to_do: only those that nobody has confirmed.
+        to_do: only unconfirmed cases.
 
     Raises:
-        InputError: the run, the depth or the letter is not there.
+        InputError: the run, the depth or the letter is unknown.
     """
     if only is not None:
         check_case(only)
@@ -80,7 +80,8 @@ def cases(
 
 @dataclass(frozen=True)
 class Failures:
-    """How often either side fails for a run at a depth (llm-reteval, table 1); confirmed cases count before proposed.
+    """Failures of either measure for a run at a depth (llm-reteval, table 1); confirmed cases take precedence over
+    proposed.
 
     Args:
         recall: queries with a case A, B or C.
@@ -94,7 +95,7 @@ class Failures:
 
 
 def failures(project: Project, evaluation: Evaluation) -> dict[tuple[str, int], Failures]:
-    """Return the numbers of failures by run and depth, computed again only if something that they rest on changed.
+    """Return the numbers of failures by run and depth, cached until their data changes.
 
     Raises:
         GradingError: the encoder cannot be loaded.
@@ -114,7 +115,7 @@ def failures(project: Project, evaluation: Evaluation) -> dict[tuple[str, int], 
 
 
 def _found(project: Project, evaluation: Evaluation, places: Sequence[tuple[str, int]]) -> list[CaseRow]:
-    """The cases of some runs and depths, in no particular order."""
+    """Return the cases of some runs and depths, in no particular order."""
     known: dict[tuple[str, str, int], list[ConfirmedCase]] = {}
     for one in confirmed_cases(project, evaluation.generator.key):
         known.setdefault((one.query_id, one.run, one.k), []).append(one)
@@ -136,7 +137,7 @@ def _found(project: Project, evaluation: Evaluation, places: Sequence[tuple[str,
 
 
 def verdicts_of(line: Line, side: GoldSide) -> Verdicts:
-    """The four verdicts r, e, t and s of a query, run and depth."""
+    """Return the four verdicts r, e, t and s of a query, run and depth."""
     return Verdicts(line.found.any, line.reteval.yes, line.gpteval.yes, side.goldeval.yes)
 
 
@@ -156,7 +157,7 @@ class _Texts:
     """The texts behind the verdicts of lines, read and encoded in one go.
 
     Args:
-        lines: of which some may be no cases.
+        lines: may include lines that are not cases.
     """
 
     def __init__(self, project: Project, evaluation: Evaluation, lines: Iterable[Line]) -> None:
@@ -173,12 +174,11 @@ class _Texts:
 
     @staticmethod
     def _may_be_near(line: Line, verdicts: Verdicts) -> bool:
-        # A passage without a text is like nothing: only where all have one are places in step.
+        # A passage without a text has no similarity, so all of them need texts to keep rows and ranks aligned.
         whole = all(isinstance(one, Read) for one in line.passages)
         return bool(verdicts.reteval and not verdicts.recall and line.passages and whole)
 
     def of(self, line: Line, side: GoldSide, verdicts: Verdicts) -> Texts:
-        """The texts of one of the lines."""
         read = [one for one in line.passages if isinstance(one, Read)]
         return Texts(
             line.answer or "",
@@ -190,7 +190,7 @@ class _Texts:
 
 
 def _ordered(evaluation: Evaluation, found: Sequence[CaseRow]) -> list[CaseRow]:
-    """Cases in the order of what is at stake; those that were confirmed, and those without a proposal, come last."""
+    """Return the cases, those with the highest stake first. Confirmed cases and those without a proposal follow."""
     open_ = [one for one in found if one.proposal.case is not None and not one.confirmed]
     rest = [one for one in found if one.proposal.case is None or one.confirmed]
     if len(evaluation.view.runs or ()) < 2 or not open_:
@@ -204,7 +204,7 @@ def _ordered(evaluation: Evaluation, found: Sequence[CaseRow]) -> list[CaseRow]:
 
 
 def _corrections(evaluation: Evaluation, row: CaseRow) -> list[NewScore]:
-    """What confirming a proposal would correct; a case A is a judgment that every run with the passage gains by."""
+    """Return the scores that a confirmation would correct. A case A raises every run with the passage."""
     case, line = row.proposal.case, row.line
     if case is None:
         return []
@@ -226,10 +226,10 @@ def _corrections(evaluation: Evaluation, row: CaseRow) -> list[NewScore]:
 
 
 def case_at(project: Project, evaluation: Evaluation, query_id: str, run: str, k: int) -> CaseRow:
-    """One query of one run at one depth with its verdicts and proposal.
+    """Return one query of one run at one depth with its verdicts and proposal.
 
     Raises:
-        InputError: there is no such query, run or depth in the view.
+        InputError: the query, run or depth is not in the view.
     """
     _places(evaluation, run, k)
     line = evaluation.lines[run, k].get(query_id)
@@ -251,10 +251,10 @@ def case_at(project: Project, evaluation: Evaluation, query_id: str, run: str, k
 
 
 def check_case(case: str) -> Case:
-    """The letter of a case.
+    """Return the letter of a case.
 
     Raises:
-        InputError: it is none.
+        InputError: it is unknown.
     """
     if case in CASES:
         return {letter: letter for letter in CASES}[case]
@@ -264,13 +264,13 @@ def check_case(case: str) -> Case:
 def confirm_case(
     project: Project, evaluation: Evaluation, query_id: str, run: str, k: int, case: str, author: str, note: str = ""
 ) -> int:
-    """Confirm a case, the proposed one or another; what the same person confirmed before there is withdrawn.
+    """Confirm a case, the proposed one or another; an earlier confirmation by the same person is withdrawn.
 
     Returns:
         Its key.
 
     Raises:
-        InputError: there is no such case, or no such place in the view.
+        InputError: the case is unknown, or the query, run or depth is not in the view.
     """
     letter = check_case(case)
     row = case_at(project, evaluation, query_id, run, k)
@@ -278,33 +278,32 @@ def confirm_case(
 
 
 def unseen_by(row: CaseRow, author: str, seen: Collection[int]) -> list[ConfirmedCase]:
-    """What others confirmed of a case that somebody had not seen who confirmed it, too.
+    """Return other people's confirmations of a case that the author had not seen when confirming it.
 
     Args:
-        seen: keys of what they saw.
+        seen: keys of the confirmations that the author saw.
     """
     return [one for one in row.confirmed if one.author != as_name(author) and one.key not in seen]
 
 
 def take_back_case(project: Project, evaluation: Evaluation, query_id: str, run: str, k: int, author: str) -> None:
-    """Take one's own case back.
+    """Withdraw the author's confirmation of a case.
 
     Raises:
-        InputError: this person has confirmed none there.
+        InputError: this person has not confirmed a case there.
     """
     withdraw_case(project, place_of_case(evaluation, query_id, run, k), author)
 
 
 def place_of_case(evaluation: Evaluation, query_id: str, run: str, k: int) -> CasePlace:
-    """Where a case is on record."""
+    """Return the key under which a case is stored."""
     return CasePlace(query_id, run, k, evaluation.generator.key, evaluation.generator.name)
 
 
 def judge_as_relevant(project: Project, row: CaseRow, passage_id: str, author: str, value: int = RELEVANT) -> None:
-    """Give a retrieved passage a judgment, as one that answers and was not annotated (case A).
+    """Judge a retrieved passage as relevant: it answers the query but was not annotated (case A).
 
-    It is a judgment of this person like any other: its source is the person, and it can be withdrawn
-    (`project.judging.withdraw`).
+    This is an ordinary judgment: its source is the person, and it can be withdrawn (`project.judging.withdraw`).
 
     Raises:
         InputError: the passage is not among the top k, or the value is out of range.

@@ -1,4 +1,4 @@
-"""Comparing answers: by judges that compute, at once; by a model that reads, in a job that asks what is missing."""
+"""Checks of answers: computed at once, or by a model in a job that asks only for missing verdicts."""
 
 from __future__ import annotations
 
@@ -43,10 +43,10 @@ from .jobs import COMPARISONS, Work, run_job, sampled_price, start_answer_job
 
 USE = "compare answers"
 PROMPTS = {"llm": "reteval-compare", "graded": "reteval-compare-graded"}
-"""The usual prompt of each judge that asks a model."""
+"""The usual prompt of each answer check with a model."""
 TOKENS = 32
 WRITTEN = 4
-"""Tokens of a verdict as models write it."""
+"""Tokens of a typical verdict by a model."""
 SAMPLE = 200
 
 Pair = tuple[str, str, tuple[str, ...]]
@@ -54,19 +54,19 @@ Pair = tuple[str, str, tuple[str, ...]]
 
 
 def pair(question: str, answer: str, references: Sequence[str]) -> Pair:
-    """What is compared, in the one form in which equal texts are equal."""
+    """Return a comparison in its normal form, in which equal texts are equal."""
     return question, answer, tuple(sorted(set(references)))
 
 
 @dataclass(frozen=True)
 class JudgePlan:
-    """How a judge that asks a model is made.
+    """The settings of an answer check with a model.
 
     Args:
         judge: llm or graded.
-        settings: of the model, as a grader takes them.
-        prompt: its name; the usual one for None.
-        name: what people call it; None for a name made of the model's.
+        settings: of the model, as for a grader.
+        prompt: its name; None for the usual one.
+        name: its name for people; None for a name made of the model's.
     """
 
     judge: str = "llm"
@@ -77,7 +77,7 @@ class JudgePlan:
 
 @dataclass(frozen=True)
 class ReadyJudge:
-    """A judge that a model answers for, ready to be asked."""
+    """An answer check whose model can be asked."""
 
     model: AnswerModel
     judge: str
@@ -87,10 +87,10 @@ class ReadyJudge:
 
 
 def make_judge(project: Project, plan: JudgePlan) -> ReadyJudge:
-    """A judge as it will be added with its first comparison; nothing is written, and no model is loaded.
+    """Return an answer check as it will be added with its first comparison; nothing is written, and no model is loaded.
 
     Raises:
-        InputError: it asks no model, a setting makes no sense, or there is no such prompt.
+        InputError: the check needs no model, a setting is invalid, or the prompt is unknown.
     """
     if answer_judge(plan.judge).needs != "model":
         raise InputError(
@@ -120,10 +120,10 @@ def make_judge(project: Project, plan: JudgePlan) -> ReadyJudge:
 
 
 def judge_again(project: Project, model: AnswerModel) -> ReadyJudge:
-    """A judge of the project, made ready again.
+    """Return an answer check of the project, ready to be asked again.
 
     Raises:
-        InputError: it cannot be made here any more, or is another one by now.
+        InputError: it cannot be made here any more, or it has changed.
     """
     kept = model.parameters
     settings = dict(kept["settings"]) | {"fence": kept["fence"]}
@@ -142,14 +142,14 @@ State = Literal["known", "failed", "waiting"]
 
 @dataclass(frozen=True)
 class Verdict:
-    """What a judge says of one pair.
+    """The verdict of an answer check on one pair.
 
     Args:
-        yes: whether the answer is right; None where that failed or nobody was asked yet.
-        score: from which that follows; None where there is none.
-        state: whether it is known, failed or waits.
-        reason: why it failed; None where it did not.
-        raw: what a model wrote.
+        yes: whether the answer is right; None if the check failed or was not made yet.
+        score: the score behind it; None if waiting, failed or given by a person.
+        state: known, failed or waiting.
+        reason: why it failed; None otherwise.
+        raw: the model's reply.
     """
 
     yes: bool | None
@@ -169,16 +169,16 @@ def verdicts(
     model: AnswerModel | None = None,
     threshold: float | None = None,
 ) -> dict[Pair, Verdict]:
-    """What a judge says of pairs: computed at once, or as far as its model was asked.
+    """Return the verdicts on pairs: computed at once, or those that the model has given so far.
 
     Args:
-        judge: its name.
+        judge: the name of the answer check.
         pairs: each with at least one right answer.
-        model: whose comparisons count, for a judge that asks one; None where none was asked yet.
-        threshold: from which a score says yes; the judge's usual one for None.
+        model: the model whose comparisons count, for a check with a model; None if it was not asked yet.
+        threshold: scores from here on accept an answer; None for the default of the check.
 
     Raises:
-        InputError: there is no such judge, or the threshold is out of range.
+        InputError: the answer check is unknown, or the threshold is out of range.
         GradingError: the encoder cannot be loaded.
     """
     told = answer_judge(judge)
@@ -221,7 +221,7 @@ def _told(judge: str, said: Comparison | None, threshold: float | None) -> Verdi
 def pairs_to_compare(
     project: Project, ready: ReadyJudge, pairs: Sequence[Pair], caps: Extent = ALL_MISSING
 ) -> list[Pair]:
-    """The pairs of which this judge has said nothing yet, each once."""
+    """Return the pairs without a verdict by this answer check, each once."""
     stored = next((one for one in answer_models(project, "judge") if one.fingerprint == ready.model.fingerprint), None)
     known = verdicts(project, ready.judge, pairs, stored)
     return [
@@ -230,7 +230,7 @@ def pairs_to_compare(
 
 
 def comparing_price(project: Project, ready: ReadyJudge, pairs: Sequence[Pair]) -> PriceTag:
-    """Estimate what comparing pairs would take, from a sample of them; nothing is asked."""
+    """Estimate the cost of comparing pairs from a sample of them, without calling the model."""
     if not pairs:
         return PriceTag(0, 0, 0, 0, 0.0, None, True)
     sample = random.Random(0).sample(list(pairs), min(SAMPLE, len(pairs)))
@@ -247,18 +247,18 @@ def compare_answers(
     report: Report = lambda name, progress: None,
     control: Control | None = None,
 ) -> Progress:
-    """Let a model say of each pair whether the answer is right, in this thread; only what is missing is asked.
+    """Check answers with a model, in this thread; only missing verdicts are requested.
 
     Args:
         pairs: equal ones are asked once.
-        report: is told the judge's name and the progress after every commit.
+        report: receives the name of the check and the progress after every commit.
         control: to pause and cancel it from elsewhere.
 
     Returns:
         The final progress; `graded` is the number of verdicts.
 
     Raises:
-        InputError: money is capped and the model has no price.
+        InputError: the cost is capped and the model has no price.
     """
     wanted = pairs_to_compare(project, ready, pairs, caps)
     kept = {name: value for name, value in (("max_calls", caps.max_calls), ("max_cost", caps.max_cost)) if value}
@@ -291,7 +291,7 @@ def compare_answers(
 def start_comparing(
     project: Project, ready: ReadyJudge, pairs: Sequence[Pair], author: str, caps: Extent = ALL_MISSING
 ) -> BackgroundJob:
-    """Compare answers with a model in the background; see `start_answer_job`."""
+    """Check answers with a model in the background; see `start_answer_job`."""
     return start_answer_job(
         project, ready.model, COMPARISONS, author,
         lambda owned, report, control: compare_answers(owned, ready, pairs, author, caps, report, control),
@@ -300,7 +300,7 @@ def start_comparing(
 
 def _values(one: Pair) -> dict[str, str]:
     question, answer, references = one
-    # Each on a line of its own, with a dash; the paper does not say how.
+    # One per line, with a dash; the paper does not specify the layout.
     told = "\n".join(f"- {reference}" for reference in references)
     return {"question": question, "correct_answer": f"\n{told}", "result": answer}
 
@@ -310,7 +310,7 @@ def _read(about: tuple[int, int, tuple[int, ...]], call: Call, completion: Compl
         return Comparison(about, None, completion.error)
     parsed = read(call, completion)
     note = None if completion.model is None else f"answered by {completion.model}"
-    # A rating that stands in for an answer that could not be read is none here: the three states are kept apart.
+    # A rating that replaces an unreadable reply counts as failed, so that the three states stay apart.
     if parsed.rating is None or parsed.status != "graded":
         return Comparison(about, None, parsed.reason or "neither yes nor no", completion.text, note=note)
     confidence = None if completion.distribution is None else max(completion.distribution.values())

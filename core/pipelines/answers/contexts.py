@@ -1,4 +1,4 @@
-"""What answers are written from: the top of runs, and the passages that are gold."""
+"""The contexts of answers: the top passages of runs, and the gold passages."""
 
 from __future__ import annotations
 
@@ -6,17 +6,17 @@ from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 
 from ...errors import InputError, unknown_name
-from ...project import GOLD, GOLD_RUN, Project, check_runs, gold_name, sources
+from ...project import GOLD, GOLD_RUN, Project, check_runs, gold_name, sources, visible
 from ...text import first_few
 
 
 @dataclass(frozen=True)
 class AskedQuery:
-    """A query as a model is asked it.
+    """A query in the form for models.
 
     Args:
-        text_key: of its words, under which answers are kept; 0 where nobody has answered it yet.
-        answers: every correct answer that is known.
+        text_key: of its words, under which answers are kept; 0 if it has no answer yet.
+        answers: every known correct answer.
         key: of the query in the project, under which people's verdicts on answers are kept.
     """
 
@@ -29,7 +29,7 @@ class AskedQuery:
 
 @dataclass(frozen=True)
 class Read:
-    """A passage with a text, as a model reads it."""
+    """A passage with a text."""
 
     passage_id: str
     text_key: int
@@ -37,11 +37,11 @@ class Read:
 
 @dataclass(frozen=True)
 class Gold:
-    """Which passages are gold.
+    """The choice of gold passages.
 
     Args:
-        against: sources of judgments, or `gold` for the gold texts; for None the gold texts where there are any, else
-            the first source. Of several a passage is gold that is so by any.
+        against: sources of judgments, or `gold` for the gold texts; for None the gold texts if the project has them,
+            else the first source. With several sources, a passage is gold if any of them says so.
         min_judgment: the judgment from which a passage is gold.
     """
 
@@ -53,13 +53,13 @@ USUAL_GOLD = Gold()
 
 
 def asked_queries(project: Project, query_ids: Collection[str] | None = None) -> list[AskedQuery]:
-    """The queries with words, in order.
+    """Return the queries with words, in order.
 
     Args:
-        query_ids: only these; all for None.
+        query_ids: only these; None for all.
 
     Raises:
-        InputError: there is no such query.
+        InputError: a query is unknown or has no words.
     """
     found = [
         AskedQuery(query_id, text, key or 0, () if answer is None else (answer, *(further or ())), query)
@@ -79,16 +79,16 @@ def asked_queries(project: Project, query_ids: Collection[str] | None = None) ->
 
 
 def ranking_runs(project: Project) -> list[str]:
-    """The runs that rank passages, and not those of responses, in order."""
+    """Return the runs that rank passages, without runs of responses, in order."""
     found = project.rows("SELECT name FROM runs WHERE run_key NOT IN (SELECT run_key FROM responses) ORDER BY run_key")
     return [name for (name,) in found]
 
 
 def named_runs(project: Project, runs: Sequence[str] | None) -> list[str]:
-    """The runs that are meant; for None all that rank passages, and not those of responses.
+    """Return the named runs; for None all that rank passages, without runs of responses.
 
     Raises:
-        InputError: there is no such run, or none at all.
+        InputError: a run is unknown, or the project has no runs.
     """
     check_runs(project, runs or ())
     if runs:
@@ -104,13 +104,13 @@ def named_runs(project: Project, runs: Sequence[str] | None) -> list[str]:
 
 
 def tops(project: Project, runs: Sequence[str], depth: int) -> dict[str, dict[str, list[Read | str]]]:
-    """The passages at the top of runs, by run and query id, the best first.
+    """Return the passages at the top of runs, by run and query id, the best first.
 
     Args:
-        depth: passages of each query at most.
+        depth: most passages of each query.
 
     Returns:
-        A `Read` for each passage, or its id alone where the project has no text of it.
+        A `Read` for each passage, or only its id if the project has no text of it.
     """
     found: dict[str, dict[str, list[Read | str]]] = {run: {} for run in runs}
     for run, query_id, passage_id, text_key in project.rows(
@@ -125,25 +125,25 @@ def tops(project: Project, runs: Sequence[str], depth: int) -> dict[str, dict[st
 
 
 def passage_id_of(one: Read | str) -> str:
-    """The id of a passage that may have no text."""
+    """Return the id of a passage, with or without a text."""
     return one if isinstance(one, str) else one.passage_id
 
 
 def context_of(passages: Sequence[Read | str]) -> tuple[int, ...]:
-    """The keys of the texts that a model reads of some passages, each once, in their order."""
+    """Return the keys of the texts of passages, each once, in order; passages without a text are left out."""
     return tuple(dict.fromkeys(one.text_key for one in passages if isinstance(one, Read)))
 
 
 def gold_sources(project: Project) -> list[str]:
-    """What can say which passages are gold: the gold texts, where there are any, and sources of judgments."""
+    """Return the possible sources of gold passages: the gold texts, if any, and sources of judgments."""
     return ([GOLD_RUN] if gold_name(project) is not None else []) + sources(project)
 
 
 def gold_passages(project: Project, gold: Gold) -> dict[str, list[Read]]:
-    """The gold passages that have a text, by query id: of judgments the most relevant first, of gold texts in order.
+    """Return the gold passages with texts, by query id: by falling judgment, or in the order of the gold texts.
 
     Raises:
-        InputError: there is no such source, or none at all.
+        InputError: a source is unknown, or the project has no source.
     """
     known = gold_sources(project)
     if not known:
@@ -158,7 +158,8 @@ def gold_passages(project: Project, gold: Gold) -> dict[str, list[Read]]:
     found: dict[str, dict[str, Read]] = {}
     for query_id, passage_id, text_key in project.rows(
         "SELECT query_id, passage_id, text_key FROM ("
-        " SELECT query_key, passage_key, 0 AS place, -value AS position FROM judgments JOIN sources USING (source_key)"
+        f" SELECT query_key, passage_key, 0 AS place, -value AS position FROM {visible(project, 'judgments')}"
+        "  JOIN sources USING (source_key)"
         "  WHERE list_contains($wanted, name) AND value >= $least"
         f" UNION ALL SELECT query_key, passage_key, 1, position FROM {GOLD} WHERE list_contains($wanted, '{GOLD_RUN}'))"
         " JOIN queries USING (query_key) JOIN passages USING (passage_key) WHERE text_key IS NOT NULL"
@@ -170,7 +171,7 @@ def gold_passages(project: Project, gold: Gold) -> dict[str, list[Read]]:
 
 
 def passage_texts(project: Project, keys: Collection[int]) -> dict[int, str]:
-    """The words of passages by the keys of their texts."""
+    """Return the texts of passages by their keys."""
     return dict(
         project.rows(
             "SELECT text_key, text FROM passage_texts WHERE list_contains($keys, text_key)", {"keys": list(set(keys))}

@@ -1,4 +1,4 @@
-"""What answers cover of the question bank, under the names of the runs that they were written from."""
+"""EXAM-Cover of generated answers, under the names of the runs whose passages they are from."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ COVER = "EXAM-Cover"
 
 
 def covering_graders(project: Project) -> list[str]:
-    """The graders that can say what an answer covers: those that have graded by questions, in the order of boards."""
+    """Return the graders that can score coverage: those that have graded by questions, in the order of leaderboards."""
     return [one.spec.name for one in graders(project) if one.grades and one.spec.method != "direct"]
 
 
 def cover_tables(project: Project, evaluation: Evaluation, k: int, policy: Policy | None = None) -> dict[str, Table]:
-    """EXAM-Cover of the answers at a depth by every grader that has graded some of them with the question bank.
+    """Return EXAM-Cover of the answers at a depth by every grader that has graded some of them with the question bank.
 
     See `cover_of_answers`.
 
@@ -38,23 +38,23 @@ def cover_tables(project: Project, evaluation: Evaluation, k: int, policy: Polic
 
 
 def cover_of_answers(project: Project, evaluation: Evaluation, k: int, policy: Policy) -> Table:
-    """EXAM-Cover of the answer to each query, under the name of the run that it was written from at a depth.
+    """Return EXAM-Cover of the answer to each query, under the name of the run whose top passages it is from.
 
-    The responses that `answers_as_responses` made are systems of their own; what one covers belongs to its words, so
-    that an answer is scored by any graded response to the query that has the same words. So it stands beside
-    LLM-retEval of its retriever (llm-reteval specification, section 13), whatever the systems of responses are called.
+    `answers_as_responses` makes responses with systems of their own. Coverage depends only on an answer's words, so any
+    graded response to the query with the same words scores it. Thus it can be compared with LLM-retEval of the
+    retriever (llm-reteval specification, section 13), independently of the systems' names.
 
     Args:
-        evaluation: which runs, depths and queries are looked at, and whose answers.
+        evaluation: its runs, depths, queries and generator.
         k: one of its depths.
         policy: the grader, min rating, weights; its cutoff is how many passages of a response count.
 
     Returns:
-        Scores by run and query. None where the answer failed; 0 where the run skipped the query. A run of which an
-        answer waits or was not graded is left out.
+        Scores by run and query. None if the answer failed; 0 if the run skipped the query. A run with a waiting or
+        ungraded answer is left out.
 
     Raises:
-        InputError: there is no such grader or version, or nothing is graded.
+        InputError: the grader or version is unknown, or nothing is graded.
     """
     graded = _graded_responses(project, policy)
     if not graded:
@@ -92,7 +92,7 @@ def _words(answer: str) -> tuple[str, ...]:
 
 
 def _graded_responses(project: Project, policy: Policy) -> dict[tuple[str, tuple[str, ...]], str]:
-    """The system of a response, by query and the texts of its passages; only where a question was graded for one."""
+    """Return the system of each response for which a question was graded, by query and the texts of its passages."""
     table = labels(project, basis(project, policy))
     usable = table[table["usable"] > 0]
     graded = set(zip(usable["query_id"], usable["passage_id"], strict=True))

@@ -1,4 +1,4 @@
-"""One case as a person reads it: question, both answers, both sets of passages with the answers marked in them."""
+"""The view of one case: question, both answers, and both sets of passages with the answers marked in them."""
 
 from __future__ import annotations
 
@@ -17,13 +17,13 @@ Part = tuple[str, bool]
 
 @dataclass(frozen=True)
 class ShownPassage:
-    """A passage as a person reads it beside an answer.
+    """A passage as it is shown next to an answer.
 
     Args:
         rank: its place in the run, from 1; 0 for a gold passage.
-        parts: its text in pieces, those with the answer's words told apart; empty where there is no text.
+        parts: its text in pieces, with those that have the answer's words marked; empty without a text.
         gold: whether it is a gold passage.
-        judged: what the reader judged it; None where they have not.
+        judged: the reader's judgment; None if it is missing.
     """
 
     passage_id: str
@@ -38,7 +38,7 @@ class CaseDesk:
     """Everything that a person needs to decide one case.
 
     Args:
-        row: verdicts, proposal and what was confirmed.
+        row: verdicts, proposal and confirmations.
         retrieved: the top k with the words of the run's answer marked.
         gold: the gold passages with the words of the answers from them marked.
     """
@@ -49,13 +49,13 @@ class CaseDesk:
 
 
 def case_desk(project: Project, evaluation: Evaluation, query_id: str, run: str, k: int, author: str) -> CaseDesk:
-    """One query of one run at one depth, with all its texts, whether it is a case or not.
+    """Return one query of one run at one depth, with all its texts, whether it is a case or not.
 
     Args:
         author: whose judgments are shown.
 
     Raises:
-        InputError: there is no such query, run or depth in the view.
+        InputError: the query, run or depth is not in the view.
     """
     row = case_at(project, evaluation, query_id, run, k)
     line, side = row.line, row.side
@@ -78,7 +78,7 @@ def case_desk(project: Project, evaluation: Evaluation, query_id: str, run: str,
 
 
 def marked(text: str, answers: Sequence[str]) -> tuple[Part, ...]:
-    """A text in pieces, those told apart that are the words of an answer, whatever their case and what parts them."""
+    """Split a text into pieces and mark those that match an answer's words, ignoring case and punctuation."""
     patterns = [r"\W+".join(map(re.escape, words)) for answer in answers if (words := re.findall(r"\w+", answer))]
     if not patterns:
         return ((text, False),) if text else ()

@@ -1,4 +1,4 @@
-"""LLM-retEval: what the answers say of each run at each depth, beside what Recall, Precision and F1 say."""
+"""LLM-retEval: scores of each run at each depth by generated answers, together with Recall, Precision and F1."""
 
 from __future__ import annotations
 
@@ -39,14 +39,14 @@ from .evaluation import AnswerState, Evaluation, GoldSide, Line, Row, View, numb
 
 
 def evaluate(project: Project, view: View) -> Evaluation:
-    """What the answers say under a view; nothing is asked and nothing is written.
+    """Evaluate the answers under a view; no model is asked and nothing is written.
 
-    retEval_k(q) says whether the judge finds the answer from the top k among the draws from the gold passages,
-    gptEval_k(q) whether it is right by the gold answers, goldEval(q) whether any draw is (llm-reteval specification,
-    section 4). An answer that failed makes no comparison: it is left out and counted, as a comparison that failed.
+    retEval_k(q) is whether the answer check finds the answer from the top k among the draws from the gold passages.
+    gptEval_k(q) is whether it is right by the gold answers, goldEval(q) whether any draw is (llm-reteval specification,
+    section 4). A failed answer has no comparison: it is left out and counted, as is a failed comparison.
 
     Raises:
-        InputError: there is no such run, source, judge or generator.
+        InputError: a run, source, answer check or generator is unknown.
         GradingError: the encoder cannot be loaded.
     """
     generator = find_answer_model(project, "generator", view.generator)
@@ -116,7 +116,7 @@ def _evaluate(project: Project, view: View, generator: AnswerModel, runs: tuple[
 
 
 class _Said:
-    """What a generator answered, found by what it read; or, for answers from a file, by run and depth."""
+    """The answers of a generator by their contexts; imported answers by run and depth."""
 
     def __init__(self, known: Mapping[AnswerPlace, Generated], temperature: float) -> None:
         self._known = known
@@ -126,15 +126,15 @@ class _Said:
             self._draws.setdefault((question, context), []).append(one)
 
     def from_run(self, query: AskedQuery, run: str, k: int, context: tuple[int, ...]) -> Generated | None:
-        """The answer from the top k of a run; None where there is none yet."""
+        """Return the answer from the top k of a run; None if it is missing."""
         found = self._known.get((query.text_key, context, 0.0, 1)) if context else None
         imported = [one for one in self._draws.get((query.text_key, (run, k)), []) if one.place[3] == 1]
         return found or (imported[0] if imported else None)
 
     def draws(self, query: AskedQuery, context: tuple[int, ...]) -> tuple[tuple[str, ...], int]:
-        """The answers from the gold passages, equal ones once, and how many failed.
+        """Return the distinct answers from the gold passages, and how many failed.
 
-        They are those at the temperature that is looked at, else those that came with a file, else those at another.
+        Answers at the view's temperature are used, else imported ones, else those at another temperature.
         """
         every = self._draws.get((query.text_key, context), []) + self._draws.get((query.text_key, (GOLD_RUN, 0)), [])
         for temperature in dict.fromkeys((self._temperature, None, *sorted({one.place[2] or 0.0 for one in every}))):
@@ -146,7 +146,7 @@ class _Said:
 
 
 class _Judged:
-    """What is compared, gathered first so that it is judged in one go."""
+    """All comparisons, collected first so that they are checked in one go."""
 
     def __init__(self, project: Project, view: View) -> None:
         self._project, self._view = project, view
@@ -187,7 +187,7 @@ class _Judged:
         return self._found[pair(query.text, answer, references)] if references else WAITING
 
     def goldeval(self, query: AskedQuery, draws: Sequence[str]) -> Verdict:
-        """Yes where any draw is right; no where all are known to be wrong."""
+        """Return yes if any draw is right, and no if all are known to be wrong."""
         found = [self.of(query, draw, query.answers) for draw in draws]
         return next(
             (one for state in (True, None) for one in found if one.yes is state), found[0] if found else WAITING
@@ -232,7 +232,7 @@ def _line(
 
 
 def _by_people(said: Mapping[str, bool]) -> bool | None:
-    """What most people say of an answer; None where nobody does, or as many say the contrary."""
+    """Return the majority of people's verdicts on an answer; None without verdicts or if they are evenly split."""
     yes = sum(said.values())
     return None if 2 * yes == len(said) else 2 * yes > len(said)
 
@@ -259,7 +259,7 @@ def _row(run: str, k: int, lines: Mapping[str, Line], with_answers: Sequence[str
 def _same(
     project: Project, ranked: Mapping[str, Mapping[str, Sequence[Read | str]]], gold: Mapping[str, Sequence[Read]]
 ) -> dict[str, dict[str, list[str]]]:
-    """By query, the retrieved passages whose text is nearly that of gold passages, with the ids of these."""
+    """Return, by query, the retrieved passages with nearly the text of gold passages, and the ids of these."""
     found: dict[str, dict[str, list[str]]] = {}
     retrieved_too = {
         query_id: {one for run in ranked.values() for one in run.get(query_id, []) if isinstance(one, Read)}
@@ -283,7 +283,7 @@ def _same(
 
 
 class Alike:
-    """How alike passages are, encoded in one go.
+    """Similarities of passages, encoded in one go.
 
     Args:
         reads: all passages that will be compared.
@@ -295,7 +295,7 @@ class Alike:
         self._vectors = kept_vectors(project)(list(self._texts.values())) if self._texts else None
 
     def of(self, passages: Sequence[Read], gold: Sequence[Read]) -> NDArray[np.float64]:
-        """How alike passages are to gold passages, (passages, gold): by their words, or by all-MiniLM-L6-v2 if more."""
+        """Return the similarities, (passages, gold): the greater of word overlap and all-MiniLM-L6-v2."""
         ours, theirs = ([one.text_key for one in some] for some in (passages, gold))
         cosines = None
         if self._vectors is not None:

@@ -1,4 +1,4 @@
-"""What is known of answers under the choices of a view: of each query, of each run at each depth, and the table."""
+"""Results of evaluating answers under the choices of a view: by query, by run and depth, and the table."""
 
 from __future__ import annotations
 
@@ -14,25 +14,25 @@ from .generating import KS, TEMPERATURE
 
 Said = Literal["recall", "reteval", "gpteval"]
 Measured = Literal["LLM-retEval", "GPT-Eval", "Recall", "Precision", "F1"]
-"""The measures of the table, as people read them."""
+"""The measures of the table, with their names for people."""
 AnswerState = Literal["answered", "failed", "waiting", "skipped"]
 
 
 @dataclass(frozen=True)
 class View:
-    """Under which choices answers are looked at.
+    """The choices under which answers are evaluated.
 
     Args:
-        runs: all for None.
+        runs: None for all.
         ks: depths.
-        generator: name of who answered; the one that was added last for None.
+        generator: name of the generator; None for the last added one.
         temperature: of the draws from the gold passages.
-        judge: name of the judge.
-        judge_model: name of the model that compared, for a judge that asks one; the one that was added last for None.
-        threshold: of the judge; its usual one for None.
-        gold: which passages are gold.
-        same_text: whether a passage counts as gold whose text is nearly that of a gold passage (case B).
-        people: whether a person's verdict on an answer stands before the judge's comparison with the gold answers.
+        judge: name of the answer check.
+        judge_model: name of the model for an answer check with a model; None for the last added one.
+        threshold: of the answer check; None for its default.
+        gold: the choice of gold passages.
+        same_text: whether a passage with nearly the text of a gold passage counts as gold (case B).
+        people: whether a person's verdict on an answer takes precedence over the comparison with the gold answers.
     """
 
     runs: tuple[str, ...] | None = None
@@ -49,14 +49,14 @@ class View:
 
 @dataclass(frozen=True)
 class GoldSide:
-    """What is known of a query beside any run.
+    """The data of a query that does not depend on a run.
 
     Args:
         query: the query.
         passages: its gold passages.
-        draws: the answers from them, equal ones once.
-        failed: draws of which nothing usable came.
-        goldeval: whether one of the draws is right by the gold answers (s); None where nobody knows.
+        draws: the distinct answers from them.
+        failed: draws without a usable answer.
+        goldeval: whether a draw is right by the gold answers (s); its `yes` is None if unknown.
     """
 
     query: AskedQuery
@@ -68,17 +68,17 @@ class GoldSide:
 
 @dataclass(frozen=True)
 class Line:
-    """What is known of one query, run and depth.
+    """The data of one query, run and depth.
 
     Args:
         passages: the top, the best first; those without a text by their ids.
-        state: whether the run's answer is there, failed, waits, or the run skipped the query.
-        answer: its words; None where it is not there.
-        note: what should be known of it, as that the passages were shortened; or why it failed.
+        state: whether the run's answer exists, failed or waits, or the run skipped the query.
+        answer: its words; None without an answer.
+        note: a remark on it, such as that the passages were shortened; or why it failed.
         found: Recall, Precision and F1.
-        reteval: whether the answer says what a draw from gold says (e).
+        reteval: whether the answer agrees with a draw from gold (e).
         gpteval: whether it is right by the gold answers or by a person (t).
-        by_person: whether a person says so.
+        by_person: whether a person gave this verdict.
     """
 
     query_id: str
@@ -104,9 +104,9 @@ class Row:
 
     Args:
         reteval: LLM-retEval@k.
-        gpteval: GPT-Eval@k, over the queries that have gold answers; None where no query has any.
+        gpteval: GPT-Eval@k, over the queries that have gold answers; None if no query has any.
         conventional: Recall@k, Precision@k and F1@k.
-        answers: how many answers there are; `failed` and `waiting` of them are not.
+        answers: number of answers, in addition to the `failed` and `waiting` ones.
     """
 
     run: str
@@ -121,18 +121,18 @@ class Row:
 
 @dataclass(frozen=True)
 class Evaluation:
-    """All that is known under a view.
+    """All results under a view.
 
     Args:
         view: the choices, with the runs by name.
-        generator: who answered.
-        judge_model: who compared, for a judge that asks a model; None where none was asked.
+        generator: the generator.
+        judge_model: the model of the answer check; None without a model.
         gold: by query id, of the queries that count: those with gold passages.
-        lines: what is known of each run, depth and query.
+        lines: results of each run, depth and query.
         rows: the table.
-        ideal: goldEval, what a retriever would reach that returns the gold passages and nothing else; None where no
-            query has gold answers.
-        pairs: everything that the judge compares.
+        ideal: goldEval, the score of a retriever that returns exactly the gold passages; None if no query has gold
+            answers.
+        pairs: all comparisons of the answer check.
     """
 
     view: View
@@ -146,23 +146,23 @@ class Evaluation:
 
     @property
     def complete(self) -> bool:
-        """Whether no answer and no comparison failed or waits."""
+        """Whether every answer and comparison is known: none failed or waits."""
         return all(row.reteval.complete and not row.failed and not row.waiting for row in self.rows)
 
     def verdicts_of(self, what: Said, k: int) -> dict[str, dict[str, float | None]]:
-        """The scores of queries at a depth by run and query id; None where it failed, absent where it waits."""
+        """Return the scores of queries at a depth by run and query id; None if failed, absent if waiting."""
         return {run: numbers(self.lines[run, k], what) for run in self.view.runs or ()}
 
 
 def query_values(lines: Mapping[str, Line], measure: Measured) -> dict[str, float | None]:
-    """The scores of queries by a measure, by query id: None where it failed, absent where it waits, 0 where skipped."""
+    """Return the scores of queries by a measure, by query id: None if failed, absent if waiting, 0 if skipped."""
     if measure in ("LLM-retEval", "GPT-Eval"):
         return numbers(lines, "reteval" if measure == "LLM-retEval" else "gpteval")
     return {query_id: float(getattr(line.found, measure.lower())) for query_id, line in lines.items()}
 
 
 def numbers(lines: Mapping[str, Line], what: Said) -> dict[str, float | None]:
-    """What is said of queries as numbers, by query id: None where it failed, absent where it waits, 0 where skipped."""
+    """Return verdicts on queries as numbers, by query id: None if failed, absent if waiting, 0 if skipped."""
     found: dict[str, float | None] = {}
     for query_id, line in lines.items():
         if what == "recall":

@@ -1,5 +1,5 @@
-"""Generating answers: from the top of runs at temperature 0, from the gold passages in several draws; only what is
-missing, and the same context once."""
+"""Generation of answers: from the top of runs at temperature 0, from the gold passages in several draws. Only
+missing answers are requested, each context once."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ from .jobs import ANSWERS, Work, run_job, sampled_price, start_answer_job
 from .lines import Line, join, parts_of, place_of, wanted_place
 
 KS = (1, 5, 10)
-"""Depths at which runs are answered from where nobody says (llm-reteval, table 1)."""
+"""Default depths for answers from runs (llm-reteval, table 1)."""
 DRAWS = 3
 TEMPERATURE = 0.5
 """Draws from the gold passages, and their temperature (llm-reteval, section 3.2)."""
@@ -55,17 +55,17 @@ BLOCK = 512
 
 @dataclass(frozen=True)
 class Wanted:
-    """Which answers are wanted.
+    """The answers to generate.
 
     Args:
-        runs: from the top of these runs; of all for None, of none for an empty tuple.
+        runs: from the top of these runs; None for all runs, an empty tuple for no runs.
         ks: how many passages of each.
-        from_gold: whether from the gold passages, too.
-        gold: which these are.
+        from_gold: whether to answer from the gold passages, too.
+        gold: the choice of gold passages.
         draws: from the gold passages, of each query.
-        temperature: at which these are drawn; above 0 where there are several.
+        temperature: of these draws; above 0 if there are several.
         seed: of the first draw; the others have the numbers that follow.
-        query_ids: only these queries; for None all that have gold passages, or all where nothing says what is gold.
+        query_ids: only these queries; for None all with gold passages, or all if no gold passages are known.
     """
 
     runs: tuple[str, ...] | None = None
@@ -80,18 +80,18 @@ class Wanted:
 
 @dataclass(frozen=True)
 class AnswerPlan:
-    """What generating would ask.
+    """The requests that a generation would make.
 
-    Of a generator that reads passages one by one, the answers from single passages are among them.
+    For a generator that reads passages one by one, they include the answers from single passages.
 
     Args:
-        needed: answers that are wanted, each context once.
-        known: of these, those that are there.
+        needed: wanted answers, each context once.
+        known: of these, the existing ones.
         failed: of these, those that failed and are not asked again.
-        to_ask: what is left.
+        to_ask: the remaining ones.
         shared: wanted answers that another run or depth needs as well, from the same context.
-        skipped: places (query, run, depth) of which the run has no passage.
-        without_text: places of which no passage has a text.
+        skipped: places (query, run, depth) without a passage of the run.
+        without_text: places with passages but without texts.
     """
 
     needed: int
@@ -104,10 +104,10 @@ class AnswerPlan:
 
 
 def plan_answers(project: Project, ready: ReadyGenerator, wanted: Wanted, caps: Extent = ALL_MISSING) -> AnswerPlan:
-    """What of the wanted answers is missing; nothing is asked.
+    """Return the missing ones of the wanted answers, without calling a model.
 
     Raises:
-        InputError: there is no such run, source or query, nothing is wanted, or a number is out of range.
+        InputError: a run, source or query is unknown, nothing is wanted, or a number is out of range.
     """
     _check(wanted)
     gold = gold_passages(project, wanted.gold) if wanted.from_gold or wanted.query_ids is None else {}
@@ -148,14 +148,14 @@ def plan_answers(project: Project, ready: ReadyGenerator, wanted: Wanted, caps: 
 
 
 def _first(ready: ReadyGenerator, lines: list[Line], caps: Extent) -> list[Line]:
-    """As many as may be asked; what is joined of others comes after them."""
+    """Return as many lines as the limit allows; those that are joined from others come after these."""
     asked = [line for line in lines if not parts_of(ready, line)][: caps.limit]
     joined = [line for line in lines if parts_of(ready, line)]
     return asked + (joined if caps.limit is None else joined[: max(0, caps.limit - len(asked))])
 
 
 def _draws(ready: ReadyGenerator, wanted: Wanted) -> list[tuple[int, float, int | None]]:
-    """Number, temperature and seed of each draw; a generator that draws nothing has one."""
+    """Return number, temperature and seed of each draw; a deterministic generator has a single one."""
     if not ready.draws_differ:
         return [(1, 0.0, None)]
     seeded = ready.model.parameters.get("at") != "openai" or current().any_address
@@ -184,7 +184,7 @@ def _check(wanted: Wanted) -> None:
 
 
 def answers_price(project: Project, ready: ReadyGenerator, plan: AnswerPlan) -> PriceTag:
-    """Estimate what a plan would take, from a sample of it; nothing is asked."""
+    """Estimate the cost of a plan from a sample of it, without calling a model."""
     lines = [line for line in plan.to_ask if not parts_of(ready, line)]
     if not ready.asks or not lines:
         return PriceTag(len(plan.to_ask), 0, 0, 0, 0.0, None, True)
@@ -210,21 +210,21 @@ def generate_answers(
     report: Report = lambda name, progress: None,
     control: Control | None = None,
 ) -> Progress:
-    """Let a generator write the answers that are missing, in this thread; what came before is kept whatever happens.
+    """Generate the missing answers in this thread. Earlier answers are kept even if it fails.
 
-    All passages go into one prompt, the best first. Where they do not fit, their end is cut off, which is the last
-    passage first, never the question (llm-reteval specification, section 4.1). With the best one last that would be the
-    best: then the answer has failed. One by one, an answer is joined of those from its passages as `join` says.
+    All passages go into one prompt, the best first. If they do not fit, the end is cut off: the last passage first,
+    never the question (llm-reteval specification, section 4.1). With the best one last, the best would be cut off, so
+    the answer fails instead. One by one, an answer is joined from those of its passages as `join` describes.
 
     Args:
-        report: is told the generator's name and the progress after every commit.
+        report: receives the generator's name and the progress after every commit.
         control: to pause and cancel it from elsewhere.
 
     Returns:
         The final progress; `graded` is the number of answers.
 
     Raises:
-        InputError: see `plan_answers`; or money is capped and the model has no price.
+        InputError: see `plan_answers`; or the cost is capped and the model has no price.
     """
     plan = plan_answers(project, ready, wanted, caps)
     left = [
@@ -232,7 +232,7 @@ def generate_answers(
         f"{how_many(plan.without_text, 'answers')} without passage texts" if plan.without_text else "",
     ]
     remark = ", ".join(filter(None, left))
-    # By name: runs that come later were not asked for.
+    # Stored by name because runs that are added later were not requested.
     runs = wanted.runs if wanted.runs == () else named_runs(project, wanted.runs)
     asked = {
         "runs": runs, "ks": list(wanted.ks), "from_gold": wanted.from_gold, "draws": wanted.draws,
@@ -266,7 +266,7 @@ def start_answering(
 def _with_joined(
     project: Project, ready: ReadyGenerator, lines: Sequence[Line], keys: dict[str, int], control: Control
 ) -> Iterator[list[Generated]]:
-    """Answers in batches as they come, and after them those that are joined of others; what lacks a part waits."""
+    """Yield answers in batches as they come, then those joined from others. An answer without all its parts waits."""
     came: dict[AnswerPlace, Generated] = {}
     for batch in _written(project, ready, [line for line in lines if not parts_of(ready, line)], keys, control):
         came |= {one.place: one for one in batch}
@@ -285,7 +285,7 @@ def _with_joined(
 def _written(
     project: Project, ready: ReadyGenerator, lines: Sequence[Line], keys: dict[str, int], control: Control
 ) -> Iterator[list[Generated]]:
-    """Answers in batches as they come; they end early where `control` says so."""
+    """Yield answers in batches as they come; stop early if `control` asks for it."""
     for sampling in _samplings(lines):
         some = [line for line in lines if _sampling(line) == sampling]
         back_end = ready.back_end(sampling) if ready.asks else None
@@ -320,7 +320,7 @@ def _samplings(lines: Collection[Line]) -> list[Sampling | None]:
 
 
 def _read(ready: ReadyGenerator, line: Line, completion: Completion, keys: dict[str, int]) -> Generated:
-    """What came back as an answer: its text without the thoughts before it, or why there is none."""
+    """Return a completion as an answer: its text without preceding thoughts, or the reason for failure."""
     place = place_of(line, keys)
     if completion.error is not None:
         return Generated(place, None, completion.error, line.seed, completion.shortened)

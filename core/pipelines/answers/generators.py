@@ -1,4 +1,4 @@
-"""Who writes answers: a model with the prompt, or a rule that needs none; made, and made ready to write."""
+"""Generators of answers: a model with the prompt, or a rule without one; made, and made ready to write."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ from ...sentences import split_sentences
 USE = "answer from passages"
 PROMPT = "reteval-answer"
 N_TOKENS = 5
-"""As many tokens as the prompt allows where nobody says: the authors' number, which fits NQ-open."""
+"""Default answer length in tokens that the prompt states: the authors' number, which fits NQ-open."""
 MAX_TOKENS = 32
 """Tokens that a model may write: room for words around the answer."""
 Order = Literal["best first", "best last", "one by one"]
@@ -38,31 +38,31 @@ ORDERS: dict[Order, str] = {
     "best last": "All passages in one prompt, the best one last. The question is repeated after it.",
     "one by one": "One prompt per passage, the best one first. The last answer other than 'unanswerable' counts.",
 }
-"""How a model is given its passages (llm-reteval specification, section 4.1), and what each means."""
+"""Orders in which a model gets its passages (llm-reteval specification, section 4.1), with descriptions."""
 ORDER: Order = "best first"
 PARTING = "\n\n"
-"""Stands between the passages of a context."""
+"""Separator of the passages of a context."""
 
 Rule = Literal["nearest-sentence", "extractive"]
 RULES: dict[Rule, str] = {
     "nearest-sentence": "The passage sentence closest to the question by all-MiniLM-L6-v2. No key or prompt is needed.",
     "extractive": "An extractive model copies the answer from the passages. No prompt is needed.",
 }
-"""Generators without a prompt, and what each does. They draw nothing: every draw would be the same."""
+"""Generators without a prompt, with descriptions. They are deterministic: every draw would be the same."""
 
 
 @dataclass(frozen=True)
 class GeneratorPlan:
-    """How a generator is made.
+    """The settings of a generator.
 
     Args:
-        settings: of the model, as a grader takes them: model, back_end, base_url, key_variable, dtype and so on.
-        rule: one of `RULES` in the place of a model with a prompt.
+        settings: of the model, as for a grader: model, back_end, base_url, key_variable, dtype and so on.
+        rule: an item of `RULES` instead of a model with a prompt.
         prompt: name of the prompt.
-        n_tokens: how long an answer may be by the words of the prompt.
-        max_tokens: how long it may be before it is cut off.
-        name: what people call it; None for a name made of the model's.
-        order: how a model is given its passages.
+        n_tokens: the answer length stated in the prompt.
+        max_tokens: the length at which an answer is cut off.
+        name: its name for people; None for a name made of the model's.
+        order: the order in which a model gets its passages.
     """
 
     settings: Mapping[str, Any] | None = None
@@ -79,9 +79,9 @@ class ReadyGenerator:
     """A generator that can be asked.
 
     Args:
-        model: who it is.
+        model: its identity.
         rule: None for a model with a prompt.
-        prompt: with places for question, context and number of tokens; of a rule that of an extractive model.
+        prompt: with places for question, context and number of tokens; for a rule, that of an extractive model.
         fence: whether passages are marked as data.
         n_tokens, max_tokens, order: see `GeneratorPlan`.
         settings: of the model.
@@ -98,22 +98,22 @@ class ReadyGenerator:
 
     @property
     def draws_differ(self) -> bool:
-        """Whether it can draw answers by chance."""
+        """Whether it can draw different answers."""
         return self.rule is None
 
     @property
     def asks(self) -> bool:
-        """Whether a model is asked that costs something."""
+        """Whether it needs a model that costs something."""
         return self.rule != "nearest-sentence"
 
     def back_end(self, sampling: Sampling | None = None) -> BackEnd:
-        """The model; nothing is loaded before the first call.
+        """Return the model; nothing is loaded before the first call.
 
         Args:
-            sampling: how it draws; None for its likeliest answer.
+            sampling: settings of a random draw; None for the likeliest answer.
 
         Raises:
-            InputError: a setting makes no sense.
+            InputError: a setting is invalid.
         """
         if self.rule == "extractive":
             return _extractive(self.settings).back_end
@@ -121,10 +121,10 @@ class ReadyGenerator:
 
 
 def make_generator(project: Project, plan: GeneratorPlan) -> ReadyGenerator:
-    """A generator as it will be added with its first answer; nothing is written, and no model is loaded.
+    """Return a generator as it will be added with its first answer; nothing is written, and no model is loaded.
 
     Raises:
-        InputError: a setting makes no sense, there is no such prompt, or no model is named.
+        InputError: a setting is invalid, the prompt is unknown, or no model is named.
     """
     settings = {name: value for name, value in (plan.settings or {}).items() if value not in (None, "")}
     if plan.order not in ORDERS:
@@ -153,7 +153,7 @@ def make_generator(project: Project, plan: GeneratorPlan) -> ReadyGenerator:
     where = back_end_name(settings)
     _, model = make_back_end(settings)
     fence = bool(settings.pop("fence", where == "openai"))
-    # What of the settings changes an answer; where it runs and how patient one is with it does not.
+    # Only settings that change answers; the machine and the patience with an endpoint do not.
     own: dict[str, Any] = {
         name: settings[name] for name in ("max_tokens_in", "extra", "api", "num_beams") if name in settings
     }
@@ -174,10 +174,10 @@ def make_generator(project: Project, plan: GeneratorPlan) -> ReadyGenerator:
 
 
 def generator_again(project: Project, model: AnswerModel) -> ReadyGenerator:
-    """A generator of the project, made ready again.
+    """Return a generator of the project, ready to be asked again.
 
     Raises:
-        InputError: its answers came with a file, or it cannot be made here any more.
+        InputError: its answers were imported, or it cannot be made here any more.
         GradingError: its model or prompt changed since.
     """
     if model.from_elsewhere:
@@ -230,15 +230,15 @@ def _by_rule(rule: Rule, settings: Mapping[str, Any], name: str | None) -> Ready
 
 @functools.cache
 def prompts_of_extraction() -> Prompt:
-    """What an extractive model is given beside the passage: the question and nothing else."""
+    """Return the prompt of an extractive model: only the question, followed by the passage."""
     return Prompt("question", "Question", "answer", "{question}\n{context}", "text", "ours")
 
 
 def _extractive(settings: Mapping[str, Any]) -> ReadingGrader:
-    """The grader whose model an extractive generator has.
+    """Return the grader whose model an extractive generator uses.
 
     Raises:
-        InputError: a setting makes no sense.
+        InputError: a setting is invalid.
     """
     from ...graders import built_in
 
@@ -248,7 +248,7 @@ def _extractive(settings: Mapping[str, Any]) -> ReadingGrader:
 
 
 def _dtype(settings: Mapping[str, Any]) -> str:
-    # Where nobody says, the computer at hand decides: another one must not make it another generator.
+    # Fixed because the default depends on the computer, which would make it another generator.
     given = settings.get("dtype")
     return "float32" if given in (None, "", "auto") else str(given)
 
@@ -265,13 +265,14 @@ def _short(model: str) -> str:
 
 
 def nearest_sentences(asked: Sequence[tuple[str, Sequence[str]]]) -> list[str]:
-    """The sentence nearest to each question by the cosine of the vectors of all-MiniLM-L6-v2; the first of equals.
+    """Return the sentence nearest to each question by the cosine of the vectors of all-MiniLM-L6-v2; the first of
+    equals.
 
     Args:
-        asked: n questions, each with the texts that it is to be answered from.
+        asked: n questions, each with its texts.
 
     Returns:
-        n sentences; empty where the texts have none.
+        n sentences; empty if the texts have no sentence.
 
     Raises:
         GradingError: the encoder cannot be loaded.
@@ -286,6 +287,6 @@ def nearest_sentences(asked: Sequence[tuple[str, Sequence[str]]]) -> list[str]:
             found.append("")
             continue
         cosines = vectors[[rows[text] for text in sentences]] @ vectors[rows[question]]
-        # Rounded, so that batches and their order, which change the last digits, change no answer.
+        # Rounded because batches and their order change the last digits, which must not change answers.
         found.append(sentences[int(np.argmax(np.round(cosines.astype(np.float64), 4)))].strip())
     return found

@@ -1,4 +1,4 @@
-"""Jobs about answers: a generator writes them, or a judge compares them; recorded, capped, carried to an end."""
+"""Jobs for answers: a generator writes them, or an answer check compares them; recorded and capped."""
 
 from __future__ import annotations
 
@@ -16,13 +16,13 @@ from ...project import AnswerModel, Cursor, Project, add_job, log, put_answer_mo
 def sampled_price(
     project: Project, back_end: BackEnd, model: str, texts: Sequence[str], things: int, calls: int, written: int
 ) -> PriceTag:
-    """Estimate what a job would take, from the prompts of a sample of its calls; nothing is asked.
+    """Estimate the cost of a job from the prompts of a sample of its calls, without calling the model.
 
     Args:
         model: as the price table names it.
         texts: the prompts of the sample, at least one.
-        things: answers or comparisons that the job brings.
-        calls: how many it makes.
+        things: number of answers or comparisons that the job makes.
+        calls: number of calls.
         written: tokens that the model writes in each.
     """
     counts = [back_end.count_tokens(text) for text in texts]
@@ -41,14 +41,14 @@ Result = TypeVar("Result")
 
 @dataclass(frozen=True)
 class Work:
-    """What one job does, as `run_job` carries it.
+    """The description of a job for `run_job`.
 
     Args:
-        model: the generator or judge.
-        asked: what of the request is kept.
-        total: how many results there will be.
-        things: what they are called, as "answers".
-        back_end: decides the owner's caps; None where no model is asked.
+        model: the generator or answer check.
+        asked: the part of the request to store.
+        total: the number of results.
+        things: the noun for them, such as "answers".
+        back_end: determines the owner's caps; None without a model.
         caps: the person's.
     """
 
@@ -70,19 +70,19 @@ def run_job(
     write: Callable[[Cursor, int, Sequence[Result], int], object],
     failed: Callable[[Result], bool],
 ) -> Progress:
-    """Put a job on record, carry it to its end in this thread, and put down how it ended.
+    """Record a job, run it in this thread, and record its end.
 
     Args:
-        report: is told after every commit.
-        batches: is given the transaction in which the job begins, and gives what brings the results as they come.
-        write: writes results: within a transaction, of the model of this key, from the job of that key.
-        failed: whether nothing usable came.
+        report: called after every commit.
+        batches: called in the transaction in which the job begins; returns a function that yields the results.
+        write: called in a transaction with the key of the model, results, and the key of the job.
+        failed: whether a result is unusable.
 
     Returns:
         The final progress; its state is done, cancelled, stopped or failed.
 
     Raises:
-        InputError: money is capped and the model has no price, or another model has the name.
+        InputError: the cost is capped and the model has no price, or another model has the name.
     """
     name, compares = work.model.name, work.things == COMPARISONS
     control.renew(job_control(project, work.model.model, work.back_end, work.caps))
@@ -111,7 +111,7 @@ def run_job(
 
 
 ANSWERS, COMPARISONS = "answers", "comparisons"
-"""What jobs bring."""
+"""Results of jobs."""
 
 
 def start_answer_job(
@@ -121,14 +121,14 @@ def start_answer_job(
     author: str,
     work: Callable[[Project, Report, Control], Progress],
 ) -> BackgroundJob:
-    """Start a job about answers in the background; a project runs one at a time.
+    """Start a job for answers in the background; a project runs one at a time.
 
     Args:
         model: the generator or the model of the answer check.
         things: `ANSWERS` or `COMPARISONS`.
 
     Raises:
-        GradingError: one is running.
+        GradingError: another one is running.
         NotAllowed: the role of the person does not include running exams.
     """
     project.require("run exams", author=author)
@@ -144,10 +144,11 @@ def start_answer_job(
 
 @dataclass(frozen=True)
 class AnsweringSoFar:
-    """What a generator has written, or a judge compared, so far.
+    """The work of a generator or of a model for answer checks so far.
 
     Args:
-        written, failed: different answers or comparisons, by what counts of them.
+        role: `generator` or `judge`.
+        written, failed: different answers or comparisons, with and without a usable result.
     """
 
     role: str
@@ -159,7 +160,7 @@ class AnsweringSoFar:
 
 
 def answering_so_far(project: Project) -> list[AnsweringSoFar]:
-    """Every generator and judge with what it has done, generators first."""
+    """Return the work of every generator and every model for answer checks, generators first."""
     counted = []
     for role, table, key, about, came in (
         (

@@ -1,4 +1,4 @@
-"""Single answers that are asked for: what each is written from, and how one is joined of those from its passages."""
+"""Single requested answers: their contexts, and the joining of answers from single passages."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ ONE_BY_ONE: Order = "one by one"
 
 @dataclass(frozen=True)
 class Line:
-    """One answer that is asked for."""
+    """A requested answer."""
 
     query: AskedQuery
     context: tuple[int, ...]
@@ -25,12 +25,12 @@ class Line:
 
 
 def wanted_place(line: Line) -> tuple[str, tuple[int, ...], float, int]:
-    """Which answer it is, said by the words of its query: these may have no key yet."""
+    """Return the identity of an answer by the words of its query, which may not have a key yet."""
     return line.query.text, line.context, line.temperature, line.draw
 
 
 def place_of(line: Line, keys: Mapping[str, int]) -> AnswerPlace:
-    """Under which an answer is kept.
+    """Return the identity under which an answer is kept.
 
     Args:
         keys: of the words of queries.
@@ -39,17 +39,18 @@ def place_of(line: Line, keys: Mapping[str, int]) -> AnswerPlace:
 
 
 def parts_of(ready: ReadyGenerator, line: Line) -> list[Line]:
-    """The answers from single passages that an answer is made of; none where all passages are in one prompt."""
+    """Return the answers from single passages that an answer is made of; empty if all passages are in one prompt."""
     if ready.order != ONE_BY_ONE or len(line.context) == 1:
         return []
     return [replace(line, context=(key,)) for key in line.context]
 
 
 def join(place: AnswerPlace, parts: Sequence[Generated], seed: int | None = None) -> Generated:
-    """One answer of those that were given passage by passage: the last one that is not "unanswerable".
+    """Join the answers given passage by passage: the last one that is not "unanswerable" counts.
 
-    Source: llm-reteval specification, section 4.1; the paper allows it and does not say how answers are joined. Where
-    every part is unanswerable so is the whole. Where one failed the whole has: it might have been the last.
+    Source: llm-reteval specification, section 4.1; the paper allows it but does not say how answers are joined. If
+    every part is unanswerable, so is the whole. If a part failed, so has the whole: the part might have been the last
+    answer.
 
     Args:
         place: of the answer.

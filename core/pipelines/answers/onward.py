@@ -1,4 +1,4 @@
-"""What answers are made from and what is made of them: a run by words or by meaning, and responses to be graded."""
+"""Runs ranked by words or by meaning for answers, and responses made of answers for grading."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def make_run(
         The number of queries that have a ranking.
 
     Raises:
-        InputError: there is such a run, or there are no queries with words or no passages.
+        InputError: the run exists already, or the project has no queries with words or no passages.
         GradingError: the encoder cannot be loaded.
     """
     if name in run_names(project):
@@ -70,19 +70,19 @@ def answers_as_responses(
 ) -> tuple[str, dict[str, int]]:
     """Make responses of a generator's answers from a run at a depth, so that they can be graded with the question bank.
 
-    The question bank then says what each answer covers (EXAM-Cover), beside what LLM-retEval says of its retriever
-    (llm-reteval specification, section 13). Failed answers are left out: the system gave none.
+    The question bank then gives the coverage of each answer (EXAM-Cover), for comparison with LLM-retEval of its
+    retriever (llm-reteval specification, section 13). Failed answers are left out, because the system gave no answer.
 
     Args:
-        name: of the system, a word; made of the generator, run and depth for None.
+        name: of the system, a single word; None for a name made of the generator, run and depth.
 
     Returns:
-        The name that the project has for the run of the responses, and numbers of runs, responses and passages.
+        The project's name for the run of the responses, and numbers of runs, responses and passages.
 
     Raises:
-        InputError: there are no such answers, or the name is no word.
+        InputError: there are no such answers, or the name is not a single word.
     """
-    # It begins the ids of passages, which stand in one column of TREC files.
+    # The name begins the ids of passages, which are one column of TREC files.
     if name is not None and clean_text(name).split() != [name]:
         raise InputError(
             "invalid-name",
@@ -118,5 +118,5 @@ def answers_as_responses(
 
 
 def said_of_run(name: str, queries: int) -> str:
-    """A sentence on a run that was made."""
+    """Return a sentence about a new run."""
     return f"Run {name}: passages for {how_many(queries, 'queries')}."

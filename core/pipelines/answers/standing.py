@@ -1,4 +1,4 @@
-"""How answers stand before anybody looks at numbers: what a generator was asked for, which judge fits, who leads."""
+"""Preliminaries of LLM-retEval: missing data, runs and depths of a generator, a suitable answer check, clear leads."""
 
 from __future__ import annotations
 
@@ -14,20 +14,20 @@ from .generating import KS
 from .studying import PeopleSaid, choice_tables
 
 SHORT = 5
-"""Words up to which a gold answer is a phrase that can stand within a sentence."""
+"""Greatest number of words of a gold answer that counts as a phrase, which can occur within a sentence."""
 SAMPLES = 1000
 SURE = 0.95
-"""Share of the resamples in which a run has to lead for its lead to be more than noise."""
+"""Share of the resamples in which a run has to lead for a clear lead."""
 
 
 @dataclass(frozen=True)
 class Lacking:
-    """What LLM-retEval needs and a project lacks.
+    """The data that LLM-retEval needs and a project lacks.
 
     Args:
         queries: no query has words.
-        runs: nothing was retrieved.
-        gold: nothing says which passages are gold.
+        runs: the project has no runs.
+        gold: the project has no gold passages.
         answers: no query has gold answers, so that GPT-Eval and cases that rest on them stay unknown.
     """
 
@@ -43,7 +43,7 @@ class Lacking:
 
 
 def lacking(project: Project) -> Lacking:
-    """What is missing for LLM-retEval (specification, section 2)."""
+    """Return the missing data for LLM-retEval (specification, section 2)."""
     queries = asked_queries(project)
     return Lacking(
         not queries, not ranking_runs(project), not gold_sources(project), not any(query.answers for query in queries)
@@ -51,10 +51,10 @@ def lacking(project: Project) -> Lacking:
 
 
 def asked_for(project: Project, generator: AnswerModel) -> tuple[tuple[str, ...], tuple[int, ...]]:
-    """From which runs and at which depths a generator has answered, or was asked to.
+    """Return the runs and depths for which a generator has answered, or was asked to.
 
     Returns:
-        Runs in the project's order and depths, rising; all runs and the usual depths where nothing is known.
+        Runs in the project's order and depths, rising; all runs and the usual depths if nothing is known.
     """
     runs: dict[str, None] = {}
     ks: set[int] = set()
@@ -74,9 +74,10 @@ def asked_for(project: Project, generator: AnswerModel) -> tuple[tuple[str, ...]
 
 
 def usual_judge(project: Project) -> str:
-    """The judge to begin with: a model where one was asked, else one that fits the gold answers of the project.
+    """Return the default answer check: the last one with a model, else one that fits the project's gold answers.
 
-    Phrases are looked for in the answers; whole sentences, and answers without gold ones, are compared by meaning.
+    Short phrases are searched for in the answers. Whole sentences, and answers without gold ones, are compared by
+    meaning.
     """
     asked = [one.parameters.get("judge") for one in answer_models(project, "judge")]
     if asked and asked[-1] is not None:
@@ -86,18 +87,18 @@ def usual_judge(project: Project) -> str:
 
 
 def clear_best(project: Project, evaluation: Evaluation) -> dict[tuple[int, str], str]:
-    """The run that leads by a measure at a depth, where that is more than noise.
+    """Return the run that leads clearly by a measure at a depth.
 
     Returns:
         By depth and name of the measure without it, such as (5, "Recall"): the run that is chosen alone, in at least
-        `SURE` of the resamples of queries; absent where there is none.
+        `SURE` of the resamples of queries; absent without a clear lead.
     """
 
     def compute() -> dict[tuple[int, str], str]:
         return {
             (k, choice.evaluation.removesuffix(f"@{k}")): choice.chosen[0]
             for k in evaluation.view.ks
-            # Each over its own runs: a run that waits for answers may lead by Recall all the same.
+            # Each measure over its own runs: a run that waits for answers may still lead by Recall.
             for name, table in choice_tables(evaluation, k).items()
             if len(table) > 1
             for choice in choosing({name: table}, samples=SAMPLES).choices
@@ -110,9 +111,10 @@ def clear_best(project: Project, evaluation: Evaluation) -> dict[tuple[int, str]
 
 
 def said_by_judge(project: Project, evaluation: Evaluation) -> list[PeopleSaid]:
-    """What the judge of an evaluation says of its answers, in the place of people, to set other judges beside it.
+    """Return the verdicts of an evaluation's answer check in the form of people's verdicts, to compare other checks
+    with it.
 
-    Pairs of which it has said nothing usable are left out; the question stands for the query.
+    Pairs without a usable verdict are left out. The question takes the place of the query id.
     """
     told = verdicts(project, evaluation.view.judge, evaluation.pairs, evaluation.judge_model, evaluation.view.threshold)
     return [PeopleSaid(one[0], one, verdict.yes) for one, verdict in told.items() if verdict.yes is not None]

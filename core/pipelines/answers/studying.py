@@ -1,4 +1,4 @@
-"""How far LLM-retEval and Recall say the same, which run each chooses, and how far judges agree with people."""
+"""Correlation of LLM-retEval with Recall, the run that each chooses, and agreement of answer checks with people."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ class Correlation:
 
     Args:
         every: over all queries with gold passages ("ALL").
-        refined: without those where Recall is wrong: cases A, B, C.
+        refined: without those on which Recall is wrong: cases A, B, C.
         by: whether these were confirmed by people, or only proposed.
     """
 
@@ -48,7 +48,7 @@ class Correlation:
 
 
 def correlations(project: Project, evaluation: Evaluation, by: Refined = "confirmed") -> list[Correlation]:
-    """Spearman between what Recall and LLM-retEval say of each query, by run and depth (llm-reteval, table 2).
+    """Correlate Recall with LLM-retEval over queries, by Spearman, for each run and depth (llm-reteval, table 2).
 
     Args:
         by: whether the refined set leaves out confirmed cases A, B and C, or proposed ones as well.
@@ -58,7 +58,7 @@ def correlations(project: Project, evaluation: Evaluation, by: Refined = "confir
         told = [(row.line.query_id, row.line.run, row.line.k, row.case) for row in cases(project, evaluation)]
     else:
         told = [(one.query_id, one.run, one.k, one.case) for one in confirmed_cases(project, evaluation.generator.key)]
-    # Of several people's cases the last one counts.
+    # If several people confirmed a case, the last one counts.
     counts = {(query_id, run, k): case for query_id, run, k, case in told}
     for (run, k), lines in evaluation.lines.items():
         removed = [
@@ -72,15 +72,15 @@ def correlations(project: Project, evaluation: Evaluation, by: Refined = "confir
 
 
 def choice_tables(evaluation: Evaluation, k: int) -> dict[str, Table]:
-    """The scores of queries at a depth by every measure that is known of it, to choose runs by.
+    """Return the scores of queries at a depth by every available measure, to choose runs by.
 
     Returns:
-        Tables by the name of the measure, such as Recall@5 and LLM-retEval@5; GPT-Eval over the queries with gold
-        answers alone. A run of which answers or comparisons wait is not in the table of a measure that needs them: what
-        is known of it is of some queries, which may be the easy ones. See `waiting_runs`.
+        Tables by the name of the measure, such as Recall@5 and LLM-retEval@5; GPT-Eval only over the queries with gold
+        answers. A run with waiting answers or comparisons is left out of measures that need them. Its known scores
+        may be those of easy queries. See `waiting_runs`.
 
     Raises:
-        InputError: the depth is not looked at.
+        InputError: the depth is not in the view.
     """
     if k not in evaluation.view.ks:
         raise unknown_name("unknown-depth", "depth", k, evaluation.view.ks)
@@ -94,7 +94,7 @@ def choice_tables(evaluation: Evaluation, k: int) -> dict[str, Table]:
 
 
 def _table(evaluation: Evaluation, k: int, measure: Measured, queries: Sequence[str]) -> Table:
-    """Scores by run and query; None where one failed, which is not the 0 of a query that a run skipped."""
+    """Return scores by run and query; None if failed, which differs from the 0 of a skipped query."""
     found: dict[str, dict[str, float | None]] = {}
     for run in evaluation.view.runs or ():
         lines = evaluation.lines[run, k]
@@ -105,7 +105,7 @@ def _table(evaluation: Evaluation, k: int, measure: Measured, queries: Sequence[
 
 
 def waiting_runs(evaluation: Evaluation, k: int) -> dict[str, int]:
-    """Of how many queries the answer or its comparison waits at a depth, by run; whole runs are not there."""
+    """Return, for each incomplete run, the number of queries with a waiting answer or comparison at a depth."""
     told = {
         run: len(lines) - len(numbers(lines, "reteval")) for (run, at), lines in evaluation.lines.items() if at == k
     }
@@ -114,11 +114,11 @@ def waiting_runs(evaluation: Evaluation, k: int) -> dict[str, int]:
 
 @dataclass(frozen=True)
 class PeopleSaid:
-    """What people say of one answer to a question that has right answers.
+    """People's verdict on an answer to a question that has right answers.
 
     Args:
         query_id: of the question.
-        acceptable: whether most of them hold it for right.
+        acceptable: whether most people consider it right.
     """
 
     query_id: str
@@ -127,7 +127,7 @@ class PeopleSaid:
 
 
 def verdict_sources(project: Project) -> list[tuple[str, int]]:
-    """Who says of answers whether they are right: each source with the number of its verdicts."""
+    """Return the sources of people's verdicts on answers, with the number of verdicts of each."""
     found: dict[str, int] = {}
     for said in answer_verdicts(project).values():
         for source in said:
@@ -136,13 +136,14 @@ def verdict_sources(project: Project) -> list[tuple[str, int]]:
 
 
 def people_said(project: Project, source: str | None = None) -> list[PeopleSaid]:
-    """The answers of which people say whether they are right, of queries with gold answers.
+    """Return the answers with people's verdicts, of queries with gold answers.
 
     Args:
-        source: only this one; for None all, where most of them count and those with as many for as against do not.
+        source: only this one; for None the majority of all, without answers on which people are evenly split.
 
     Raises:
-        InputError: there are none; says whether verdicts are missing, or gold answers, or that people are divided.
+        InputError: there are no such answers. The message says whether verdicts or gold answers are missing, or people
+            are evenly split.
     """
     texts, known = answer_texts(project), answer_verdicts(project, source)
     asked = {query.key: query for query in asked_queries(project) if query.answers}
@@ -177,13 +178,13 @@ def people_said(project: Project, source: str | None = None) -> list[PeopleSaid]
 
 
 def said_in_file(project: Project, said: Sequence[tuple[str, str, bool]]) -> list[PeopleSaid]:
-    """The same from verdicts that the project does not hold.
+    """Return the same from verdicts that are not in the project.
 
     Args:
         said: query id, answer, and whether it is acceptable.
 
     Raises:
-        InputError: none is of a query with gold answers.
+        InputError: no verdict is about a query with gold answers.
     """
     asked = {query.query_id: query for query in asked_queries(project) if query.answers}
     found = [
@@ -202,16 +203,17 @@ def said_in_file(project: Project, said: Sequence[tuple[str, str, bool]]) -> lis
 
 @dataclass(frozen=True)
 class AgreementRow:
-    """How far one judge agrees with people.
+    """Agreement of one answer check with people.
 
     Args:
-        judge: its row of the table of judges.
-        model: who was asked; None for one that computes.
-        against: at its threshold.
+        judge: the answer check.
+        model: its model; None for a computed check.
+        against: agreement at its threshold.
         threshold: that one.
-        waiting: answers that it was not asked about yet; they are left out.
-        curve: at other thresholds; empty where its scores are yes and no alone.
-        tested: at the best threshold of one half of the questions, on the other half; None likewise, or with too few.
+        waiting: answers without a verdict by the model; they are left out.
+        curve: agreement at other thresholds; empty if its scores are only yes and no.
+        tested: at the best threshold of one half of the questions, on the other half; None if its scores are only yes
+            and no, or with too few questions.
     """
 
     judge: AnswerJudge
@@ -230,16 +232,16 @@ def agreement(
     thresholds: Mapping[str, float] | None = None,
     samples: int = 1000,
 ) -> list[AgreementRow]:
-    """How far judges agree with people on the same answers; intervals resample questions.
+    """Return the agreement of answer checks with people on the same answers; intervals resample questions.
 
     Args:
         said: see `people_said`.
-        judges: their names; for None all, those that ask a model only where one was asked.
-        thresholds: by judge, in the place of the usual one.
+        judges: their names; None for all, those with a model only if it was asked.
+        thresholds: by answer check, instead of the default.
         samples: of the bootstrap.
 
     Raises:
-        InputError: there is no such judge.
+        InputError: an answer check is unknown.
         GradingError: the encoder cannot be loaded.
     """
     if strange := [name for name in judges or () if name not in JUDGES]:

@@ -14,7 +14,7 @@ HEADER = ("run", "k", "Recall", "Precision", "F1", "LLM-retEval", "GPT-Eval")
 
 
 def row_values(row: Row) -> dict[str, tuple[float | None, float | None]]:
-    """Mean and standard error of each measure of a row, by the name of its column."""
+    """Return mean and standard error of each measure of a row, by the name of its column."""
     told = row.conventional
     return {
         "Recall": told.recall,
@@ -26,7 +26,7 @@ def row_values(row: Row) -> dict[str, tuple[float | None, float | None]]:
 
 
 def told(evaluation: Evaluation, failed: Mapping[tuple[str, int], Failures]) -> dict[str, Any]:
-    """The table as plain values, for JSON: choices, rows with what each rests on, and the ideal retriever.
+    """Return the table as plain values, for JSON: choices, rows with counts of answers, and the ideal retriever.
 
     Args:
         failed: see `failures`.
@@ -58,7 +58,7 @@ def _scored(one: Scored | None) -> dict[str, Any] | None:
 
 
 def reteval_latex(evaluation: Evaluation, failed: Mapping[tuple[str, int], Failures], digits: int = 3) -> str:
-    """The table as a LaTeX tabular, as table 1 of llm-reteval has it, the best of each column and depth in bold.
+    """Return the table as a LaTeX tabular like table 1 of llm-reteval, the best of each column and depth in bold.
 
     Args:
         failed: see `failures`.
@@ -91,7 +91,7 @@ def reteval_latex(evaluation: Evaluation, failed: Mapping[tuple[str, int], Failu
 
 
 def reteval_tsv(evaluation: Evaluation) -> str:
-    """The table with tabs between its columns: means with their standard errors, and what each rests on."""
+    """Return the table as TSV: means with their standard errors, and numbers of queries and answers."""
     names = HEADER[2:]
     head = ["run", "k", *(part for name in names for part in (name, f"{name} std error"))]
     lines = ["\t".join([*head, "queries", "answers", "failed", "waiting"])]

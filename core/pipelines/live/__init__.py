@@ -1,1 +1,1 @@
-"""Live targets: search and RAG endpoints that are asked for every query, frozen, and watched."""
+"""Live targets: search and RAG endpoints that are asked for every query, saved as snapshots, and watched."""

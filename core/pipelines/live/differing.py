@@ -1,4 +1,4 @@
-"""What differs between two freezes of a live target: passages that come and go, answers that change."""
+"""Differences between two snapshots of a live target: in passages, ranks and answers."""
 
 from __future__ import annotations
 
@@ -12,18 +12,18 @@ from ..answers.contexts import Read, asked_queries, passage_id_of, passage_texts
 from .freezing import DIGITS
 
 _REWRITTEN = re.compile(f"~[0-9a-f]{{{DIGITS}}}$")
-"""What tells a text from another one under the same id of the target."""
+"""The suffix of a changed text under the same id of the target."""
 
 
 @dataclass(frozen=True)
 class QueryChange:
-    """What differs for one query between two freezes.
+    """The differences between two snapshots for one query.
 
     Args:
-        gone, new: passages that are in the top of one alone, in its order.
+        gone, new: passages in only one of the tops, in its order.
         moved: passages that both have at other ranks: id, rank before, rank after.
-        overlap: share of the passages of both tops that both have; 1 where nothing came or went.
-        answer: whether the answer differs, or one of them gave none.
+        overlap: the share of the passages of both tops that both have; 1 if the passages are the same.
+        answer: whether the answer differs, or one of them is missing.
     """
 
     query_id: str
@@ -35,16 +35,16 @@ class QueryChange:
 
 
 def diff_of_runs(project: Project, before: str, after: str, k: int = 10) -> list[QueryChange]:
-    """The queries whose top or answer differs between two runs, those that differ most first.
+    """Return the queries whose top or answer differs between two runs, the largest differences first.
 
-    A passage whose text changed under its id came with an id of its own (ID~DIGEST): it is gone and new.
+    A passage whose text changed has an id of its own (ID~DIGEST), so the old passage is gone and the other new.
 
     Args:
-        before, after: runs, or responses of targets that give answers alone.
-        k: how deep one looks.
+        before, after: runs, or responses of targets that give only answers.
+        k: the depth of the tops.
 
     Raises:
-        InputError: there is no such run.
+        InputError: a run is unknown.
     """
     (old_tops, new_tops), (old_answers, new_answers) = _both(project, before, after, k)
     changes = []
@@ -70,14 +70,13 @@ def diff_of_runs(project: Project, before: str, after: str, k: int = 10) -> list
 
 @dataclass(frozen=True)
 class PlacedPassage:
-    """A passage in the top of one of two freezes.
+    """A passage in the top of one of two snapshots.
 
     Args:
-        text: None where the project has none.
+        text: None if the project has no text.
         rank: from 1.
-        other: its rank in the other freeze; None where that has it not in its top.
-        rewritten: id of the passage in the other top that has the same id at the target and another text; None where
-            there is none.
+        other: its rank in the other snapshot; None if it is not in its top.
+        rewritten: id of the passage in the other top that has the same id at the target and another text; else None.
     """
 
     passage_id: str
@@ -89,11 +88,11 @@ class PlacedPassage:
 
 @dataclass(frozen=True)
 class QueryDifference:
-    """One query in two freezes.
+    """One query in two snapshots.
 
     Args:
         before, after: the tops, the best first.
-        answers: what was answered before and after; None where nothing was.
+        answers: the answers before and after; None without an answer.
     """
 
     query_id: str
@@ -104,13 +103,13 @@ class QueryDifference:
 
 
 def query_difference(project: Project, before: str, after: str, query_id: str, k: int = 10) -> QueryDifference:
-    """The tops and answers of two runs for a query, with their texts.
+    """Return the tops and answers of two runs for a query, with their texts.
 
     Args:
-        k: how deep one looks.
+        k: the depth of the tops.
 
     Raises:
-        InputError: there is no such run or query.
+        InputError: a run or the query is unknown.
     """
     both, answers = _both(project, before, after, k)
     (query,) = asked_queries(project, [query_id])
@@ -127,7 +126,7 @@ def _placed(
 ) -> tuple[PlacedPassage, ...]:
     ranks = {passage_id_of(one): rank for rank, one in enumerate(other, 1)}
     ours = {passage_id_of(one) for one in top}
-    # Of a passage that both have nothing was rewritten.
+    # A passage that both have was not rewritten.
     theirs = {_at_target(name): name for name in ranks if name not in ours}
     found = []
     for rank, one in enumerate(top, 1):
@@ -147,7 +146,7 @@ Answers = dict[str, str]
 
 
 def _both(project: Project, before: str, after: str, k: int) -> tuple[tuple[Tops, Tops], tuple[Answers, Answers]]:
-    """Tops and answers of two runs, by query id; responses have no top of their own."""
+    """Return tops and answers of two runs, by query id; responses have no top of their own."""
     check_runs(project, [before, after])
     if k < 1:
         raise InputError("depth-out-of-range", f"Depth {k} is out of range.", "Use 1 or more.")
@@ -166,7 +165,7 @@ def _both(project: Project, before: str, after: str, k: int) -> tuple[tuple[Tops
 
 
 def _answers(project: Project, system: str) -> Answers:
-    """The responses of a system by query id; a long one is in passages, which stand apart here as they did there."""
+    """Return the responses of a system by query id; the passages of a long one are joined with blank lines."""
     return dict(
         project.rows(
             "SELECT query_id, string_agg(x.text, chr(10) || chr(10) ORDER BY rank) FROM rankings"
@@ -179,6 +178,6 @@ def _answers(project: Project, system: str) -> Answers:
 
 
 def frozen_runs(project: Project) -> list[Freeze]:
-    """The freezes that are there as a run, or as responses, the newest first."""
+    """Return the closed snapshots that exist as a run or as responses, the newest first."""
     known = set(run_names(project))
     return [one for one in freezes(project) if not one.open and one.name in known]

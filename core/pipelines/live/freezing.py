@@ -1,4 +1,4 @@
-"""Freezing a live target: it is asked for every query, and what it gave becomes a run, or responses, or both."""
+"""Snapshots of a live target: it is asked for every query, and its results become a run, responses, or both."""
 
 from __future__ import annotations
 
@@ -37,27 +37,27 @@ from ..answers.contexts import AskedQuery, asked_queries
 from .target import DECIDING, Given, Target, at_path
 
 DIGITS = 12
-"""Of the digest that is an id where a target gives none, or tells a text from another under the same id."""
+"""Digits of the digest that replaces a missing id, or distinguishes texts under the same id."""
 
 
 COMMIT_SECONDS = 1.0
-"""What came is written at least this often: a process that dies loses no more."""
+"""Results are written at least this often, so that a crash loses no more."""
 
 
 @dataclass(frozen=True)
 class Frozen:
-    """What came of freezing a target.
+    """The outcome of a snapshot of a target.
 
     Args:
-        run: name of the run; None where the target gives no passages.
-        system: name of the responses; None where it gives no answers.
-        queries: that were asked.
-        answered: that it gave something for.
-        empty: that it gave nothing for, though it answered.
-        failed: reason by query id, of those that it did not answer at all.
-        changed: passages whose text is another than the project has under their id; they got ids of their own.
-        seconds: median time of an answer; None where there was none.
-        before: queries that had come before, when the freeze was interrupted; they were not asked again.
+        run: name of the run; None if the target gives no passages.
+        system: name of the responses; None if it gives no answers.
+        queries: number of queries asked.
+        answered: queries with a result.
+        empty: queries with an empty result.
+        failed: reason by query id, for queries that failed.
+        changed: passages whose text differs from the project's under their id; they got ids of their own.
+        seconds: median time of an answer; None without answers.
+        before: queries answered earlier, before an interruption; they were not asked again.
     """
 
     run: str | None
@@ -80,25 +80,25 @@ def freeze(
     allow_failed: bool = False,
     watch: Callable[[int, int], None] = lambda done, total: None,
 ) -> Frozen:
-    """Ask a target for every query and keep what it gave: passages as a run, answers as responses.
+    """Ask a target for every query and store its results: passages as a run, answers as responses.
 
-    What comes is kept as it comes. A freeze that was interrupted, or in which queries failed, stays open: under the
-    same name it goes on with the queries that did not come, and asks none of the others again.
+    Results are stored as they come. A snapshot that was interrupted, or in which queries failed, stays open. Under the
+    same name it continues with the missing queries only.
 
-    A query that it does not answer, after all attempts, has failed: it is no query for which nothing was found, so that
-    there is no run where one failed, unless that is allowed.
+    A query without an answer after all attempts has failed, which differs from an empty result. Thus a failed query
+    prevents the run, unless failures are allowed.
 
     Args:
-        name: of the run, which must be new; responses are called the same, or NAME-responses beside a run.
-        query_ids: only these; all queries with words for None.
+        name: of the run, which must be new; responses have the same name, or NAME-responses next to a run.
+        query_ids: only these; None for all queries with words.
         allow_failed: whether a run is made from which failed queries are absent.
-        watch: is told how many queries came back, out of how many that were asked now.
+        watch: receives the number of finished queries, and of all queries asked now.
 
     Raises:
-        InputError: the name is taken or is none, the freeze that is open under it was begun otherwise, or there are no
-            queries.
-        GradingError: a query failed and that is not allowed, or all did, or it was stopped from the keyboard; what
-            came is kept then, and there is no run.
+        InputError: the name is taken or invalid, the open snapshot of this name had another request, or the project has
+            no queries.
+        GradingError: a query failed and that is not allowed, or all failed, or it was stopped from the keyboard.
+            Results so far are kept, without a run.
     """
     if name in run_names(project):
         raise InputError(
@@ -113,7 +113,7 @@ def freeze(
         raise InputError(
             "freeze-of-another-request",
             f"Snapshot '{name}' was started with another request.",
-            f"Use the original file, or discard the snapshot: exam target drop {name}.",
+            f"Use the original file, or discard the snapshot: exam snapshots remove {name}.",
         )
     key = begin_freeze(project, name, target.url, asked, author) if opened is None else opened.key
     words = {query.query_id: query.text for query in queries}
@@ -136,7 +136,7 @@ def freeze(
     with project.transaction() as cursor:
         changed = _write(cursor, target, name, queries, given)
         system = None
-        # A target without a path to an answer gave none.
+        # Targets without a path to an answer are skipped here too.
         found_texts = [
             Response(name, query_id, one.answer, file=target.url)
             for query_id, one in given.items()
@@ -160,14 +160,14 @@ def freeze(
 
 
 def _kept(project: Project, key: int, words: Mapping[str, str]) -> dict[str, FrozenQuery]:
-    """What came so far for queries with these words, by query id."""
+    """Return the results so far for queries with these words, by query id."""
     return {query_id: one for query_id, one in frozen_so_far(project, key).items() if one.words == words.get(query_id)}
 
 
 def _ask(
     project: Project, target: Target, key: int, queries: Sequence[AskedQuery], watch: Callable[[int, int], None]
 ) -> dict[str, str]:
-    """Ask for queries and keep what comes while it comes; why the others failed, by query id.
+    """Ask for queries and store results as they come. Return the reasons of the failed queries, by query id.
 
     Raises:
         GradingError: it was stopped from the keyboard.
@@ -217,7 +217,7 @@ def _read_back(given: str) -> Given:
 
 
 def read_answer(value: Any, target: Target) -> Given | str:
-    """What a target gave, or why it cannot be read.
+    """Return the result of a target, or why it cannot be read.
 
     Args:
         value: the JSON value that it sent.
@@ -239,7 +239,7 @@ def read_answer(value: Any, target: Target) -> Given | str:
         if told is not None and not isinstance(told, str):
             return f"no text at {target.answer}"
         answer = clean_text(told).strip() or None if told else None
-    # By score as trec_eval orders them: what has none keeps the order in which it came.
+    # Sorted later by score, as trec_eval does; passages without scores keep their order.
     return Given(tuple(passages), answer)
 
 
@@ -267,7 +267,7 @@ def _digest(text: str) -> str:
 
 
 def _write(cursor: Cursor, target: Target, name: str, queries: Sequence[AskedQuery], given: dict[str, Given]) -> int:
-    """Write passages and run; how many passages have another text than the project has under their id."""
+    """Write passages and run. Return how many passages have another text than the project's under their id."""
     if not target.passages:
         return 0
     texts = {passage_id: text for one in given.values() for passage_id, text, _ in one.passages if text is not None}
@@ -278,7 +278,7 @@ def _write(cursor: Cursor, target: Target, name: str, queries: Sequence[AskedQue
             {"ids": list(texts)},
         ).fetchall()
     )
-    # A text is final, as grades rest on it: what stands under the same id now is another passage.
+    # A text is final because grades rest on it, so another text under the same id becomes another passage.
     named = {
         passage_id: passage_id if known.get(passage_id, text) == text else f"{passage_id}~{_digest(text)}"
         for passage_id, text in texts.items()

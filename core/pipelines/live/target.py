@@ -1,4 +1,4 @@
-"""A live target: where a search or RAG endpoint is, what it is sent, and where in its answers the parts stand."""
+"""Live targets: the address of a search or RAG endpoint, its request, and the paths to the parts of its answers."""
 
 from __future__ import annotations
 
@@ -19,17 +19,16 @@ _STEP = re.compile(r"(?P<name>[^.\[\]]+)|\[(?P<at>\d+|\*)\]")
 
 @dataclass(frozen=True)
 class Target:
-    """How an endpoint is asked for one query, and how its answer is read.
+    """How to ask an endpoint for a query, and how to read its answer.
 
     Args:
         url: its address, without a query.
-        request: what is sent, JSON in which {query}, {query_id} and {k} stand within texts; a text that is {k} alone
-            becomes the number.
-        passages: path to the list of passages, as hits.hits; empty where it gives none.
+        request: the JSON to send, with {query}, {query_id} and {k} within texts; a text of only {k} becomes the number.
+        passages: path to the list of passages, such as hits.hits; empty if it gives no passages.
         id, text, score: paths within a passage; an empty id is made of the text, an empty score of the place.
-        answer: path to the answer's text; empty where it gives none.
+        answer: path to the answer's text; empty if it gives no answer.
         method: POST sends the request as JSON, GET as the query of the address.
-        k: passages that are asked for and kept.
+        k: passages to request and keep.
         concurrency, rate, attempts, timeout_s: see `graders.Manners`.
         key_variable: variable with the key, which goes as a bearer token; empty to send none.
     """
@@ -51,27 +50,27 @@ class Target:
 
     @property
     def manners(self) -> Manners:
-        """How it is asked."""
+        """The settings of its requests."""
         return Manners(self.concurrency, self.rate, self.attempts, self.timeout_s)
 
     def body(self, query_id: str, text: str) -> dict[str, Any]:
-        """What is sent for a query. What stands in a query is put in as it is and never read as a place again."""
+        """Return the request for a query. Text of a query is inserted as it is and never read as a place again."""
         filled = _filled(self.request, {QUERY: text, QUERY_ID: query_id, K: str(self.k)}, self.k)
         assert isinstance(filled, dict)
         return filled
 
 
 DECIDING = ("url", "method", "request", "k", "passages", "id", "text", "score", "answer")
-"""What of a target decides what is sent and what is read of it; how fast and how patiently it is asked does not."""
+"""Fields of a target that determine its request and the reading of its results; speed and patience do not."""
 
 
 @dataclass(frozen=True)
 class Given:
-    """What a target gave for a query.
+    """The result of a target for a query.
 
     Args:
-        passages: id, text (None where it gives none) and score of each, the best first.
-        answer: its text; None where it gives none.
+        passages: id, text (None if it gives no text) and score of each, the best first.
+        answer: its text; None if it gives no answer.
     """
 
     passages: tuple[tuple[str, str | None, float], ...] = ()
@@ -79,14 +78,14 @@ class Given:
 
 
 def read_target(text: str, file: str) -> Target:
-    """A target from its file.
+    """Return a target from its file.
 
     Args:
         text: YAML or JSON with the fields of `Target`.
         file: its name, for messages.
 
     Raises:
-        InputError: it is no such file, or something in it cannot be used.
+        InputError: it is not a target file, or a field is invalid.
     """
     hint = "Set url, request (with {query}), and passages or answer."
     told = read_yaml(text, file, hint)
@@ -132,10 +131,10 @@ def _filled(value: Any, texts: Mapping[str, str], k: int) -> Any:
 
 
 def path_of(path: str) -> list[str | int]:
-    """The steps of a path such as hits.hits[0].text; [*] takes every element.
+    """Return the steps of a path such as hits.hits[0].text; [*] takes every element.
 
     Raises:
-        InputError: it is no path.
+        InputError: the path is invalid.
     """
     steps: list[str | int] = []
     at = 0
@@ -152,7 +151,7 @@ def path_of(path: str) -> list[str | int]:
 
 
 def at_path(value: Any, path: str) -> Any:
-    """What stands at a path of a JSON value; None where nothing does. A path with [*] gives a list."""
+    """Return the value at a path of a JSON value; None if it is absent. A path with [*] gives a list."""
     return _at(value, path_of(path))
 
 

@@ -1,4 +1,4 @@
-"""Watching a live target: whether a measure fell between two freezes by more than noise."""
+"""Monitoring of a live target: a test whether a measure fell between two snapshots by more than noise."""
 
 from __future__ import annotations
 
@@ -14,13 +14,13 @@ from ...measures import randomisation_test
 from ...project import Project, check_runs
 
 LEVEL = 0.05
-"""Chance of a fall at least as large by noise alone below which it counts."""
+"""A fall counts if noise alone gives one as large with a probability below this."""
 SAMPLES = 2000
 
 
 @dataclass(frozen=True)
 class Fall:
-    """A measure of two freezes over the queries that both are scored on.
+    """A measure of two snapshots over the queries that both are scored on.
 
     Args:
         measure: its name.
@@ -28,8 +28,8 @@ class Fall:
         before, after: means.
         queries: how many they rest on.
         low, high: interval of 95 % of the difference after - before, by a bootstrap over queries.
-        p: chance of a difference at least as large if freezes could change names on every query (two-sided paired
-            randomisation test, Smucker et al., CIKM 2007); None where no query differs.
+        p: of a two-sided paired randomisation test, which swaps the snapshots at random on every query (Smucker et al.,
+            CIKM 2007); None if no query differs.
         fell: whether the mean fell and p is below the level.
         scores: before and after, by query id.
     """
@@ -61,17 +61,17 @@ def measure_fall(
     level: float = LEVEL,
     seed: int = 0,
 ) -> Fall:
-    """Whether a measure of a target fell between two freezes by more than noise.
+    """Test whether a measure of a target fell between two snapshots by more than noise.
 
     Args:
         before, after: the runs.
         measure: as for leaderboards, such as nDCG@10 or EXAM-Cover@5.
         source: of judgments, or `exam` for grades.
-        level: from which chance on a fall counts as noise.
+        level: the p from which on a fall counts as noise.
         seed: of test and bootstrap.
 
     Raises:
-        InputError: no such run, measure or source, or fewer than two queries.
+        InputError: a run, measure or source is unknown, or there are fewer than two queries.
     """
     check_runs(project, [before, after])
     board = leaderboard(project, measure, source, policy or Policy())
@@ -80,7 +80,7 @@ def measure_fall(
             "no-scores-by-query", f"Source {source} has no scores per query.", "Use a source of judgments, or exam."
         )
     old, new = (board.per_query.get(run, {}) for run in (before, after))
-    # A query that a freeze has nothing for scores 0 there, as on the leaderboard.
+    # A query without results in a snapshot scores 0 there, as on the leaderboard.
     names = list(board.query_ids)
     differences = np.array([new.get(name, 0.0) - old.get(name, 0.0) for name in names], dtype=np.float64)
     if len(names) < 2:

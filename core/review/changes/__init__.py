@@ -1,1 +1,1 @@
-"""What a change does: the labels that flip and why, the systems that move, between any two states."""
+"""Effects of a change, between any two states: labels that flip, with causes, and systems that move."""

@@ -1,4 +1,4 @@
-"""What made labels differ between two states: which questions changed and how, and what people overrode."""
+"""Causes of different labels in two states: changes of questions, and overrides."""
 
 from __future__ import annotations
 
@@ -27,11 +27,11 @@ from .comparing import Asked, RatingRow, rating_rows, ratings_of_passage, respon
 
 @dataclass(frozen=True)
 class QuestionChange:
-    """A question that differs between two bank versions in what can change a score.
+    """A question that differs between two bank versions in a part that can change a score.
 
     Args:
-        kinds: what happened to it: reworded, added, retired, restored, reweighted, answer key, kind, subtopic.
-        before, after: None where it was not there.
+        kinds: kinds of change: reworded, added, retired, restored, reweighted, answer key, kind, subtopic.
+        before, after: None if it did not exist.
     """
 
     question_id: str
@@ -42,14 +42,14 @@ class QuestionChange:
 
 
 Banks = tuple[Mapping[str, Mapping[str, Question]], Mapping[str, Mapping[str, Question]]]
-"""By the id of every query and topic, the questions that it asks by id: before and after."""
+"""The questions by id that every query and topic asks, by its id: before and after."""
 
 
 def question_changes(before: Basis, after: Basis, of: Banks) -> list[QuestionChange]:
-    """The questions that differ between the bank versions of two states, as far as either grader asks them.
+    """Return the questions that differ between the bank versions of two states, if either grader asks them.
 
     Args:
-        of: what the queries ask in the two states.
+        of: the questions that queries ask in the two states.
     """
     old, new = ({key: q for asked in by_query.values() for key, q in asked.items()} for by_query in of)
     found = {key for query_id in {**of[1], **of[0]} for key in changed_questions(before, after, of, query_id)}
@@ -67,9 +67,9 @@ def question_changes(before: Basis, after: Basis, of: Banks) -> list[QuestionCha
 
 
 def changed_questions(before: Basis, after: Basis, of: Banks, query_id: str) -> dict[str, tuple[str, ...]]:
-    """What happened to the questions that a query asks, by the id of each that differs in what can change a score.
+    """Return the kinds of change of a query's questions, by the id of each question that differs for scoring.
 
-    A question that went to another subtopic was added to the one topic and retired from the other.
+    A question that moved to another subtopic was added to one topic and retired from the other.
     """
     old, new = (by_query.get(query_id, {}) for by_query in of)
     specs = [base.grader.spec for base in (before, after) if base.grader.spec.method != "direct"]
@@ -100,7 +100,7 @@ def _kinds(old: Question | None, new: Question | None) -> tuple[str, ...]:
 
 
 def banks(project: Project, before: Basis, after: Basis) -> Banks:
-    """What every query and topic asks in two states."""
+    """Return the questions of every query and topic in two states."""
 
     def compute() -> Banks:
         old, new = (
@@ -118,13 +118,13 @@ def banks(project: Project, before: Basis, after: Basis) -> Banks:
 def responsible_questions(
     project: Project, before: Basis, after: Basis, of: Banks, query_id: str, keys: Sequence[str]
 ) -> dict[str, tuple[str, ...]]:
-    """By passage id, the changed questions of a query or topic that move its label.
+    """Return, by passage id, the changed questions of a query or topic that move its label.
 
-    Each alone moves the label when it is changed in the state before, or brings it back when it is
-    undone in the state after; all of them where only several together do it.
+    Each alone moves the label when it is changed in the state before, or restores it when it is undone in the state
+    after. If only several together do, all changed questions are returned.
 
     Args:
-        keys: ids of the questions that differ, as `changed_questions` gives them.
+        keys: ids of the questions that differ, as `changed_questions` returns them.
     """
     old, new = (by_query.get(query_id, {}) for by_query in of)
     texts = [*old.values(), *new.values()]
@@ -134,7 +134,7 @@ def responsible_questions(
         view = (base.grader.key, base.overridden)
         if view not in known:
             known[view] = load_ratings(project, base, query_id, texts)
-        # A judge that is asked about the query alone is not moved by what the bank says.
+        # A direct grader is asked only about the query, so changes of the bank do not affect it.
         asks = base.grader.spec.method != "direct"
         sides.append((partial(_labels, base, known[view]), state if asks else {}, other if asks else {}))
     did = responsible(keys, sides)
@@ -150,7 +150,7 @@ def _labels(base: Basis, known: QueryRatings, asked: Asked) -> Ratings:
 
 
 def overridden_questions(project: Project, bases: Sequence[Basis]) -> dict[tuple[str, str], tuple[str, ...]]:
-    """By (query id, passage id), the questions where a person's rating counts in any of some states."""
+    """Return, by (query id, passage id), the questions for which an override counts in any of the states."""
     found: dict[tuple[str, str], dict[str, None]] = {}
     for base in bases:
         if not base.overridden:
@@ -168,10 +168,10 @@ def overridden_questions(project: Project, bases: Sequence[Basis]) -> dict[tuple
 
 
 def why_label(project: Project, before: Policy, after: Policy, query_id: str, passage_id: str) -> list[RatingRow]:
-    """The ratings behind a passage's label in two states, question by question.
+    """Return the ratings behind a passage's label in two states, question by question.
 
     Raises:
-        InputError: there is no such grader, version, query or passage.
+        InputError: a grader, version, the query or the passage is unknown.
     """
     states = [_ratings_of_passage(project, basis(project, policy), query_id, passage_id) for policy in (before, after)]
     (old, was), (new, now) = states
@@ -181,7 +181,7 @@ def why_label(project: Project, before: Policy, after: Policy, query_id: str, pa
 def _ratings_of_passage(
     project: Project, base: Basis, query_id: str, passage_id: str
 ) -> tuple[dict[str, Question], dict[str, int | None]]:
-    """The questions of a query, and the rating of those that count for a passage; None where there is none."""
+    """Return the questions of a query, and the ratings of those that count for a passage; None for a missing rating."""
     if not project.value("SELECT count(*) FROM queries WHERE query_id = ?", [query_id]):
         raise InputError("unknown-query", f"Unknown query '{query_id}'.", "Choose a query from the list.")
     if base.grader.spec.method == "direct":

@@ -1,4 +1,4 @@
-"""What a query's questions and ratings are before and after a change, one beside the other."""
+"""Comparison of a query's questions and ratings before and after a change."""
 
 from __future__ import annotations
 
@@ -17,11 +17,11 @@ Asked = Mapping[str, Question]
 
 @dataclass(frozen=True)
 class RatingRow:
-    """One question and what it gives a passage, before and after a change.
+    """One question with its rating of a passage, before and after a change.
 
     Args:
-        before, after: the ratings; None where the question does not count or is not graded.
-        graded: whether the wording after, where it counts, has a grade for the passage.
+        before, after: the ratings; None if the question does not count or is not graded.
+        graded: false if the wording after counts but has no grade for the passage.
     """
 
     question_id: str
@@ -34,10 +34,10 @@ class RatingRow:
 def rating_rows(
     before: Asked, after: Asked, was: Mapping[str, int | None], now: Mapping[str, int | None]
 ) -> list[RatingRow]:
-    """The ratings behind a label in two states, question by question, as far as a question counts in one of them.
+    """Return the ratings behind a label in two states, question by question, for questions that count in one of them.
 
     Args:
-        was, now: by question id, the rating of those that count; None where there is none.
+        was, now: by question id, the rating of those that count; None for a missing rating.
     """
     return [
         RatingRow(key, (after.get(key) or before[key]).shown, was.get(key), now.get(key), now.get(key, 0) is not None)
@@ -49,7 +49,7 @@ def rating_rows(
 def ratings_of_passage(
     base: Basis, known: QueryRatings, questions: Sequence[Question], row: int
 ) -> dict[str, int | None]:
-    """The rating of every question that counts for one passage, by id; None where there is none."""
+    """Return the rating of every question that counts for one passage, by id; None for a missing rating."""
     asked = scored(questions, base.grader)
     values = known.of(asked)[row]
     return {
@@ -59,7 +59,7 @@ def ratings_of_passage(
 
 
 def scoring_part(question: Question | None, spec: GraderSpec) -> tuple[object, ...] | None:
-    """What of a question can change a score; None for one that is not there or not active."""
+    """Return the parts of a question that can change a score; None for a missing or inactive question."""
     if question is None or not question.active:
         return None
     return (wording(question, spec), question.kind, question.weight)
@@ -68,15 +68,17 @@ def scoring_part(question: Question | None, spec: GraderSpec) -> tuple[object, .
 def responsible(
     keys: Sequence[str], sides: Sequence[tuple[Callable[[Asked], Ratings], Asked, Asked]]
 ) -> dict[str, NDArray[np.bool_]]:
-    """By question, the passages whose label it moves alone.
+    """Find, by question, the passages whose label it moves alone.
 
     Args:
         keys: ids of the questions that differ.
-        sides: for the state before and the one after: how labels come from what is asked, the state, and the other.
+        sides: for the state before and the one after: the function from questions to labels, the state, and the other
+            state.
 
     Returns:
-        By question id, p; true where the label moves when the question alone is changed in the state before, or comes
-        back when it alone is undone in the state after.
+        By question id, p booleans: whether the label moves if only this question is changed in the state before. Also
+            true
+        if the label is restored when only this one is undone in the state after.
     """
     did: dict[str, NDArray[np.bool_]] = {}
     for labels, state, other in sides:
@@ -88,6 +90,6 @@ def responsible(
 
 
 def swapped(state: Asked, other: Asked, key: str) -> dict[str, Question]:
-    """A state with one question as it is in the other state."""
+    """Return a state with one question replaced by that of the other state."""
     rest = {k: question for k, question in state.items() if k != key}
     return rest | ({key: other[key]} if key in other else {})

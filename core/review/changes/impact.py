@@ -1,4 +1,4 @@
-"""Changes between two states of the bank: labels that flip and why, systems that move, what is unknown."""
+"""Changes between two states of the bank: labels that flip, with causes, systems that move, and missing grades."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ from .comparing import RatingRow, rating_rows, ratings_of_passage, responsible, 
 from .rescoring import SystemChange, moves, rescored
 
 Edits = Mapping[str, Sequence[Question]]
-"""By query id: all questions of that query as they would be."""
+"""By query id: all questions of that query after the edit."""
 
 
 @dataclass(frozen=True)
@@ -43,9 +43,8 @@ class LabelChange:
     Args:
         query_id: of an edited query, or of a topic of one.
         before, after: the labels; None for no label.
-        questions: ids of the changed questions that are responsible: each alone moves the label when
-            it is changed, or brings it back when it is not. All changed ones where only several
-            together do it.
+        questions: ids of the changed questions that are responsible: each alone moves the label when it is changed, or
+            restores it when it is undone. All changed ones if only several together do.
         unknown: questions behind the label after that have no grade for this passage yet.
     """
 
@@ -63,13 +62,13 @@ class Changes:
 
     Args:
         before, after: the leaderboards.
-        settled: the board after the edits of the queries that are not pending alone.
-        pending: by query, how many pairs of new wordings have no grade; what such a query would move is not known.
-        edited: ids of the questions that differ in what can change a score.
+        settled: the leaderboard after the edits of only those queries that are not pending.
+        pending: by query, how many pairs of new wordings have no grade, so that their effect is unknown.
+        edited: ids of the questions that differ in a part that can change a score.
         labels: labels that differ, by query in the order of the pool.
-        systems: every system, in the order of the board after.
-        known, to_grade: pairs that the edited queries and their topics need after the change, by text: those
-            that have a grade, and those that have none.
+        systems: every system, in the order of the leaderboard after.
+        known, to_grade: pairs that the edited queries and their topics need after the change, by text: those with and
+            without a grade.
         undecided: passages of the pool whose label could still change once those pairs are graded.
     """
 
@@ -85,21 +84,21 @@ class Changes:
     undecided: int = 0
 
     def awaits_grades(self, change: LabelChange) -> bool:
-        """Whether a label differs by what is known, and only grades of a new wording will tell if it does."""
+        """Whether a label differs only provisionally: grades of a new wording are missing."""
         return change.unknown > 0 and change.query_id in self.pending
 
     @property
     def known_part(self) -> Changes:
-        """What is known of them: without the labels that await grades, and without what pending queries move."""
+        """The known part: without labels that await grades, and without the effects of pending queries."""
         labels = [change for change in self.labels if not self.awaits_grades(change)]
         return replace(self, after=self.settled, labels=labels, systems=moves(self.before, self.settled))
 
 
 def changes(project: Project, measure: str, policy: Policy, edits: Edits) -> Changes:
-    """What other questions for some queries would change.
+    """Compute the effects of other questions for some queries.
 
-    Reads and computes only what belongs to the edited queries and to the topics that ask their questions; the rest
-    comes from the board before, which is remembered.
+    Reads and computes only data of the edited queries and of the topics that ask their questions. The rest comes from
+    the cached leaderboard before.
 
     Args:
         measure: orders the systems.
@@ -107,7 +106,7 @@ def changes(project: Project, measure: str, policy: Policy, edits: Edits) -> Cha
         edits: the state after.
 
     Raises:
-        InputError: the board before cannot be made.
+        InputError: the leaderboard before cannot be made.
     """
     before = leaderboard(project, measure, policy=policy, with_ungraded=True)
     base = basis(project, policy)
@@ -131,14 +130,14 @@ def changes(project: Project, measure: str, policy: Policy, edits: Edits) -> Cha
 
 
 def why(project: Project, policy: Policy, query_id: str, after: Sequence[Question], passage_id: str) -> list[RatingRow]:
-    """The ratings behind a passage's label before and after a change, question by question.
+    """Return the ratings behind a passage's label before and after a change, question by question.
 
     Args:
         query_id: of the label.
-        after: all questions of the edited queries as they would be; a topic's are among those of its query.
+        after: all questions of the edited queries after the change, including those of topics.
 
     Raises:
-        InputError: there is no such grader or version.
+        InputError: the grader or version is unknown.
     """
     base = basis(project, policy)
     delta = _delta(project, base, query_id, *_asked(project, base, query_id, {}, _by_query(after)))
@@ -150,10 +149,10 @@ def why(project: Project, policy: Policy, query_id: str, after: Sequence[Questio
 
 
 def version_edits(project: Project, before: int, after: int) -> dict[str, list[Question]]:
-    """The queries whose questions differ between two bank versions, with their questions after.
+    """Return the queries whose questions differ between two bank versions, with their questions after.
 
     Raises:
-        InputError: there is no such version.
+        InputError: a version is unknown.
     """
     old, new = (_by_query(bank.questions(project, version)) for version in (before, after))
     return {query: new.get(query, []) for query in {**old, **new} if old.get(query) != new.get(query)}
@@ -168,8 +167,6 @@ def _by_query(questions: Sequence[Question]) -> dict[str, list[Question]]:
 
 @dataclass(frozen=True)
 class _Delta:
-    """One query before and after."""
-
     base: Basis
     before: dict[str, Question]
     after: dict[str, Question]
@@ -177,7 +174,7 @@ class _Delta:
 
     @cached_property
     def edited(self) -> list[str]:
-        """Ids of the questions that differ in what can change a score."""
+        """Ids of the questions that differ in a part that can change a score."""
         return _edited(self.before, self.after, self.base.grader.spec)
 
     @cached_property
@@ -193,18 +190,18 @@ class _Delta:
         return self.labels(self.after)
 
     def labels(self, questions: Mapping[str, Question]) -> Ratings:
-        """Labels of all passages under some questions, MISSING where there is none."""
+        """Return labels of all passages under some questions; MISSING for no label."""
         return labels_under(self.base, self.ratings, list(questions.values()))
 
     def labels_if(self, rating: int) -> Ratings:
-        """Labels after, were every missing rating this one."""
+        """Return the labels after if every missing rating had this value."""
         active = scored(list(self.after.values()), self.base.grader)
         ratings = np.where(self.ratings_after == MISSING, rating, self.ratings_after).astype(self.ratings_after.dtype)
         return labels_of(ratings, weights_of(active, self.base.policy.weighted), self.base.policy.rule)
 
     @cached_property
     def pending(self) -> int:
-        """Number of pairs that have no grade and that nothing but the edit asks for."""
+        """Number of pairs without a grade that only the edit requires."""
         spec = self.base.grader.spec
         asked = {wording(question, spec) for question in scored(list(self.before.values()), self.base.grader)}
         active = scored(list(self.after.values()), self.base.grader)
@@ -214,7 +211,7 @@ class _Delta:
 
     @cached_property
     def unknown(self) -> NDArray[np.int64]:
-        """Number of questions of positive weight after, by passage, that have no grade."""
+        """Number of ungraded questions of positive weight after, by passage."""
         active = [q for q in scored(list(self.after.values()), self.base.grader) if q.weight > 0]
         return np.asarray((self.ratings.of(active) == MISSING).sum(axis=1), np.int64)
 
@@ -231,13 +228,13 @@ _Asked = tuple[dict[str, Question], dict[str, Question]]
 def _asked(
     project: Project, base: Basis, query_id: str, saved: Mapping[str, Sequence[Question]], edits: Edits
 ) -> _Asked:
-    """What a query asks.
+    """Return the questions that a query asks, before and after.
 
     Args:
-        saved: by query id, what the bank is known to have.
+        saved: by query id, the known questions of the bank.
     """
     if base.grader.spec.method == "direct":
-        # Asked about the query alone, it does not care what the bank says.
+        # A direct grader is asked only about the query, so changes of the bank do not affect it.
         before = after = [query_as_question(project, query_id)]
     else:
         before = asked_questions(project, base.version, query_id, saved)
@@ -246,7 +243,7 @@ def _asked(
 
 
 def _deltas(project: Project, base: Basis, edits: Edits) -> list[_Delta]:
-    """The queries whose scores an edit may move: edited ones, and topics that ask their questions."""
+    """Return the queries whose scores an edit may move: edited ones, and topics that ask their questions."""
     saved = {query_id: bank.questions(project, base.version, query_id) for query_id in edits}
     found: dict[str, _Asked] = {}
     for query_id, questions in edits.items():
@@ -258,7 +255,7 @@ def _deltas(project: Project, base: Basis, edits: Edits) -> list[_Delta]:
             group[key] = _asked(project, base, key, saved, edits)
         moved = {key: asked for key, asked in group.items() if _edited(*asked, base.grader.spec)}
         if moved:
-            # A query may leave the mean because it now is answered topic by topic.
+            # A query may leave the mean because it is now answered topic by topic.
             found |= {query_id: group[query_id], **moved}
     return [_delta(project, base, query_id, *asked) for query_id, asked in found.items()]
 
@@ -271,16 +268,16 @@ def _delta(
 
 
 def _pairs(deltas: Sequence[_Delta]) -> tuple[int, int]:
-    """Numbers of pairs, by text, that some queries need after the change: known, and to be graded."""
+    """Return the numbers of pairs, by text, that some queries need after the change: known, and to be graded."""
     number: dict[str, int] = {}
     keys, known = [np.empty(0, np.int64)], [np.empty(0, bool)]
     for delta in deltas:
         spec = delta.base.grader.spec
-        # Words that nobody knows cannot be asked.
+        # A question without known words cannot be asked.
         active = [q for q in scored(list(delta.after.values()), delta.base.grader) if spec.asked_text(q)]
         rows = np.flatnonzero(delta.ratings.pooled & (delta.ratings.text_keys != MISSING))
         words = [number.setdefault(wording(q, spec), len(number)) for q in active]
-        # One number a pair of texts, which several passages, questions and queries may have.
+        # One number per pair of texts, which several passages, questions and queries may share.
         keys.append(((delta.ratings.text_keys[rows] << 32)[:, None] + np.array(words, np.int64)).ravel())
         known.append((delta.ratings.of(active)[rows] != MISSING).ravel())
     pairs, first = np.unique(np.concatenate(keys), return_index=True)
@@ -317,7 +314,6 @@ def _undecided(delta: _Delta) -> int:
 
 
 def _board_after(project: Project, before: Leaderboard, deltas: Sequence[_Delta]) -> Leaderboard:
-    """The board before with the scores of the edited queries replaced."""
     changed = {
         delta.ratings.query_id: query_scores(
             project, delta.base, before.measure, delta.ratings, list(delta.after.values()), delta.ratings_after

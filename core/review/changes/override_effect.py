@@ -1,4 +1,4 @@
-"""What an override does: the label with and without it, and the leaderboard with one rating changed."""
+"""Effects of an override: the label with and without it, and the leaderboard with changed ratings."""
 
 from __future__ import annotations
 
@@ -16,19 +16,19 @@ from ...leaderboard import (
     leaderboard,
     query_scores,
 )
-from ...project import Project
+from ...project import Project, visible
 from .rescoring import SystemChange, moves, rescored, shift_against
 
 
 @dataclass(frozen=True)
 class Effect:
-    """What another rating for one question and passage does.
+    """Effects of other ratings for questions and a passage.
 
     Args:
-        label_before, label_after: of the passage, for the question's query or, where only its topic has the passage
-            in its pool, for the topic; None for no label.
+        label_before, label_after: of the passage, for the question's query or, if only its topic has the passage in its
+            pool, for the topic; None for no label.
         systems: those that move in rank or score, those that move most first.
-        shift: of the correlation with the official board; None where there is none.
+        shift: of the correlation with the official leaderboard; None without one.
     """
 
     label_before: int | None
@@ -47,18 +47,18 @@ def ratings_effect(
     ratings: Mapping[str, tuple[int | None, int | None]],
     against: str | None = None,
 ) -> Effect:
-    """What changes when the ratings of some questions for a passage go from one value to another, all at once.
+    """Return the effects of changing the ratings of some questions for a passage, all at once.
 
-    Reads and scores only the queries and topics that ask these questions; the rest comes from the board of the policy.
+    Reads and scores only the queries and topics that ask these questions. The rest comes from the policy's leaderboard.
 
     Args:
         measure: orders the systems.
-        ratings: by question id; before, on the grader's scale, and after, as a person gives it (0 to 5); None for no
+        ratings: by question id: before, on the grader's scale, and after, on the scale for people (0 to 5); None for no
             usable grade.
-        against: the official board, a source of judgments or an imported leaderboard.
+        against: the official leaderboard, a source of judgments or an imported leaderboard.
 
     Raises:
-        InputError: no board can be made, or there is no such question, passage, grader or version.
+        InputError: the leaderboard cannot be made, or a question, the passage, grader or version is unknown.
     """
     board = leaderboard(project, measure, policy=policy, with_ungraded=True)
     base = basis(project, policy)
@@ -71,14 +71,14 @@ def ratings_effect(
 
 
 def override_labels(project: Project, policy: Policy) -> list[tuple[Override, int | None, int | None]]:
-    """Every override that nobody withdrew, newest first, with the label of its passage without it and with it.
+    """Return every override that is not withdrawn, newest first, with the label of its passage without it and with it.
 
-    The label is that for the question's query or, where only its topic has the passage in its pool, for the topic.
-    All other overrides are in place both times. One that is stale at the policy's bank version, that a newer one for
-    the same two texts hides, or that the policy does not let count makes no difference.
+    The label is that for the question's query or, if only its topic has the passage in its pool, for the topic. All
+    other overrides apply both times. Overrides that are stale at the policy's bank version, superseded for the same two
+    texts, or ignored by the policy have no effect.
 
     Raises:
-        InputError: there is no such grader or version.
+        InputError: the grader or version is unknown.
     """
     base = basis(project, policy)
     found = overrides(project, version=base.version)
@@ -87,13 +87,13 @@ def override_labels(project: Project, policy: Policy) -> list[tuple[Override, in
     behind = _behind_labels(project, base)
     texts = dict(
         project.rows(
-            "SELECT override_key, [question_text_key, passage_text_key] FROM overrides"
+            f"SELECT override_key, [question_text_key, passage_text_key] FROM {visible(project, 'overrides')}"
             " ANTI JOIN held_overrides USING (override_key)"
         )
         if base.overridden
         else []
     )
-    # The newest comes last, so that it is the one that stays.
+    # Oldest first, so that the newest is last and counts.
     given: dict[tuple[int, int], list[Override]] = {}
     for one in reversed(found):
         if one.key in texts:
@@ -113,21 +113,22 @@ def override_labels(project: Project, policy: Policy) -> list[tuple[Override, in
 
 
 _Pair = tuple[float, int | None, tuple[int, int] | None]
-"""Weight of a question, the machine's rating, and the keys of the two texts that an override has to have to count."""
+"""Weight of a question, the grader's rating, and the keys of the two texts that an override needs to count."""
 
 
 def _behind_labels(project: Project, base: Basis) -> dict[int, list[_Pair]]:
-    """By the key of an override, the pairs that the label of its passage rests on."""
+    """Return, by the key of an override, the pairs behind the label of its passage."""
     found: dict[int, list[_Pair]] = {}
     for key, weight, rating, question_text, passage_text in project.rows(
         f"WITH bank AS MATERIALIZED {bank_for(base.grader.spec)},"
         f" versions AS MATERIALIZED (SELECT * FROM bank_at($version)),"
         " places AS (SELECT override_key, pool.query_key, passage_key, pool.text_key"
-        "  FROM overrides o JOIN questions q USING (question_key) LEFT JOIN versions r USING (question_key)"
+        f"  FROM {visible(project, 'overrides')}"
+        " o JOIN questions q USING (question_key) LEFT JOIN versions r USING (question_key)"
         f"  JOIN places() t ON t.query_key = q.query_key AND {asks('t', 'r')}"
         "  JOIN pool USING (passage_key) WHERE withdrawn_at IS NULL AND pool.query_key = t.asking_key QUALIFY"
         "  row_number() OVER (PARTITION BY override_key ORDER BY pool.query_key <> q.query_key, pool.query_key) = 1)"
-        # A grader that reads more than the question has a text of its own for it; one never asked counts for nobody.
+        # A grader that reads more than the question has its own text for it. Overrides of one never asked do not count.
         " SELECT override_key, b.weight, g.rating, if(b.text_key IS NULL, NULL, r.text_key), places.text_key"
         " FROM places JOIN bank b USING (query_key) LEFT JOIN versions r USING (question_key)"
         " LEFT JOIN (SELECT question_text_key, passage_text_key, rating FROM grades WHERE grader_key = $grader) g"
@@ -143,7 +144,7 @@ def _behind_labels(project: Project, base: Basis) -> dict[int, list[_Pair]]:
 def _scored_again(
     project: Project, base: Basis, board: Leaderboard, passage_id: str, ratings: Mapping[str, int | None]
 ) -> tuple[int | None, Leaderboard]:
-    """The label of a passage, and the board, with the ratings of some questions set to values."""
+    """Return the label of a passage, and the leaderboard, with the ratings of some questions set to values."""
     given: dict[str, int] = {}
     places: list[str] = []
     asking_them: list[str] = []
@@ -176,7 +177,7 @@ def _scored_again(
 
 
 def _question(project: Project, base: Basis, question_id: str) -> tuple[str, list[str]]:
-    """The words of a question, and the queries that ask it: its own, then its topic."""
+    """Return the words of a question, and the queries that ask it: its own, then its topic."""
     rows = project.rows(
         "SELECT coalesce(t.text, question_id), query_id, subtopic_id FROM bank_at($version)"
         " JOIN question_texts t USING (text_key) JOIN questions USING (question_key) JOIN queries q USING (query_key)"
@@ -190,7 +191,7 @@ def _question(project: Project, base: Basis, question_id: str) -> tuple[str, lis
 
 
 def _asking(project: Project, base: Basis, question_id: str) -> list[str]:
-    """The queries that ask a question in the same words."""
+    """Return the queries that ask a question in the same words."""
     places = project.rows(
         "WITH bank AS (SELECT * FROM bank_at($version)) SELECT DISTINCT query_id, subtopic_id FROM bank"
         " JOIN questions USING (question_key) JOIN queries USING (query_key) WHERE bank.text_key ="

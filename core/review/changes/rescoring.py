@@ -1,4 +1,4 @@
-"""A board of which some queries are scored again, and what differs between two boards."""
+"""Leaderboards with some queries scored again, and differences of two leaderboards."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from ...project import Project
 
 @dataclass(frozen=True)
 class SystemChange:
-    """A system on the boards before and after; None where it is not on one of them."""
+    """A system on the leaderboards before and after; None if it is not on one of them."""
 
     run: str
     score_before: float | None
@@ -21,16 +21,16 @@ class SystemChange:
 
 
 def rescored(board: Leaderboard, found: Mapping[str, Mapping[str, float] | None]) -> Leaderboard:
-    """The board with other scores for some queries.
+    """Return the leaderboard with other scores for some queries.
 
     Args:
-        found: by query id the score of every run that answered it; None for a query that has nothing to score, which
+        found: by query id the score of every run that answered it; None for a query without anything to score, which
             leaves the mean.
     """
     kept = [query for query in board.query_ids if found.get(query, {}) is not None]
     query_ids = kept + [query for query, by_run in found.items() if by_run is not None and query not in kept]
     per_query = {run: _with(scores, run, found) for run, scores in board.per_query.items()}
-    # Whoever's scores stay has the mean that it had, if it is one over the same queries.
+    # Systems with unchanged scores keep their means exactly, if the queries are the same.
     same = query_ids == board.query_ids
     stays = {
         system.run: system for system in board.systems if same and per_query[system.run] == board.per_query[system.run]
@@ -40,7 +40,6 @@ def rescored(board: Leaderboard, found: Mapping[str, Mapping[str, float] | None]
 
 
 def _with(scores: Mapping[str, float], run: str, found: Mapping[str, Mapping[str, float] | None]) -> dict[str, float]:
-    """The scores of a run by query, with those that were found in the place of its own."""
     after = dict(scores)
     for query, by_run in found.items():
         if by_run is not None and run in by_run:
@@ -51,7 +50,7 @@ def _with(scores: Mapping[str, float], run: str, found: Mapping[str, Mapping[str
 
 
 def moves(before: Leaderboard | None, after: Leaderboard | None) -> list[SystemChange]:
-    """Every system of two boards, in the order of the one after; None stands for a board without any."""
+    """Return every system of two leaderboards, in the order of the one after; None is an empty leaderboard."""
     old, new = ({system.run: system for system in board.systems} if board else {} for board in (before, after))
     return [
         SystemChange(
@@ -73,17 +72,17 @@ def shift_against(
     measure: str,
     queries: QueryChoice = "common",
 ) -> Shift | None:
-    """The shift in correlation with an official board between two boards.
+    """Return the shift in correlation with an official leaderboard between two leaderboards.
 
     Args:
         against: a source of judgments or an imported leaderboard.
-        measure: of the two boards, as it was asked for.
+        measure: of the two leaderboards, as requested.
 
     Returns:
-        None where nothing is official, or one of the boards is missing.
+        None if `against` is None, or a leaderboard is missing.
 
     Raises:
-        InputError: there is no such source, or it gives no such measure.
+        InputError: the source is unknown, or it does not have this measure.
     """
     if against is None or before is None or after is None:
         return None

@@ -1,7 +1,7 @@
-"""Changes between any two states: labels that differ and what did it, boards side by side, shift in correlation.
+"""Changes between any two states: labels that differ, with causes, two leaderboards, shift in correlation.
 
 A state is a policy: bank version, grader, label rule, min rating, weights, overrides. Both are computed from the
-facts of now. `review.changes.impact` says what an edit of the bank would do; this compares what is saved.
+current data. `review.changes.impact` previews an edit of the bank; this module compares saved states.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ WORDS = {
     "skipped": "skipped queries",
     "min_judgment": "judgment threshold",
 }
-"""What people call the parts of a policy. Labels depend on the first five, boards on all."""
+"""Names of the parts of a policy for people. Labels depend on `LABEL_PARTS`, leaderboards on all."""
 
 LABEL_PARTS = ("bank_version", "grader", "label", "weighted", "overrides")
 
@@ -50,7 +50,7 @@ CAUSES = (
     *("reworded", "added", "retired", "restored", "reweighted", "answer key", "kind"),
     *("override", "grader", "label rule", "weights"),
 )
-"""What a flip may be put down to: what happened to a question, or the part of the policy that differs."""
+"""Possible causes of a flip: changes of a question, or the part of the policy that differs."""
 
 _CAUSE_OF_PART = {"grader": "grader", "label": "label rule", "weighted": "weights", "overrides": "override"}
 
@@ -61,10 +61,9 @@ class LabelFlip:
 
     Args:
         before, after: the labels; None for no label.
-        causes: some of `CAUSES`: each alone moves the label when it is changed in the state before, or
-            brings it back when it is undone in the state after; all that differ where only several
-            together do it.
-        questions: ids of the changed or overridden questions that did it.
+        causes: some of `CAUSES`: each alone moves the label when it is changed in the state before, or restores it when
+            it is undone in the state after. All that differ if only several together do.
+        questions: ids of the changed or overridden questions that are responsible.
         open_pairs: pairs behind the label after that have no usable grade.
     """
 
@@ -83,15 +82,15 @@ class StateChanges:
 
     Args:
         before, after: the policies, with the grader's name and the number of the bank version.
-        differing: what of the policies differs, in the words of `WORDS`.
+        differing: the differing parts of the policies, in the words of `WORDS`.
         compared: pooled (query, passage), whose labels were compared.
         flips: the labels that differ, in the order of the pool.
-        relevance: passages that the one state calls relevant, by its min rating, and the other does not.
+        relevance: passages that are relevant in only one state, by its min rating.
         partial: labels before, and after, that rest on a part of their ratings and may still change.
-        questions: questions that differ in what can change a score; with the number of flips that each did.
-        board_before, board_after: None where there is no such board; `no_board` then says why.
-        systems: every system, in the order of the board after.
-        shift: in correlation with the official board; None where there is none.
+        questions: questions that differ in a part that can change a score; with the number of flips that each caused.
+        board_before, board_after: None if the leaderboard cannot be made; `no_board` then says why.
+        systems: every system, in the order of the leaderboard after.
+        shift: in correlation with the official leaderboard; None without one.
     """
 
     before: Policy
@@ -110,7 +109,7 @@ class StateChanges:
 
     @property
     def scores_differ(self) -> bool:
-        """Whether a system has another score in the one state than in the other."""
+        """Whether a system's scores differ between the two states."""
         return any(system.score_before != system.score_after for system in self.systems)
 
     @property
@@ -120,7 +119,7 @@ class StateChanges:
 
     @property
     def by_cause(self) -> dict[str, int]:
-        """Number of flips by cause; a flip that has several is counted for each."""
+        """Number of flips by cause; a flip with several causes is counted for each."""
         found = Counter(cause for flip in self.flips for cause in flip.causes)
         return {cause: found[cause] for cause in CAUSES if found[cause]}
 
@@ -137,11 +136,11 @@ def state_changes(
 
     Args:
         measure: orders the systems.
-        against: the official board, a source of judgments or an imported leaderboard; none for None.
-        queries: over which queries the boards are compared with the official one; see `leaderboard.sides`.
+        against: the official leaderboard, a source of judgments or an imported leaderboard; None for no comparison.
+        queries: over which queries the leaderboards are compared with the official one; see `leaderboard.sides`.
 
     Raises:
-        InputError: there is no such grader, version, measure or official board.
+        InputError: a grader, version, the measure or the official leaderboard is unknown.
     """
     return project.remember(
         ("state changes", before, after, measure, against, queries),
@@ -152,7 +151,7 @@ def state_changes(
 def _compare(
     project: Project, before: Policy, after: Policy, measure: str, against: str | None, queries: QueryChoice
 ) -> StateChanges:
-    # A version that is not there is told of even where nothing has been graded.
+    # An unknown version is an error even if nothing has been graded.
     for policy in (before, after):
         check_version(project, policy.bank_version)
     old, new = (_resolved(project, policy) for policy in (before, after))
@@ -186,7 +185,7 @@ def _resolved(project: Project, policy: Policy) -> Policy:
 
 
 def _labels(project: Project, policy: Policy) -> Ratings:
-    """Labels of the pool in its order, MISSING where there is none."""
+    """Return labels of the pool in its order; MISSING for no label."""
     return pooled_labels(project, basis(project, policy)).labels
 
 
@@ -239,7 +238,7 @@ def _flips(project: Project, old: Policy, new: Policy, of: Banks) -> list[LabelF
 def _responsible_parts(
     project: Project, old: Policy, new: Policy, parts: Sequence[str]
 ) -> Mapping[str, NDArray[np.bool_]]:
-    """By part of the policy that differs, the rows of the pool where it alone moves the label or brings it back."""
+    """Return, by differing part of the policy, the rows of the pool whose label it alone moves or restores."""
     before, after = _labels(project, old), _labels(project, new)
     if len(parts) == 1:
         return {parts[0]: np.ones(len(before), bool)}
@@ -253,17 +252,18 @@ def _responsible_parts(
 
 
 def _board(project: Project, measure: str, policy: Policy) -> tuple[Leaderboard | None, str]:
-    # A name that is no measure is refused, whatever the state.
+    # An invalid measure is refused in every state.
     parse_measure(measure, policy.cutoff)
     try:
         return leaderboard(project, measure, policy=policy, with_ungraded=True), ""
     except InputError as error:
-        # One state may have nothing to score, as the bank before its first version; its labels still compare.
+        # One state may have nothing to score, such as the bank before its first version; its labels can still be
+        # compared.
         return None, f"Bank version {policy.bank_version} has no leaderboard. {error}"
 
 
 def flips_csv(project: Project, found: StateChanges) -> str:
-    """The labels that differ as CSV, one a line; cells that could be formulas are neutralised."""
+    """Return the labels that differ as CSV, one per line; cells that could be formulas are neutralised."""
     texts = {query.query_id: query.text for query in overview(project)}
     return csv_text(
         ("query_id", "query", "passage_id", "label_before", "label_after", "causes", "questions", "open_pairs"),

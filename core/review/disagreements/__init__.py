@@ -1,1 +1,1 @@
-"""Where two sides part: how well they agree, the queue of cases, what to check next, and how each was settled."""
+"""Disagreements of two sides: coefficients of agreement, the queue of cases, what to check next, and resolutions."""

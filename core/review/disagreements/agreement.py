@@ -1,4 +1,4 @@
-"""Agreement of labels with judgments, of graders and of people: tables, coefficients, and what is behind them."""
+"""Agreement of labels with judgments, of graders and of people: tables, coefficients, and the pairs behind them."""
 
 from __future__ import annotations
 
@@ -26,15 +26,15 @@ from .sides import Rater, Side, match
 
 @dataclass(frozen=True, eq=False)
 class Agreement:
-    """How well two sides agree on what both have.
+    """Agreement of two sides on the pairs that both have.
 
     Args:
-        kappa: Cohen's, of the values as they are; where the scales differ, look at `merged` and `per_level`.
+        kappa: Cohen's, of the unchanged values; if the scales differ, see `merged` and `per_level`.
         weighted_kappa: the same with quadratic weights.
         per_level: kappa of each value on the left against the rest, by value.
-        alpha: Krippendorff's, ordinal, of the values as they are.
-        n: number of pairs that both sides have: (query, passage), or (question, passage) beside a person.
-        left_only, right_only: numbers of pairs that only one side has. They are in no table: missing is not zero.
+        alpha: Krippendorff's, ordinal, of the unchanged values.
+        n: number of pairs that both sides have: (query, passage), or (question, passage) if a side is a person.
+        left_only, right_only: numbers of pairs that only one side has. The tables omit them: missing is not zero.
     """
 
     left: Rater
@@ -50,7 +50,7 @@ class Agreement:
 
     @property
     def names(self) -> tuple[str, str]:
-        """What tells the sides apart in few words: label and judgment or, where both give the same, their owners."""
+        """Short names that distinguish the sides: label and judgment or, if both give the same kind, their owners."""
         sides = (self.left, self.right)
         if self.left.noun != self.right.noun:
             return (self.left.noun, self.right.noun)
@@ -73,7 +73,7 @@ class Agreement:
         return _of(self.left, self.right, merge(self.table, *groups), self.left_only, self.right_only)
 
     def as_dict(self) -> dict[str, Any]:
-        """The agreement as plain values, as `--json` prints it; `undefined` says why a value is None."""
+        """Return the agreement as plain values, as `--json` prints it; `undefined` says why a value is None."""
         table = self.table
         whole = {"kappa": self.kappa, "weighted_kappa": self.weighted_kappa, "alpha": self.alpha}
         levels = dict(zip(table.row_names, self.per_level.values(), strict=True))
@@ -92,15 +92,15 @@ class Agreement:
 
 
 def agreement(project: Project, left: Side, right: Side, queries: Collection[str] | None = None) -> Agreement:
-    """Cross-tabulate two sides and say how well they agree (exam-plus-plus, table 4).
+    """Cross-tabulate two sides and compute their agreement (exam-plus-plus, table 4).
 
     Args:
         left: gives the rows.
         right: gives the columns.
-        queries: ids of the only queries that count; all for None.
+        queries: ids of the only queries that count; None for all.
 
     Raises:
-        InputError: there is no such grader, version, source or person, or the sides cannot be compared.
+        InputError: a grader, version, source or person is unknown, or the sides cannot be compared.
     """
     found = match(project, left, right)
 
@@ -113,7 +113,7 @@ def agreement(project: Project, left: Side, right: Side, queries: Collection[str
         table = cross_table(pairs["left"], pairs["right"], found.left.scale, found.right.scale)
         return _of(found.left, found.right, table, left_only, right_only)
 
-    # Labels of a policy differ by more than what a rater says of itself: the sides are part of the key.
+    # The key has the whole sides, because labels depend on parts of a policy that a `Rater` does not show.
     key = ("agreement of", left, right, None if queries is None else frozenset(queries))
     return project.remember(key, compute)
 
@@ -135,9 +135,9 @@ def _of(left: Rater, right: Rater, table: CrossTable, left_only: int, right_only
 
 @dataclass(frozen=True)
 class Pair:
-    """A passage with what the two sides say of it, or of it and a question where one of them is a person.
+    """A passage with the values of two sides; with a question if a side is a person.
 
-    Texts that the project does not have are None; without a question, so are its id and text.
+    Missing texts are None; without a question, so are its id and text.
     """
 
     query_id: str
@@ -151,10 +151,10 @@ class Pair:
 
 
 def table_csv(found: Agreement, merged: bool = False) -> str:
-    """The cross table as CSV: a line for each value on the left, with its total and its kappa against the rest.
+    """Return the cross table as CSV: a line for each value on the left, with its total and its kappa against the rest.
 
     Args:
-        merged: take `Agreement.merged`.
+        merged: use `Agreement.merged`.
     """
     found = found.merged if merged else found
     out = io.StringIO()
@@ -167,20 +167,19 @@ def table_csv(found: Agreement, merged: bool = False) -> str:
 
 
 def _rows(found: Agreement) -> list[tuple[str, list[int], int, Coefficient]]:
-    """Name, counts, total and kappa of each row."""
     table = found.table
     kappas = found.per_level.values()
     return list(zip(table.row_names, table.counts.tolist(), table.row_totals, kappas, strict=True))
 
 
 def table_latex(found: Agreement, merged: bool = False) -> str:
-    """The cross table as a LaTeX tabular that needs no package.
+    """Return the cross table as a LaTeX tabular that needs no package.
 
-    A line for each value on the left with its total and its kappa against the rest; cells that count as agreement
-    are boxed, and the highest count of each column is bold.
+    It has a line for each value on the left with its total and its kappa against the rest. Cells that count as
+    agreement are boxed, and the highest count of each column is bold.
 
     Args:
-        merged: take `Agreement.merged`.
+        merged: use `Agreement.merged`.
     """
     found = found.merged if merged else found
     table = found.table

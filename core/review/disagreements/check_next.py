@@ -1,4 +1,4 @@
-"""What to check next: the disagreements where one person's look could change the leaderboard or kappa most."""
+"""Priorities for checking: the disagreements whose check could change the leaderboard or kappa most."""
 
 from __future__ import annotations
 
@@ -22,23 +22,23 @@ if TYPE_CHECKING:
 By = Literal["board", "kappa"]
 
 TRIED = 500
-"""How many disagreements are tried on the leaderboard at most."""
+"""Greatest number of disagreements tried on the leaderboard."""
 
 TIED = 1e-12
-"""Means that differ by no more than this are the same number in another order of summing."""
+"""Means that differ by at most this much are equal: the order of summing changes the last digits."""
 
 
 @dataclass(frozen=True)
 class Check:
-    """What happens where one side takes over what the other one says of a passage.
+    """The effects if one side adopts the other side's value for a passage.
 
     Args:
         row: of the pair in `Matched.pairs`.
-        value, target: of the side that gives way, before and after.
+        value, target: of the adopting side, before and after.
         shift: sum over all systems of the absolute change of their mean score.
         moved: number of systems whose score changes.
         swaps: number of pairs of systems that change places.
-        kappa: by how much Cohen's kappa of the merged table changes; None where it is undefined before or after.
+        kappa: the change of Cohen's kappa of the merged table; None if it is undefined before or after.
     """
 
     row: int
@@ -52,13 +52,13 @@ class Check:
 
 @dataclass(frozen=True)
 class CheckNext:
-    """Disagreements in the order in which checking them pays.
+    """Disagreements ordered by the effect of checking them.
 
     Args:
-        side: which one gives way: left or right.
+        side: the adopting side: left or right.
         measure: of the leaderboard.
         checks: those that were tried, best first.
-        disagreements: number of all that there are.
+        disagreements: total number of disagreements.
     """
 
     side: Literal["left", "right"]
@@ -70,25 +70,25 @@ class CheckNext:
 def check_next(
     project: Project, left: Side, right: Side, measure: str, by: By = "board", tried: int = TRIED
 ) -> CheckNext:
-    """Try for each disagreement what it does to the leaderboard and to kappa where one side gives way.
+    """Compute, for each disagreement, the effects on the leaderboard and on kappa if one side adopts the other's value.
 
-    The labels give way to the judgments; of two sides of the same kind the left one does. The value that gives way
-    becomes the nearest one that says the same as the other side (`matching`); where none does, the one at the same
-    share of its scale. Each change is tried alone: the leaderboard that this side makes is scored again with the
-    one value replaced, which concerns one query. With d(s) the change of the score of system s on that query over
-    the number of queries of the mean, the shift is the sum of |d(s)|, and two systems swap where the difference of
-    their means changes its sign. The change of kappa is that of the merged table (`Agreement.merged`), exact and
-    without scoring anything.
+    Labels adopt judgments; of two sides of the same kind the left one adopts. The new value is the nearest one that
+    agrees with the other side (`matching`), else the one at the same share of its scale. Each change is tried alone:
+    the adopting side's leaderboard is scored again with the one value replaced, which concerns one query. Let d(s) be
+    the change of the score of system s on that query over the number of queries of the mean. The shift is the sum of
+    |d(s)|. Two systems swap if the difference of their means changes its sign. The change of kappa is that of the
+    merged table (`Agreement.merged`), exact and without scoring anything.
 
-    Only `tried` disagreements are scored: by the board, those with the highest
-    (sum over runs of 1 / log2(1 + rank)) times (change as a share of the scale); by kappa, those that change it most.
+    Only `tried` disagreements are scored: by board, those with the highest
+    (sum over runs of 1 / log2(1 + rank)) times (change as a share of the scale);
+    by kappa, those that change it most.
 
     Args:
         measure: any that is computed from relevance values.
-        by: what the order goes by: pairs of systems swapped, then the shift; or the change of kappa, then those.
+        by: the order: pairs of systems swapped, then the shift; or the change of kappa, then those.
 
     Raises:
-        InputError: a person's ratings, which are about questions; a measure that is not computed from relevance
+        InputError: a side is a person, whose ratings are about questions; the measure is not computed from relevance
             values; or as for `review.agreement` and `leaderboard.leaderboard`.
     """
     if isinstance(left, Person) or isinstance(right, Person):
@@ -119,7 +119,7 @@ def check_next(
 
 
 def disagreeing(found: Matched) -> NDArray[np.bool_]:
-    """Which pairs of two sides disagree, in their order; see `matching`."""
+    """Return which pairs of two sides disagree, in their order; see `matching`."""
     agree = np.zeros(len(found.pairs), dtype=bool)
     left, right = found.pairs["left"].to_numpy(), found.pairs["right"].to_numpy()
     for value, counterparts in matching(found.left.scale, found.right.scale).items():
@@ -129,12 +129,12 @@ def disagreeing(found: Matched) -> NDArray[np.bool_]:
 
 @dataclass(frozen=True)
 class _Grid:
-    """What giving way means, by the values of the side that gives way and of the other one.
+    """The effects of adopting values, by the values of the adopting side and of the other one.
 
     Args:
-        side: the one that gives way.
+        side: the adopting side.
         giving: its rater.
-        target: value that it takes, by (own value, other value).
+        target: its new value, by (own value, other value).
         kappa: the change of kappa, likewise.
     """
 
@@ -179,7 +179,7 @@ def _kappa_changes(
 
 
 def _board(project: Project, side: Side, measure: str, rater: Rater) -> tuple[Leaderboard, Qrels]:
-    """The leaderboard that a side makes, and its values."""
+    """Return the leaderboard that a side makes, and its values."""
     if isinstance(side, Labels):
         board = leaderboard(project, measure, policy=side.policy, with_ungraded=True)
         return board, label_qrels(project, basis(project, side.policy))
@@ -214,14 +214,14 @@ def _tried(
 
     def worth(one: Check) -> tuple[float, ...]:
         on_board = (-one.swaps, -one.shift, one.row)
-        # Rounded, so that a kappa that changes by the same from two directions is the same.
+        # Rounded, so that equal changes of kappa from two directions compare as equal.
         return on_board if by == "board" else (-round(abs(one.kappa or 0.0), 12), *on_board)
 
     return sorted(checks, key=worth)
 
 
 def _exposure(project: Project, pairs: pd.DataFrame) -> NDArray[np.float64]:
-    """Sum over runs of 1 / log2(1 + rank) of each pair; 0 where no run returned it."""
+    """Return the sum over runs of 1 / log2(1 + rank) of each pair; 0 if no run returned it."""
 
     import pandas as pd
 
@@ -251,7 +251,7 @@ class _Scorer:
         self._cutoff = parse_measure(board.measure).cutoff
 
     def effects(self, query_id: str, changes: Collection[tuple[str, int]]) -> list[tuple[float, int, int]]:
-        """Shift, number of systems moved, and swaps for each (passage id, new value), tried alone."""
+        """Return shift, number of systems moved, and swaps for each (passage id, new value), tried alone."""
         values = self._qrels[query_id]
         # All variants are scored at once, as queries of their own.
         qrels = {str(at): {**values, passage: value} for at, (passage, value) in enumerate(changes)}
@@ -269,7 +269,7 @@ class _Scorer:
         return found
 
     def _top(self, run: str, query_id: str) -> Mapping[str, float]:
-        """The part of a ranking that the measure looks at."""
+        """Return the part of a ranking that the measure reads."""
         scores = self._rankings[run].get(query_id, {})
         if self._cutoff is None:
             return scores
@@ -281,6 +281,6 @@ class _Scorer:
 
 
 def _order(means: NDArray[np.float64]) -> NDArray[np.float64]:
-    """For each two systems 1, 0 or -1: which one is ahead."""
+    """Return the sign of the difference of every two systems: 1, 0 or -1."""
     ahead = means[:, None] - means[None, :]
     return np.sign(np.where(np.abs(ahead) <= TIED, 0.0, ahead))

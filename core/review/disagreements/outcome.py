@@ -1,4 +1,4 @@
-"""What another rating would make of a disagreement, before it is given."""
+"""Preview of the effect of another rating on a disagreement."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ from .sides import Labels, Person, Side, match
 
 @dataclass(frozen=True)
 class Outcome:
-    """What an override would make of a pair.
+    """The effect of an override on a pair.
 
     Args:
         before, after: the label under the policy; None for no label.
-        also: other questions that give the label after it too, highest rating first.
-        left, right: what the sides would say; None where a side would have no label.
+        also: other questions that also support the label after it, highest rating first.
+        left, right: the new values of the sides; None if a side would have no label.
         agrees: whether the sides would agree then.
     """
 
@@ -43,12 +43,12 @@ def outcome(
     rating: int,
     author: str,
 ) -> Outcome:
-    """What another rating for some questions would make of a pair, before it is given.
+    """Return the effect of another rating for some questions on a pair, before it is given.
 
     Args:
         policy: the label is that under it.
         question_ids: the questions that all get the rating.
-        author: who would give the rating; it counts as this person's where a side is a person.
+        author: the person giving the rating; it counts as theirs if they are a side.
 
     Raises:
         InputError: as for `review.agreement` and `review.read_passage`.
@@ -58,7 +58,7 @@ def outcome(
     def says(side: Side, value: int) -> int | None:
         if isinstance(side, Person):
             return rating if side.author == author and pair.question_id in question_ids else value
-        # Beside a person, and where no override counts, a grader says what it says.
+        # A grader's value stays if overrides do not count, or if the other side is a person.
         if not isinstance(side, Labels) or not side.policy.overrides or pair.question_id is not None:
             return value
         desk = read_passage(project, side.policy, pair.query_id, pair.passage_id)

@@ -1,4 +1,4 @@
-"""The queue of disagreements: ordered, without what is settled, in pages, each with what it rests on."""
+"""The queue of disagreements: ordered, without settled ones, in pages, each with the questions behind it."""
 
 from __future__ import annotations
 
@@ -24,12 +24,12 @@ if TYPE_CHECKING:
 Order = Literal["worst", "left", "right", "board", "kappa"]
 
 Cell = tuple[Collection[int], Collection[int]]
-"""Values of the left and of the right side; several of one where a table is merged."""
+"""Values of the left and of the right side; several of a side if a table is merged."""
 
 
 @dataclass(frozen=True)
 class Giving:
-    """A question that gives a label: its rating is the label or higher."""
+    """A question that supports a label: its rating is the label or higher."""
 
     question_id: str
     text: str
@@ -41,10 +41,10 @@ class Row:
     """A pair in the queue.
 
     Args:
-        left_from, right_from: the questions that give the label of either side, highest rating first; none where
-            the side has no label, the label is 0, or is a mean over all questions.
-        check: what settling it could change; None unless the order asks for it.
-        settling: what settled the case; None for an open one.
+        left_from, right_from: the questions that support the label of either side, highest rating first; empty if the
+            side has no label, or the label is 0 or a mean over all questions.
+        check: the possible effects of settling it; None unless the order needs it.
+        settling: the action that settled the case; None for an open one.
     """
 
     pair: Pair
@@ -63,7 +63,7 @@ class Queue:
         hidden: settled ones that are left out of it.
         first: place of the first row of the page in the queue, counted from 0.
         rows: those of the page.
-        next_up: what the order by effect went by; None in other orders.
+        next_up: the ranking by effect; None in other orders.
     """
 
     total: int
@@ -86,19 +86,18 @@ def queue(
     query_id: str | None = None,
     case: Place | None = None,
 ) -> Queue:
-    """The pairs on which two sides disagree, or those of a cell of their cross table.
+    """Return the pairs on which two sides disagree, or those of a cell of their cross table.
 
     Args:
-        order: `worst`, `left` and `right` as in `agreement.disagreements`; `board` and `kappa` as in
-            `check_next`, for the disagreements that it tried.
-        cell: take these pairs instead of all disagreements, whether the sides agree there or not.
+        order: `worst`, `left` and `right` by distance, in either direction or where this side is higher; `board` and
+            `kappa` as in `check_next`, for the disagreements that it tried.
+        cell: these pairs instead of all disagreements, whether the sides agree there or not.
         show_settled: whether settled cases are listed too.
         measure: of the leaderboard, for `board` and `kappa`.
         limit: rows of a page.
-        offset: where the page begins.
-        query_id: only the pairs of this query; of all for None.
-        case: take the page on which this case stands or, where it is not in the queue, the one with the place
-            `offset`; the last one where there are fewer.
+        offset: first row of the page.
+        query_id: only the pairs of this query; None for all.
+        case: show the page with this case. If it is not in the queue, show the page at `offset`, or else the last page.
 
     Raises:
         InputError: as for `review.agreement` and, in these two orders, `check_next`.
@@ -134,10 +133,11 @@ def queue(
 
 
 def row_of(project: Project, left: Side, right: Side, case: Place) -> Row | None:
-    """What two sides say of something now, wherever it stands in a queue; also where they agree, or it is settled.
+    """Return the current values of two sides for a case, independently of the queue, even if they agree or it is
+    settled.
 
     Returns:
-        None where one of the sides says nothing of it.
+        None if one of the sides has no value.
 
     Raises:
         InputError: as for `review.agreement`.
@@ -158,7 +158,7 @@ def _rows(
     checks: Mapping[int, Check],
     cases: Mapping[Place, Settling],
 ) -> list[Row]:
-    """Some of the pairs that two sides have in common, by their numbers, with what they rest on."""
+    """Return pairs that both sides have, by their numbers, with the questions behind them."""
     pairs = _pairs(project, found.pairs.iloc[shown])
     left_from, right_from = (_given_by(project, side, pairs) for side in sides)
     return [
@@ -179,13 +179,13 @@ def _in_cell(found: Matched, cell: Cell) -> NDArray[np.bool_]:
 
 
 def _ordered(found: Matched, order: Order, cell: Cell | None) -> NDArray[np.int64]:
-    """Places of the pairs in `Matched.pairs`, by their distance as shares of either scale's top."""
+    """Return places of the pairs in `Matched.pairs`, by their distance as shares of either scale's top."""
     chosen = disagreeing(found) if cell is None else _in_cell(found, cell)
     shares = [
         np.maximum(found.pairs[name].to_numpy(), 0) / max((*rater.scale, 1))
         for name, rater in (("left", found.left), ("right", found.right))
     ]
-    # Rounded, so that 1/5 beside 3/3 is exactly as far as 4/5 beside 0.
+    # Rounded, so that 1/5 against 3/3 is exactly as far as 4/5 against 0.
     surplus = np.round(shares[0] - shares[1], 9)
     distance = -surplus if order == "right" else surplus if order == "left" else np.abs(surplus)
     rows = np.flatnonzero(chosen & ((distance > 0) | (order == "worst")))
@@ -193,7 +193,6 @@ def _ordered(found: Matched, order: Order, cell: Cell | None) -> NDArray[np.int6
 
 
 def _place_of(found: Matched, rows: NDArray[np.int64], case: Place) -> int | None:
-    """Where a case stands among some rows; None where it is not there."""
     pairs = found.pairs.iloc[rows]
     here = (pairs["passage_id"] == case[1]).to_numpy(dtype=bool) & (pairs["query_id"] == case[0]).to_numpy(dtype=bool)
     if "question_id" in pairs:
@@ -203,10 +202,9 @@ def _place_of(found: Matched, rows: NDArray[np.int64], case: Place) -> int | Non
 
 
 def _among(pairs: pd.DataFrame, cases: Collection[Place]) -> NDArray[np.bool_]:
-    """Which pairs are one of some cases."""
     if not cases:
         return np.zeros(len(pairs), bool)
-    # People settle hundreds, machines disagree on thousands: only pairs of their passages are looked at one by one.
+    # There are far fewer settled cases than disagreements, so only pairs of their passages are compared one by one.
     likely = np.array(pairs["passage_id"].isin({passage for _, passage, _ in cases}), bool)
     part = pairs[likely]
     questions = part["question_id"].tolist() if "question_id" in part else [None] * len(part)
@@ -216,7 +214,6 @@ def _among(pairs: pd.DataFrame, cases: Collection[Place]) -> NDArray[np.bool_]:
 
 
 def _pairs(project: Project, shown: pd.DataFrame) -> list[Pair]:
-    """The pairs with their texts."""
     columns = [shown[name].tolist() for name in ("query_id", "passage_id")]
     columns.append(shown["question_id"].tolist() if "question_id" in shown else [None] * len(shown))
     columns += [shown[name].tolist() for name in ("left", "right")]
@@ -240,7 +237,8 @@ _TEXTS = (
 
 
 def _given_by(project: Project, side: Side, pairs: Sequence[Pair]) -> dict[tuple[str, str, int], tuple[Giving, ...]]:
-    """The questions that reach a value, by query id, passage id and value; empty where they do not make it."""
+    """Return the questions that support a value, by query id, passage id and value; empty for judgments, ratings and
+    means."""
     if not isinstance(side, Labels) or side.policy.label == "mean" or not pairs or pairs[0].question_id is not None:
         return {}
     base = basis(project, side.policy)

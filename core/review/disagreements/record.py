@@ -1,4 +1,4 @@
-"""Settled disagreements: the record of every act about a case, read back and as CSV."""
+"""The record of disagreements: every action about a case, and its export as CSV."""
 
 from __future__ import annotations
 
@@ -8,24 +8,24 @@ from typing import Any
 
 from ...bank import latest_version
 from ...errors import InputError
-from ...project import Project
+from ...project import Project, visible
 from ...tables import csv_text
 from ...types import Act
 
 NO_REASON = "reopened"
-"""The reason in the record where a case was reopened without one."""
+"""The reason in the record if a case was reopened without one."""
 
 Place = tuple[str, str, str | None]
-"""Query id, passage id, and the question's id where people's ratings are compared."""
+"""Query id, passage id, and the question's id if a side is a person."""
 
 
 @dataclass(frozen=True)
 class Case:
-    """Two sides that disagree on a passage or, where people's ratings are compared, on a question for it.
+    """Two sides that disagree on a passage, or on a question for it if a side is a person.
 
     Args:
         left, right: names of the sides, see `review.side_name`.
-        left_value, right_value: what they say.
+        left_value, right_value: their values.
     """
 
     left: str
@@ -38,25 +38,25 @@ class Case:
 
     @property
     def place(self) -> Place:
-        """What the case is about."""
+        """The ids that the case is about."""
         return (self.query_id, self.passage_id, self.question_id)
 
 
 @dataclass(frozen=True)
 class Settling:
-    """One act about a case.
+    """One action about a case.
 
     Args:
-        settled: whether this is what settles the case now: nothing came after it, and an override that did it was
-            not withdrawn.
+        settled: whether this action settles the case now: it is the last one, and its override, if any, is not
+            withdrawn.
         touched: id of the question that was overridden, or that is to be reworded.
         rating: the override's.
         source, value: of the judgment that is disputed.
-        query_text, question_text: of the case's query, and of the touched question or else the case's; ids where
-            there is no text.
-        next_act: what came after it in the same case; None where nothing did.
-        in_force: whether a rating that a person gave for the touched question and the passage was not withdrawn.
-        others: to how many questions beside the touched one the override gave the rating.
+        query_text, question_text: of the case's query, and of the touched question or else the case's; ids if the text
+            is missing.
+        next_act: the next action in the same case; None for the last one.
+        in_force: whether an override of the touched question and the passage exists that is not withdrawn.
+        others: how many further questions the override gave the rating.
     """
 
     key: int
@@ -78,10 +78,10 @@ class Settling:
 
 
 class AlreadySettled(InputError):
-    """Somebody settled a case before one who had not seen it.
+    """A case was settled by another person before the author saw it.
 
     Attributes:
-        settling: what settles it.
+        settling: the action that settled it.
     """
 
     def __init__(self, settling: Settling) -> None:
@@ -93,18 +93,25 @@ class AlreadySettled(InputError):
         self.settling = settling
 
 
+# An override that resolved a case must still count: it may have been withdrawn, or its question reworded.
+_SETTLED = (
+    "(next_act IS NULL AND act <> 'reopen' AND (act <> 'override' OR coalesce(rating = ("
+    " SELECT o.rating FROM current_overrides o JOIN passages p ON p.text_key = o.passage_text_key"
+    " JOIN question_revisions r ON r.text_key = o.question_text_key"
+    " WHERE p.passage_key = s.passage_key AND r.question_key = s.touched_question_key AND r.version = ("
+    "  SELECT max(version) FROM question_revisions n WHERE n.question_key = s.touched_question_key)), false)))"
+)
 _CASES = (
     "SELECT s.settling_key, left_side, right_side, query_id, passage_id, q.question_id, left_value, right_value,"
-    " act, reason, author, made_at, c.settling_key IS NOT NULL, touched.question_id, rating, source, value,"
+    " act, reason, author, made_at, {settled}, touched.question_id, rating, source, value,"
     " coalesce(queries.text, query_id), coalesce(words.text, touched.question_id, q.question_id), next_act,"
-    " EXISTS (SELECT * FROM overrides o WHERE o.question_key = touched_question_key"
+    " EXISTS (SELECT * FROM {overrides} o WHERE o.question_key = touched_question_key"
     "  AND o.passage_key = s.passage_key AND withdrawn_at IS NULL),"
     # What is written in one transaction has one time.
-    " (SELECT count(*) FROM overrides o WHERE act = 'override' AND o.passage_key = s.passage_key"
+    " (SELECT count(*) FROM {overrides} o WHERE act = 'override' AND o.passage_key = s.passage_key"
     "  AND o.author = s.author AND o.made_at = s.made_at AND o.question_key <> touched_question_key)"
     " FROM (SELECT *, lead(act) OVER (PARTITION BY least(left_side, right_side), greatest(left_side, right_side),"
-    "  query_key, passage_key, question_key ORDER BY settling_key) AS next_act FROM settlings) s"
-    " LEFT JOIN (SELECT settling_key FROM settled_cases) c USING (settling_key)"
+    "  query_key, passage_key, question_key ORDER BY settling_key) AS next_act FROM {settlings}) s"
     " JOIN queries USING (query_key) JOIN passages USING (passage_key) LEFT JOIN questions q USING (question_key)"
     " LEFT JOIN questions touched ON touched.question_key = touched_question_key"
     " LEFT JOIN bank_at($version) r ON r.question_key = coalesce(touched_question_key, s.question_key)"
@@ -113,25 +120,24 @@ _CASES = (
 
 
 def record(project: Project, limit: int | None = None, offset: int = 0) -> list[Settling]:
-    """Every act about any disagreement, newest first.
+    """Return every action about any disagreement, newest first.
 
     Args:
-        limit: how many at most; all for None.
+        limit: how many at most; None for all.
     """
     return _settlings(project, " ORDER BY 1 DESC LIMIT $limit OFFSET $offset", {"limit": limit, "offset": offset})
 
 
 def acts(project: Project) -> int:
     """How many acts the record has."""
-    return int(project.value("SELECT count(*) FROM settlings"))
+    return int(project.value(f"SELECT count(*) FROM {visible(project, 'settlings')}"))
 
 
 def settled(project: Project, left: str, right: str) -> dict[Place, Settling]:
-    """The cases between two sides that are settled, by what they are about; the sides in either order."""
+    """Return the settled cases between two sides, by their ids; the sides in either order."""
     found = _settlings(
         project,
-        " WHERE c.settling_key IS NOT NULL AND [left_side, right_side] IN ([$left, $right], [$right, $left])"
-        " ORDER BY 1 DESC",
+        " WHERE {settled} AND [left_side, right_side] IN ([$left, $right], [$right, $left]) ORDER BY 1 DESC",
         {"left": left, "right": right},
     )
     return {one.case.place: one for one in found}
@@ -139,19 +145,22 @@ def settled(project: Project, left: str, right: str) -> dict[Place, Settling]:
 
 def disputes(project: Project) -> list[Settling]:
     """The judgments that are disputed, newest first; not those whose case was reopened."""
-    return _settlings(project, " WHERE c.settling_key IS NOT NULL AND act = 'dispute' ORDER BY 1 DESC", {})
+    return _settlings(project, " WHERE {settled} AND act = 'dispute' ORDER BY 1 DESC", {})
 
 
 def _settlings(project: Project, rest: str, parameters: dict[str, Any]) -> list[Settling]:
     if not acts(project):
-        # Most redraws of most projects ask in vain, and the engine takes longer to plan the whole question than this.
+        # The record is usually empty, and planning the full statement takes longer than this check.
         return []
-    rows = project.rows(_CASES + rest, parameters | {"version": latest_version(project)})
+    seen = {"overrides": visible(project, "overrides"), "settlings": visible(project, "settlings")}
+    rows = project.rows(
+        (_CASES + rest).format(**seen, settled=_SETTLED), parameters | {"version": latest_version(project)}
+    )
     return [Settling(row[0], Case(*row[1:8]), *row[8:]) for row in rows]
 
 
 def record_csv(project: Project) -> str:
-    """The whole record, oldest first, as CSV; cells that could be formulas are neutralised."""
+    """Return the whole record, oldest first, as CSV; cells that could be formulas are neutralised."""
     header = (
         *("made_at", "author", "act", "reason", "left", "left_value", "right", "right_value", "query_id", "passage_id"),
         *("question_id", "touched_question_id", "rating", "disputed_source", "disputed_value", "settled"),
@@ -168,7 +177,7 @@ def record_csv(project: Project) -> str:
 
 
 def disputes_csv(project: Project) -> str:
-    """The disputed judgments, oldest first, as CSV; cells that could be formulas are neutralised."""
+    """Return the disputed judgments, oldest first, as CSV; cells that could be formulas are neutralised."""
     header = ("source", "query_id", "passage_id", "value", "reason", "author", "made_at")
     rows = (
         (one.source, *one.case.place[:2], one.value, one.reason, one.author, _moment(one.made_at))

@@ -17,13 +17,13 @@ from .sides import Judgments, Labels, Side
 
 
 def side_name(project: Project, side: Side) -> str:
-    """The name under which a side's cases are kept.
+    """Return the name under which a side's cases are kept.
 
-    Thresholds, the label rule and the bank version are no part of it: a case that is settled stays so under another
+    It does not include thresholds, the label rule and the bank version: a settled case stays settled under another
     policy of the same grader.
 
     Raises:
-        InputError: there is no such grader or source.
+        InputError: the grader or source is unknown.
     """
     if isinstance(side, Labels):
         name = f"labels of {find_grader(project, side.policy.grader).spec.name}"
@@ -34,15 +34,15 @@ def side_name(project: Project, side: Side) -> str:
 
 
 def _judgments_of(source: str) -> str:
-    # A source of judgments that nobody named is called judgments.
+    # The default name of a source of judgments is judgments.
     return source if source == "judgments" else f"judgments of {source}"
 
 
 def case_of(project: Project, left: Side, right: Side, pair: Pair) -> Case:
-    """The case that a pair of `review.disagreements.agreement` is.
+    """Return the case of a pair of `review.disagreements.agreement`.
 
     Raises:
-        InputError: there is no such grader or source.
+        InputError: a grader or source is unknown.
     """
     place = (pair.query_id, pair.passage_id, pair.question_id)
     return Case(side_name(project, left), side_name(project, right), *place, pair.left, pair.right)
@@ -57,26 +57,26 @@ def settle_by_override(
     author: str,
     first: bool = False,
 ) -> list[int]:
-    """Override the rating of questions for the passage, and settle the case with that.
+    """Override the rating of questions for the passage, and thereby settle the case.
 
-    The case is open again as soon as the override of the first one is withdrawn, which stands in the record.
+    The case reopens when the override of the first question is withdrawn; the record names this question.
 
     Args:
         question_ids: the questions that all get the rating; at least one.
-        first: whether it is refused where somebody has settled the case already.
+        first: whether to refuse if the case is settled already.
 
     Returns:
         The keys of the overrides, in the same order.
 
     Raises:
-        InputError: no question, a rating out of range, no reason, or an unknown query, question or passage; or
-            `AlreadySettled`.
+        InputError: no question is given, the rating is out of range, the reason is empty, or the query, a question or
+            the passage is unknown; or `AlreadySettled`.
     """
     if not question_ids:
         raise InputError("no-question-named", "No question is chosen.", "Choose the questions whose rating is wrong.")
 
     def queries() -> set[str]:
-        # What a topic asks belongs to the query that it is a topic of.
+        # The questions of a topic belong to its query.
         asked = queries_of_questions(project, question_ids)
         return {case.query_id} | {query for query in asked if not case.query_id.startswith(f"{query}/")}
 
@@ -97,26 +97,27 @@ def settle_by_edit(
     """Settle a case because the question is to be reworded, retired or added.
 
     Args:
-        question_id: the question to blame; None where one is missing in the bank.
-        reason: what is wrong with it.
-        first: whether it is refused where somebody has settled the case already.
+        question_id: the responsible question; None if a question is missing in the bank.
+        reason: its fault.
+        first: whether to refuse if the case is settled already.
 
     Raises:
-        InputError: no reason, or an unknown query, question or passage; or `AlreadySettled`.
+        InputError: the reason is empty, or the query, question or passage is unknown; or `AlreadySettled`.
     """
     with project.transaction(act="settle disagreements", queries=[case.query_id], author=author) as cursor:
         _record(project, cursor, case, "edit", reason, author, question_id, first=first)
 
 
 def settle_by_dispute(project: Project, case: Case, source: str, reason: str, author: str, first: bool = False) -> None:
-    """Settle a case because a judgment is held to be wrong. The judgment stays and counts as before.
+    """Settle a case because a judgment seems wrong. The judgment stays and counts as before.
 
     Args:
-        source: of the judgment; one of the two sides.
-        first: whether it is refused where somebody has settled the case already.
+        source: of the judgment; it is one of the two sides.
+        first: whether to refuse if the case is settled already.
 
     Raises:
-        InputError: no reason, no such judgment in this case, or an unknown query or passage; or `AlreadySettled`.
+        InputError: the reason is empty, the case has no such judgment, or the query or passage is unknown; or
+            `AlreadySettled`.
     """
     values = {case.left: case.left_value, case.right: case.right_value}
     value = values.get(_judgments_of(source))
@@ -134,17 +135,17 @@ def settle_by_comment(project: Project, case: Case, comment: str, author: str, f
     """Settle a case as it is, with a comment.
 
     Args:
-        first: whether it is refused where somebody has settled the case already.
+        first: whether to refuse if the case is settled already.
 
     Raises:
-        InputError: no comment, or an unknown query or passage; or `AlreadySettled`.
+        InputError: the comment is empty, or the query or passage is unknown; or `AlreadySettled`.
     """
     with project.transaction(act="settle disagreements", queries=[case.query_id], author=author) as cursor:
         _record(project, cursor, case, "comment", comment, author, first=first)
 
 
 def reopen(project: Project, case: Case, reason: str, author: str, withdraw_override: bool = False) -> int:
-    """Put a settled case back into the queue. What settled it stays in the record.
+    """Put a settled case back into the queue. The action that settled it stays in the record.
 
     A dispute no longer counts among the `disputes`.
 
@@ -160,12 +161,13 @@ def reopen(project: Project, case: Case, reason: str, author: str, withdraw_over
     done = settled(project, case.left, case.right).get(case.place)
     if done is None:
         raise InputError("not-settled", "This case is not resolved.", "See the current list: exam disagreements list")
-    # Confirmed for a new wording it is another override, perhaps of another person, with the same rating and reason.
+    # An override confirmed for a new wording is another one, perhaps by another person, with the same rating and
+    # reason.
     given = (case.passage_id, done.rating, done.reason)
     together = (done.author, done.made_at)
     withdrawn = [
         one.key
-        # Not by query: the question of a topic belongs to the query that the topic is of.
+        # Not by query: the question of a topic belongs to the topic's query.
         for one in overrides(project)
         if withdraw_override and done.act == "override"
         if (one.passage_id, one.rating, one.reason) == given
@@ -179,7 +181,11 @@ def reopen(project: Project, case: Case, reason: str, author: str, withdraw_over
 
 
 def _keys(project: Project, case: Case, touched: str | None) -> tuple[int, int, int | None, int | None]:
-    """Surrogate keys of query, passage, the case's question and the touched one."""
+    """Return surrogate keys of query, passage, the case's question and the touched one.
+
+    Raises:
+        InputError: one of them is unknown.
+    """
     ((query, passage, *questions),) = project.rows(
         "SELECT (SELECT query_key FROM queries WHERE query_id = ?), (SELECT passage_key FROM passages WHERE"
         " passage_id = ?), (SELECT question_key FROM questions WHERE question_id = ?),"

@@ -1,4 +1,4 @@
-"""The sides of an agreement: labels, judgments and people's ratings, brought together pair by pair."""
+"""The sides of an agreement: labels, judgments and people's ratings, matched pair by pair."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, TypeAlias
 from ...bank import latest_version
 from ...errors import InputError, unknown_name
 from ...labels import Basis, Policy, basis, graded_pairs, labels
-from ...project import PREFIX, SCALE, Project, find_source, sources
+from ...project import PREFIX, SCALE, Project, find_source, sources, visible
 from ...types import RATINGS
 
 if TYPE_CHECKING:
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Labels:
-    """The labels under a policy. Beside a person: what the policy's grader itself says of each question."""
+    """The labels under a policy. If the other side is a person: the grader's own rating of each question."""
 
     policy: Policy
 
@@ -43,34 +43,36 @@ Side: TypeAlias = Labels | Judgments | Person
 
 
 def machine(policy: Policy, grader: str | None = None) -> Labels:
-    """What a grader says by itself: its labels under a policy that lets no override count.
+    """Return a grader's own labels: under a policy without overrides.
 
-    Where two graders are compared, the overrides that both would take over are no agreement of theirs.
+    When two graders are compared, overrides that apply to both would count as agreement.
 
     Args:
-        grader: the policy's for None.
+        grader: None for the policy's.
     """
     return Labels(replace(policy, grader=grader or policy.grader, overrides=False))
 
 
 def people(project: Project) -> list[str]:
-    """Everybody who gave an override that was not withdrawn."""
+    """Return everyone with an override that is not withdrawn."""
     return [
         author
-        for (author,) in project.rows("SELECT DISTINCT author FROM overrides WHERE withdrawn_at IS NULL ORDER BY 1")
+        for (author,) in project.rows(
+            f"SELECT DISTINCT author FROM {visible(project, 'overrides')} WHERE withdrawn_at IS NULL ORDER BY 1"
+        )
     ]
 
 
 @dataclass(frozen=True)
 class Rater:
-    """A side with its names looked up.
+    """A side with its names resolved.
 
     Args:
-        noun: what it gives: label, judgment or rating.
+        noun: its kind of values: label, judgment or rating.
         owner: the grader, the source or the person.
-        scale: every value that it may give, highest first.
+        scale: every possible value, highest first.
         threshold: the value from which a passage counts as relevant, or a question as answered.
-        by_itself: whether it is a grader whose labels no override touches.
+        by_itself: whether it is a grader whose labels ignore overrides.
     """
 
     noun: str
@@ -80,17 +82,17 @@ class Rater:
     by_itself: bool = False
 
     def __str__(self) -> str:
-        # A source of judgments that nobody named is called judgments.
+        # The default name of a source of judgments is judgments.
         return self.owner if self.owner == f"{self.noun}s" else f"{self.noun}s of {self.owner}"
 
 
 @dataclass(frozen=True, eq=False)
 class Matched:
-    """What two sides say of the same things.
+    """The values of two sides for the same things.
 
     Args:
-        pairs: one row for each pair that both sides have, in the order of the left side: query_id, passage_id,
-            left, right, and beside a person question_id.
+        pairs: one row for each pair that both sides have, in the order of the left side: query_id, passage_id, left,
+            right, and question_id if a side is a person.
         left_only, right_only: by query id, the number of pairs that the other side lacks.
     """
 
@@ -101,12 +103,12 @@ class Matched:
     right_only: Mapping[str, int]
 
     def of(self, queries: Collection[str] | None) -> pd.DataFrame:
-        """The pairs of some queries; all for None."""
+        """Return the pairs of some queries; all for None."""
         return self.pairs if queries is None else self.pairs[self.pairs["query_id"].isin(list(queries))]
 
 
 Values: TypeAlias = "tuple[pd.DataFrame, dict[str, int]]"
-"""A side's values with query_id, passage_id, value and perhaps question_id, and how many it has by query id."""
+"""A side's values with query_id, passage_id, value and perhaps question_id, and its number of values by query id."""
 
 
 @dataclass(frozen=True)
@@ -117,10 +119,10 @@ class _Resolved:
 
 
 def match(project: Project, left: Side, right: Side) -> Matched:
-    """Bring two sides together: on passages or, where one of them is a person, on questions and passages.
+    """Match two sides: on passages or, if one of them is a person, on questions and passages.
 
     Raises:
-        InputError: there is no such grader, version, source or person, or the sides cannot be compared.
+        InputError: a grader, version, source or person is unknown, or the sides cannot be compared.
     """
     sides = (left, right)
     about_questions = any(isinstance(side, Person) for side in sides)
@@ -174,11 +176,11 @@ def _ratings(project: Project, base: Basis) -> _Resolved:
     rated = f"({graded_pairs(base)}) JOIN queries USING (query_key)"
 
     def values() -> Values:
-        # There may be millions of ratings; only those that some person gave too are looked at one by one.
+        # There may be millions of ratings, so only those with a person's rating too are matched.
         frame = project.table(
             f"SELECT query_id, passage_id, question_id, rating::INTEGER AS value FROM {rated}"
             " JOIN passages USING (passage_key) JOIN questions USING (question_key)"
-            " SEMI JOIN overrides USING (question_key, passage_key) WHERE rating IS NOT NULL"
+            f" SEMI JOIN {visible(project, 'overrides')} USING (question_key, passage_key) WHERE rating IS NOT NULL"
             " ORDER BY queries.query_key, position, question_key",
             base.parameters,
         ).to_pandas()
@@ -201,13 +203,13 @@ def _judgments(project: Project, side: Judgments) -> _Resolved:
             f"The imported leaderboard '{source}' has no judgments.",
             "Use a source of judgments, or import one: exam import qrels FILE",
         )
-    judged = "judgments JOIN sources USING (source_key)"
+    judged = f"{visible(project, 'judgments')} JOIN sources USING (source_key)"
     scale = [
         value
         for (value,) in project.rows(f"SELECT DISTINCT value FROM {judged} WHERE name = ? ORDER BY 1 DESC", [source])
     ]
     if source.startswith(PREFIX):
-        # What an assessor has not given yet is on the scale all the same.
+        # Values that an assessor has not used yet are on the scale too.
         scale = sorted({*scale, *SCALE}, reverse=True)
 
     def values() -> Values:
@@ -228,10 +230,11 @@ def _person(project: Project, side: Person, version: int) -> _Resolved:
         raise unknown_name("person-without-ratings", "author of overrides", side.author, known)
 
     def values() -> Values:
-        # A rating of an older wording says nothing of the question as it is.
+        # A rating of an older wording does not apply to the current question.
         frame = project.table(
             "SELECT query_id, passage_id, question_id, arg_max(rating, override_key)::INTEGER AS value"
-            " FROM overrides o JOIN bank_at($version) r USING (question_key) JOIN questions USING (question_key)"
+            f" FROM {visible(project, 'overrides')}"
+            " o JOIN bank_at($version) r USING (question_key) JOIN questions USING (question_key)"
             " JOIN queries USING (query_key) JOIN passages USING (passage_key)"
             " WHERE author = $author AND withdrawn_at IS NULL AND o.question_text_key = r.text_key"
             " GROUP BY query_key, passage_key, question_key, query_id, passage_id, question_id"

@@ -1,1 +1,1 @@
-"""One passage and many: the desk of one, the search among all, the gaps that the bank leaves."""
+"""Passages: the view of one, the search among all, and gaps of the bank."""

@@ -1,4 +1,4 @@
-"""One passage of one query: every question with what graders and people say of it, judgments, and ranks."""
+"""One passage of one query: every question with its grades and overrides, judgments, and ranks."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ from ...bank import asked_questions, bank_for, latest_version, query_as_question
 from ...catalogue import StoredGrader, find_grader, graders
 from ...errors import InputError
 from ...labels import MISSING, Basis, Override, Policy, basis, labels_of, overrides, ratings, weights_of
-from ...project import Project
+from ...project import Project, visible
 from ...speaking import Sign, signs
 from ...types import Question, Status
 
 
 @dataclass(frozen=True)
 class Said:
-    """What a grader says of a question and the passage. Ungraded and failed have no rating."""
+    """A grader's result for a question and the passage. Ungraded and failed results have no rating."""
 
     status: Status | Literal["ungraded"]
     rating: int | None = None
@@ -33,14 +33,14 @@ class Said:
 
 @dataclass(frozen=True)
 class AskedQuestion:
-    """A question of the query, or the query itself where a direct grader is asked about it.
+    """A question of the query, or the query itself for a direct grader.
 
     Args:
         number: from 1, in the order of the bank; 0 for the query itself.
-        said: by the name of the grader; a grader that cannot grade the question is not there.
+        said: results by the name of the grader, without graders that cannot grade the question.
         counts: whether the policy's grader is asked this question.
-        rating: what counts under the policy; None where there is no usable grade.
-        override: the person's rating for the wording of today, whether or not the policy lets it count.
+        rating: the rating that counts under the policy; None without a usable grade.
+        override: the person's rating for the current wording, even if the policy ignores overrides.
         stale: overrides of an earlier wording.
         gives_label: whether the label of the passage comes from this question.
     """
@@ -60,14 +60,14 @@ class Desk:
     """Everything that is known of a passage for a query.
 
     Args:
-        text: None where the passage is known by its id alone.
-        pooled: whether it is in the pool; one that is not has no label.
+        text: None if the passage is known only by its id.
+        pooled: whether it is in the pool; otherwise it has no label.
         label: under the policy.
-        usable, needed: how many pairs the label rests on, and should.
-        asked: the query itself first where a direct grader is looked at, then the active questions.
+        usable, needed: number of graded pairs behind the label, and of all its pairs.
+        asked: the query itself first if a direct grader is shown, then the active questions.
         judgments: (source, value), in the order of the sources.
-        ranks: (run, rank), best first; None where a run that answered the query does not have the passage.
-        signs: what the text says to the grader, if anything.
+        ranks: (run, rank), best first; None if a run that answered the query does not have the passage.
+        signs: parts of the text that address the grader.
     """
 
     query_id: str
@@ -88,14 +88,14 @@ class Desk:
 def read_passage(
     project: Project, policy: Policy | None, query_id: str, passage_id: str, shown: Sequence[str] = ()
 ) -> Desk:
-    """Read all that is known of a passage for a query.
+    """Return everything that is known of a passage for a query.
 
     Args:
-        policy: decides the label; None where nothing has been graded.
-        shown: names of the graders to look at; the policy's for none.
+        policy: determines the label; None if nothing has been graded.
+        shown: names of the graders to show; empty for the policy's.
 
     Raises:
-        InputError: there is no such query, passage, grader or version.
+        InputError: the query, passage, a grader or version is unknown.
     """
     known = project.rows(
         "SELECT query_key, passage_key, p.text_key, q.text, narrative, t.text,"
@@ -125,7 +125,7 @@ def read_passage(
         needed=needed,
         asked=[_with_label(one, base, label) for one in asked],
         judgments=project.rows(
-            "SELECT name, value FROM judgments JOIN sources USING (source_key)"
+            f"SELECT name, value FROM {visible(project, 'judgments')} JOIN sources USING (source_key)"
             " WHERE query_key = ? AND passage_key = ? ORDER BY source_key",
             [query_key, passage_key],
         ),
@@ -172,7 +172,7 @@ def _asked(
             said={name: by_id[question.question_id] for name, by_id in said.items() if question.question_id in by_id},
             counts=question.question_id in counting,
             rating=counting.get(question.question_id),
-            # What counts stands before what waits to be adjudicated.
+            # An override that counts takes precedence over one that awaits adjudication.
             override=min(
                 (one for one in people if one.question_id == question.question_id and not one.stale),
                 key=lambda one: one.held,
@@ -185,13 +185,13 @@ def _asked(
 
 
 def label_with(project: Project, policy: Policy, desk: Desk, ratings: Mapping[str, int | None]) -> int | None:
-    """The label that the passage would have with other ratings for some questions; None for no label.
+    """Return the label that the passage would have with other ratings for some questions; None for no label.
 
     Args:
-        ratings: by question id, as a person gives them (0 to 5); None for no usable grade.
+        ratings: by question id, on the scale for people (0 to 5); None for no usable grade.
 
     Raises:
-        InputError: there is no such grader or version.
+        InputError: the grader or version is unknown.
     """
     if not desk.pooled:
         return None
@@ -202,10 +202,10 @@ def label_with(project: Project, policy: Policy, desk: Desk, ratings: Mapping[st
 
 
 def strongest_first(asked: Sequence[AskedQuestion]) -> list[AskedQuestion]:
-    """The questions in the order in which they bear on the label.
+    """Return the questions in the order of their influence on the label.
 
-    The query itself, then those that give the label, then by the rating that counts. Those without one come last,
-    what failed before what was never asked.
+    The query itself is first, then questions that give the label, then by the rating that counts. Questions without a
+    rating are last, failed before ungraded ones.
     """
 
     def place(one: AskedQuestion) -> tuple[bool, bool, int, bool, int]:
@@ -222,7 +222,7 @@ _ASKED = " FROM {bank} b JOIN queries q USING (query_key) LEFT JOIN questions US
 def _said(
     project: Project, grader: StoredGrader, version: int, query_key: int, text_key: int | None
 ) -> dict[str, Said]:
-    """What one grader says, by question id; for a direct grader by query id."""
+    """Return a grader's results by question id; for a direct grader by query id."""
     found = {}
     for row in project.rows(
         "SELECT coalesce(question_id, query_id), g.rating, defaulted, g.answer, confidence, g.raw, note, distribution,"
@@ -247,7 +247,7 @@ def _as_said(row: Sequence[Any]) -> Said:
 
 
 def _counting(project: Project, base: Basis, query_key: int, text_key: int | None) -> dict[str, int | None]:
-    """The rating that counts under the policy, by the id of every question that takes part; None for a missing one."""
+    """Return the rating that counts under the policy, by the id of every question; None for a missing rating."""
     return dict(
         project.rows(
             f"SELECT coalesce(question_id, query_id), r.rating{_ASKED.format(bank=bank_for(base.grader.spec))}"
@@ -259,7 +259,7 @@ def _counting(project: Project, base: Basis, query_key: int, text_key: int | Non
 
 
 def _label(base: Basis | None, asked: Sequence[AskedQuestion]) -> tuple[int | None, int, int]:
-    """The label of the passage, with the numbers of pairs that it rests on and should rest on."""
+    """Return the label of the passage, with the numbers of its graded pairs and of all its pairs."""
     if base is None:
         return None, 0, 0
     spec = base.grader.spec

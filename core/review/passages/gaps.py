@@ -1,11 +1,11 @@
-"""Where bank and judgments part: questions answered by what is not relevant, and relevant passages left out."""
+"""Gaps between bank and judgments: questions answered by non-relevant passages, and uncovered relevant passages."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 
 from ...labels import Basis, Policy, basis, graded_pairs
-from ...project import Project, find_source
+from ...project import Project, find_source, visible
 
 
 @dataclass(frozen=True)
@@ -13,7 +13,7 @@ class Stray:
     """A question that judged non-relevant passages answer.
 
     Args:
-        weight: as it counts in the bank; below 0 for what a response should not contain.
+        weight: in the bank; below 0 for content that a response should not have.
         non_relevant, relevant: numbers of judged passages that answer it.
         passages: some of the non-relevant ones, the lowest judgment and the highest rating first.
     """
@@ -48,22 +48,23 @@ PASSAGES_NAMED = 5
 
 
 def strays(project: Project, policy: Policy, source: str, limit: int = 10, offset: int = 0) -> tuple[int, list[Stray]]:
-    """Questions that judged non-relevant passages answer, the most such passages first.
+    """Return questions that judged non-relevant passages answer, those with most such passages first.
 
-    For all queries at once what `study.diagnose` says of one.
+    This is `study.diagnose` for all queries at once.
 
     Args:
-        source: judgments that say what is relevant, from `policy.min_judgment`.
+        source: judgments; passages are relevant from `policy.min_judgment` on.
 
     Returns:
-        How many there are, and those asked for.
+        The total number, and those of the page.
 
     Raises:
-        InputError: there is no such grader, version or source.
+        InputError: the grader, version or source is unknown.
     """
     base = basis(project, policy)
     rows = project.rows(
-        f"{_judged(base)}, found AS (SELECT query_key, question_key, weight, count(*) FILTER (NOT relevant) AS stray,"
+        f"{_judged(project, base)}, found AS (SELECT query_key, question_key, weight,"
+        " count(*) FILTER (NOT relevant) AS stray,"
         " count(*) FILTER (relevant) AS fitting, array_agg(passage_id ORDER BY value, rating DESC, passage_key)"
         " FILTER (NOT relevant) AS passages FROM rated JOIN passages USING (passage_key)"
         " WHERE rating >= $tau AND weight <> 0 GROUP BY ALL HAVING stray > 0)"
@@ -80,13 +81,13 @@ def strays(project: Project, policy: Policy, source: str, limit: int = 10, offse
 def uncovered(
     project: Project, policy: Policy, source: str, limit: int = 10, offset: int = 0
 ) -> tuple[int, list[Uncovered]]:
-    """Judged relevant passages that no question covers, the highest judgment first; see `strays`.
+    """Return judged relevant passages that no question covers, the highest judgment first; see `strays`.
 
     Args, returns, raises: as for `strays`.
     """
     base = basis(project, policy)
     rows = project.rows(
-        f"{_judged(base)}, found AS (SELECT query_key, passage_key, value, max(rating) AS best FROM rated"
+        f"{_judged(project, base)}, found AS (SELECT query_key, passage_key, value, max(rating) AS best FROM rated"
         " WHERE relevant AND weight > 0 GROUP BY ALL HAVING best < $tau)"
         " SELECT count(*) OVER (), query_id, q.text, passage_id, t.text, value, best FROM found"
         " JOIN queries q USING (query_key) JOIN passages USING (passage_key)"
@@ -97,10 +98,11 @@ def uncovered(
     return (rows[0][0] if rows else 0), [Uncovered(*row[1:]) for row in rows]
 
 
-def _judged(base: Basis) -> str:
+def _judged(project: Project, base: Basis) -> str:
     """The beginning of a query: `rated` is every rating of a judged passage."""
     return (
-        "WITH judged AS (SELECT query_key, passage_key, value, value >= $enough AS relevant FROM judgments"
+        "WITH judged AS (SELECT query_key, passage_key, value, value >= $enough AS relevant"
+        f" FROM {visible(project, 'judgments')}"
         " JOIN sources USING (source_key) WHERE name = $source),"
         f" rated AS (SELECT p.*, value, relevant FROM ({graded_pairs(base)}) p JOIN judged"
         " USING (query_key, passage_key) WHERE rating IS NOT NULL)"

@@ -1,4 +1,4 @@
-"""Where the answers that graders extracted stand in a passage, and the text cut at their edges."""
+"""Places of extracted answers in a passage, and the text cut at their edges."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ Span = tuple[int, int]
 """First character, and the one after the last."""
 
 SEARCHED_LOOSELY = 2_000
-"""Characters of an answer up to which other case and white space are allowed for."""
+"""Longest answer, in characters, that is also searched ignoring case and white space."""
 
 
 @dataclass(frozen=True)
@@ -30,16 +30,16 @@ class Segment:
 
 
 def find_answer(text: str, answer: str | None) -> Span | None:
-    """Where an answer first stands in a text: as it is, else in other case and white space.
+    """Return the first place of an answer in a text: as it is, else ignoring case and white space.
 
-    An answer without any letter or digit, or within a word, is not looked for: it would be found anywhere.
+    An answer without any letter or digit is not searched, nor is a part of a word: it would be found anywhere.
     """
     words = (answer or "").split()
     if not any(character.isalnum() for word in words for character in word):
         return None
     loose = len(answer or "") <= SEARCHED_LOOSELY
     pattern = r"\s+".join(re.escape(word) for word in words) if loose else re.escape((answer or "").strip())
-    # Only where words are set apart by spaces does a letter beside the answer mean another word.
+    # In scripts that separate words by spaces, an adjacent letter means another word.
     if _joins(words[0][0]):
         pattern = r"(?<![^\W_])" + pattern
     if _joins(words[-1][-1]):
@@ -56,7 +56,7 @@ def segments(text: str, spans: Sequence[Span]) -> list[Segment]:
     """Cut a text at the edges of spans, which may overlap, touch and nest.
 
     Args:
-        spans: within the text, none empty.
+        spans: within the text, not empty.
     """
     edges = sorted({0, len(text), *(edge for span in spans for edge in span)})
     return [

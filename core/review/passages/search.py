@@ -1,4 +1,4 @@
-"""Finding passages: the pool with what is known of every passage, filtered, in pages."""
+"""Search for passages: the pool with labels, judgments and grades of every passage, filtered, in pages."""
 
 from __future__ import annotations
 
@@ -12,15 +12,15 @@ import pyarrow as pa
 from ...bank import speaking_passages
 from ...catalogue import graders
 from ...labels import Basis, Policy, basis, pool_summary
-from ...project import Cursor, Project
+from ...project import Cursor, Project, visible
 
 State = Literal["failed", "ungraded", "complete"]
 
 NONE: Literal["none"] = "none"
-"""As a label or a judgment to look for: passages that have none. No number will do: judgments may be negative."""
+"""A label or judgment filter for passages without one. It is not a number because judgments may be negative."""
 
 BEFORE_ALL = -1
-"""A key, or a position, that comes before every other."""
+"""A key or position before every other."""
 
 EXCERPT = 160
 """Characters of a passage in the list."""
@@ -28,21 +28,21 @@ EXCERPT = 160
 
 @dataclass(frozen=True)
 class Filters:
-    """Which passages of the pool are listed; what is None, empty or False is not asked for.
+    """Filters of the pool's passages; a filter that is None, empty or False is off.
 
     Args:
         query_id: passages of this query.
-        words: in the passage, as a part of its text in any case, or its whole id.
+        words: a part of the passage's text, ignoring case, or its whole id.
         label: the label under the policy; NONE for no label.
         rating: any active question has this rating.
-        source, judgment: judged so by this source; NONE for not judged by it. The source alone asks nothing.
+        source, judgment: the judgment by this source; NONE for no judgment. The source alone filters nothing.
         run, depth: among the first `depth` passages of this run.
         state: whether some pairs have failed, some are ungraded, or all have a rating.
         flagged: label and judgment of `source` disagree on relevance.
-        overridden: a person's rating counts for one of its pairs.
+        overridden: an override counts for one of its pairs.
         unjudged_by: this source has no judgment of it.
-        assigned_to: this person judges it beside others, in a double assignment that is open.
-        speaking: its text speaks to the grader, see `speaking`.
+        assigned_to: this person judges it in an open double assignment.
+        speaking: its text addresses the grader, see `speaking`.
     """
 
     query_id: str | None = None
@@ -79,14 +79,14 @@ class Listed:
 
 @dataclass(frozen=True)
 class Found:
-    """One page of the passages that were found.
+    """One page of the search results.
 
     Args:
-        total: how many there are on all pages.
-        page: the page that this is, from 1.
+        total: number of passages on all pages.
+        page: number of this page, from 1.
         rows: the passages of the page.
-        here: the open passage in the list; None where it is not among those found.
-        before, after: its neighbours, also where it is not in the list itself.
+        here: the open passage in the list; None if it is not a result.
+        before, after: its neighbours, even if it is not in the list itself.
     """
 
     total: int
@@ -105,16 +105,16 @@ def search(
     page: int | None = None,
     opened: tuple[str, str | None] | None = None,
 ) -> Found:
-    """Find passages of the pool, in the order of the queries and of the pool.
+    """Search passages of the pool, in the order of the queries and of the pool.
 
     Args:
-        policy: decides labels and ratings; None where nothing has been graded.
-        size: passages a page.
-        page: from 1, the last one where there are fewer; the page of the open passage for None.
+        policy: determines labels and ratings; None if nothing has been graded.
+        size: passages per page.
+        page: from 1, at most the last one; None for the page of the open passage.
         opened: query id and passage id of the open passage; without a passage id the place before the query.
 
     Raises:
-        InputError: there is no such grader or version.
+        InputError: the grader or version is unknown.
     """
     found = _remembered(project, policy, filters)
     total = len(found)
@@ -142,20 +142,19 @@ def search(
 def where_to_begin(
     project: Project, policy: Policy | None, filters: Filters, query_id: str | None = None
 ) -> tuple[str, str] | None:
-    """The passage to open for somebody who named none: the first one of the query that some run returned.
+    """Return the default passage to open: the first one of the query that a run returned.
 
-    A pool holds judged passages that no system found; to begin with one of them shows little of what the systems do.
+    A pool has judged passages that no system returned; they would be a poor start.
 
     Args:
-        policy, filters: of the list, as `search` takes them.
-        query_id: of which query; the first one of the list for None, and where the list has none of it.
+        policy, filters: of the list, as for `search`.
+        query_id: its query; for None, or if the list has no passage of it, the first query of the list.
 
     Returns:
-        Query id and passage id; the first passage of the query where no run returned any of them; None where nothing
-        is found.
+        Query id and passage id; the first passage of the query if no run returned any of them; None without results.
 
     Raises:
-        InputError: there is no such grader or version.
+        InputError: the grader or version is unknown.
     """
     found = _remembered(project, policy, filters)
     if not len(found):
@@ -174,7 +173,7 @@ def where_to_begin(
 
 
 def _remembered(project: Project, policy: Policy | None, filters: Filters) -> pa.Table:
-    """What `_find` finds. Who walks from passage to passage asks for the same list again and again."""
+    """Return the result of `_find`, cached because moving from passage to passage repeats the same search."""
     base = basis(project, policy) if policy is not None and graders(project) else None
     key = "passages found", policy, None if base is None else base.key, filters
     return project.remember(key, lambda: _find(project, base, filters))
@@ -184,9 +183,10 @@ _SIDES: tuple[Literal["left"], Literal["right"]] = ("left", "right")
 
 
 def _find(project: Project, base: Basis | None, filters: Filters) -> pa.Table:
-    """The passages that the filters let through, in order, with what is known of each."""
+    """Return the passages that match the filters, in order, with their data."""
     pool = pool_summary(project, base)
-    wanted, parameters = _conditions(filters, base)
+    judgments = visible(project, "judgments")
+    wanted, parameters = _conditions(filters, base, judgments)
     if filters.speaking:
         places = speaking_passages(project, None if base is None else base.version)
         wanted.append(
@@ -200,7 +200,7 @@ def _find(project: Project, base: Basis | None, filters: Filters) -> pa.Table:
         return cursor.execute(
             "SELECT query_key, position, passage_key, label, judged.value AS judgment, failed,"
             " needed - rated - failed AS ungraded, overridden"
-            " FROM pool_summary d LEFT JOIN (SELECT query_key, passage_key, value FROM judgments"
+            f" FROM pool_summary d LEFT JOIN (SELECT query_key, passage_key, value FROM {judgments}"
             "  JOIN sources USING (source_key) WHERE name = $source) judged USING (query_key, passage_key)"
             f" WHERE {' AND '.join(wanted)} ORDER BY query_key, position",
             parameters,
@@ -210,7 +210,7 @@ def _find(project: Project, base: Basis | None, filters: Filters) -> pa.Table:
 
 
 def _listed(project: Project, found: pa.Table, at: Sequence[int]) -> dict[int, Listed]:
-    """Passages of the list by where they stand in it, from 0, with their texts."""
+    """Return passages of the list by their places in it, from 0, with their texts."""
     rows = found.take(at).to_pylist() if at else []
     queries = {
         key: (query_id, text)
@@ -239,7 +239,7 @@ def _listed(project: Project, found: pa.Table, at: Sequence[int]) -> dict[int, L
 
 
 def _position(project: Project, opened: tuple[str, str | None] | None) -> tuple[int, int]:
-    """Where a passage stands among all of the pool; one that is not pooled stands before its query."""
+    """Return the place of a passage in the whole pool; the place before its query if it is not pooled."""
     if opened is None:
         return BEFORE_ALL, BEFORE_ALL
     rows = project.rows(
@@ -250,7 +250,7 @@ def _position(project: Project, opened: tuple[str, str | None] | None) -> tuple[
     return rows[0] if rows else (BEFORE_ALL, BEFORE_ALL)
 
 
-def _conditions(filters: Filters, base: Basis | None) -> tuple[list[str], dict[str, Any]]:
+def _conditions(filters: Filters, base: Basis | None, judgments: str) -> tuple[list[str], dict[str, Any]]:
     """The filters as SQL over the columns of the pool's summary and `judged.value`, with its parameters."""
     wanted, parameters = ["true"], {"source": filters.source}
 
@@ -301,7 +301,7 @@ def _conditions(filters: Filters, base: Basis | None) -> tuple[list[str], dict[s
         ask("overridden")
     if filters.unjudged_by is not None:
         ask(
-            "NOT EXISTS (SELECT * FROM judgments own JOIN sources USING (source_key) WHERE sources.name = $me"
+            f"NOT EXISTS (SELECT * FROM {judgments} own JOIN sources USING (source_key) WHERE sources.name = $me"
             " AND own.query_key = d.query_key AND own.passage_key = d.passage_key)",
             me=filters.unjudged_by,
         )

@@ -1,4 +1,4 @@
-"""Asking for answers, and for comparisons of them: by whom, from which passages, at what price; then a job begins."""
+"""Forms that start jobs for answers and comparisons: model, passages, and estimated cost."""
 
 from __future__ import annotations
 
@@ -59,10 +59,10 @@ ROLES = {"generator": "Generator", "judge": "Answer check"}
 
 
 def view(project: Project, evaluation: Evaluation | None) -> None:
-    """Both forms, and who has answered and compared so far.
+    """Draw both forms, and the models that have answered and compared so far.
 
     Args:
-        evaluation: what is known under the choices; None where nobody has answered.
+        evaluation: the evaluation under the present choices; None before the first answer.
     """
     work = current_job(project, "answers")
     if work is not None and not work.over:
@@ -153,7 +153,7 @@ def _generate(project: Project) -> None:
 
 
 def _generator(project: Project, kind: str) -> ReadyGenerator | None:
-    """Who answers; None where it is not said yet which model."""
+    """Draw the settings of the generator and return it; None if no model is chosen yet."""
     if kind.startswith(AGAIN):
         name = kind.removeprefix(AGAIN)
         return generator_again(project, next(one for one in answer_models(project, "generator") if one.name == name))
@@ -179,7 +179,7 @@ def _generator(project: Project, kind: str) -> ReadyGenerator | None:
 
 
 def model(kind: str, key: str) -> dict[str, Any]:
-    """The settings of a model on this computer or behind an endpoint."""
+    """Draw and return the settings of a model on this computer or at an endpoint."""
     if kind == ENDPOINT:
         place, endpoint = model_place.choose_endpoint({}, key)
         return {"back_end": "openai", **place, "model": model_place.choose_model("", endpoint, f"{key} model")}
@@ -189,10 +189,10 @@ def model(kind: str, key: str) -> dict[str, Any]:
 
 
 def compare(project: Project, pairs: Sequence[Pair], key: str) -> None:
-    """Let a model say of pairs whether the answer is right: who, what it takes, and the job.
+    """Draw the form that has a model compare answers: model, estimated size, and the job.
 
     Args:
-        key: tells the widgets apart where there are several such forms.
+        key: distinguishes the widgets of several such forms.
     """
     before = [one.name for one in answer_models(project, "judge") if one.parameters][::-1]
     options = [*(AGAIN + name for name in before), LOCAL, ENDPOINT]
@@ -232,7 +232,7 @@ def compare(project: Project, pairs: Sequence[Pair], key: str) -> None:
 
 
 def _judge(project: Project, kind: str, key: str, beside: Any) -> ReadyJudge | None:
-    """Who compares; None where it is not said yet which model."""
+    """Draw the settings of the answer check and return it; None if no model is chosen yet."""
     if kind.startswith(AGAIN):
         name = kind.removeprefix(AGAIN)
         return judge_again(project, next(one for one in answer_models(project, "judge") if one.name == name))
@@ -242,7 +242,7 @@ def _judge(project: Project, kind: str, key: str, beside: Any) -> ReadyJudge | N
 
 
 def _unnamed(kind: str, settings: dict[str, Any]) -> bool:
-    """Whether a model has still to be named, which is said."""
+    """Return whether a model must still be chosen, and show a note if so."""
     if kind == EXTRACTIVE or settings["model"]:
         return False
     st.caption(":material/info: Choose a model first.")
@@ -250,7 +250,7 @@ def _unnamed(kind: str, settings: dict[str, Any]) -> bool:
 
 
 def tag(found: PriceTag, name: str) -> None:
-    """What a job would take of calls, tokens and money."""
+    """Draw the calls, tokens and cost that a job needs."""
     about = "" if found.counted else "≈ "
     columns = st.columns(4)
     columns[0].metric("Calls", f"{found.calls:,}", help="Calls to the model, without retries.")
@@ -266,7 +266,7 @@ def tag(found: PriceTag, name: str) -> None:
 
 
 def budget(project: Project, model: AnswerModel, caps: Extent, key: str) -> Extent:
-    """The caps of a job that asks a model, and how long it waits for one behind an endpoint."""
+    """Draw and return the limits of a job that asks a model, including how long it waits for an endpoint."""
     columns = st.columns(4)
     calls = columns[0].number_input("Call limit", 1, None, None, key=f"{key} calls", placeholder="No limit")
     priced = model.model in prices(project)
@@ -286,5 +286,5 @@ def budget(project: Project, model: AnswerModel, caps: Extent, key: str) -> Exte
 
 
 def progress(project: Project) -> None:
-    """The job that runs, or how the last one of this server ended."""
+    """Draw the running job, or the result of the last job of this server."""
     job_progress.watch_steps(project, "answers", "Generate and compare")

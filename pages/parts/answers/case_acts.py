@@ -1,4 +1,4 @@
-"""What can be done in the part of cases, by name: each does it, and says what came of it."""
+"""Actions of the cases component, by name: each changes the project and reports the result."""
 
 from __future__ import annotations
 
@@ -33,12 +33,12 @@ SAID = "said of the cases of answers"
 
 @dataclass
 class Desk:
-    """The cases as somebody looks at them, and what came of what they did.
+    """The cases as a person sees them, and the result of the last action.
 
     Args:
-        said: words for what was done last, with what takes it back; they stay until something else is done.
-        error: why something could not be done.
-        sources: whether there may be other sources of gold passages by now.
+        said: message about the last action and the action that undoes it; kept until the next action.
+        error: why an action failed.
+        sources: whether the sources of gold passages may have changed.
     """
 
     project: Project
@@ -49,18 +49,18 @@ class Desk:
 
     @property
     def evaluation(self) -> Evaluation:
-        """What is known now; it is remembered until something is written."""
+        """The current evaluation, remembered until a change is saved."""
         return evaluate(self.project, self.view)
 
     def say(self, words: str, undo: Act | None = None) -> None:
-        """Say what was done."""
+        """Show a message about an action, until the next one."""
         self.said = {"words": as_shown(words), "undo": undo}
         st.session_state[SAID] = self.said
 
 
 @st.fragment
 def draw(project: Project, view: View) -> None:
-    """The list, the open case, and what somebody did there since the last run."""
+    """Draw the list and the open case, and do the person's actions since the last run."""
     asked = asked_of(desk.KEY)
     at = Desk(project, view)
     for act in asked.each():
@@ -69,7 +69,7 @@ def draw(project: Project, view: View) -> None:
         except WorkbenchError as error:
             at.error = {"code": error.code, "message": error.message, "hint": error.hint or ""}
     if at.sources:
-        # The line above says by whom passages are gold, and offers who has judged by now.
+        # The line at the top names the sources of gold passages and offers the present judges.
         st.rerun()
     data = desk.shown(project, at.evaluation, at.said, at.error)
     desk.case_list(key=desk.KEY, data=data | {"taken": asked.taken}, on_acts_change=asked.note)
@@ -168,4 +168,4 @@ ACTS: Mapping[str, Callable[[Desk, Act], None]] = {
     "add answer": _add_answer,
     "remove answer": _remove_answer,
 }
-"""All that the part can ask for."""
+"""All actions of the component."""

@@ -1,4 +1,4 @@
-"""Which evaluation chooses which system, and how far Recall and LLM-retEval say the same of single queries."""
+"""The system that each evaluation chooses, and the correlation of Recall with LLM-retEval per query."""
 
 from __future__ import annotations
 
@@ -18,9 +18,9 @@ from pages.parts.shared.charts import short_names
 from pages.parts.shared.html import visible
 
 RUNS, FEW_RUNS = 5, 3
-"""Runs that have a column of their own, those that are chosen most; and in a narrow window."""
+"""Number of runs with a column of their own, the most often chosen ones, in a wide and in a narrow window."""
 MOST_NAMED = 3
-"""Runs that tie and are named."""
+"""Largest number of tied runs that are named."""
 REFERENCE = "LLM-retEval"
 
 STYLE = """
@@ -48,7 +48,7 @@ STYLE = """
 
 
 def view(project: Project, evaluation: Evaluation) -> None:
-    """Every evaluation of the same runs with the one that it chooses, how sure that is, and what it would cost."""
+    """Draw every evaluation of the same runs: the chosen run, its certainty and its cost."""
     if len(evaluation.view.runs or ()) < 2:
         ui.empty(
             "Only one run has answers, so there is nothing to compare.",
@@ -148,7 +148,7 @@ def _row(found: Choosing, choice: Choice, runs: list[str], short: Mapping[str, s
 
 
 def _chosen(runs: list[str], short: Mapping[str, str]) -> str:
-    """The run that is chosen, as HTML; of many that tie their number. The whole names come on hover."""
+    """Return the chosen run as HTML, or the number of runs if many tie; the tooltip has the full names."""
     whole = visible(" = ".join(runs))
     if len(runs) <= MOST_NAMED:
         return f'<span title="{whole}">{visible(" = ".join(short[run] for run in runs))}</span>'
@@ -156,7 +156,7 @@ def _chosen(runs: list[str], short: Mapping[str, str]) -> str:
 
 
 def interval(one: Interval) -> str:
-    """A number with its interval, as HTML; a dash with its reason where it is undefined."""
+    """Return a number with its interval as HTML; if it is undefined, a dash with the reason."""
     if one.value is None:
         return f'<span class="dim" title="{visible(one.undefined or "")}">–</span>'
     bounds = (
@@ -168,7 +168,7 @@ def interval(one: Interval) -> str:
 
 
 def correlation(project: Project, evaluation: Evaluation) -> None:
-    """Spearman between Recall and LLM-retEval over queries, on all and without failures of Recall."""
+    """Draw Spearman's correlation of Recall and LLM-retEval over all queries and without failures of Recall."""
     by: dict[Refined, str] = {"confirmed": "Confirmed cases", "proposed": "Confirmed and proposed cases"}
     picked = st.segmented_control(
         "Cases A, B and C left out of “refined”", list(by), default="confirmed",

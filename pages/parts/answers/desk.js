@@ -1,5 +1,5 @@
-// The cases of answers: filters and list, and the open case in three columns with its proposal below. What comes after
-// the open case is here already, so that a key leads on at once.
+// The cases of answers: filters and list, and the open case in three columns with its proposal below. The next cases
+// are loaded already, so that a key leads on at once.
 
 const homes = new WeakMap();
 
@@ -49,7 +49,7 @@ class Desk {
   key(event) {
     if (document.querySelector("[role=dialog]") || event.ctrlKey || event.metaKey) return;
     if (event.altKey) {
-      // On a Mac Alt makes other letters of J and K.
+      // On a Mac, Alt changes the letters of J and K, but not the key codes.
       if (event.keyCode === 74) this.step(1, event);
       if (event.keyCode === 75) this.step(-1, event);
       return;
@@ -58,7 +58,7 @@ class Desk {
     if (event.shiftKey || isField(deepest(document)) || !this.data.letters.some((one) => one.letter === letter)) return;
     if (!this.desks[this.open]) return;
     event.preventDefault();
-    // Streamlit has keys of its own for some of these letters.
+    // Streamlit has its own shortcuts for some of these letters.
     event.stopPropagation();
     if (!event.repeat) this.confirm(letter);
   }
@@ -96,7 +96,7 @@ class Desk {
     this.go(id);
   }
 
-  // Show a case now; what the server says of earlier acts does not lead back.
+  // Show a case now; answers of the server to earlier actions do not lead back.
   go(id) {
     this.open = id;
     this.moved = true;

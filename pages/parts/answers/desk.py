@@ -1,6 +1,6 @@
-"""The cases of answers: the list, the open one with all its texts, and what was confirmed, in one part of our own.
+"""The cases of answers in one component: the list, the open case with all its texts, and the confirmed cases.
 
-The browser has the next cases already when one is confirmed, so that a key leads on without waiting for the server.
+The browser already has the next cases when a case is confirmed, so it can go on without waiting for the server.
 """
 
 from __future__ import annotations
@@ -22,64 +22,64 @@ from pages.parts.shared.html import as_shown
 
 KEY = "answer-cases"
 NAMES = ("run", "k", "case", "show", "at")
-"""What of the address is about this screen: filters, and the open case."""
+"""Parts of the address for this screen: the filters and the open case."""
 SHORT = {
     "A": "not annotated", "B": "another version", "C": "distracted", "D": "fails on gold", "E": "not from gold",
     "F": "wrong comparison", "K": "own knowledge",
 }  # fmt: skip
-"""What stands on the keys of the cases."""
+"""Short labels of the cases' keys."""
 A_PAGE = 60
-"""Cases of the list that the browser has at a time."""
+"""Number of listed cases that the browser has at a time."""
 AHEAD = 3
-"""Cases after the open one whose texts the browser has, too."""
+"""Number of cases after the open one whose texts the browser has, too."""
 LONGEST = 6_000
-"""Signs of a passage at most."""
+"""Largest number of shown characters of a passage."""
 PASSAGES = 12
-"""Gold passages at most."""
+"""Largest number of shown gold passages."""
 
 case_list = component("cases_of_answers", *ACTING, "answers/desk.css", "answers/desk.js")
 
 
 def arrive(project: Project) -> None:
-    """Take over what the address says where somebody came by it, once in a run of the whole screen."""
+    """Apply the address if the person followed a link; once in each run of the whole screen."""
     given = {name: said for name in NAMES if (said := st.query_params.get(name))}
     address.places(KEY).come(project.name, given)
 
 
 def named(name: str) -> str:
-    """What the address says of a filter, or which case is open; empty for nothing."""
+    """Return a filter or the open case from the address; empty if it names none."""
     return address.places(KEY).now.get(name, "")
 
 
 def put(**said: str) -> None:
-    """Be in another place, and let the address say so.
+    """Go to another place and write it into the address.
 
     Args:
-        said: filters and the open case by name; empty for nothing.
+        said: filters and the open case by name; empty values remove them.
     """
     places = address.places(KEY)
     places.go({**places.now, **said}, NAMES)
 
 
 def id_of(query_id: str, run: str, k: int) -> str:
-    """A case as the address names it."""
+    """Return the address's name of a case."""
     return f"{k}|{quote(run, safe='')}|{query_id}"
 
 
 def place_of(name: str) -> tuple[str, str, int] | None:
-    """Query, run and depth of a case that an address names; None where it names none."""
+    """Return query, run and depth of a case in an address; None if the name is malformed."""
     k, _, rest = name.partition("|")
     run, _, query_id = rest.partition("|")
     return (query_id, unquote(run), int(k)) if k.isdigit() and run and query_id else None
 
 
 def there(query_id: str, run: str, k: int) -> dict[str, str]:
-    """The address at which a query of a run at a depth is opened, by parameter."""
+    """Return the address parameters that open a query of a run at a depth."""
     return {**address.travelling(), **looking.chosen(), "at": id_of(query_id, run, k)}
 
 
 def listed(project: Project, evaluation: Evaluation) -> list[CaseRow]:
-    """The cases that the filters of the address leave."""
+    """Return the cases that match the filters of the address."""
     runs, ks = evaluation.view.runs or (), evaluation.view.ks
     run = named("run") if named("run") in runs else None
     k = next((one for one in ks if str(one) == named("k")), None)
@@ -90,7 +90,7 @@ def listed(project: Project, evaluation: Evaluation) -> list[CaseRow]:
 
 
 def shown(project: Project, evaluation: Evaluation, said: dict[str, Any] | None, error: object) -> dict[str, Any]:
-    """All that the browser shows: filters, a page of the list, the open case and those after it."""
+    """Return the data for the browser: filters, a page of the list, the open case and the next ones."""
     found = listed(project, evaluation)
     ids = [_id(row) for row in found]
     wanted = named("at")
@@ -150,7 +150,7 @@ def _row(row: CaseRow) -> dict[str, Any]:
 
 
 def kind_of(case: str | None) -> str:
-    """Whose failure a case is, by which it is coloured."""
+    """Return the type of failure, which decides the colour of a case."""
     return "recall" if case in RECALL_FAILURES else "reteval" if case in RETEVAL_FAILURES else "neither"
 
 

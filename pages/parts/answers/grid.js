@@ -128,7 +128,7 @@ class Grid {
       ),
       ...(detail.more ? [make("p", { class: "quiet" }, `and ${detail.more.toLocaleString("en")} more`)] : []),
     );
-    // Below a long table nobody would see that something opened.
+    // Below a long table, the opened queries would be out of sight.
     if (this.wanted === this.data.open) {
       this.wanted = "";
       if (this.detail.getBoundingClientRect().top > window.innerHeight - 200) this.detail.scrollIntoView({ block: "start" });

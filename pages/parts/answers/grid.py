@@ -36,13 +36,13 @@ MEASURES: dict[Measured, str] = {
     "F1": "Harmonic mean of Recall and Precision per query",
 }
 QUERIES = 400
-"""Queries of an open cell at most."""
+"""Largest number of queries shown in an open cell."""
 
 _component = component("table_of_answers", *ACTING, "answers/grid.css", "answers/grid.js")
 
 
 def view(project: Project, evaluation: Evaluation) -> None:
-    """The table with its downloads, and what is missing of it."""
+    """Draw the table with its downloads, and its missing values."""
     _missing(evaluation)
     _table(project, evaluation)
     st.caption(
@@ -100,7 +100,9 @@ def _table(project: Project, evaluation: Evaluation) -> None:
 
 
 def shown(project: Project, evaluation: Evaluation) -> dict[str, Any]:
-    """What the browser shows: a block a depth, its runs by LLM-retEval, and the queries of the open cell."""
+    """Return the data for the browser: a block per depth with its runs by LLM-retEval, and the queries of the open
+    cell.
+    """
     best = clear_best(project, evaluation)
     told = [name for name in MEASURES if name != "GPT-Eval" or any(row.gpteval for row in evaluation.rows)]
     wanted = str(st.query_params.get("cell", ""))
@@ -115,7 +117,7 @@ def shown(project: Project, evaluation: Evaluation) -> dict[str, Any]:
 
 def _block(evaluation: Evaluation, k: int, told: list[str], best: dict[tuple[int, str], str]) -> dict[str, Any]:
     rows = [row for row in evaluation.rows if row.k == k]
-    # A run of which something waits leads nobody: what is known of it may be the easy queries.
+    # A run with waiting queries is never at the top: the finished ones may be the easy ones.
     rows.sort(
         key=lambda row: (row.reteval.waiting > 0, -(-1.0 if row.reteval.mean is None else row.reteval.mean), row.run)
     )

@@ -1,6 +1,6 @@
-"""Under which choices one looks at answers, the same on all screens about them: generator, judge, gold, runs, depths.
+"""Settings of all screens about answers: generator, answer check, gold passages, runs, depths.
 
-They stand in the address where they differ from what one begins with, and are kept while one looks at other screens.
+The address holds those that differ from the defaults. They are kept while the person visits other screens.
 """
 
 from __future__ import annotations
@@ -26,20 +26,20 @@ from exam_workbench.text import how_many
 from pages.parts.shared import address, ui
 
 NAMES = ("generator", "judge", "threshold", "asked", "gold", "least", "same", "runs", "ks")
-"""What of an address is about these choices."""
+"""Parts of the address that hold these settings."""
 KEY = "looking at answers"
 BETWEEN = "\n"
-"""Between the names of a list in the address: no name has it in it."""
+"""Separator of names in a list in the address; it occurs in no name."""
 WHAT = (
     "LLM-retEval evaluates a retriever by the answers that its passages make possible. The same model answers each"
     " query from the top k passages of a run and from the gold passages. An answer check decides if both answers match."
     " You need queries, runs and gold passages with texts. Gold answers are optional and add GPT-Eval."
 )
-"""What the screens are for, for somebody who sees them for the first time."""
+"""Introduction for people who see these screens for the first time."""
 
 
 def begin(project: Project) -> None:
-    """Say what LLM-retEval is and what is lacking, and end the screen, where nothing can be done yet."""
+    """Explain LLM-retEval and its missing inputs and end the screen, if it cannot run yet."""
     found = lacking(project)
     if not found.stops:
         return
@@ -60,15 +60,15 @@ def begin(project: Project) -> None:
 
 
 def generators(project: Project) -> list[AnswerModel]:
-    """Who has answered, the last one first."""
+    """Return the models that have answered, the latest first."""
     return answer_models(project, "generator")[::-1]
 
 
 def look(project: Project) -> Evaluation:
-    """Draw the line that says under which choices one looks, with a place to change them; what is known under these.
+    """Draw the line of the present settings with a popover to change them; return the evaluation.
 
     Raises:
-        InputError: a choice makes no sense.
+        InputError: a setting is invalid.
         GradingError: the encoder cannot be loaded.
     """
     known = generators(project)
@@ -91,12 +91,12 @@ def look(project: Project) -> Evaluation:
 
 
 def chosen() -> dict[str, str]:
-    """The choices as an address says them, for links between the screens."""
+    """Return the settings as address parameters, for links between the screens."""
     return dict(address.places(KEY).now)
 
 
 def _choices(project: Project, known: Sequence[AnswerModel], anew: bool) -> tuple[View, dict[str, str]]:
-    """Draw the widgets; the view, and what of it differs from what one begins with."""
+    """Draw the widgets; return the view, and the settings that differ from the defaults."""
     kept = address.places(KEY).now
 
     def take(name: str, default: Any, read: Callable[[str], Any]) -> str:
@@ -113,7 +113,7 @@ def _choices(project: Project, known: Sequence[AnswerModel], anew: bool) -> tupl
     def several(name: str, default: list[Any], options: Sequence[Any]) -> str:
         by_text = {str(one): one for one in options}
         key = take(name, default, lambda text: [by_text[one] for one in text.split(BETWEEN) if one in by_text])
-        # What was an option a moment ago may be none any more.
+        # The options may have changed since the last run.
         st.session_state[key] = [one for one in st.session_state[key] if one in options]
         return key
 
@@ -142,7 +142,7 @@ def _choices(project: Project, known: Sequence[AnswerModel], anew: bool) -> tupl
     threshold = None
     if told.graded:
         key = take("threshold", told.threshold, float)
-        # Another judge has another scale, and its own usual threshold.
+        # Each answer check has its own scale and default threshold.
         if not anew and st.session_state.get("answers threshold of", judge) != judge:
             st.session_state[key] = told.threshold
         st.session_state["answers threshold of"] = judge

@@ -1,4 +1,4 @@
-"""Judges of answers beside people, or beside a model: how far they agree, and where a threshold would lie best."""
+"""Agreement of answer checks with people or with a model, and the best threshold."""
 
 from __future__ import annotations
 
@@ -29,13 +29,13 @@ VALUES = ("accuracy", "kappa", "precision", "recall")
 
 
 def truth(project: Project) -> tuple[str, list[PeopleSaid]] | None:
-    """Choose beside whom judges are set, and what they say; None where nobody has said anything."""
+    """Draw the choice of a reference for the answer checks; return it with its results, or None without any."""
     sources = verdict_sources(project)
     options = {name: name for name, _ in sources}
     if len(sources) > 1:
         options = {"": "All people"} | options
     said: list[PeopleSaid] = []
-    # People's verdicts need no runs; what a model compared stands beside what was retrieved.
+    # People's results need no runs; a model's comparisons do.
     if looking.generators(project) and not lacking(project).stops:
         evaluation = looking.look(project)
         model = evaluation.judge_model
@@ -53,7 +53,7 @@ def truth(project: Project) -> tuple[str, list[PeopleSaid]] | None:
 
 
 def missing(project: Project) -> None:
-    """Say that nobody has a verdict yet, and how to get some."""
+    """Explain that people have given no results yet, and how to get some."""
     with st.container(border=True, key="no-verdicts"):
         st.markdown("**No results from people yet.**")
         st.markdown(
@@ -65,7 +65,7 @@ def missing(project: Project) -> None:
 
 
 def imports(project: Project) -> None:
-    """Take in a file of verdicts: what was understood of it, and the import."""
+    """Draw the import of a file with people's results, and its report."""
     with st.popover("Import results", icon=":material/upload:", key="import verdicts"):
         st.caption("JSONL with query_id, answer and acceptable on each line.")
         file = st.file_uploader("File with results", key=f"verdicts {st.session_state.get('verdicts taken', 0)}")
@@ -81,7 +81,7 @@ def imports(project: Project) -> None:
 
 
 def table(project: Project, beside: str, said: list[PeopleSaid]) -> list[AgreementRow]:
-    """Every judge with its accuracy, kappa, precision and recall; returns the rows."""
+    """Draw every answer check with accuracy, kappa, precision and recall; return the rows."""
     with st.spinner("Comparing the answer checks", show_time=False):
         rows = project.remember(("judges of answers", beside, tuple(said)), lambda: agreement(project, said))
     body = "".join(
@@ -133,7 +133,7 @@ def _halves(row: AgreementRow) -> str:
 
 
 def curve(rows: list[AgreementRow]) -> None:
-    """What a judge would be worth at each threshold, with one to move."""
+    """Draw the agreement of an answer check at each threshold, with a slider."""
     graded = {row.judge.title + (f" ({row.model})" if row.model else ""): row for row in rows if row.curve}
     if not graded:
         return
@@ -142,7 +142,7 @@ def curve(rows: list[AgreementRow]) -> None:
     row = graded[str(left.selectbox("Answer check", list(graded), key="curve of"))]
     top = row.judge.top
     limit = right.slider("Threshold", 0.0, top, float(row.threshold), top / 100, key=f"limit {row.judge.name}")
-    # The curve has points between the scores; at the usual threshold the table above has the numbers themselves.
+    # The curve has points between the scores; at the usual threshold the exact numbers are in the table above.
     near = min(row.curve, key=lambda point: abs(point.threshold - limit))
     usual = limit == row.threshold
     facts = st.columns(4)
@@ -187,6 +187,6 @@ def _chart(row: AgreementRow, limit: float) -> Spec:
 
 
 def ask_model(project: Project, said: list[PeopleSaid]) -> None:
-    """Let a model compare the answers that people judged, so that it stands in the table as well."""
+    """Draw a form that has a model compare the answers that people judged, to add it to the table."""
     with st.expander("Compare these answers with a model"), ui.errors():
         asking.compare(project, [one.pair for one in said], "judge people")

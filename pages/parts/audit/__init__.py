@@ -1,1 +1,1 @@
-"""Parts of the Audit screen: the plan, the board, the judging desk, what labels mean, and what goes into a paper."""
+"""Parts of the Audit screen: plan, leaderboard, judging, the meaning of labels, and files for a paper."""

@@ -1,4 +1,4 @@
-"""Planning an audit: why a machine's board needs one, and the form that says what is to be known and what it costs."""
+"""Planning an audit: its purpose, and the form for its goal and cost."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ AIMS: dict[Aim, str] = {
     "budget": "Fixed budget",
 }
 OWN = "A new source"
-"""One that has the name of the audit. It is not said here: a box keeps what it said before the name was changed."""
+"""A source named after the audit. The option has a fixed text, since a select box would keep an outdated name."""
 WHY = (
     "A grader's labels are biased by an unknown amount. In an audit, assessors judge a random sample of passages."
     " Their judgments correct the leaderboard: the audited scores are unbiased and have confidence intervals."
@@ -29,15 +29,15 @@ WHY = (
 
 
 def why() -> None:
-    """Why a board needs an audit, in two sentences."""
+    """Explain in two sentences why a leaderboard needs an audit."""
     st.container(key="why-audit").markdown(WHY)
 
 
 def form(project: Project, name: str) -> None:
-    """Say what is to be known, see what it costs, and plan it.
+    """Draw the form for an audit: its goal, the estimated cost, and the button that plans it.
 
     Args:
-        name: for the audit, where nobody gives another.
+        name: default name of the audit.
     """
     policy = policy_widgets.view().policy
     runs = run_names(project)
@@ -117,7 +117,7 @@ def form(project: Project, name: str) -> None:
 def _foreseen(
     project: Project, goal: Goal, measure: str, policy: Policy, runs: list[str], highest: int, looks: int
 ) -> bool:
-    """What it would take; whether an audit of that kind can be made at all."""
+    """Draw the estimated number of judgments; return whether such an audit is possible."""
     try:
         with st.spinner("Forecasting the number of judgments"):
             found = room.foresee(project, measure, goal, policy, runs=runs, highest=highest, looks=looks)
@@ -134,7 +134,7 @@ def _named(project: Project, grader: str | None) -> str:
 
 
 def _goal(runs: list[str]) -> Goal | None:
-    """What somebody wants to know; None where it is not said whole yet."""
+    """Draw the goal of the audit; return None if it is incomplete."""
     aim = st.segmented_control(
         "Goal of the audit", list(AIMS), default="best", format_func=AIMS.__getitem__, key="audit-aim",
         required=True,

@@ -1,5 +1,5 @@
-// The audited board: a row a system, its interval and the machine's score on one scale, the bias of the machine beside it.
-// A row opens to what the system is beside every other.
+// The audited leaderboard: a row per system, with its interval and the machine's score on one scale, and the
+// machine's bias. An opened row compares the system with every other.
 
 const boards = new WeakMap();
 
@@ -12,7 +12,7 @@ export default function ({ data, parentElement }) {
 const LANE = 7;
 const ORDERS = { rank: "by audited score", order: "by shrunk score", machine_rank: "by grader's score" };
 
-// Round numbers within a stretch of values.
+// Round numbers within a range of values.
 function ticks([low, high], aim = 4) {
   const raw = (high - low) / aim;
   const power = 10 ** Math.floor(Math.log10(raw));
@@ -29,7 +29,7 @@ const signed = (value, digits) => {
 };
 
 const named = (one) => [make("span", { class: "long" }, one.name), make("span", { class: "short" }, one.short)];
-// Nobody judged a passage that says how far a value may be off: that is no interval without width.
+// Without judgments that measure the error, there is no interval. This differs from an interval without width.
 const sized = (one) => one.low !== null;
 const UNKNOWN = "error unknown";
 const negative = (value) => (value === null ? null : -value);
@@ -112,7 +112,7 @@ class Board {
     ));
   }
 
-  // Brackets beside each other where they overlap, from the first to the last of a group.
+  // Overlapping brackets are side by side; each reaches from the first to the last system of a group.
   placed(runs) {
     const place = new Map(runs.map((run, index) => [run, index]));
     const ends = [];
@@ -154,7 +154,7 @@ class Board {
     );
   }
 
-  // How far the machine is off, and the place among scores that are shrunk.
+  // The machine's bias, and the rank by shrunken scores.
   leaning(one) {
     const sure = biased(one);
     const interval = sized(one)
@@ -191,7 +191,8 @@ class Board {
       make("i", { class: `dot${sure ? " sure" : ""}`, style: { left: at(one.bias, domain) } }));
   }
 
-  // One system beside every other: differences come from the same sample, so they are sharper than two intervals.
+  // One system compared with every other. Differences come from the same sample, so they are more precise than two
+  // intervals.
   detail(one) {
     const names = new Map(this.data.systems.map((system) => [system.run, system]));
     const level = this.data.level;

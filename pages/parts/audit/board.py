@@ -1,4 +1,4 @@
-"""The audited board as one component of our own: intervals on one scale, the machine's scores and bias beside them."""
+"""The audited leaderboard as a component: intervals on one scale, next to the machine's scores and their bias."""
 
 from __future__ import annotations
 
@@ -15,18 +15,18 @@ _component = component("audited_board", *ACTING, "audit/board.css", "audit/board
 
 
 def draw(board: AuditBoard) -> None:
-    """Draw the board; a system opens to what it is beside the others."""
+    """Draw the leaderboard; a click on a system shows its differences from the others."""
     _component(key=KEY, data=shown(board))
 
 
 def shown(board: AuditBoard) -> dict[str, Any]:
-    """What the browser gets of a board."""
+    """Return the data of a leaderboard for the browser."""
     runs = [one.run for one in board.systems]
     names, short = charts.short_names(runs, 34), charts.short_names(runs)
     return {
         "measure": board.measure,
         "confidence": board.confidence,
-        # Pairs are told apart at the level of the whole board, after the correction.
+        # Pairs are separated at the level of the whole leaderboard, after the correction.
         "level": 1 - board.confidence,
         "missed": board.missed,
         "groups": board.groups,

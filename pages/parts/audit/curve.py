@@ -1,4 +1,4 @@
-"""The curve of an audit: how wide intervals are with how many judgments, and what they would be without a machine."""
+"""The forecast curve of an audit: width of the intervals by number of judgments, with and without a machine."""
 
 from __future__ import annotations
 
@@ -17,20 +17,20 @@ DESIGNS = {
 }
 
 WIDTHS = {"pair": "Half width of the difference", "best": "Half width (median difference)"}
-"""What the widths are of, by what is to be known."""
+"""Title of the widths, by goal of the audit."""
 
 
 def draw(found: Forecast, goal: Goal) -> None:
-    """Say how many judgments are needed, and draw the curve."""
+    """Draw the number of judgments needed, and the curve."""
     st.container(key="judgments-needed").markdown(ui.plain(found.says))
     st.vega_lite_chart(spec(found, goal))
 
 
 def spec(found: Forecast, goal: Goal) -> Spec:
-    """The widths by judgments, a line for each design, where the audit stands, and what is needed.
+    """Return the chart: widths by judgments with a line for each design, the present state, and the goal.
 
     Args:
-        goal: says of what the widths are.
+        goal: decides which widths are shown.
     """
     rows = [
         {"judgments": one.judgments, "half": getattr(one, name) / 2, "design": title}

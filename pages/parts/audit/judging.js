@@ -1,5 +1,5 @@
-// The judging desk: one passage at a time, a key for each judgment. The next passages are here already, so that no key
-// waits for the server.
+// The judging desk: one passage at a time, a key for each judgment. The next passages are loaded already, so that
+// keys do not wait for the server.
 
 const desks = new WeakMap();
 
@@ -8,7 +8,8 @@ export default function ({ data, parentElement, setTriggerValue }) {
   if (!desk) desks.set(parentElement, (desk = new Desk(parentElement)));
   const mine = desk.listen();
   desk.show(data, setTriggerValue);
-  // Drawn anew, the part is set up once more before what it was is cleaned up: each cleans up after itself alone.
+  // On a redraw, Streamlit sets the part up again before it cleans up the old one. So each cleans up only its own
+  // listeners.
   return () => mine.abort();
 }
 
@@ -31,14 +32,14 @@ class Desk {
     this.begin();
   }
 
-  // Another person, audit or batch: what was said before is none of theirs.
+  // Another person, audit or batch: earlier judgments belong to the former one.
   begin() {
     this.acts = new Acts();
-    this.said = new Map(); // What was said here and the server may not have heard, by card.
-    this.known = new Map(); // Every card that was dealt to this tab.
-    this.past = []; // Keys of cards, in the order in which something was said of them here.
+    this.said = new Map(); // Judgments made here that the server may not have, by card.
+    this.known = new Map(); // Every card that this tab has received.
+    this.past = []; // Keys of cards, in the order in which they were judged here.
     this.at = null;
-    this.asking = null; // The card whose label was asked for.
+    this.asking = null; // The card whose label the person asked for.
     this.drawn = null;
   }
 
@@ -70,24 +71,25 @@ class Desk {
     this.keep();
     this.labels = new Map(data.labels.map((one) => [keyOf(one), one]));
     for (const [key, one] of this.said) if (one.id <= data.taken) this.said.delete(key);
-    // Each keeps its query, which the server deals no more once it is judged: a card of it can be taken back still.
+    // Each card keeps its query, which the server does not send again after a judgment. So the judgment can still be
+    // undone.
     for (const card of data.cards) this.known.set(keyOf(card), { ...card, of: data.queries[card.query] });
     const open = new Set(data.open.map((at) => keyOf(data.cards[at])));
-    // A card that somebody went back to is theirs until they say something of it.
+    // A card that the person returned to stays open until they judge it.
     if (this.at && !open.has(this.at) && this.at !== this.went) this.at = null;
     if (data.error) this.refused(data.error);
     this.draw();
     this.acts.again();
   }
 
-  // What the server has not taken yet outlives the tab: said twice, it is kept once.
+  // Actions that the server has not taken survive a closed tab; an action that arrives twice counts once.
   keep() {
     const acts = this.acts.waiting.filter((one) => LASTING.includes(one.do));
     try {
       if (acts.length) localStorage.setItem(KEPT, JSON.stringify({ home: this.data.home, acts }));
       else localStorage.removeItem(KEPT);
     } catch {
-      // A browser that keeps nothing loses what was said in the moment in which it was closed, and nothing else.
+      // Without storage, only the judgments made just before closing are lost.
     }
   }
 
@@ -99,7 +101,7 @@ class Desk {
       for (const one of kept.acts) {
         const key = keyOf(one);
         this.said.set(key, { id: one.id, what: one.do, value: one.value ?? null });
-        // It is what was said last, also where the server hears of it only now.
+        // This was the latest judgment, even if the server receives it only now.
         this.past = [...this.past.filter((other) => other !== key), ...(one.do === "take back" ? [] : [key])];
       }
     } catch {
@@ -135,7 +137,7 @@ class Desk {
     this.draw(done);
   }
 
-  // Take the last one back: from this tab's own past, else what was judged of the query at hand before.
+  // Undo the last judgment: the tab's own latest one, else the latest earlier one of the open query.
   back() {
     const card = this.at && this.known.get(this.at);
     const before = card && this.data.cards.filter((one) => one.query === card.query && one.settled).map(keyOf);
@@ -225,7 +227,7 @@ class Desk {
     this.pane.replaceChildren(this.strip, this.text, this.label);
   }
 
-  // The passages of this query, with what was said of each; one that was judged can be judged again.
+  // The passages of this query with their judgments; a judged passage can be judged again.
   showStrip(card) {
     const own = this.data.cards.filter((one) => one.query === card.query);
     if (!own.some((one) => keyOf(one) === keyOf(card))) own.push(card);

@@ -1,7 +1,7 @@
-"""The judging desk: somebody's passages one after the other, as one component that has the next ones already.
+"""The judging desk: an assessor's passages in order, in a component that has the next ones already.
 
-What is said there comes as acts, which the browser sends again until they were taken: a browser that is closed loses
-nothing that was sent, and nobody waits for the server between two passages.
+The browser sends each judgment as an action, and again until the server has received it. So a closed browser loses no
+sent action, and the assessor does not wait for the server between two passages.
 """
 
 from __future__ import annotations
@@ -22,13 +22,13 @@ from pages.parts.shared.html import as_shown
 
 KEY = "judging"
 AHEAD = 6
-"""Passages that wait in the browser at least, as far as there are so many."""
+"""Least number of passages in the browser, if so many are left."""
 
 _component = component("judging_desk", *ACTING, "audit/judging.css", "audit/judging.js")
 
 
 def draw(project: Project, audit: Audit) -> None:
-    """The desk of the person, where a batch waits."""
+    """Draw the assessor's desk if there is a batch."""
     if not room.batches(project, audit):
         ui.empty("No passages to judge yet.", "Draw a batch on the tab Leaderboard.")
     if audit.ended:
@@ -38,7 +38,7 @@ def draw(project: Project, audit: Audit) -> None:
 
 @st.fragment
 def desk(project: Project, audit: Audit) -> None:
-    """Judge what is dealt, until nothing of the batch is left."""
+    """Judge the assigned passages until the batch is finished."""
     person = ui.person()
     if not person:
         ui.empty("Your name is missing.", "Enter your name above. Your judgments are stored under it.")
@@ -64,7 +64,7 @@ def _shown(project: Project, audit: Audit, person: str, batch: Batch, hands: lis
     others = [one.name for one in people if one.name != person and one.query_id is not None]
     cards = [_card(one, card) for one in hands for card in one.cards]
     return {
-        # Where anything of it changes, the tab begins anew.
+        # If a part of it changes, the tab starts again.
         "home": f"{project.path} {audit.key} {batch.number} {person}",
         "queries": {one.query.query_id: _query(one) for one in hands},
         "cards": cards,
@@ -106,7 +106,7 @@ def _judge(project: Project, audit: Audit, person: str, act: Act) -> None:
 
 
 def _on_passage(what: Callable[[Project, Audit, str, str, str], object]) -> Callable[[Project, Audit, str, Act], None]:
-    """Do something about a passage that takes nothing but the passage and the person."""
+    """Wrap an action that needs only a passage and a person."""
 
     def do_it(project: Project, audit: Audit, person: str, act: Act) -> None:
         what(project, audit, act["query"], act["passage"], person)
@@ -115,7 +115,7 @@ def _on_passage(what: Callable[[Project, Audit, str, str, str], object]) -> Call
 
 
 def _looked(audit: Audit) -> str:
-    """Under which key a tab keeps the labels that somebody asked for."""
+    """Return the session key for the labels that the person asked to see."""
     return f"labels shown in audit {audit.key}"
 
 
@@ -131,7 +131,7 @@ def _board(project: Project, audit: Audit, person: str, act: Act) -> None:
 
 
 def _again(project: Project, audit: Audit, person: str, act: Act) -> None:
-    """Nothing is to be done: what is dealt is looked at anew after every act."""
+    """Do nothing: the assigned passages are read again after every action."""
 
 
 ACTS: Mapping[str, Callable[[Project, Audit, str, Act], None]] = {
@@ -143,4 +143,4 @@ ACTS: Mapping[str, Callable[[Project, Audit, str, Act], None]] = {
     "board": _board,
     "again": _again,
 }
-"""All that the desk can ask for."""
+"""All actions of the desk."""

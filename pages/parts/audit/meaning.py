@@ -1,4 +1,4 @@
-"""What labels mean in judgments, and what follows from it as proposals: a min rating, and cut points."""
+"""The meaning of labels in judgments, and proposals for a min rating and for cut points."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ STYLE = """
 
 
 def draw(project: Project, audit: Audit) -> None:
-    """What each label means, what each min rating would do, and what one can take over."""
+    """Draw the meaning of each label, the effect of each min rating, and proposals that can be applied."""
     try:
         found = room.calibration(project, audit)
     except WorkbenchError as error:
@@ -54,7 +54,7 @@ def draw(project: Project, audit: Audit) -> None:
 
 
 def _share(share: Share | None) -> str:
-    """A share in per cent over its interval, as HTML."""
+    """Return a percentage above its interval, as HTML."""
     if share is None or share.value is None or share.low is None or share.high is None:
         return '<span class="none">–</span>'
     low, high = (min(max(100 * end, 0.0), 100.0) for end in (share.low, share.high))
@@ -67,7 +67,7 @@ def _share(share: Share | None) -> str:
 
 
 def _table(head: list[str], rows: list[tuple[bool, list[str]]]) -> str:
-    """A table as HTML whose rows begin with a heading; those that hold now are tinted."""
+    """Return an HTML table with row headings; rows that apply now are tinted."""
     names = "".join(f'<th scope="col">{one}</th>' for one in head)
     body = "".join(
         f'<tr{" class=now" * now}><th scope="row">{first}</th>{"".join(f"<td>{one}</td>" for one in rest)}</tr>'

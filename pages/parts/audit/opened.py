@@ -1,4 +1,4 @@
-"""The audit that is open, and what it is about in a line."""
+"""The chosen audit, and its description in a line."""
 
 from __future__ import annotations
 
@@ -15,22 +15,22 @@ from pages.parts.shared import ui
 
 
 def land(name: str) -> None:
-    """Let the next run open the board of an audit that was just planned: in this one the choices are drawn already."""
+    """Make the next run open the leaderboard of a newly planned audit; the widgets of this run are drawn already."""
     st.session_state["planned audit"] = name
 
 
 def choose(known: Sequence[Audit]) -> Audit:
-    """The audit that somebody looks at: the newest that is not ended, where they named none."""
+    """Return the chosen audit; by default the newest that has not ended."""
     by_name = {one.name: one for one in reversed(known)}
     if (planned := st.session_state.pop("planned audit", None)) in by_name:
         st.session_state["view"] = "Board"
-        # One alone is open without a choice, and what is noted for none would be taken for one later.
+        # A single audit is open without a choice. A noted choice would be taken for the person's own later.
         if len(known) > 1:
             st.session_state["audit"] = planned
         st.toast(f"Planned the audit “{ui.plain(planned)}”.", icon=":material/how_to_reg:")
     usual = next((one for one in by_name.values() if not one.ended), known[-1])
     if len(known) == 1:
-        # Else the next one that is planned would not be opened: what the address says goes before what is noted.
+        # Otherwise the next planned audit would not be opened: the address takes precedence over the session.
         st.query_params.pop("audit", None)
         return usual
     wanted = st.query_params.get("audit")
@@ -46,13 +46,13 @@ def choose(known: Sequence[Audit]) -> Audit:
 
 
 def free_name(known: Sequence[Audit]) -> str:
-    """A name for the next audit that none has."""
+    """Return an unused name for the next audit."""
     taken = {one.name for one in known}
     return next(name for number in range(2, len(known) + 3) if (name := f"audit {number}") not in taken)
 
 
 def about(project: Project, audit: Audit) -> None:
-    """What the audit is to find out, and what the machine's board under it was made with."""
+    """Draw the goal of the audit, and the settings of the machine's leaderboard."""
     policy = audit.policy
     spec = find_grader(project, policy.grader).spec
     version = policy.bank_version or 0
@@ -72,11 +72,11 @@ def about(project: Project, audit: Audit) -> None:
 
 
 def says_audit(audit: Audit | None, begun: Audit | None, measure: str, roles: Circularity) -> None:
-    """Say beside a board of the machine's labels that nobody audited it, or where the audited board stands, and who
-    plays which role in it.
+    """Draw a note next to a leaderboard of machine labels: not audited, or a link to the audited one; and model
+    roles.
 
     Args:
-        begun: an audit that goes on and has no board yet.
+        begun: a running audit without a leaderboard.
     """
     if audit is not None:
         did = (

@@ -1,4 +1,4 @@
-"""What goes out of an audit: the paragraph for a paper, sheets for judging elsewhere, the bundle; and its end."""
+"""Exports of an audit: a paragraph for a paper, sheets for judging elsewhere, the bundle; and the audit's end."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ FORMS: dict[SheetForm, str] = {"tsv": "TSV, for a spreadsheet", "jsonl": "JSONL"
 
 
 def draw(project: Project, audit: Audit) -> None:
-    """The paragraph, the sheets, the bundle, and the end."""
+    """Draw the paragraph, the sheets, the bundle, and the button that ends the audit."""
     st.subheader("Methods", anchor=False)
     st.code(room.methods(project, audit), language=None, wrap_lines=True)
     with st.container(horizontal=True, vertical_alignment="center"):

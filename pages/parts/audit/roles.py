@@ -1,4 +1,4 @@
-"""Who plays which role: who wrote the questions, who graded, and which systems use the same models."""
+"""Roles of models: authors of the questions, graders, and systems that use the same models."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ NONE = "no model"
 
 
 def draw(project: Project, audit: Audit) -> None:
-    """The roles, warnings where one model plays two, and what the audit shows of its favour."""
+    """Draw the roles, warnings if a model has two roles, and the audit's estimate of favouritism."""
     found = room.circularity(project, audit.policy, audit.runs)
     warnings = st.container(key="double-roles")
     for warning in found.warnings:

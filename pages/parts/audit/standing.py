@@ -1,4 +1,4 @@
-"""The board of an audit with where it stands: the statement, the batch that is judged or drawn next, and the people."""
+"""The leaderboard of an audit and its state: the statement, the present or next batch, and the assessors."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from pages.parts.shared import presses, ui, views
 
 
 def draw(project: Project, audit: Audit) -> None:
-    """The statement, the batch, and the board."""
+    """Draw the statement, the batch, and the leaderboard."""
     drawn = room.batches(project, audit)
     with st.spinner("Computing the audited leaderboard"):
         found = room.audit_board(project, audit)
@@ -43,7 +43,7 @@ def _statement(project: Project, audit: Audit, found: AuditBoard) -> None:
 
 
 def rule(audit: Audit, found: AuditBoard) -> str:
-    """How often one may look, and what the board rests on."""
+    """Return how often the results may be checked, and the basis of the leaderboard."""
     told = found.statement
     if told.looks == 1 or told.level is None:
         return found.says
@@ -117,7 +117,7 @@ def _end_batch(project: Project, audit: Audit, last: Batch) -> None:
 
 
 def _about(found: AuditBoard) -> None:
-    """What else the sample tells."""
+    """Draw further estimates from the sample."""
     lines = []
     if found.labels is not None:
         rates = ("precision", "recall", "kappa")

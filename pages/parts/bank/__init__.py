@@ -1,1 +1,1 @@
-"""Parts of the question bank: rows, the window of edits, impact, review, proposals, drafting."""
+"""Parts of the question bank: rows, unsaved edits, impact, review, proposals, drafting."""

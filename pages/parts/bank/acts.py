@@ -1,4 +1,4 @@
-"""What the browser asks for in the question bank, by name: each does it, and asks the session for nothing."""
+"""Actions of the question bank's browser components, by name; none of them reads the session state."""
 
 from __future__ import annotations
 
@@ -31,16 +31,16 @@ ANOTHER = "Your other window made changes, which are now shown here. Press again
 UNSETTLED = "Not done. First choose a wording for each conflict below."
 UNSTORED = "Not saved. Correct the red fields of “{}”."
 OPTIONAL = ("subtopic_id", "answer_key", "note")
-"""Fields that may hold nothing."""
+"""Fields that may be empty."""
 DIALOGS_TO_CHANGE = ("paste", "several", "split")
-"""Dialogs for somebody who has said who they are."""
+"""Dialogs that need the person's name."""
 
 
 def do(here: Window, act: Act) -> None:
-    """Do what was asked for in a window.
+    """Do an action that the browser sent from a window.
 
     Raises:
-        WorkbenchError: it could not be done.
+        WorkbenchError: the action failed.
     """
     name = str(act.get("act"))
     shown = here.shown.get((str(act.get("project")), str(act.get("author"))))
@@ -67,7 +67,7 @@ def _edit(here: Window, shown: Shown, act: Act) -> None:
     unknown = field == "text" and question.text is None
     value, before = _read(field, act.get("value"), unknown), _read(field, act.get("base"), unknown)
     if mine := act.get("mine"):
-        # A tab that was loaded anew may not have heard of what was done: what it typed itself, it has seen.
+        # A reloaded tab may not have heard of its own earlier actions. It has seen the values that it sent itself.
         stored = getattr(_there(shown, key) or question, field)
         before = stored if stored in [_read(field, typed, unknown) for typed in mine] else before
     as_seen = seen(shown.project, question, field, before)
@@ -77,24 +77,24 @@ def _edit(here: Window, shown: Shown, act: Act) -> None:
 
 
 def _there(shown: Shown, key: str) -> Question | None:
-    """A question as the person's drafts have it now; None where it is not there any more."""
+    """Return a question as in the person's present drafts; None if it no longer exists."""
     query_id = shown.questions[key].query_id if key in shown.questions else key.rpartition("/")[0]
     every = drafted_bank(shown.project, shown.author, query_id)
     return next((one for one in every if one.question_id == key), None)
 
 
 def _question(shown: Shown, key: str) -> Question:
-    """A question as the window showed it, or as the person's drafts have it where it came since."""
+    """Return a question as the window showed it, or from the person's drafts if it is newer."""
     if found := shown.questions.get(key) or _there(shown, key):
         return found
     raise InputError("unknown-question", "This question no longer exists.", "Add it again.")
 
 
 def _read(field: str, value: Any, unknown: bool) -> object:
-    """What is to be stored for what stands in a field.
+    """Return the value to store for the content of a field.
 
     Args:
-        unknown: whether nobody knows the words of the question, which a box that is emptied again leaves so.
+        unknown: whether the question has no known text; an emptied box then leaves it without one.
     """
     if field == "weight" and isinstance(value, int | float) and not isinstance(value, bool):
         return float(value)
@@ -110,7 +110,7 @@ def _read(field: str, value: Any, unknown: bool) -> object:
 def _add(here: Window, shown: Shown, act: Act) -> None:
     query_id, name = str(act.get("query")), str(act.get("name"))
     here.did(shown, begin_question, query_id, name)
-    # What is typed into it may come before it has been shown.
+    # Its first edit may arrive before the question has been shown.
     shown.questions.setdefault(f"{query_id}/{name}", Question(f"{query_id}/{name}", query_id, ""))
 
 
@@ -131,13 +131,13 @@ def _move(here: Window, shown: Shown, act: Act) -> None:
 
 
 def _now(shown: Shown, act: Act) -> Question:
-    """The question that an act is about, as the person's drafts have it now; as it was shown where they have it not."""
+    """Return the question of an action from the person's present drafts, otherwise as it was shown."""
     key = str(act.get("id"))
     return _there(shown, key) or _question(shown, key)
 
 
 def _on_all(what: Callable[..., Any], said: str = "") -> Callable[[Window, Shown, Act], None]:
-    """Do something that concerns all drafts at once, unless that would touch what the window has not shown."""
+    """Wrap an action on all drafts; it is refused if the window has not shown all of them."""
 
     def do_it(here: Window, shown: Shown, act: Act) -> None:
         if not shown.is_current:
@@ -150,7 +150,7 @@ def _on_all(what: Callable[..., Any], said: str = "") -> Callable[[Window, Shown
 
 
 def _unless_unsettled(what: Callable[[Window, Shown, Act], None]) -> Callable[[Window, Shown, Act], None]:
-    """Do something that nobody wants before they have seen what others saved meanwhile."""
+    """Wrap an action that is refused while conflicts with other people's saved changes are open."""
 
     def do_it(here: Window, shown: Shown, act: Act) -> None:
         if bank.conflicts(shown.project, shown.author):
@@ -162,7 +162,7 @@ def _unless_unsettled(what: Callable[[Window, Shown, Act], None]) -> Callable[[W
 
 
 def _save(here: Window, shown: Shown, act: Act) -> None:
-    # One that was taken back since holds nothing.
+    # A question that was removed since needs no correction.
     if waits := next(filter(None, (_there(shown, key) for key in here.unstored(shown))), None):
         here.said = UNSTORED.format(waits.shown)
         here.go_to(waits)
@@ -171,10 +171,11 @@ def _save(here: Window, shown: Shown, act: Act) -> None:
     elif not shown.is_current:
         here.said = ANOTHER
     else:
-        # To save it is refused, with the reason; what it is about may be anywhere on the page, or of another query.
+        # Saving refuses questions without text and gives the reason. The question may be out of sight or of another
+        # query.
         if wordless := next((one.question for one in mine.values() if bank.is_wordless(one.question)), None):
             here.go_to(wordless)
-        # After the save a look at the session may end the run.
+        # Read before the save, since reading the session state may end the run.
         waiting = awaited()
         version = here.did(shown, bank.save_drafts, str(act.get("note") or ""))
         here.saved = (shown.project.name, version) if version else None
@@ -209,7 +210,7 @@ def _subtopic(here: Window, shown: Shown, act: Act) -> None:
 
 
 def _look(here: Window, shown: Shown, act: Act) -> None:
-    """The window came to the front: it is drawn anew, with what another one did meanwhile."""
+    """Redraw a window that came to the front, to show the changes of other windows."""
 
 
 CHANGES: dict[str, Callable[[Window, Shown, Act], None]] = {
@@ -223,7 +224,7 @@ CHANGES: dict[str, Callable[[Window, Shown, Act], None]] = {
     "save": _unless_unsettled(_save),
     "discard": _unless_unsettled(_on_all(bank.take_back, "Changes discarded. Press Undo to restore them.")),
 }
-"""What changes the drafts of a person, who has to have said a name."""
+"""Actions that change a person's drafts, and need the person's name."""
 
 ACTS = CHANGES | {
     "open": _open,
@@ -233,4 +234,4 @@ ACTS = CHANGES | {
     "look": _look,
     "leave": _look,
 }
-"""All that a window can ask for; to leave a refused edit is to send it no more."""
+"""All actions of a window; "leave" only stops the browser from sending a refused edit again."""

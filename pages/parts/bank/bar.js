@@ -32,8 +32,8 @@ function build(parent) {
   }
   function show(given) {
     channel.hear(given);
-    // Where nothing is unsaved, nor can be again, there is nothing to note. What somebody else saves meanwhile leaves
-    // the note as it is.
+    // If nothing is unsaved, and nothing can be undone or redone, a note has no use. Another person's save leaves the
+    // note as it is.
     const same = data?.project === given.project && data.author === given.author;
     const nothing = !given.unsaved && !given.undo && !given.redo;
     if (nothing || (same && given.saved > data.version)) channel.write("");
@@ -64,8 +64,8 @@ function build(parent) {
   return { show, store, act, late: () => data && show(data), next: () => data?.next, previous: () => data?.previous };
 }
 
-// What is being typed reaches the server when its field is left, or after a pause. A key that acts sends it first, so
-// that it acts on what the person sees. Undoing while typing is about the words being typed, as Ctrl+Z is.
+// Typed text reaches the server when its field loses focus, or after a pause. A shortcut sends it first, so that it
+// acts on the text that the person sees. During typing, Undo applies to the typed text, like Ctrl+Z.
 function listen(part) {
   const mine = new AbortController();
   const typedIn = new WeakSet();
@@ -93,13 +93,13 @@ function listen(part) {
       channel.flush();
     } else if (alt && [UNDO, REDO].includes(key) && typedIn.has(field)) {
       take(event);
-      // The browser would go on with what was typed into the field before.
+      // The browser would go on with changes in a previously edited field.
       if (key === REDO || field.value !== entered.get(field)) document.execCommand(key === UNDO ? "undo" : "redo");
     } else if (save || (alt && [UNDO, REDO, ADD, NEXT, PREVIOUS].includes(key))) {
-      // Nothing happens behind an open dialog: the page drawn anew would close it, with all that was typed there.
+      // Shortcuts do nothing behind an open dialog: a redraw would close it and lose its typed text.
       take(event);
       if (document.querySelector("[data-testid=stDialog]")) return;
-      // What is typed elsewhere on the page, as in the box for the name, is handed over when its box is left.
+      // Text in other fields of the page, such as the name, is sent when the field loses focus.
       if (field && !field.getRootNode().host) field.blur();
       if (save) part.store();
       else if (key === UNDO) part.act("undo");

@@ -1,4 +1,4 @@
-"""The bar over the question bank: what is unsaved, undo, save with a note; and the keys of the window."""
+"""The bar above the question bank: unsaved changes, undo, saving with a note, and keyboard shortcuts."""
 
 from __future__ import annotations
 
@@ -22,10 +22,10 @@ WHOSE = (
 
 
 def bar(project: Project, query: QueryOverview, previous: str, following: str) -> None:
-    """Unsaved changes of this person over all queries, and the conflicts that keep them from being saved.
+    """Draw the person's unsaved changes in all queries, and the conflicts that prevent saving.
 
     Args:
-        query: the open one.
+        query: the open query.
         previous, following: ids of its neighbours; empty at an end.
     """
     here, person = bank_window.window(), ui.person()
@@ -51,10 +51,10 @@ def bar(project: Project, query: QueryOverview, previous: str, following: str) -
         "previous": previous,
         "next": following,
     }
-    # The name under which the state comes back to `take_in`.
+    # `take_in` reads the state of the component under this key.
     _bar(key=bank_window.KEY, data=data, on_acts_change=lambda: None)
-    # One place for both, also while there is nothing to say: where elements move up, the browser makes those below
-    # anew, and the caret is gone from what is being written there.
+    # This container is there even when empty. If the elements below moved up, the browser would recreate them and the
+    # caret would be lost.
     with st.container():
         if here.error is not None:
             ui.show_error(here.error)
@@ -63,7 +63,7 @@ def bar(project: Project, query: QueryOverview, previous: str, following: str) -
 
 
 def _others(project: Project, person: str, query: QueryOverview) -> str:
-    """Names of those who have unsaved changes of their own; nothing here touches them."""
+    """Return the names of people who have unsaved changes; the person's actions do not touch those."""
     every = others(project, person)
     here = others(project, person, query.query_id) if every else {}
     said = [

@@ -1,5 +1,5 @@
-// What is done in the question bank of this tab, numbered, until the server has done it: see window.py.
-// Every component of the bank begins with this file; the first one that is there makes the channel for all.
+// Numbered actions of this tab in the question bank, kept until the server has done them: see window.py. Every
+// component of the bank begins with this file; the first one that loads makes the channel for all.
 
 const KEPT = "exam-workbench-bank";
 const AGAIN = [4000, 8000, 16000, 30000];
@@ -11,14 +11,14 @@ function makeChannel() {
   let timer = null;
   let tries = 0;
 
-  // What a reload, or a server that went down, left undone: only what was typed is still meant.
+  // After a reload or a server failure, only typed changes are sent again; other actions are dropped.
   const typed = () => channel.acts.filter((act) => act.act === "edit" || act.act === "add");
   try {
     const kept = JSON.parse(sessionStorage.getItem(KEPT) ?? "{}");
     channel.acts = kept.acts ?? [];
     channel.notes = kept.notes ?? {};
   } catch {
-    // A browser that keeps nothing loses what was typed in the moment of a reload, and nothing else.
+    // Without storage, only text typed just before a reload is lost.
   }
 
   channel.keep = () => {
@@ -29,7 +29,7 @@ function makeChannel() {
     }
   };
 
-  // The note of a version is one person's, on one project.
+  // The note of a version belongs to one person and one project.
   const whose = () => JSON.stringify([channel.place.project, channel.place.author]);
   channel.note = () => channel.notes[whose()] ?? "";
   channel.write = (note) => {
@@ -45,7 +45,7 @@ function makeChannel() {
     timer = setTimeout(ask, AGAIN[Math.min(tries, AGAIN.length - 1)]);
   };
 
-  // A run that was ended in favour of a part of the page may have taken nothing in.
+  // A run that was ended in favour of a fragment may not have received the actions.
   const ask = () => {
     const open = channel.acts.some((act) => !(act.n in channel.refused));
     if (!open) return;
@@ -70,17 +70,18 @@ function makeChannel() {
   };
   channel.leave = (part) => parts.delete(part);
 
-  // Everything that is being typed anywhere in the bank, before a key acts on what the person sees.
+  // Send all typed text of the bank, before a shortcut acts on it.
   channel.flush = () => {
     for (const part of parts) part.flush?.();
   };
 
-  // Each part hears for itself, with what it draws. The bar is drawn before the questions: what it heard to be done,
-  // they may not show yet.
+  // Each component hears the results for itself, with its own data. The bar is drawn before the questions, so the bar
+  // may know of actions whose effect the questions do not show yet.
   channel.hear = (data, questions = false) => {
     if (data.window !== channel.window) {
       channel.window = data.window;
-      // The server may have done some of it without this tab hearing so: what was typed here is not another's edit.
+      // The server may have done some of these actions without this tab hearing of it. A value that was typed here is
+      // not another person's edit.
       const mine = (act) => typed().filter((one) => one.id === act.id && one.field === act.field).map((one) => one.value);
       const again = typed().map(({ n, window, ...act }) => ({
         ...act,
@@ -106,10 +107,10 @@ function makeChannel() {
     channel.keep();
   };
 
-  // What the questions do not show yet, whether the server has done it or not.
+  // Actions that the questions do not show yet, done by the server or not.
   channel.coming = () => [...channel.unseen, ...channel.acts];
 
-  // What was typed into a field and is not in what the questions show: the last edit of it that is coming.
+  // The latest edit of a field that the questions do not show yet.
   channel.edit = (id, field) =>
     channel.coming().findLast((act) => act.act === "edit" && act.id === id && act.field === field);
 
@@ -134,12 +135,12 @@ function make(tag, set = {}, ...children) {
   return node;
 }
 
-// The keys of a button, on it; a screen reader has them from `aria-keyshortcuts`.
+// The visible shortcut of a button; screen readers get it from `aria-keyshortcuts`.
 function keyHint(keys) {
   return make("kbd", { textContent: keys, "aria-hidden": "true" });
 }
 
-// The field with the caret, also inside of a component.
+// The field with the caret, also inside a component.
 function focused() {
   let found = document.activeElement;
   while (found?.shadowRoot?.activeElement) found = found.shadowRoot.activeElement;

@@ -1,4 +1,4 @@
-"""The dialogs that ask a model for questions, key facts and answer keys."""
+"""Dialogs that ask a model for questions, nuggets and answer keys."""
 
 from __future__ import annotations
 
@@ -30,12 +30,12 @@ ASKED = (
     "Asking the model. Completed answers are kept. If the endpoint is down, run `exam generate`, which waits for it."
 )
 USUAL = ""
-"""The choice of no prompt in particular."""
+"""The default choice: no particular prompt."""
 
 
 @st.dialog("Suggest questions", width="large")
 def suggest_dialog(project: Project, query: QueryOverview) -> None:
-    """Let a model draft questions or key facts for a query."""
+    """Draw a dialog in which a model drafts questions or nuggets for a query."""
     st.text(query.text)
     kind, number = st.columns([3, 2])
     what = kind.segmented_control("Kind", KINDS, default=KINDS[0], format_func=WHAT.__getitem__, required=True)
@@ -64,7 +64,7 @@ def suggest_dialog(project: Project, query: QueryOverview) -> None:
 
 @st.dialog("Draft answer key", width="large")
 def answer_key_dialog(project: Project, query: QueryOverview) -> None:
-    """Let a model draft the answer key of a question from one of its passages."""
+    """Draw a dialog in which a model drafts the answer key of a question from one of its passages."""
     questions = [q for q in drafted_bank(project, ui.person(), query.query_id) if _keyed(q)]
     if not questions:
         st.text("This query has no active question that can have an answer key. Add a question first.")
@@ -106,7 +106,7 @@ def _offered(passage: KeyPassage) -> str:
 
 
 def _ask(query_id: str, settings: dict[str, str], work: Callable[[Watch], Report]) -> None:
-    """Ask the model and show how far it is; the dialog closes when it has answered."""
+    """Ask the model and show the progress; the dialog closes after the answers."""
     drafting_model.remember(settings)
     bar = st.progress(0.0, text=ASKED)
 

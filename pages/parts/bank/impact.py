@@ -1,4 +1,4 @@
-"""The impact panel of the question bank: what the unsaved changes would do, while they are made."""
+"""The impact panel of the question bank: the effect of the unsaved changes, updated at every edit."""
 
 from __future__ import annotations
 
@@ -29,22 +29,22 @@ from pages.parts.shared.policy_widgets import View, sign_of_open
 
 FLIPS_SHOWN = 5
 QUERY = 40
-"""Characters of a query that the impact names."""
+"""Number of shown characters of a query."""
 BEGINNING = 60
-"""Characters of the narrative beside its name while it is folded."""
+"""Number of shown characters of the narrative when it is folded."""
 
 
 def beside(project: Project, query: QueryOverview, view: View | None) -> None:
-    """What is asked, and what the unsaved changes would do: what one looks at while one writes.
+    """Draw the narrative of the query and the effect of the unsaved changes, next to the questions.
 
     Args:
-        view: the policy, the measure and the board that the impact is measured with; None before anything is graded.
+        view: settings, measure and official leaderboard of the impact; None before anything is graded.
     """
     _asked(project, query.query_id, folded=bool(bank.drafts(project, ui.person())))
     here = bank_window.window()
     name, version = here.saved or ("", 0)
     if here.saved and st.session_state.get("saved before") != here.saved:
-        # A passage that led to a question has served once that is saved.
+        # The passage that a question was started from is no longer needed after the save.
         st.session_state["saved before"] = here.saved
         st.session_state.pop("beside", None)
     if name != project.name or bank.drafts(project, ui.person()):
@@ -64,10 +64,10 @@ def beside(project: Project, query: QueryOverview, view: View | None) -> None:
 
 
 def _asked(project: Project, query_id: str, folded: bool) -> None:
-    """The narrative of a query and its subtopics; nothing where there is none.
+    """Draw the narrative of a query and its subtopics, if any.
 
     Args:
-        folded: whether the impact of unsaved changes wants the room.
+        folded: whether the impact of unsaved changes needs the space.
     """
     query = bank.find_query(project, query_id)
     said = [f'<div class="asked-for" tabindex="0">{visible(query.narrative)}</div>'] if query.narrative else []
@@ -84,7 +84,7 @@ def _asked(project: Project, query_id: str, folded: bool) -> None:
 
 @ui.errors()
 def panel(project: Project, policy: Policy, measure: str, against: str | None) -> None:
-    """What this person's drafts would change, against the newest bank version."""
+    """Draw the changes of this person's drafts against the newest bank version."""
     edits = drafted_edits(project, ui.person())
     if not edits:
         st.caption("Change a question to see its effect on labels and leaderboard before you save.")
@@ -98,7 +98,7 @@ def panel(project: Project, policy: Policy, measure: str, against: str | None) -
         shift = correlation_shift(found.before, known.after, official_board(project, against, measure, policy))
     texts = {query.query_id: ui.shortened(query.text, QUERY) for query in overview(project)}
     st.container(key="changed-queries").caption(ui.plain(f"Effect of your changes in {_queries(texts, list(edits))}."))
-    # First, in one line, how far it reaches: labels, correlation, ranks.
+    # First, in one line, the size of the effect: labels, correlation, ranks.
     _reach(known, shift, bool(found.pending))
     _flips(project, policy, "known", known.labels, edits, wordings, texts)
     _weights_hint(project, policy, found, edits)
@@ -159,7 +159,7 @@ def _unknown(project: Project, policy: Policy, found: Changes, edits: Edits) -> 
 
 
 def watch(project: Project, job: BackgroundJob) -> None:
-    """The trial that runs; the panel is drawn again when it ends."""
+    """Draw the running trial; the panel is redrawn when it ends."""
     every = pace(job)
     st.fragment(_watch, run_every=every)(project, every)
 
@@ -175,7 +175,7 @@ def _watch(project: Project, every: float) -> None:
         st.progress(done / total if total else 0.0, text=what[0].upper() + what[1:] + pairs)
         st.caption(state(job))
         if not is_trial(job) or job.author != ui.person():
-            # What is not one's own trial is stopped where one sees whose and how large it is.
+            # Jobs other than the person's own trial are cancelled on Grading, which shows their author and size.
             ui.go("grading", "Open Grading")
         elif presses.button("Cancel trial", icon=":material/stop:", width="stretch", key="cancel trial"):
             job.control.cancel()
@@ -194,7 +194,7 @@ def _flips(
     wordings: dict[str, Question],
     queries: Mapping[str, str],
 ) -> None:
-    """The first few labels that flip, known ones or pending ones, with their queries if there are several."""
+    """Draw the first few labels that flip, or may flip, with their queries if there are several."""
     ordered = sorted(flips, key=lambda change: -abs((change.after or 0) - (change.before or 0)))
     several = len({change.query_id for change in flips}) > 1 or len(edits) > 1
     texts = passage_texts(project, [change.passage_id for change in ordered[:FLIPS_SHOWN]])
@@ -210,7 +210,8 @@ def _flips(
                 width="stretch",
                 help=ui.plain("Cause: " + "; ".join(causes)),
             ):
-                # All of them, for the label may be that of a topic, whose questions are its query's.
+                # All queries' questions, since the label may be one of a topic, whose questions are those of its
+                # query.
                 drafted = [question for questions in edits.values() for question in questions]
                 _why(project, policy, change, drafted, texts.get(change.passage_id, ""))
         every = f"Show all {len(ordered):,} labels that {'flip' if which == 'known' else 'may flip'}"
@@ -222,7 +223,7 @@ def _arrow(change: LabelChange, policy: Policy) -> str:
     after = _label(change.after)
     if change.unknown:
         sign = sign_of_open(policy.label)
-        # Of no rating a mean may be anything.
+        # Without a known rating, a mean can have any value.
         after = "?" if sign == "≈" and change.after is None else f"{sign} {change.after or 0}"
     return f"{_label(change.before)} → {after}"
 
@@ -255,7 +256,7 @@ def _why(project: Project, policy: Policy, change: LabelChange, after: list[Ques
 
 
 def _done(before: Question | None, after: Question) -> list[str]:
-    """What was done to a question, with the weights where they differ."""
+    """Return the changes of a question, with both weights if they differ."""
     if before is None or before.weight == after.weight:
         return bank.done(before, after)
     weights = f"weight {before.weight:g} → {after.weight:g}"
@@ -282,8 +283,8 @@ def _all_flips(project: Project, policy: Policy, flips: list[LabelChange], wordi
 
 
 def _weights_hint(project: Project, policy: Policy, found: Changes, edits: Edits) -> None:
-    """Say why a change of weights leaves labels alone."""
-    # What gets a weight of 0, or one of another sign, is taken out of every label or comes in.
+    """Explain why a change of weights does not change labels."""
+    # If a weight becomes 0 or changes its sign, the question leaves or enters every label.
     same_sign = [
         question.weight * before > 0
         for query_id, questions in edits.items()
@@ -300,7 +301,7 @@ def _label(value: int | None) -> str:
 
 
 def _reach(found: Changes, shift: Shift | None, pending: bool) -> None:
-    """What the changes do to the labels, to the correlation with a board, and to the ranks."""
+    """Draw the effect of the changes on labels, on the correlation with a leaderboard, and on ranks."""
     moved = sum(one.rank_before != one.rank_after for one in found.systems)
     told = [
         ("Label flips", f"{len(found.labels):,}", " so far" if pending else "", bool(found.labels)),
@@ -321,7 +322,7 @@ def _reach(found: Changes, shift: Shift | None, pending: bool) -> None:
 
 
 def _noise(shift: Shift, against: str) -> None:
-    """How sure the shift of the correlation is, and over which queries it was taken."""
+    """Draw how certain the change of the correlation is, and over which queries it is computed."""
     if shift.before is None or shift.after is None:
         st.caption(f"Correlation with {ui.plain(against)}: undefined. {shift.says} {shift.queries.says}")
         return

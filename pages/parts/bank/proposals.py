@@ -1,4 +1,4 @@
-"""What models drafted for a query: reword, accept or reject it, many at a time."""
+"""Questions that models proposed for a query: reword, accept or reject them, many at a time."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ CHOOSE = {
 
 
 def panel(project: Project, query: QueryOverview) -> None:
-    """The proposals of the open query, and the ways to get more."""
+    """Draw the proposals of the open query, and the buttons that request more."""
     found = bank.proposals(project, query.query_id)
     with st.container(key="proposals"):
         more = st.container(horizontal=True)
@@ -75,8 +75,8 @@ def panel(project: Project, query: QueryOverview) -> None:
 
 @st.fragment
 def _opened(project: Project, query_id: str) -> None:
-    """The open proposals; a click in here draws nothing else."""
-    # What came last is on top, where the eye is.
+    """Draw the open proposals; a click in them redraws nothing else."""
+    # The latest proposals are on top.
     found = sorted(bank.proposals(project, query_id), key=lambda one: one.asked_at, reverse=True)
     near = st.toggle(
         "Mark near-duplicates",
@@ -124,7 +124,7 @@ def _decide(project: Project, keys: list[int], accept: bool) -> None:
         bank.reject(project, keys, ui.author())
     _choose(set())
     accepted = f"Accepted: {len(keys)}. Save to add them to the question bank."
-    # In the bar, which is in sight: a toast would lie over its buttons.
+    # In the bar, which is in sight: a toast would cover its buttons.
     bank_window.window().said = accepted if accept else f"Rejected: {len(keys)}."
     st.rerun()
 
@@ -139,7 +139,7 @@ def _proposal(project: Project, one: Proposal, mark: Repeat | None, chosen: bool
     def toggle() -> None:
         st.session_state["chosen proposals"] ^= {one.key}
 
-    # The boxes show what is stored, whatever was typed or ticked before it changed.
+    # The widgets show the stored values, even if a person has typed or ticked something before they changed.
     box, area = f"choose proposal {one.key}", f"proposal text {one.key}"
     for key, value in ((box, chosen), (area, one.text)):
         if st.session_state.get(key) != value:
@@ -166,7 +166,7 @@ def _proposal(project: Project, one: Proposal, mark: Repeat | None, chosen: bool
 
 
 def _choices(item: DraftedItem) -> str:
-    """The choices of an item with their letters; the key is bold, and said to be it."""
+    """Return the choices of an item with their letters; the key is bold and marked as correct."""
     said = []
     for letter, choice in zip(ascii_uppercase, item.choices, strict=False):
         shown = ui.plain(f"{letter}) {choice}")
@@ -176,7 +176,7 @@ def _choices(item: DraftedItem) -> str:
 
 
 def _facts(one: Proposal, mark: Repeat | None) -> str:
-    """Where a proposal came from and what it repeats, in one line."""
+    """Return the origin of a proposal and the question that it repeats, in one line."""
     said = []
     if mark is not None:
         said = [f":orange[{ui.plain(f'same as {mark.of}' if mark.text == one.text else str(mark))}]"]
@@ -189,7 +189,7 @@ def _facts(one: Proposal, mark: Repeat | None) -> str:
 
 
 def _outcome(query_id: str) -> None:
-    """What came of the last request, until it is closed."""
+    """Draw the result of the last request until the person closes it."""
     asked_for, report = st.session_state.get("suggested", (None, None))
     if asked_for != query_id or report is None:
         return

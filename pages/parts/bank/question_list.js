@@ -13,7 +13,7 @@ function percent(share) {
   return `${Math.round(share * 100)}%`;
 }
 
-// One question: its fields, what is said of it, and its details, which are made when they are opened.
+// One question: its fields, its remarks, and its details, which are made when they are opened.
 class Row {
   constructor(list, id) {
     this.list = list;
@@ -59,7 +59,7 @@ class Row {
     return box.value;
   }
 
-  // What the person saw in a field: what was typed there and is on its way, or what is stored.
+  // The value that the person saw in a field: the pending edit, or the stored value.
   base(name) {
     const edit = channel.edit(this.id, name);
     if (!edit) return this.data[name];
@@ -67,7 +67,7 @@ class Row {
     return channel.refused[edit.n] === null ? this.data[name] : edit.base;
   }
 
-  // What a field shows where nobody types: what is on its way or could not be stored, before what is stored.
+  // The value to show in a field without focus: a pending or refused edit, else the stored value.
   value(name) {
     const edit = channel.edit(this.id, name);
     const mine = edit && channel.refused[edit.n] !== null;
@@ -82,21 +82,22 @@ class Row {
       if (value === undefined && !left) continue;
       state.typed = false;
       if (value === undefined || value === (state.base ?? "")) {
-        // Typed back to what it was: nothing to send, unless something else is on its way.
+        // Typed back to the former value: nothing to send, unless another edit is pending.
         if (left) this.put(state);
         if (!channel.edit(this.id, state.name)) continue;
         if (value === undefined) continue;
       }
       channel.refuse(this.id, state.name);
       channel.push({ act: "edit", id: this.id, field: state.name, value, base: state.base, stint: state.stint });
-      // What comes may be what was shown before, as where it is undone at once: it is not what the field holds now.
+      // The next value from the server may equal the one shown before, as after an immediate undo. The field must
+      // still be updated.
       this.seen = "";
     }
   }
 
   put(state) {
     const { box, name } = state;
-    // What is being typed stays as it is, with its caret.
+    // A field in use keeps its text and caret.
     if (state.typed) return;
     const value = this.value(name);
     if (box.type === "checkbox") box.checked = value;
@@ -142,7 +143,7 @@ class Row {
     }
     const pressed = this.said.contains(focused()) && focused().textContent;
     this.said.replaceChildren(...said);
-    // What was focused is made anew, or gone: whoever works by keyboard stays in the row.
+    // The focused button was recreated or removed; keyboard focus stays in the row.
     if (pressed) ([...this.said.querySelectorAll("button")].find((one) => one.textContent === pressed) ?? this.text).focus({ preventScroll: true });
   }
 
@@ -150,7 +151,7 @@ class Row {
     if (!given.graded) return [make("span", { className: "state", textContent: "ungraded", title: "No grades yet. Ungraded does not count as 0." })];
     const bars = FIGURES.filter(([name]) => given[name] !== null).map(([name, label, words]) => {
       const share = percent(given[name]);
-      // An empty bar says nothing.
+      // Bars of 0% are hidden.
       const zero = share === "0%";
       const bar = make("span", { className: "bar", hidden: zero });
       bar.style.setProperty("--share", share);
@@ -163,7 +164,7 @@ class Row {
     return bars;
   }
 
-  // What was typed and could not be stored, or had been changed in another window: it waits here.
+  // An edit that could not be stored, or that conflicts with another window: the person chooses here.
   refused(edit) {
     const why = channel.refused[edit.n];
     const given = edit.value === null || edit.value === "" ? "an empty value" : `“${edit.value}”`;
@@ -223,7 +224,7 @@ class Row {
   }
 }
 
-// A dialog gives the focus back to what opened it, which it does not find in here.
+// A closed dialog returns the focus to its opener, but does not find openers inside components.
 let closing = null;
 
 function comeBack() {
@@ -241,7 +242,7 @@ function comeBack() {
   closing.observe(document.body, { childList: true, subtree: true });
 }
 
-// The questions of one query, in their order, with those that were just added and the server does not know yet.
+// The questions of one query in order, including new ones that the server does not know yet.
 class List {
   constructor(parent) {
     this.rows = new Map();
@@ -290,7 +291,7 @@ class List {
     for (const row of this.rows.values()) row.flush();
   }
 
-  // The row is there at once; its name is made here, so that what is typed into it has somewhere to go.
+  // The row appears at once. Its id is made here, so that typed text can refer to it.
   add() {
     if (this.data.readonly) {
       this.act("add", { query: this.data.query.id, name: "" });
@@ -323,7 +324,7 @@ class List {
       }
       this.rows.clear();
       this.find.value = "";
-      // Another query begins at its beginning.
+      // Another query is shown from its top.
       if (this.query !== null) document.querySelector("[data-testid=stMain]")?.scrollTo({ top: 0 });
       this.query = query.id;
     }
@@ -372,10 +373,10 @@ class List {
       else this.list.insertBefore(row.node, at);
       row.show(data);
     }
-    // To move a row takes the caret out of it.
+    // Moving a row removes the caret from it.
     if (caret?.isConnected && caret !== focused() && this.list.contains(caret)) caret.focus({ preventScroll: true });
     this.filter();
-    // Where the row goes that one was in, the one that takes its place is next.
+    // If the focused row is gone, the row that takes its place gets the focus.
     if (left !== null) (this.rows.get(wanted[Math.min(left, wanted.length - 1)]?.id)?.text ?? this.more).focus({ preventScroll: true });
   }
 

@@ -1,4 +1,6 @@
-"""Beside the questions: conflicts, history, versions, solo, and the passages that ask for a better bank."""
+"""Panels next to the questions: conflicts, history, versions, single questions, and passages that suggest
+improvements.
+"""
 
 from __future__ import annotations
 
@@ -36,19 +38,19 @@ PASSAGES_SHOWN = 10
 
 
 def diagnosis(project: Project, query_id: str, policy: Policy, against: str | None) -> QueryDiagnosis:
-    """How the questions of a query behave, as the person's drafts have them."""
+    """Return the diagnosis of a query's questions, including the person's drafts."""
     judged = against if against in sources(project) else next(iter(sources(project)), None)
     return diagnose(project, policy, query_id, drafted_bank(project, ui.person(), query_id), judged)
 
 
 def difference(before: str, after: str) -> str:
-    """Markdown of two wordings in one: what was removed struck out, what was added in bold."""
+    """Return Markdown of the difference of two wordings: removed words struck out, added words in bold."""
     marks = {"same": "{}", "removed": ":red[~~{}~~]", "added": ":green[**{}**]"}
     shown, last = "", "same"
     for tag, part in word_difference(before, after):
-        # A space between what went and what came keeps the two words apart.
+        # A space separates a removed word from the added one.
         shown += " " if (last, tag) == ("removed", "added") else ""
-        # Markdown marks stand close to the words, or they are shown as they are.
+        # Markdown marks must touch the words, otherwise they are shown literally.
         words = part.strip()
         before_it, _, after_it = part.partition(words) if words else (part, "", "")
         shown += before_it + (marks[tag].format(ui.plain(words)) if words else "") + after_it
@@ -57,7 +59,7 @@ def difference(before: str, after: str) -> str:
 
 
 def settle(project: Project, found: list[Conflict]) -> None:
-    """Show each conflict side by side, to be settled one by one."""
+    """Draw the versions of each conflict side by side, with buttons to settle it."""
     st.warning(
         f"Questions that you and another person changed: {len(found)}. Choose a wording for each. All other changes"
         " merge automatically.",
@@ -85,7 +87,7 @@ def _settings(question: Question) -> str:
 
 
 def saved(project: Project, version: int) -> None:
-    """After a save: what has to be graded now, as a job, and what the version changed."""
+    """Draw the panel after a save: the job that grades the new pairs, and the changes of the version."""
     grader = find_grader(project, policy_widgets.chosen(project).grader)
     plan = make_plan(project, grader.spec, latest_version(project))
     with st.container(border=True, key="just-saved"):
@@ -110,7 +112,7 @@ def saved(project: Project, version: int) -> None:
 
 @st.dialog("Question history", width="large")
 def history(project: Project, question: Question) -> None:
-    """Every wording and setting that a question has had, with what changed, and the way back."""
+    """Draw every earlier wording and setting of a question, its changes, and buttons that restore it."""
     revisions = bank.history(project, question.question_id)
     for at, revision in enumerate(revisions):
         old = revision.question
@@ -133,7 +135,7 @@ def history(project: Project, question: Question) -> None:
 
 
 def versions(project: Project) -> None:
-    """The saved versions of the whole bank: compare any two, bring one back."""
+    """Draw the saved versions of the whole bank; compare two of them, or restore one."""
     saved = bank.versions(project)
     st.dataframe(
         {
@@ -143,7 +145,7 @@ def versions(project: Project) -> None:
             "Saved": [v.saved_at for v in saved],
             "Changed": [v.changed for v in saved],
         },
-        # A long note leaves the others in sight.
+        # A long note must not hide the other columns.
         column_config={
             "Version": st.column_config.NumberColumn(width=70),
             "Note": st.column_config.TextColumn(width=180),
@@ -156,7 +158,7 @@ def versions(project: Project) -> None:
     if len(saved) < 2:
         return
     numbers = [v.version for v in saved]
-    # What does not fit beside the others goes below them.
+    # The container wraps: items that do not fit go to the next line.
     ends = st.container(horizontal=True, vertical_alignment="bottom")
     before = ends.selectbox("From", numbers, index=1, width=110)
     after = ends.selectbox("To", numbers, index=0, width=110)
@@ -177,7 +179,7 @@ def versions(project: Project) -> None:
 @st.dialog("Effect of this question alone", width="large")
 @ui.errors()
 def solo(project: Project, question: Question) -> None:
-    """Labels of the query and the order of the systems on it under one question alone."""
+    """Draw the labels and the order of the systems for a query under one question alone."""
     policy = policy_widgets.chosen(project)
     others = drafted_bank(project, ui.person(), question.query_id)
     alone = [replace(q, active=q.question_id == question.question_id) for q in others]
@@ -200,15 +202,15 @@ def solo(project: Project, question: Question) -> None:
 
 @st.fragment
 def more(project: Project, query: QueryOverview, found: QueryDiagnosis | None, policy: Policy | None) -> None:
-    """What else there is to do about a query, one thing at a time; a click in here draws nothing else.
+    """Draw further tasks of a query, one at a time; a click in them redraws nothing else.
 
     Args:
-        found: how its questions behave; None before anything is graded.
-        policy: under which one looks; None then, too.
+        found: diagnosis of its questions; None before anything is graded.
+        policy: the scoring settings; None before anything is graded.
     """
     given = labels.overrides(project, query.query_id)
     stale = sum(one.stale for one in given)
-    # The names stay the same while one works, so that what was chosen stays open.
+    # The option names are stable, so that the choice stays open while a person works.
     titles = {"proposals": f"Proposals ({len(bank.proposals(project, query.query_id))})"}
     if found is not None:
         titles["strays"] = f"Answered by non-relevant passages ({len(found.strays)})"
@@ -244,7 +246,7 @@ def _strays(project: Project, found: QueryDiagnosis) -> None:
         title, key = ui.plain(f"{stray.question.shown}  ({len(stray.passages)})"), f"stray {stray.question.question_id}"
         views.stays_folded(key)
         with st.expander(title, key=key, on_change="rerun") as fold:
-            # Drawn only when it is open: the passages of a dozen closed ones would be most of the page.
+            # Drawn only when open: the passages of many closed expanders would be most of the page.
             if not fold.open:
                 continue
             for passage_id, text in passage_texts(project, stray.passages[:PASSAGES_SHOWN]).items():
@@ -287,7 +289,7 @@ def _override(project: Project, question: Question, passage_id: str) -> None:
 
 
 def _overrides(project: Project, found: list[Override]) -> None:
-    """The overrides of a query: stale ones are to be confirmed or withdrawn, current ones can be withdrawn."""
+    """Draw the overrides of a query: stale ones can be confirmed or withdrawn, current ones withdrawn."""
     found = sorted(found, key=lambda one: not one.stale)
     texts = passage_texts(project, [one.passage_id for one in found])
     for one in found:
@@ -313,7 +315,7 @@ def _start(project: Project, query_id: str, passage_id: str, sentence: str | Non
 
 
 def passage_beside(project: Project, query_id: str) -> None:
-    """The passage that a new question of this query was started from, until it is closed."""
+    """Draw the passage that a new question of this query was started from, until the person closes it."""
     begun_for, passage_id = st.session_state.get("beside", (None, None))
     if begun_for != query_id or passage_id is None:
         return

@@ -32,7 +32,7 @@ from pages.parts.shared.components import component
 _questions = component("questions_of_a_query", "bank/question_list.css", "bank/channel.js", "bank/question_list.js")
 
 LIST = "questions"
-"""Key of the component that shows the questions."""
+"""Key of the component with the questions."""
 
 
 def editor(
@@ -42,12 +42,12 @@ def editor(
     place: dict[str, Any],
     whole: str | None = None,
 ) -> None:
-    """All questions of the open query.
+    """Draw all questions of the open query.
 
     Args:
-        diagnosis: how they behave; None where no grader was asked them.
-        whole: the grader under which one looks, where it judges a query as a whole.
-        place: number of the query among all, how many there are, and the ids of its neighbours.
+        diagnosis: statistics of the questions; None if no grader has answered them.
+        whole: the chosen grader if it grades queries as a whole, otherwise None.
+        place: number of the query, number of queries, and ids of the neighbours.
     """
     here, person = bank_window.window(), ui.person()
     questions = drafted_bank(project, person, query.query_id)
@@ -61,7 +61,7 @@ def editor(
                 key: f"near-duplicate (similarity {score:.2f}): {other.text}"
                 for key, (other, score) in near_duplicates(questions).items()
             }
-    # Whoever asks the same twice, gives it twice its weight.
+    # A question that is asked twice has twice its weight.
     twins |= {
         key: f"identical to another question: {(other.text or '').strip()}"
         for key, other in same_wordings(questions).items()
@@ -88,7 +88,7 @@ def editor(
 
 
 def _subtopic(known: list[str]) -> str:
-    """The subtopic whose questions are looked at, which the address names; empty for all."""
+    """Return the subtopic that the address selects; empty for all."""
     here = bank_window.window()
     if (chosen := here.subtopic) is not None:
         here.subtopic = None
@@ -168,7 +168,8 @@ def _paste(project: Project, query_id: str, questions: list[Question]) -> None:
     text = st.text_area("One question per line. Bullets and numbers are removed.", height=220)
     found, again = pasted(query_id, text, known=questions)
     st.caption(how_many(len(found), "questions") + (f", {how_many(again, 'duplicates')} left out" if again else ""))
-    # What was typed is known once the field is left: a button that waited for it would lose the press that leaves it.
+    # The text of the field is known after it loses focus. A disabled button would lose the click that takes the
+    # focus.
     if st.button("Add questions", type="primary", key="add pasted"):
         if not found:
             st.container(key="error no-new-question 0").error(
@@ -206,4 +207,4 @@ def _several(project: Project, questions: list[Question]) -> None:
 
 
 DIALOGS = {"split": _split, "solo": bank_review.solo, "history": bank_review.history}
-"""What is asked about one question, by name."""
+"""Dialogs about one question, by name."""

@@ -1,6 +1,6 @@
-"""How the systems move by the unsaved changes: their ranks before and after as lines, and the largest shifts.
+"""Ranks of the systems before and after the unsaved changes as lines, and the largest shifts in a table.
 
-It is drawn at every edit, so it is a picture and a table of plain HTML: a chart and a grid cost the browser a multiple.
+It is drawn at every edit. So it is plain HTML, since a chart and a data grid would be several times slower.
 """
 
 from __future__ import annotations
@@ -13,17 +13,17 @@ from pages.parts.shared.charts import short_names
 from pages.parts.shared.html import visible
 
 SHOWN = 6
-"""Systems in the table: those whose rank moves, then those whose score shifts most."""
+"""Number of systems in the table: first those whose rank changes, then those with the largest score changes."""
 WIDTH, HIGHEST, MARGIN = 300, 230, 14
 BEFORE, AFTER = 34, 176
-"""Where the two axes stand, from the left."""
+"""Positions of the two axes from the left."""
 NAMED = 16
-"""Characters of a system's name beside its line."""
+"""Number of shown characters of a system's name next to its line."""
 STILL, MOVED = "#8b939c", "#8a5cc7"
 
 
 def moves(found: Changes) -> str:
-    """The systems as HTML; empty where no score shifts."""
+    """Return the systems as HTML; empty if no score changes."""
     shifted = sorted(
         (one for one in found.systems if _shift(one)),
         key=lambda one: (one.rank_before == one.rank_after, -abs(_shift(one))),
@@ -49,7 +49,7 @@ def _violet(one: SystemChange) -> str:
 
 
 def _picture(systems: Sequence[SystemChange]) -> str:
-    """The ranks as lines, where one moves; those of systems that keep their rank stand back."""
+    """Return the ranks as lines, if a rank changes; lines of systems that keep their rank are pale."""
     ranked = [one for one in systems if one.rank_before is not None and one.rank_after is not None]
     if all(one.rank_before == one.rank_after for one in ranked):
         return ""
@@ -71,7 +71,7 @@ def _picture(systems: Sequence[SystemChange]) -> str:
             f'<path d="M{BEFORE} {y1:.1f}L{AFTER} {y2:.1f}" stroke="{colour}" stroke-width="{wide}"'
             f' opacity="{1 if moved else 0.55}"/><circle cx="{AFTER}" cy="{y2:.1f}" r="2.5" fill="{colour}"/>',
         )
-        # Names that would stand on one another are left out; the table below has the largest shifts.
+        # Names that would overlap are left out; the table below has the largest shifts.
         if moved and y2 - free >= 10:
             free = y2
             name = visible(short[one.run])

@@ -1,10 +1,10 @@
-"""One window of perhaps several in which a person edits the bank: whatever is done there is done exactly once.
+"""One of perhaps several browser windows in which a person edits the bank; each action is done exactly once.
 
-Streamlit ends a run as soon as the next message comes, its callbacks too: any question to the session state may be the
-last. So nothing that must not be lost rests on a callback, nor on a run that comes to its end. The browser numbers what
-is done there and keeps it until it hears that the server did it (`channel.js`); all that is open comes along with every
-run, as the state of a component. A run first does what is new to it, in the order of the numbers, and says so with
-whatever it draws.
+Streamlit ends a run, including its callbacks, as soon as the next message arrives. Any access to the session state
+may be the last. So no important action relies on a callback, nor on a run that reaches its end. The browser numbers
+the actions and keeps each one until it hears that the server has done it (`channel.js`). Every run receives all
+pending actions as the state of a component. A run first does the new actions in the order of their numbers, and
+reports this with the data that it draws.
 """
 
 from __future__ import annotations
@@ -25,15 +25,15 @@ from pages.parts.bank import acts
 from pages.parts.shared import ui
 
 KEY = "bank"
-"""Of the component whose state holds what was done in the browser."""
+"""Key of the component whose state holds the actions of the browser."""
 
 
 @dataclass
 class Shown:
-    """What a window has shown of the bank to a person.
+    """The parts of the bank that a window has shown to a person.
 
     Args:
-        author: their name; empty for somebody who only reads.
+        author: the person's name; empty for a reader without one.
         questions: by id.
         drafts: the state of the person's drafts when this window last showed them; None before that.
     """
@@ -51,25 +51,25 @@ class Shown:
 
 @dataclass
 class Window:
-    """What a window has shown and done: one object for all its runs, also those that overlap.
+    """The state of a window: one object for all its runs, also for overlapping ones.
 
     Args:
-        token: names the window; what was done in one that the server has forgotten is not done in the next.
-        lock: held while an act is done and taken note of.
-        sent: what the browser sends, by number: all that it has not heard to be done.
-        done: the number of the last act that was done.
-        refused: what could not be stored, by the number of the act, with the reason; None where another window had
-            changed the same.
+        token: names the window; after a restart of the server, actions of an older window are not done.
+        lock: held while an action is done and noted.
+        sent: the pending actions of the browser, by number.
+        done: number of the last action that was done.
+        refused: the reason by number of each action that could not be stored; None if another window had changed the
+            same value.
         shown: by project and author.
-        stint: the visit of a field in which something was typed last.
-        query: the one that was asked for; empty where none was.
-        dialog: what was asked for, with the question that it is about.
-        focus: the question that is to be written next, by id; `turns` counts how often one was chosen.
-        saved: the project and the version that was saved last, until there are changes again.
-        said: what came of the last act, where that is not to be seen.
-        error: why the last act failed.
-        told: where the drafts stood when `said` and `error` were shown first; None before that.
-        nameless: whether something was done by somebody who has not said who they are.
+        stint: the visit of a field that was last typed in.
+        query: the query to open next; empty for none in particular.
+        dialog: the dialog to open, with its question.
+        focus: id of the question to edit next; `turns` counts these choices.
+        saved: project and version of the last save, until there are new changes.
+        said: result of the last action, if it is not visible otherwise.
+        error: why the last action failed.
+        told: state of the drafts when `said` and `error` were first shown; None before that.
+        nameless: whether a person without a name tried to change something.
     """
 
     token: str = field(default_factory=lambda: uuid.uuid4().hex[:12])
@@ -92,10 +92,10 @@ class Window:
     nameless: bool = False
 
     def take(self, act: Mapping[str, Any]) -> None:
-        """Do an act of the browser, unless it was done; what could not be stored is tried again."""
+        """Do an action of the browser, unless it is done already; refused actions are tried again."""
         number = act["n"]
         with self.lock:
-            # What another window had changed waits for a choice.
+            # If another window had changed the same value, a person has to choose first.
             again = self.refused.get(number) is not None
             if number <= self.done and not again:
                 return
@@ -110,13 +110,13 @@ class Window:
                 if act.get("act") == "edit":
                     self.refused[number] = str(error)
                 else:
-                    # In the bar, too, which is in sight wherever one is on the page.
+                    # Also in the bar, which is in sight everywhere on the page.
                     self.error, self.said = error, error.message
             finally:
                 self.done = max(self.done, number)
 
     def did(self, shown: Shown, what: Callable[..., Any], *arguments: Any) -> Any:
-        """Do something to a person's drafts; what this window did itself, it has seen.
+        """Apply a change to a person's drafts and return its result; the window has then seen its own change.
 
         Args:
             what: a function of the project, the author and the arguments.
@@ -129,17 +129,17 @@ class Window:
         return result
 
     def place(self, project: Project, author: str) -> Shown:
-        """What this window has shown to a person of a project."""
+        """Return what this window has shown to a person in a project."""
         shown = self.shown.setdefault((project.name, author), Shown(project, author))
         shown.project = project
         return shown
 
     def go_to(self, question: Question) -> None:
-        """Have the caret go to a question, whatever is in sight now."""
+        """Open the query of a question and move the caret to the question."""
         self.query, self.focus, self.turns = question.query_id, question.question_id, self.turns + 1
 
     def unstored(self, shown: Shown) -> list[str]:
-        """Ids of questions in which a person typed what could not be stored, and is neither mended nor left yet."""
+        """Return ids of questions with a refused edit that the person has neither corrected nor given up."""
         place = shown.project.name, shown.author
         return [
             str(act.get("id"))
@@ -148,7 +148,7 @@ class Window:
         ]
 
     def outlived(self, project: Project, author: str) -> None:
-        """Forget what came of the last act once the drafts that it was about are others: it was settled elsewhere."""
+        """Forget the result of the last action if the drafts have changed since: the problem was settled elsewhere."""
         with self.lock:
             now = _now(project, author)
             if self.told is None:
@@ -157,7 +157,7 @@ class Window:
                 self.error, self.said = None, ""
 
     def tells(self) -> dict[str, Any]:
-        """What every component of the bank has to know of its window."""
+        """Return the window's state that every component of the bank needs."""
         return {
             "window": self.token,
             "done": self.done,
@@ -166,13 +166,13 @@ class Window:
 
 
 def window() -> Window:
-    """The window that this run draws."""
+    """Return the window that this run draws."""
     found: Window = st.session_state.setdefault("bank window", Window())
     return found
 
 
 def take_in() -> None:
-    """Do what was done in the browser and not here yet."""
+    """Do the actions of the browser that are not done yet."""
     here = window()
     state = st.session_state.get(KEY)
     sent = state.get("acts") if isinstance(state, Mapping) else None
@@ -185,7 +185,8 @@ def take_in() -> None:
     for number in sorted(known):
         here.take(known[number])
     with here.lock:
-        # What the browser sends no more has been given up; on a screen without the bank it sends nothing.
+        # The browser has given up refused actions that it no longer sends. On screens without the bank it sends
+        # nothing.
         if sent is not None:
             here.refused = {number: why for number, why in here.refused.items() if number in known}
     if here.nameless:
@@ -194,25 +195,26 @@ def take_in() -> None:
 
 
 def open_for(project: Project) -> None:
-    """Let a window take in what is done in a project, before anything of it is drawn: the browser may be quick."""
+    """Register a project with the window before anything is drawn, since the browser may send actions early."""
     window().place(project, ui.person())
 
 
 def show(project: Project, questions: list[Question]) -> None:
-    """Remember that this window shows a person's questions, and their drafts as they are now."""
+    """Record that this window shows a person's questions, and the present state of their drafts."""
     shown = window().place(project, ui.person())
     shown.questions.update((question.question_id, question) for question in questions)
     shown.drafts = mark(project, shown.author)
 
 
 def act(project: Project, what: Callable[..., Any], *arguments: Any) -> Any:
-    """Do something to the person's drafts that no component asked for, as a dialog does.
+    """Apply a change that no component asked for, such as one from a dialog, to the person's drafts; return its
+    result.
 
     Args:
         what: a function of the project, the author and the arguments.
     """
     author, here = ui.author(), window()
-    # From here on the session is not asked, so that the run is not ended between the act and the note of it.
+    # The session is not accessed below, so that the run cannot end between the change and its note.
     return here.did(here.place(project, author), what, *arguments)
 
 

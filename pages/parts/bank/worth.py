@@ -1,4 +1,4 @@
-"""What each question of a query tells apart, by item response: a verdict, and what one might reweight."""
+"""Discrimination of each question of a query by item response theory, with a verdict and advice on weights."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ OF: dict[Examinees, str] = {"systems": "Systems", "passages": "Passages"}
 
 @ui.errors()
 def panel(project: Project, query_id: str, policy: Policy) -> None:
-    """The saved questions of a query as items, systems or passages as those who answer them."""
+    """Draw the saved questions of a query as items, with systems or passages as examinees."""
     picked = st.segmented_control(
         "Compare", list(OF), default="systems", format_func=OF.__getitem__, key="told apart", required=True,
         label_visibility="collapsed",

@@ -1,1 +1,1 @@
-"""Parts of the leaderboard and the measures: tables, curves, maps, one system."""
+"""Parts of Leaderboard and Meta-evaluation: tables, curves, maps, one system."""

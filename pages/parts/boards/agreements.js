@@ -1,5 +1,5 @@
-// Correlations, a row a way to evaluate, a column a measure; a cell opens to the two boards behind it. It comes after
-// table.js and queries.js, whose functions it uses.
+// Correlations: a row per way to evaluate, a column per measure; a cell opens its two leaderboards. This file is
+// loaded after table.js and queries.js, whose functions it uses.
 
 function fact(one) {
   return make("div", { class: "fact" }, make("span", { class: "quiet" }, one.name), make("strong", {}, one.value),

@@ -1,4 +1,4 @@
-"""The table of the Meta-evaluation screen: correlations as numbers or colours, and the two boards behind a cell."""
+"""The table of the Meta-evaluation screen: correlations as numbers or colours, and the two leaderboards of a cell."""
 
 from __future__ import annotations
 
@@ -46,13 +46,13 @@ def draw(
 
     Args:
         shown: the coefficients, from left to right within each measure.
-        heat: whether cells are coloured by their value; else by how they stand in their column.
-        detail: the cell that is open, as `behind` gives it.
-        so_far: whether rows are still missing, so that no cell is the best yet.
-        on_pick: is called when a cell was clicked.
+        heat: whether cells are coloured by value; otherwise by their rank in the column.
+        detail: the open cell, as `behind` returns it.
+        so_far: whether rows are still missing, so that no cell is marked as best.
+        on_pick: called after a click on a cell.
     """
     fixed = [_fixed(row) for row in table.rows]
-    # What no row has says nothing.
+    # Columns that are empty in all rows are left out.
     told = [name for name in FIXED if any(row[name] for row in fixed)]
     _component(
         key=f"{KEY} after {len(table.rows)}" if so_far else KEY,
@@ -105,7 +105,7 @@ def _cell(cell: Cell, name: str, so_far: bool) -> dict[str, Any]:
 
 
 def place(table: MetaTable) -> tuple[int, int] | None:
-    """Row and measure of the cell that the address says is open; None where there is none."""
+    """Return row and measure of the open cell in the address; None if no cell is open."""
     parts = st.query_params.get(PLACE, "").split(",")
     if len(parts) != 2 or not all(part.isdecimal() for part in parts):
         return None
@@ -114,7 +114,7 @@ def place(table: MetaTable) -> tuple[int, int] | None:
 
 
 def picked() -> None:
-    """Put the cell that was clicked into the address, or take the one out that was closed."""
+    """Write the clicked cell into the address, or remove the closed one."""
     if chosen := st.session_state[KEY].get("pick"):
         st.query_params[PLACE] = ",".join(str(int(part)) for part in chosen)
     else:
@@ -122,11 +122,11 @@ def picked() -> None:
 
 
 def behind(table: MetaTable, at: tuple[int, int], compared: Comparison | None, href: str | None) -> dict[str, Any]:
-    """The two boards behind a cell, and how well they agree.
+    """Return the two leaderboards of a cell, and their agreement.
 
     Args:
-        compared: the boards; None where the cell has none.
-        href: where both stand on the Leaderboard screen, if they can.
+        compared: the leaderboards; None if the cell is empty.
+        href: link to both on the Leaderboard screen, if it can show them.
     """
     row, column = table.rows[at[0]], table.columns[at[1]]
     cell = row.cells[at[1]]

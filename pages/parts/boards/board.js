@@ -1,4 +1,4 @@
-// The board of the Leaderboard screen; it comes after table.js and queries.js, whose functions it uses.
+// The leaderboard of the Leaderboard screen; loaded after table.js and queries.js, whose functions it uses.
 
 export default function ({ data, parentElement, setTriggerValue }) {
   let root = parentElement.querySelector(".root");
@@ -16,7 +16,7 @@ export default function ({ data, parentElement, setTriggerValue }) {
   if (known === state.known) return;
   state.known = known;
   state.board = data.board;
-  // An answer to an earlier click does not close what was opened since.
+  // An answer to an earlier click does not close a row that was opened since.
   if (state.wanted === undefined || state.wanted === data.open) {
     state.open = data.open;
     state.wanted = undefined;

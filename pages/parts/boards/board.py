@@ -1,4 +1,4 @@
-"""The board: every system with its score on a scale, those that cannot be told apart, and one opened to its queries."""
+"""The leaderboard: every system with its score on a scale, groups that are not separated, and an open system."""
 
 from __future__ import annotations
 
@@ -18,14 +18,14 @@ from pages.parts.shared import address, charts, ui
 from pages.parts.shared.components import component
 
 LONG_NAME, SHORT_NAME = 60, 24
-"""Signs of a name of a run where there is much room, and where there is little."""
+"""Characters of a run's name in wide and in narrow places."""
 SHOWN_TEXT = 1_500
-"""So much of a passage stands here; the rest is on its own screen."""
+"""Characters of a passage that are shown here; its own screen has the rest."""
 KEY = "systems"
 RUN, QUERY = "followed", "asked"
-"""What is open, in the address."""
+"""Address parameters of the open system and query."""
 ROOM = 0.04
-"""Of a scale, left free at either end."""
+"""Share of a scale that is left free at either end."""
 
 
 _component = component(
@@ -35,12 +35,12 @@ _component = component(
 
 @dataclass(frozen=True)
 class Column:
-    """A further column of a board.
+    """A further column of a leaderboard.
 
     Args:
-        values: one a system, in the order of the board; None where there is none.
-        percent: whether they are shares.
-        digits: after the point, of other numbers.
+        values: one per system, in the order of the leaderboard; None for a missing value.
+        percent: whether the values are shares.
+        digits: decimals of other numbers.
     """
 
     title: str
@@ -52,7 +52,7 @@ class Column:
 
 @dataclass(frozen=True)
 class Named:
-    """A board with what it is called."""
+    """A leaderboard and its title."""
 
     title: str
     board: Leaderboard
@@ -66,13 +66,13 @@ def draw(
     opened: Mapping[str, Any] | None = None,
     follow: Mapping[str, Any] | None = None,
 ) -> None:
-    """Draw a board.
+    """Draw a leaderboard.
 
     Args:
-        official: set beside it, on the same scale where the measure is the same.
-        alike: which systems cannot be told apart, if that is known.
-        opened: the system that is open, as `detail` gives it.
-        follow: callbacks for what is clicked, `on_open_change` and so on; nothing can be opened for None.
+        official: drawn next to it, on the same scale if the measure is the same.
+        alike: groups of systems that are not separated, if known.
+        opened: the open system, as `detail` returns it.
+        follow: callbacks for clicks, such as `on_open_change`; None if nothing can be opened.
     """
     _component(
         key=KEY,
@@ -92,7 +92,7 @@ def shown(
     columns: Sequence[Column] = (),
     opens: bool = False,
 ) -> dict[str, Any]:
-    """A board as its table takes it; arguments as in `draw`.
+    """Return the data of a leaderboard for its table; arguments as in `draw`.
 
     Args:
         opens: whether its systems open to their queries.
@@ -127,12 +127,12 @@ def shown(
 
 
 def followed() -> tuple[str | None, str | None]:
-    """The system that the address says is open, and its query that is."""
+    """Return the open system and its open query from the address."""
     return st.query_params.get(RUN), st.query_params.get(QUERY)
 
 
 def follow() -> dict[str, Callable[[], None]]:
-    """Callbacks for what is clicked on the board."""
+    """Return the callbacks for clicks on the leaderboard."""
     return {
         "on_open_change": lambda: put(RUN, st.session_state[KEY].get("open")),
         "on_ask_change": lambda: put(QUERY, st.session_state[KEY].get("ask")),
@@ -140,7 +140,7 @@ def follow() -> dict[str, Callable[[], None]]:
 
 
 def put(name: str, value: object) -> None:
-    """Put what was clicked into the address, or take out what was closed."""
+    """Write a clicked system or query into the address, or remove a closed one."""
     if name == RUN:
         st.query_params.pop(QUERY, None)
     if value:
@@ -154,7 +154,7 @@ def _system(system: System) -> dict[str, Any]:
 
 
 def _scale(board: Leaderboard) -> tuple[float, float]:
-    """From the lowest to the highest end of an error bar, with some room."""
+    """Return the lowest and highest end of all error bars, with a margin."""
     ends = [s.score + side * (s.std_error or 0.0) for s in board.systems for side in (-1, 1)] or [0.0, 1.0]
     low, high = min(ends), max(ends)
     room = ROOM * (high - low) or 0.5
@@ -170,13 +170,13 @@ def detail(
     asked: str | None = None,
     alike: Alike | None = None,
 ) -> dict[str, Any]:
-    """One system down to its queries, and one of these down to the passages that it returned.
+    """Return the details of a system: its queries, and the passages that it returned for the open one.
 
     Args:
         board: the scores by query.
-        official: a board to set beside them, if any.
-        beside: what that one is called.
-        asked: the query that is open.
+        official: a leaderboard to compare with, if any.
+        beside: the title of the official leaderboard.
+        asked: the open query.
     """
     scores = per_query_scores(project, board, official, run) if board.per_query else []
     both = official is not None and bool(official.per_query)
@@ -239,6 +239,6 @@ def _returned(project: Project, policy: Policy, run: str, query: str, judged_by:
 
 
 def link(screen: str, **query: str) -> str:
-    """A link to another screen, which keeps the project and what is chosen everywhere."""
+    """Return a link to another screen, with the project and the choices that hold on all screens."""
     where = {"project": str(st.session_state["project"]), **address.travelling(), **query}
     return f"{screen}?{urlencode(where)}"

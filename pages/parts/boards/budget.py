@@ -1,4 +1,4 @@
-"""Coverage by budget: how each system's coverage grows with the passages read, and how much of them is judged."""
+"""Coverage by budget: each system's coverage by number of passages read, and the judged share."""
 
 from __future__ import annotations
 
@@ -17,23 +17,23 @@ from pages.parts.shared.vega import Spec, chart, layer, number, over, word
 COLOURS = (
     "#4c78a8", "#f58518", "#e45756", "#72b7b2", "#54a24b", "#eeca3b", "#b279a2", "#ff9da6", "#9d755d", "#bab0ac",
 )  # fmt: skip
-"""As many as can be told apart: tableau10."""
+"""The palette tableau10, whose colours are easy to distinguish."""
 DRAWN, MOST_DRAWN = 5, len(COLOURS)
-"""Lines at first, and at most."""
+"""Default and largest number of lines."""
 HEIGHT = 480
 LETTER, SWATCH = 7, 34
-"""Pixels that a letter of the legend takes, and the sign before a name with the room after it."""
+"""Width in pixels of a letter of the legend, and of the symbol before a name with its margin."""
 
 
 def coloured(chosen: list[str], before: Mapping[str, str]) -> dict[str, str]:
-    """A colour for each run: the one that it had, else one that no other has."""
+    """Return a colour for each run: its former one, otherwise an unused one."""
     kept = {run: before[run] for run in chosen if run in before}
     free = (colour for colour in COLOURS if colour not in kept.values())
     return {run: kept[run] if run in kept else next(free) for run in chosen}
 
 
 def lines(found: CoverCurves, chosen: list[str], colours: Mapping[str, str]) -> Spec:
-    """Coverage over the number of passages, a line a system with a band of one standard error.
+    """Return a chart of coverage over the number of passages, a line per system with a band of one standard error.
 
     Args:
         chosen: the runs to draw, best first.
@@ -48,7 +48,7 @@ def lines(found: CoverCurves, chosen: list[str], colours: Mapping[str, str]) -> 
         ],
         columns=["run", "k", "score", "error", "low", "high"],
     )  # fmt: skip
-    # As many names in a row as there is room for, so that the names take none of the lines'.
+    # The legend has as many names per row as fit, so that it does not narrow the chart.
     widest = LETTER * max(map(len, charts.short_names(chosen).values()), default=0) + SWATCH
     base = {
         "x": number(
@@ -81,13 +81,13 @@ def lines(found: CoverCurves, chosen: list[str], colours: Mapping[str, str]) -> 
 
 
 def by_budget(screen: Screen) -> None:
-    """The view: lines of the chosen systems, then what of each system's top is labelled or judged."""
+    """Draw the lines of the chosen systems, then the labelled and judged shares of each system's top."""
     deepest = min(DEFAULT_MAX_K, max(deepest_rank(screen.project), 1))
     found = cover_curves(screen.project, screen.policy, deepest)
     k = min(screen.policy.cutoff, found.max_k)
     order = [curve.run for curve in sorted(found.curves, key=lambda curve: -curve.scores[k - 1])]
     chosen = st.multiselect("Systems", order, order[:DRAWN], key="curves of", max_selections=MOST_DRAWN)
-    # By the order alone the lines would change colours with every min rating.
+    # If colours followed the order, lines would change colours with every min rating.
     colours = st.session_state["colours of curves"] = coloured(chosen, st.session_state.get("colours of curves", {}))
     if chosen:
         st.vega_lite_chart(lines(found, [run for run in order if run in chosen], colours))

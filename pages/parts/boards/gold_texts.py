@@ -1,4 +1,4 @@
-"""Gold texts: what systems are compared with by n-EXAM, ROUGE-1 and chrF, and choosing a run for it."""
+"""Gold texts: the references for n-EXAM, ROUGE-1 and chrF, and the choice of a run for them."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ NOTHING = "None"
 
 
 def choose(project: Project) -> None:
-    """What is gold now, and another choice; for those who may choose."""
+    """Draw the present gold passages, and a choice for people who may change it."""
     if not project.allows("organize"):
         return
     now = gold_name(project)

@@ -1,4 +1,5 @@
-// The queries of one system, and what it returned for one of them. Texts come from outside: they are only ever text.
+// The queries of one system, and the passages that it returned for one of them. Texts from outside are only inserted
+// as text.
 
 function make(name, attributes = {}, ...children) {
   const element = document.createElement(name);
@@ -17,17 +18,17 @@ const NOTHING = "–";
 const fixed = (value, digits) => (value === null || value === undefined ? NOTHING : value.toFixed(digits));
 const signed = (value, digits) => {
   const size = Math.abs(value).toFixed(digits);
-  // What is shown as nothing is neither more nor less.
+  // A difference that rounds to 0 has no sign.
   return (Number(size) === 0 ? "" : value > 0 ? "+" : "−") + size;
 };
 
-// A number as people read it, with the exact one for programs.
+// A formatted number, with the exact value in an attribute for programs.
 function figure(value, digits, extra = {}) {
   return make("data", { value: value ?? "", ...extra }, fixed(value, digits));
 }
 
-// A link to another screen: followed in this tab without loading the app anew, in a new tab as any link. The address
-// is written as the browser writes it, so that Back comes back to what is open here.
+// A link to another screen. A plain click follows it in this tab without reloading the app; other clicks are left to
+// the browser. The address is written as the browser writes it, so that Back returns to the open row.
 function link(to, ...children) {
   const follow = (event) => {
     event.stopPropagation();

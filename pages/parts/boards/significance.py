@@ -20,7 +20,7 @@ BEST, ABOVE = "the best", "the one above"
 
 
 def choices() -> tuple[Test, str | None]:
-    """Widgets for the paired test, and for what further columns of the board compare each system with."""
+    """Draw the choices of the paired test and of the system that further columns compare with; return both."""
     address.own("test", TEST_NAMES)
     test = cast(
         Test,
@@ -37,15 +37,15 @@ def choices() -> tuple[Test, str | None]:
 
 
 def columns(board: Leaderboard, against: str | None, test: Test) -> list[Column]:
-    """Further columns for the table of systems, as the person chose.
+    """Return the chosen further columns for the table of systems.
 
     Args:
-        against: what each system is compared with; no columns for None.
+        against: which system each one is compared with; no columns for None.
     """
     if against is None:
         return []
     rows = compare_systems(board, None, test) if against == BEST else compare_neighbours(board, test)
-    # The one that all others are compared with has no comparison of its own.
+    # The system that all others are compared with has no comparison of its own.
     by_run = {row.run: row for row in rows}
     found = [by_run.get(system.run) for system in board.systems]
     for reason in sorted({row.undefined for row in rows if row.undefined}):
@@ -59,7 +59,7 @@ def columns(board: Leaderboard, against: str | None, test: Test) -> list[Column]
 
 
 def matrix(screen: Screen) -> None:
-    """Every two systems of a board: whether they differ, by a paired test and by their error bars."""
+    """Draw every two systems of a leaderboard: do they differ by a paired test, and do their error bars overlap?"""
     offered = screen.offered()
     name = board_choice("Leaderboard", offered, screen.names(offered)[1], "tested board")
     board = make_board(screen.project, offered[name], screen.policy)

@@ -1,4 +1,4 @@
-// The queries of one system by themselves; it comes after table.js and queries.js, whose functions it uses.
+// The queries of a single system; loaded after table.js and queries.js, whose functions it uses.
 
 export default function ({ data, parentElement, setTriggerValue }) {
   let root = parentElement.querySelector(".root");

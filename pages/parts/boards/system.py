@@ -1,4 +1,4 @@
-"""Following a score down: one system's queries, what it returned for one of them, and on to the passages."""
+"""The details of a score: one system's queries, the passages that it returned, and links to them."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from pages.parts.shared import ui
 from pages.parts.shared.components import component
 
 SHOWN_TEXT = 110
-"""So much of a passage stands in a link to it."""
+"""Characters of a passage in a link to it."""
 KEY = "queries of a system"
 
 _queries = component(
@@ -24,11 +24,11 @@ _queries = component(
 def closer(
     project: Project, board: Leaderboard, official: Leaderboard | None, run: str, beside: str | None = None
 ) -> None:
-    """One system down to its queries, and one of its queries down to the passages.
+    """Draw one system's queries, and the passages of an open query.
 
     Args:
-        official: a board to set beside, if any.
-        beside: what that one is called; its source and measure for None.
+        official: a leaderboard to compare with, if any.
+        beside: the title of that leaderboard; by default its source and measure.
     """
     name = beside or (f"{official.source} {official.measure}" if official else "")
     _, asked = boards.followed()
@@ -39,14 +39,14 @@ def closer(
 
 
 def query_links(query_id: str) -> None:
-    """Links from a query to its questions and to its disagreements."""
+    """Draw links from a query to its questions and to its disagreements."""
     with st.container(horizontal=True):
         ui.go("question_bank", "Questions of this query", query=query_id)
         ui.go("disagreements", "Disagreements of this query", query=query_id)
 
 
 def returned(project: Project, run: str, query_id: str, policy: Policy, source: str | None) -> None:
-    """What one system returned for a query, a link to each passage.
+    """Draw the passages that a system returned for a query, as links.
 
     Args:
         source: source of the judgments to show, if any.

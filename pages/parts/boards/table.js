@@ -1,10 +1,10 @@
-// A leaderboard: a row a system, its score on a scale, the official one beside it, and at the left a bracket for every
-// stretch of systems that cannot be told apart. A row opens where it stands.
+// A leaderboard: a row per system with its score on a scale, next to the official score. A bracket on the left joins
+// systems that are not separated. A row opens in place.
 
 const LANE = 7;
 const AIM = 4;
 
-// Round numbers within a stretch of scores.
+// Round numbers within a range of scores.
 function ticks([low, high]) {
   const raw = (high - low) / AIM;
   const power = 10 ** Math.floor(Math.log10(raw));
@@ -28,7 +28,7 @@ function grid(domain) {
     `background-position:${at.map((one) => `${one}% 0`).join()}`;
 }
 
-// A name that needs two lines ends the first one behind a sign between its words.
+// A name may be wrapped after a separator between its words.
 const inParts = (name) => name.split(/(?<=[+_/.-])/).flatMap((part) => [part, document.createElement("wbr")]);
 
 function plot(system, domain, kind) {
@@ -42,7 +42,7 @@ function plot(system, domain, kind) {
   return make("td", { class: `plot ${kind}`, "aria-hidden": "true" }, inside);
 }
 
-// Brackets beside each other where they overlap.
+// Overlapping brackets are side by side.
 function lanes(groups) {
   const ends = [];
   return groups.map(([first, last]) => {
@@ -181,7 +181,7 @@ function draw(root, state) {
   root.replaceChildren(make("div", { class: "scroll" }, make("table", { class: "board" },
     make("caption", { class: "unseen" }, board.caption),
     make("thead", {}, make("tr", {}, ...heads)), make("tbody", {}, ...rows))));
-  // What was in hand stays in hand.
+  // Scroll position and focus are restored.
   if (scrolled) root.querySelector(".queries")?.scrollTo(0, scrolled);
   const again = where.query !== undefined ? root.querySelector(`tr[data-query="${CSS.escape(where.query)}"] button`)
     : where.run !== undefined ? root.querySelector(`tr[data-run="${CSS.escape(where.run)}"] button`)
@@ -189,7 +189,7 @@ function draw(root, state) {
   again?.focus({ preventScroll: true });
 }
 
-// Pointing at a system shows which others it cannot be told apart from.
+// Pointing at a system highlights the systems that it is not separated from.
 function point(root, state, target) {
   const at = target?.closest?.("tr.system")?.dataset.at;
   const like = at === undefined ? [] : state.board.alike[at] ?? [];

@@ -1,4 +1,4 @@
-"""Unjudged passages: what of each system's top has a label or a judgment, what it lacks, and grading just that."""
+"""Unjudged passages: the labelled and judged share of each system's top, the missing pairs, and a job for them."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ COUNTS = {
 
 
 def judged(project: Project, policy: Policy) -> None:
-    """Judged@k of every system; one that is chosen shows what to grade next and grades it."""
+    """Draw Judged@k of every system; for a selected system, the next pairs to grade and a button that grades them."""
     found = unjudged(project, policy, listed=0)
     st.header(f"Judged@{found.top_k}", anchor=False)
     st.caption("Share of each system's top passages with a label or a judgment, and the pairs that still need a grade.")
@@ -40,15 +40,15 @@ def judged(project: Project, policy: Policy) -> None:
 
 
 def _table(found: Unjudged) -> str | None:
-    """Judged@k of every system by source of values, and the pairs that its top k lacks; returns the chosen system."""
+    """Draw Judged@k of every system by source, and the missing pairs of its top k; return the selected system."""
     runs = list(dict.fromkeys(share.run for share in found.shares))
     shares = {(share.run, share.source): share.judged for share in found.shares}
-    # Before anything is graded there is nothing to count.
+    # Before anything is graded, nothing can be counted.
     fields = COUNTS if found.to_grade else {}
     counts = {name: [getattr(row, field) for row in found.to_grade] for name, field in fields.items()}
     columns: dict[str, list[Any]] = {
         "Run": runs,
-        # What is always 0 says nothing, and takes the room of the sources.
+        # Columns with only zeros would take space from the sources.
         **{name: values for name, values in counts.items() if name == "Ungraded pairs" or any(values)},
     }
     judged = {
@@ -92,7 +92,7 @@ def _next(project: Project, policy: Policy, lacks: ToGrade) -> None:
 
 
 def _grade(project: Project, policy: Policy, lacks: ToGrade) -> None:
-    """One click grades the ungraded pairs of the system's top; failed ones are asked again on the Grading screen."""
+    """Draw a button that grades the ungraded pairs of the system's top; failed pairs are retried on Grading."""
     if not project.allows("grade") or job_progress.progress(project):
         return
     if not lacks.ungraded:

@@ -1,4 +1,4 @@
-"""Views of the Leaderboard screen that compare boards, and systems query by query."""
+"""Views of the Leaderboard screen that compare leaderboards, and systems by query."""
 
 from __future__ import annotations
 
@@ -28,19 +28,19 @@ from pages.parts.boards.system import closer, query_links, returned
 from pages.parts.shared import charts, figures, ui
 
 AXIS_TITLE = 44
-"""Signs of the name of a system along an axis."""
+"""Characters of a system's name along an axis."""
 OTHERS = 5
-"""Boards drawn beside the reference: with it as many as there are colours to tell apart."""
+"""Number of leaderboards drawn with the reference: as many as there are distinct colours."""
 
 
 @dataclass(frozen=True)
 class Screen:
-    """What the head of the screen says.
+    """The settings at the head of the screen.
 
     Args:
-        official: source and measure of the official board; None where there is none.
-        queries: over which queries two boards are compared.
-        test: the paired test that says which systems differ.
+        official: source and measure of the official leaderboard; None if there is no such leaderboard.
+        queries: queries over which two leaderboards are compared.
+        test: the paired test that decides which systems differ.
     """
 
     project: Project
@@ -52,7 +52,7 @@ class Screen:
     test: Test
 
     def offered(self) -> dict[str, BoardChoice]:
-        """Every board to choose from, among them those of the head."""
+        """Return all leaderboards to choose from, including those of the head."""
         named = [
             self.measure,
             *([self.official[1]] if self.official and self.official[0] not in self.imported else []),
@@ -61,17 +61,19 @@ class Screen:
 
     @property
     def imported(self) -> dict[str, str]:
-        """Measure of every imported board by its name; they have no scores by query."""
+        """Measure of every imported leaderboard by name; imported ones have no scores by query."""
         return dict(boards(self.project))
 
     @property
     def mine(self) -> BoardChoice:
-        """The board of the labels, as the head of the screen chooses it."""
+        """The leaderboard of the labels, with the settings at the head of the screen."""
         min_rating = basis(self.project, self.policy).min_rating
         return BoardChoice(self.measure, "exam", self.policy.grader, min_rating)
 
     def names(self, offered: Mapping[str, BoardChoice]) -> tuple[str, str]:
-        """Names of the official board and of the board under study; the latter twice where nothing is official."""
+        """Return the names of the official leaderboard and of the studied one; the latter twice without an official
+        one.
+        """
         study = board_name(offered, self.mine) or next(iter(offered))
         if self.official is None:
             return study, study
@@ -79,7 +81,7 @@ class Screen:
 
 
 def correlation_strip(compared: Comparison, with_what: str = "the official leaderboard", more: str = "") -> None:
-    """The coefficients, or why there are none, over which queries, and what else is to be known of the boards."""
+    """Draw the coefficients or the reason why they are undefined, the compared queries, and further notes."""
     result = compared.correlation
     if result.undefined:
         st.container(key="undefined").info(
@@ -109,7 +111,7 @@ def correlation_strip(compared: Comparison, with_what: str = "the official leade
 
 
 def take(chart: str, **fields: str) -> None:
-    """Put what was clicked in a chart into the widgets of these keys, a field of the chart each."""
+    """Copy the clicked item of a chart to widgets: key of the widget -> field of the chart."""
     picked = st.session_state[chart].selection.get(figures.PICKED)
     if picked:
         for key, field in fields.items():
@@ -117,13 +119,13 @@ def take(chart: str, **fields: str) -> None:
 
 
 def board_choice(label: str, offered: Mapping[str, BoardChoice], default: str, key: str) -> str:
-    """A choice among boards; it begins anew where the head of the screen names another one."""
+    """Draw a choice of a leaderboard and return it; it is reset if the head of the screen names another default."""
     options = list(offered)
     return st.selectbox(label, options, index=options.index(default), key=f"{key} {default}", bind="query-params")
 
 
 def all_boards(screen: Screen) -> None:
-    """Several boards on one scale, in the order of the official one."""
+    """Draw several leaderboards on one scale, in the order of the official one."""
     offered = screen.offered()
     reference, study = screen.names(offered)
     default = [study] if study != reference else []
@@ -167,7 +169,7 @@ def all_boards(screen: Screen) -> None:
 
 
 def follow(screen: Screen, board: Leaderboard, run: str) -> None:
-    """One system of a board down to its queries, with the official board beside it."""
+    """Draw one system's queries, with the official leaderboard for comparison."""
     official = None
     if screen.official and screen.official[0] != board.source:
         offered = screen.offered()
@@ -176,7 +178,7 @@ def follow(screen: Screen, board: Leaderboard, run: str) -> None:
 
 
 def two_boards(screen: Screen) -> None:
-    """Any two boards: a slope chart, a scatter of the systems, and how well they agree."""
+    """Draw any two leaderboards: a slope chart, a scatter plot of the systems, and their agreement."""
     offered = screen.offered()
     reference, study = screen.names(offered)
     left, middle, right = st.columns(3)
@@ -213,7 +215,7 @@ def two_boards(screen: Screen) -> None:
 
 
 def two_systems(screen: Screen) -> None:
-    """The queries of one system against those of another, or of the same on another board."""
+    """Draw the queries of two systems against each other, or of one system on two leaderboards."""
     offered = {name: choice for name, choice in screen.offered().items() if choice.source not in screen.imported}
     default = board_name(offered, screen.mine) or next(iter(offered))
     columns = [*st.columns(2), *st.columns(2)]
@@ -237,12 +239,12 @@ def two_systems(screen: Screen) -> None:
 
 
 def p_value(p: float | None) -> str:
-    """A p value for a screen; a dash where there is none."""
+    """Return a p value as text; a dash if it is missing."""
     return "< 0.001" if p is not None and p < 0.001 else ui.number(p)
 
 
 def system_pair(screen: Screen, x: Leaderboard, first: str, y: Leaderboard, second: str) -> None:
-    """The queries of two systems as a scatter, and what each returned for one of them."""
+    """Draw the queries of two systems as a scatter plot, and the passages that both returned for a query."""
     found = query_points(screen.project, x, first, y, second)
     if not found.points or found.means is None:
         st.info("The two systems have no common query.", icon=":material/help:")

@@ -1,1 +1,1 @@
-"""Parts of the screens of exams: which one is open, charts, items, students, and how to shorten an exam."""
+"""Parts of the exam screens: the open exam, charts, items, examinees, and shortening an exam."""

@@ -1,4 +1,4 @@
-"""Adding students: a rule that needs no model, or a model, with the way in which it is given context."""
+"""Adding examinees: a rule without a model, or a model and the way it gets context."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ LARGEST_K, MOST_WORKED = 20, 5
 
 
 def offer(project: Project, exam: str) -> None:
-    """Places to add a student, and to rank passages for those that read what was retrieved."""
+    """Draw popovers that add an examinee, and that rank passages for examinees that read retrieved ones."""
     with st.popover("Add an examinee", icon=":material/person_add:", key="adding student"):
         _student(project)
     with st.popover("Retrieve passages", icon=":material/search:", key="retrieving"):

@@ -1,4 +1,4 @@
-"""What students' answers say, as the views of the Students screen."""
+"""Results of the examinees, as views of the Students screen."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ from pages.parts.shared import address, ui
 from pages.parts.shared.html import visible
 
 ITEMS_SHOWN = 20
-"""Of the items that tell two students apart, so many are listed on either side."""
+"""Number of items listed for each side among those that two examinees answer differently."""
 
 TEST_NAMES = {"mcnemar": "McNemar", "randomisation": "Randomisation"}
 
@@ -47,14 +47,14 @@ STYLE = """
 
 @dataclass(frozen=True)
 class Sat:
-    """An exam that was sat.
+    """An exam with answers.
 
     Args:
         exam: id of its query.
-        items: all of them, retired ones too.
+        items: all items, including retired ones.
         found: the answers that count.
-        rows: students by falling accuracy.
-        known: what is known of the exam before anybody sits it.
+        rows: examinees in order of falling accuracy.
+        known: facts about the exam that need no examinees.
     """
 
     project: Project
@@ -66,7 +66,7 @@ class Sat:
 
 
 def board(sat: Sat) -> None:
-    """Students by accuracy, beside what answers earn that read nothing."""
+    """Draw examinees by accuracy, next to the scores of answers that ignore the question."""
     baselines = {
         f"always {sat.known.fixed_letter}": sat.known.fixed_answer,
         "always the longest choice": sat.known.longest_answer,
@@ -95,7 +95,7 @@ def board(sat: Sat) -> None:
 
 
 def models(sat: Sat) -> None:
-    """Accuracy by model and context; of several numbers of worked items the best counts."""
+    """Draw accuracy by model and context; among several numbers of worked items, the best one counts."""
     found = grid(sat.rows)
     head = "".join(f"<th>{visible(name)}</th>" for name in found.retrievals)
     body = []
@@ -120,7 +120,7 @@ def models(sat: Sat) -> None:
 
 
 def topics(sat: Sat) -> None:
-    """Accuracy by topic, where there are enough items to say it."""
+    """Draw accuracy by topic, if there are enough items."""
     rows = by_topic(sat.found)
     if not rows:
         ui.empty(
@@ -133,7 +133,7 @@ def topics(sat: Sat) -> None:
 
 
 def two(sat: Sat) -> None:
-    """Two students on the items that both answered, and the items that tell them apart."""
+    """Draw two examinees on the items that both answered, and the items that they answer differently."""
     names = [row.student.name for row in sat.rows]
     if len(names) < 2:
         ui.empty("Only one examinee", "Add another examinee to compare with.")
@@ -172,7 +172,7 @@ def _verdict(one: Comparison) -> str:
 
 @ui.errors()
 def ability(sat: Sat) -> None:
-    """What each component of the students adds, by item response."""
+    """Draw the effect of each component of the examinees, by item response theory."""
     intervals = st.toggle(
         "Intervals",
         key="intervals",

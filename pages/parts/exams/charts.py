@@ -1,4 +1,4 @@
-"""Charts of exams: accuracy beside what guessing earns, accuracy by topic, and information over ability."""
+"""Charts of exams: accuracy and the score of guessing, accuracy by topic, and information by ability."""
 
 from __future__ import annotations
 
@@ -12,20 +12,20 @@ from pages.parts.shared import charts
 from pages.parts.shared.vega import Spec, chart, layer, number, over, word
 
 HEIGHT = 24
-"""Of a row, in pixels."""
+"""Height of a row in pixels."""
 AROUND = 60
-"""Pixels that the axis of a chart and its title take."""
+"""Pixels for the axis of a chart and its title."""
 TALL = 20
-"""Rows that have room on a page."""
+"""Number of rows that fit on a page."""
 COLOURS = 6
-"""Colours that the theme has for lines."""
+"""Number of line colours in the theme."""
 
 
 def accuracy(board: Sequence[Row], baselines: Mapping[str, float]) -> Spec:
-    """Students by accuracy with its 95% interval, and a line for each baseline.
+    """Return a chart of examinees by accuracy with 95% intervals, and a line for each baseline.
 
     Args:
-        baselines: what an answer that reads nothing earns, by what it does.
+        baselines: accuracies of answers that ignore the question, by description.
     """
     rows = [
         {
@@ -49,7 +49,7 @@ def accuracy(board: Sequence[Row], baselines: Mapping[str, float]) -> Spec:
             word("right", title="Right"),
         ],
     }  # fmt: skip
-    # Whoever looks at the best of many has no axis in sight that stands below the last.
+    # An axis below a long chart would be out of sight.
     where = "top" if len(rows) > TALL else "bottom"
     shown = base | {
         "x": number("accuracy", title="Accuracy", scale=scale, axis={"format": "%", "orient": where, "tickCount": 10})
@@ -70,10 +70,10 @@ def accuracy(board: Sequence[Row], baselines: Mapping[str, float]) -> Spec:
 
 
 def topics(rows: Sequence[TopicRow], order: Sequence[str]) -> Spec:
-    """Accuracy of students by topic, with the number of answers in each cell.
+    """Return a chart of the examinees' accuracy by topic, with the number of answers in each cell.
 
     Args:
-        order: names of the students, as they are to stand.
+        order: names of the examinees, in their order in the chart.
     """
     table = pd.DataFrame(
         [
@@ -109,12 +109,12 @@ def topics(rows: Sequence[TopicRow], order: Sequence[str]) -> Spec:
 def information(
     curves: Mapping[str, Sequence[float]], crosses: Sequence[float] = (), title: str = "Mean information per item"
 ) -> Spec:
-    """Values over ability, a line a name.
+    """Return a chart of values over ability, a line per name.
 
     Args:
         curves: values at the abilities of `GRID`.
-        crosses: abilities of students, marked at the bottom; the axis reaches to all of them.
-        title: of the values.
+        crosses: abilities of examinees, marked at the bottom; the axis reaches to all of them.
+        title: title of the values.
     """
     table = pd.DataFrame(
         [
@@ -124,7 +124,7 @@ def information(
         ],
         columns=["name", "ability", "information"],
     )
-    # The colours of the theme are made for light and for dark pages.
+    # The colours of the theme suit light and dark pages.
     scheme = {} if len(curves) <= COLOURS else {"scheme": "tableau10"}
     colour = word("name", title=None, scale={"domain": list(curves), **scheme},
                   legend={"orient": "top", "labelLimit": 0, "columns": 3})  # fmt: skip
@@ -142,7 +142,7 @@ def information(
         },
         strokeWidth=2,
     )  # fmt: skip
-    # At no information, which is the bottom however high the drawing is.
+    # At zero information, which is the bottom of a chart of any height.
     ticks = layer("tick", {"x": number("ability"), "y": {"datum": 0}}, color=charts.GREY, thickness=2, size=12,
                   orient="vertical", aria=False)  # fmt: skip
     seen = pd.DataFrame({"ability": crosses}, columns=["ability"])

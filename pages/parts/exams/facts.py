@@ -1,4 +1,4 @@
-"""What is known of an exam before anybody sits it: its items, its size, and what guessing would earn."""
+"""Facts about an exam before examinees sit it: its items, its size, and the score of guessing."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from pages.parts.shared import ui
 
 
 def summary(known: ExamStatistics) -> None:
-    """The exam in numbers, in one line."""
+    """Draw the statistics of the exam, in one line."""
     with st.container(horizontal=True):
         st.metric("Items", f"{known.items:,}", width="content")
         st.metric("Retired", f"{known.retired:,}", width="content")
@@ -35,7 +35,7 @@ def summary(known: ExamStatistics) -> None:
 
 
 def listing(project: Project, items: Sequence[Item]) -> None:
-    """The items; one that is chosen opens below."""
+    """Draw the items; a selected one opens below."""
     picked = st.dataframe(
         {
             "Item": [item.text for item in items],
@@ -58,7 +58,7 @@ def listing(project: Project, items: Sequence[Item]) -> None:
 
 
 def details(known: ExamStatistics) -> None:
-    """How items came about, what they ask, and what about."""
+    """Draw the origin of the items, their question words and their topics."""
     if (made := known.making) is not None:
         st.markdown("**Origin of the items**")
         steps, numbers = zip(*made.table, strict=True)

@@ -1,4 +1,4 @@
-"""Filters of items: thresholds that a person moves, what falls by each, and the two texts that show why."""
+"""Filters of items: adjustable thresholds, the items that fail each filter, and the two compared texts."""
 
 from __future__ import annotations
 
@@ -52,12 +52,12 @@ TITLES: dict[str, str] = {
     "near duplicate": BOUNDS["near"][0],
     "self-contained": "Names its source",
 }
-"""Rules that are called here as the threshold or the box that decides them is."""
+"""Titles of rules, the same as those of their threshold or checkbox."""
 
 
 @ui.errors()
 def draw(project: Project, exam: str, items: Sequence[Item]) -> None:
-    """The thresholds and what falls; nothing leaves the exam but by a person's act."""
+    """Draw the thresholds and the failing items; an item leaves the exam only if a person retires it."""
     with st.spinner("Comparing choices, sources and items"):
         values = item_values(project, exam)
     if not values:
@@ -76,7 +76,7 @@ def draw(project: Project, exam: str, items: Sequence[Item]) -> None:
 
 
 def draw_proposed(project: Project, exam: str) -> None:
-    """The proposed items with their filter values and sources, and a button that accepts those that pass."""
+    """Draw the proposed items with their filter values and sources, and a button that accepts the passing ones."""
     try:
         with st.spinner("Comparing choices, sources and items"):
             values = item_values(project, exam, "all")
@@ -150,7 +150,7 @@ def _list(project: Project, falling: Sequence[Checked]) -> None:
         {
             "Item": [one.item.text for one, _ in rows],
             "Filter": [_title(hit.rule) for _, hit in rows],
-            # Which pattern found a word that names the source is no measure of anything.
+            # The number of the pattern that matched is not a measured value.
             "Value": [None if hit.rule == "self-contained" else hit.value for _, hit in rows],
             "Threshold": [hit.threshold for _, hit in rows],
             "Text": [hit.one for _, hit in rows],

@@ -1,4 +1,4 @@
-"""One item: its question, its choices with the right one, and the passage that it was written from."""
+"""An item: its question, its choices with the right one, and its source passage."""
 
 from __future__ import annotations
 

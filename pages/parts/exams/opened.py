@@ -1,4 +1,4 @@
-"""The exam that is open: a query with multiple-choice items."""
+"""The chosen exam: a query with multiple-choice items."""
 
 from __future__ import annotations
 
@@ -16,10 +16,10 @@ HOW = (
 
 
 def opened(project: Project, proposed: bool = False) -> tuple[str, list[Item]]:
-    """The id of the query that the exam belongs to, and its items; the screen ends here where there is none.
+    """Return the id of the exam's query, and its items; end the screen if no exam exists.
 
     Args:
-        proposed: whether an exam of which items are only proposed can be opened too; it has no items.
+        proposed: whether exams with only proposed items can be chosen too; they have no items.
     """
     found: dict[str, list[Item]] = {}
     for item in exam_items(project):

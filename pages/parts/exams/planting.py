@@ -1,4 +1,4 @@
-"""Which criterion finds bad items in this exam: some are planted in a copy of its answers, if a person asks for it."""
+"""A test of the criteria for bad items: on demand, spoilt items are planted in a copy of the answers."""
 
 from __future__ import annotations
 
@@ -17,11 +17,11 @@ FAULT_NAMES = {
     "answer in the question": "Answer in the question",
 }
 SHOWN = "planted in"
-"""Of the session: the project and the exam's query in which a person planted bad items."""
+"""Session key of the project and exam in which a person planted bad items."""
 
 
 def offer(project: Project, exam: str) -> None:
-    """A button that plants bad items, and what each criterion found of them."""
+    """Draw a button that plants bad items, and the number that each criterion found."""
     st.markdown("**Test of the criteria**")
     here = (project.path, exam)
     if presses.button("Test with spoilt items", icon=":material/bug_report:", key="plant"):

@@ -1,4 +1,4 @@
-"""A proposal to shorten an exam: its steps, what it does to information and ranking, and the items it would retire."""
+"""A proposal to shorten an exam: its steps, their effect on information and ranking, and the items to retire."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ CRITERION_NAMES = {"information": "Information", "d": "Discrimination (d)", "ite
 
 
 def draw(project: Project, exam: str, items: Sequence[Item], found: Improvement) -> None:
-    """The steps, their curves, and the list of items that a person confirms."""
+    """Draw the steps, their curves, and the list of items to confirm."""
     curves = {f"{step.items} items": step.curve.tolist() for step in found.steps}
     st.vega_lite_chart(charts.information(curves))
     st.dataframe(

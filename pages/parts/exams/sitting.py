@@ -1,4 +1,4 @@
-"""Sitting an exam: what is still to be answered, caps, and the job that runs."""
+"""Sitting an exam: the missing answers, limits, and the running job."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from pages.parts.shared.job_plan import choose_patience
 
 
 def offer(project: Project, exam: str) -> None:
-    """Let students answer what is missing; nothing while one sits."""
+    """Draw the form that starts the missing answers; draw nothing while a job runs."""
     running = current_job(project, "exams")
     if running is not None and not running.over:
         return
@@ -33,7 +33,7 @@ def offer(project: Project, exam: str) -> None:
         )  # fmt: skip
         cost = st.number_input("Cost limit", 0.0, None, None, key="sit cost", placeholder="No limit")
         patience = Sit.patience
-        # A student of an earlier version may have a back end that was removed.
+        # An examinee of an earlier version may have a back end that was removed.
         known = [one.parameters for one in students if one.parameters.get("back_end") != "vllm"]
         if any(back_end_name(parameters) == "openai" for parameters in known):
             patience = choose_patience("sit patience")
@@ -46,5 +46,5 @@ def offer(project: Project, exam: str) -> None:
 
 
 def progress(project: Project) -> None:
-    """The sitting that runs, or how the last one of this server ended."""
+    """Draw the running job, or the result of the last job of this server."""
     job_progress.watch_steps(project, "exams", "Run the exam")

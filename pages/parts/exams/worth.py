@@ -1,4 +1,4 @@
-"""What items are worth by item response: a table, the information of the exam, and one item with who fails it."""
+"""Quality of the items by item response theory: a table, the exam's information, and the failures of one item."""
 
 from __future__ import annotations
 
@@ -32,19 +32,19 @@ SCHEMES = {"bloom": "Bloom's level", "question type": "Question word", "topic": 
 MODEL_NAMES = {"3pl": "With guessing (3PL)", "2pl": "Without guessing (2PL)", "1pl": "Difficulty alone (1PL)"}
 ESTIMATOR_NAMES = {"map": "Most probable", "paper": "Bounds of the paper"}
 RETIRING = "The items stay in the exam until you save the question bank."
-"""What a button that retires items says of itself."""
+"""Help text of buttons that retire items."""
 
 
 @dataclass(frozen=True)
 class Settings:
-    """What is fitted to the answers, and how."""
+    """The model of the answers, and its estimator."""
 
     model: Model
     estimator: EstimatorName
 
 
 def settings() -> Settings:
-    """Widgets for the model and the estimator."""
+    """Draw the choices of model and estimator and return them."""
     with st.popover(
         "Model", icon=":material/tune:", help="Item response model and its estimator", key="choosing model"
     ):
@@ -64,7 +64,7 @@ def draw(
     told: Analysis,
     kinds: Mapping[str, Mapping[str, Sequence[str]]],
 ) -> None:
-    """The table of items, the one that is chosen, and curves of information.
+    """Draw the table of items, the selected item, and the information curves.
 
     Args:
         kinds: categories of the items by scheme and question id.
@@ -133,7 +133,7 @@ def _retiring(project: Project, exam: str, chosen: Sequence[Item]) -> None:
 
 
 def going(project: Project, exam: str) -> set[str]:
-    """The ids of the items that the person has retired in drafts; where there are some, it is said how they count."""
+    """Return the ids of items that the person's drafts retire; if there are any, draw a note that they still count."""
     found = retired_in_drafts(project, ui.person()) if ui.person() else set()
     if found:
         with st.container(horizontal=True, vertical_alignment="center"):
@@ -146,7 +146,7 @@ def going(project: Project, exam: str) -> set[str]:
 
 
 def retire_all(project: Project, question_ids: Sequence[str]) -> None:
-    """Retire items in the person's drafts, and say where that is undone or saved."""
+    """Retire items in the person's drafts, and show where to undo or save that."""
     author = ui.author()
     with ui.errors():
         retire(project, question_ids, author)
@@ -170,7 +170,7 @@ def _failing(found: Responses, item: str) -> None:
 
 
 def _curves_of_items(told: Analysis, chosen: Sequence[ItemWorth]) -> None:
-    """The characteristic curve and the information of chosen items."""
+    """Draw the characteristic curves and the information of selected items."""
     if not chosen:
         return
     few = told.fit.items.some([told.items.index(row) for row in chosen])

@@ -1,4 +1,4 @@
-"""Letting a model write items: which model, from which passages, what it takes, how far it is, and what came of it."""
+"""Writing items with a model: the model, the passages, the estimated cost, the progress, and the result."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ from pages.parts.shared.job_plan import choose_patience, show_tag
 USUAL_NUMBER = 50
 SHOWN_FAILURES = 20
 EVERY_PASSAGE = ""
-"""The choice of no run in particular."""
+"""The choice of all passages instead of a run."""
 
 
 def offer(project: Project) -> None:
-    """A place to let a model write items; nothing while one is at work."""
+    """Draw the form that has a model write items; draw nothing while a job runs."""
     running = current_job(project, "items")
     if running is not None and not running.over:
         return
@@ -78,7 +78,7 @@ def _begin(project: Project, settings: dict[str, str], wanted: Wanted) -> None:
 
 
 def progress(project: Project) -> None:
-    """The writing that goes on, or how the last one of this server ended."""
+    """Draw the running job, or the result of the last job of this server."""
     job_progress.watch(project, "items", _ended)
 
 

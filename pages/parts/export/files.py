@@ -1,4 +1,4 @@
-"""Every file of the project besides its qrels, and the buttons that give them."""
+"""All files of the project except its qrels, with download buttons."""
 
 from __future__ import annotations
 
@@ -37,12 +37,12 @@ def download(
     author: str,
     primary: bool = False,
 ) -> None:
-    """A button whose file is made, and put on record, when it is clicked.
+    """Draw a button that makes its file and logs the download on click.
 
     Args:
-        what: the file in a word, as the activity log names it.
-        make: gives its content.
-        author: who takes it; empty for somebody who has not said a name, and is asked for it.
+        what: short name of the file for the activity log.
+        make: returns the content.
+        author: name of the person; empty if they still have to enter it.
     """
     ui.download(
         label,
@@ -63,7 +63,7 @@ def _kind(title: str) -> Iterator[None]:
 
 
 def others(project: Project) -> None:
-    """Everything else that can be written."""
+    """Draw all other files."""
     st.header("Other files", anchor=False)
     author, name = ui.person(), project.name
     for terms in terms_of(project):

@@ -1,4 +1,4 @@
-"""Publishing the qrels, alone or in a bundle, and having those published before once more."""
+"""Publishing the qrels, alone or in a bundle, and earlier publications."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ from pages.parts.shared import policy_widgets, presses, ui
 
 PUBLICATIONS_A_PAGE = 6
 LOOK = 1.0
-"""Seconds between two looks whether a bundle is ready."""
+"""Seconds between two checks of whether a bundle is ready."""
 PATIENCE = 120
-"""Looks after which a bundle is waited for no longer."""
+"""Number of checks after which the screen stops waiting for a bundle."""
 
 
 def publishing(project: Project, policy: Policy, binary: bool) -> None:
-    """Publish the qrels, alone or in a bundle, and have those published before once more."""
+    """Draw the form that publishes the qrels, alone or in a bundle, and the earlier publications."""
     st.header("Publish", anchor=False)
     values = "as binary values" if binary else "with graded values"
     st.caption(
@@ -74,7 +74,7 @@ def _await_bundle(before: int) -> None:
 
 @st.fragment(run_every=LOOK)
 def _look(project: Project, before: int) -> None:
-    """The browser fetches a bundle by itself, and the page is not told when it has it: look again and again."""
+    """Poll: the browser fetches a bundle by itself, and the page does not hear when it has it."""
     st.caption(":material/hourglass_top: Publishing and creating the bundle …")
     st.session_state["looks for the bundle"] += 1
     if st.session_state["looks for the bundle"] > PATIENCE:
@@ -84,7 +84,7 @@ def _look(project: Project, before: int) -> None:
 
 
 def _say_bundled(project: Project, manifest: Manifest) -> None:
-    """What a bundle has that was just made, and where it went."""
+    """Draw the content of a new bundle."""
     files = bundled(project).get(manifest["publication"], {})
     st.container(key="bundled").success(
         f"Published. Your browser downloads {ui.plain(project.name)}-bundle.zip with these files:"

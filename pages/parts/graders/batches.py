@@ -1,4 +1,4 @@
-"""Batches that wait at an endpoint while nobody looks: how far they were, and taking them up again."""
+"""Batches that wait at an endpoint between jobs: their state, and resuming them."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from pages.parts.shared.job_plan import start
 
 
 def waiting(project: Project) -> None:
-    """Draw what is under way, while no job of this process looks at it."""
+    """Draw the waiting batches that no job of this process is watching."""
     for name in sorted({job.name for job in jobs(project, "grading", state="waiting")}):
         spec = find_grader(project, name).spec
         with st.container(border=True), ui.errors():
@@ -23,7 +23,7 @@ def waiting(project: Project) -> None:
             st.caption("State at the last check. Check again to import new answers.")
             if presses.button("Check batches", icon=":material/refresh:", key=f"look {spec.fingerprint}"):
                 if (grader := grader_again(project, spec)) is not None:
-                    # The batches that wait are taken up, and no others are sent.
+                    # A limit of 0 only resumes the waiting batches and sends no new ones.
                     start(project, grader, Request(Scope(limit=0), batch=True))
                 else:
                     st.warning(

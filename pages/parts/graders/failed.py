@@ -1,4 +1,4 @@
-"""Pairs that a grader failed or graded by default: counts by reason, the pairs, and asking the failed ones again."""
+"""Pairs that failed or have a default rating: counts by reason, the pairs, and retries of failed ones."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from pages.parts.shared.job_plan import budget, start, tag
 
 PAIRS_A_PAGE = 10
 REASONS = 12
-"""Reasons to choose from; what many errors say differs only in a number."""
+"""Number of reasons to choose from, since many errors differ only in a number."""
 TITLES: dict[Which, str] = {"failed": "Failed", "defaulted": "Default ratings"}
 ABOUT: dict[Which, str] = {
     "failed": "The grader gave no usable rating: an error, a refusal, a number off the scale or a cut-off answer. "
@@ -27,10 +27,10 @@ ABOUT: dict[Which, str] = {
 
 
 def failed_pairs(project: Project, running: bool) -> None:
-    """The section, where any grader has such pairs.
+    """Draw the section, if a grader has such pairs.
 
     Args:
-        running: whether a job runs, so that none can be started.
+        running: whether a job runs, so that no other can start.
     """
     version = latest_version(project)
     found = {grader.spec.name: (grader, _counts(project, grader, version)) for grader in graders(project)}
@@ -67,7 +67,7 @@ def failed_pairs(project: Project, running: bool) -> None:
 
 
 def _counts(project: Project, grader: StoredGrader, version: int) -> dict[Which, list[tuple[str, int]]]:
-    # Most graders never failed: for them nobody need look through the bank and the pool.
+    # Most graders never failed; for those, a search through bank and pool is not needed.
     among: dict[Which, int] = {"failed": grader.failures, "defaulted": grader.grades}
     return {
         which: project.remember(

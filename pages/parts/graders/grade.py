@@ -1,4 +1,4 @@
-"""A grade as it is drawn: its rating on the one scale, how it came about, and how likely each rating was."""
+"""The display of a grade: its rating, its origin, and the probability of each rating."""
 
 from __future__ import annotations
 
@@ -24,11 +24,11 @@ DEFAULTED = "default rating: the answer has no number (0 if it says that the que
 
 
 def show_grade(grade: Grade, top: int, address: str | None = None) -> None:
-    """Draw a grade: rating, how it came about, confidence, and the probability of each rating where it is known.
+    """Draw a grade: rating, status, confidence, and the probability of each rating if known.
 
     Args:
-        top: the highest rating that the grader gives.
-        address: of the endpoint that was asked, which a failure names; None where none was.
+        top: the highest rating of the grader.
+        address: address of the endpoint, shown with a failure; None for a model on this computer.
     """
     if grade.status == "failed":
         place = f" at {address}" if address else ""
@@ -47,7 +47,7 @@ def show_grade(grade: Grade, top: int, address: str | None = None) -> None:
 
 
 def grade_html(grade: Grade, top: int) -> str:
-    """A grade that has a rating, as HTML."""
+    """Return a grade with a rating as HTML."""
     words = [f"of {top}", DEFAULTED if grade.status == "defaulted" else grade.status]
     if grade.confidence is not None:
         words.append(f"model's confidence {ui.percent(grade.confidence)}")
@@ -56,7 +56,7 @@ def grade_html(grade: Grade, top: int) -> str:
 
 
 def _spread(probabilities: Sequence[float]) -> str:
-    """The probability of every rating, as bars."""
+    """Return the probability of every rating, as bars."""
     if not probabilities:
         return ""
     rows = "".join(

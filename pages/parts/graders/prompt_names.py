@@ -1,4 +1,4 @@
-"""How a copy of a prompt begins: under a name that nothing else has."""
+"""Unused names for copies of prompts."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from exam_workbench.graders import Prompt
 
 
 def new_name(name: str, taken: Container[str]) -> str:
-    """A name made of another that nothing has yet."""
+    """Return a variation of a name that is not taken."""
     number = 2
     while (made := f"{name[:70]}-{number}") in taken:
         number += 1
@@ -17,6 +17,6 @@ def new_name(name: str, taken: Container[str]) -> str:
 
 
 def draft_of(prompt: Prompt, taken: Container[str]) -> Prompt:
-    """A copy under a name of its own, whose source tells what it was made from."""
+    """Return a copy with a new name; its source states the original."""
     name = new_name(prompt.name, taken)
     return replace(prompt, name=name, title=f"{prompt.title} ({name})", source=f"Changed from {prompt.name}")

@@ -1,4 +1,4 @@
-"""Choosing a grader and setting it up: those that the project keeps, and new ones of every kind."""
+"""Choosing a grader and setting it up: saved graders, and new ones of every kind."""
 
 from __future__ import annotations
 
@@ -52,11 +52,11 @@ STRUCTURED = {"auto": "Automatic", "json": "Always", "text": "Never"}
 
 
 def choose(project: Project, key: str, prompt: Prompt | None = None) -> Chosen | None:
-    """Choose and set up a grader; None while it makes no sense, which is then said.
+    """Draw the choice and the settings of a grader; return None and show why while they are invalid.
 
     Args:
-        key: name of the choice, in the URL as well.
-        prompt: only graders that use it, saved or not; any grader for None.
+        key: name of the choice, also in the URL.
+        prompt: restricts the choice to graders that use it, saved or not; None for all graders.
     """
     if follow := st.session_state.pop(f"{key} follows", None):
         st.session_state[key] = follow
@@ -65,11 +65,11 @@ def choose(project: Project, key: str, prompt: Prompt | None = None) -> Chosen |
     fitting = [option for option, named in kept.items() if named.kind in kinds]
     names = {option: kept[option].name for option in fitting} | {kind: GRADERS[kind].title for kind in kinds}
     options = [*kinds, *fitting] if prompt is None else [*fitting, *kinds]
-    # Without another choice one goes on with the grader under which one looks.
+    # The default is the grader of the scoring settings.
     spec = policy_widgets.grader(project)
     again = settings_again(project, spec) if spec and prompt is None else None
     usual = (f"saved:{again.name}" if again.name else again.kind) if again else None
-    # A link may name a grader that has been removed since.
+    # A link may name a grader that has been removed.
     if st.session_state.get(key) not in (None, *options):
         del st.session_state[key]
     left, right = st.columns([3, 2], vertical_alignment="bottom")
@@ -105,10 +105,10 @@ def _named(option: str, names: Mapping[str, str]) -> str:
 
 
 def _make(kind: str, parameters: dict[str, Any], library: Mapping[str, Prompt]) -> Grader:
-    """The grader, the same object as long as it is set up the same: its model then need not be loaded again."""
+    """Return the same grader object while the settings are equal, so that its model is not loaded again."""
     grader = make_grader(kind, parameters, library)
     known = st.session_state.get("grader at hand")
-    # A key that was typed since belongs to a grader that is made anew.
+    # After a change of an API key, the grader is made again.
     settings = (grader.spec, parameters, current())
     if known is None or known[0] != settings:
         st.session_state["grader at hand"] = known = (settings, grader)
@@ -137,7 +137,7 @@ def _save_or_remove(project: Project, key: str, chosen: Chosen, named: NamedGrad
 
 
 def _settings(form: Form, kind: str, library: Mapping[str, Prompt], prompt: Prompt | None) -> dict[str, Any] | None:
-    """The form of a grader that reads; None while something must be filled in first."""
+    """Draw the settings of a grader that uses a language model; return None while a required value is missing."""
     if kind == "extractive":
         return _extractive(form, library)
     first, second, third = st.columns(3)
@@ -195,12 +195,12 @@ def _model(
     label: str = "Model",
     about: str | None = None,
 ) -> str:
-    """Which model is asked, and behind an endpoint where that is; empty while it was not said.
+    """Draw the choice of a model, and the address of its endpoint; return an empty text while it is missing.
 
     Args:
-        name: the parameter that takes it.
-        default: the model on this computer where nobody says one.
-        beside, below: where the model and the address are drawn.
+        name: the parameter for the model.
+        default: default model on this computer.
+        beside, below: containers of the model and of the address.
     """
     stored = str(form.stored.get(name, ""))
     key = f"{form.prefix} {name}"
@@ -269,7 +269,7 @@ def _extractive(form: Form, library: Mapping[str, Prompt]) -> dict[str, Any] | N
 
 
 def _local_details(form: Form, writes: bool) -> None:
-    # Five in one row would be cut in a narrow window.
+    # Five columns in one row would be cut in a narrow window.
     columns = [*st.columns(3), *st.columns(3)]
     with columns[0]:
         form.text("revision", "Revision", about="Branch, tag or commit on the model hub.")

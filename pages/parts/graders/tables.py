@@ -1,4 +1,4 @@
-"""The tables of the Grading screen: all jobs, all graders, and what models cost."""
+"""The tables of the Grading screen: all jobs, all graders, and the prices of models."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ CACHED, BATCH = "Price per million cached tokens", "Share of the price in a batc
 
 
 def past_jobs(project: Project) -> None:
-    """The record of all jobs."""
+    """Draw the table of all jobs."""
     found = jobs(project, "grading")
     if not found:
         return
@@ -55,7 +55,7 @@ def past_jobs(project: Project) -> None:
 
 
 def _table(columns: dict[str, list[Any]]) -> None:
-    """A table without the columns that say nothing in any row, so that the others are in sight."""
+    """Draw a table without columns that are empty in every row, so that the others are in sight."""
     said = {name: values for name, values in columns.items() if any(value is not None for value in values)}
     st.dataframe(
         said,
@@ -70,7 +70,7 @@ def _table(columns: dict[str, list[Any]]) -> None:
 
 
 def known_graders(project: Project) -> None:
-    """Every grader that has grades here."""
+    """Draw every grader with grades in this project."""
     found = graders(project)
     if not found:
         return
@@ -96,7 +96,7 @@ def known_graders(project: Project) -> None:
 
 
 def price_table(project: Project) -> None:
-    """What models cost, to be edited in place."""
+    """Draw the prices of models, editable in place."""
     with st.expander("Price table"):
         st.caption(
             "Model prices in a currency of your choice, used for cost estimates and cost limits. Use each model name "
@@ -108,7 +108,7 @@ def price_table(project: Project) -> None:
         st.data_editor(
             pd.DataFrame(
                 {
-                    # Without types of their own, the columns of an empty table could not be edited.
+                    # Without explicit types, the columns of an empty table could not be edited.
                     MODEL: pd.Series(list(known), dtype=str),
                     READ: pd.Series([price.input for price in known.values()], dtype=float),
                     WRITTEN: pd.Series([price.output for price in known.values()], dtype=float),
@@ -143,7 +143,7 @@ def price_table(project: Project) -> None:
 
 
 def _save(project: Project, models: list[str], changes: dict[str, Any]) -> None:
-    """Take over what the editor says has changed."""
+    """Save the changes of the editor."""
     known = prices(project)
     for row in changes["deleted_rows"]:
         set_price(project, models[row], None, ui.author())

@@ -1,4 +1,4 @@
-"""Trying a grader on one question and one passage: what it is asked, what comes back, and how that is read."""
+"""Trying a grader on one question and one passage: the prompt, the answer, and how it is read."""
 
 from __future__ import annotations
 
@@ -21,16 +21,16 @@ from pages.parts.shared import presses, ui
 from pages.parts.shared.job_plan import Chosen
 
 PASSAGES = 500
-"""Passages of a query to choose from at most."""
+"""Largest number of a query's passages to choose from."""
 LABEL = 75
-"""Characters of a text in a list: what a narrow window has room for."""
+"""Characters of a text in a list, which fit a narrow window."""
 USUAL_TIMEOUT = 60
-"""Seconds for a call of an endpoint where a grader says nothing else."""
+"""Default seconds for a call of an endpoint."""
 
 
 @dataclass(frozen=True)
 class Pair:
-    """What a grader or a prompt is tried on."""
+    """A question and a passage to try a grader or a prompt on."""
 
     question: Question
     passage_id: str
@@ -38,21 +38,21 @@ class Pair:
 
     @property
     def asked(self) -> Asked:
-        """The question as a grader is asked it."""
+        """The question in the form that graders get."""
         return Asked(self.question.text or "", self.question.answer_key or "", self.question.choices)
 
 
 def questions_of(project: Project, grader: Grader) -> Callable[[str], list[Question]]:
-    """Gives the questions of a query that a grader can be asked."""
+    """Return a function that gives the questions of a query that fit a grader."""
     return lambda query_id: questions_to_try(project, grader.spec, query_id)
 
 
 def choose_pair(project: Project, questions: Callable[[str], Sequence[Question]], key: str) -> Pair | None:
-    """Choose a query, a question and a passage; None where there is none, which is then said.
+    """Draw the choice of a query, a question and a passage; return None and show why if one is missing.
 
     Args:
-        questions: gives the questions of a query to choose among.
-        key: tells the widgets apart where there are several panels.
+        questions: gives the questions of a query to choose from.
+        key: distinguishes the widgets of several panels.
     """
     queries = ui.told_apart({query.query_id: query.text for query in overview(project)})
     if not queries:
@@ -87,7 +87,7 @@ def choose_pair(project: Project, questions: Callable[[str], Sequence[Question]]
 
 
 def ask(project: Project, chosen: Chosen, pair: Pair, key: str) -> None:
-    """The button that asks, and what came of it as long as grader and pair stay the same."""
+    """Draw the button that starts a trial, and its result while grader and pair stay the same."""
     grader = chosen.grader
     about = (grader.spec.fingerprint, chosen.address, pair.asked, pair.passage)
     if presses.button(
@@ -107,7 +107,7 @@ def ask(project: Project, chosen: Chosen, pair: Pair, key: str) -> None:
 
 
 def waiting(chosen: Chosen, since: datetime) -> str:
-    """What somebody waits for who has asked, and since when, as Markdown."""
+    """Return Markdown that states the awaited model and the start time."""
     spec, begun = chosen.grader.spec, f"since {since:%H:%M:%S}"
     if chosen.address is not None:
         longest = chosen.parameters.get("timeout_s", USUAL_TIMEOUT)
@@ -124,7 +124,7 @@ def _asked(project: Project, grader: Grader, pair: Pair) -> Trial | WorkbenchErr
 
 
 def show_messages(messages: Messages) -> None:
-    """A filled-in prompt, word for word."""
+    """Draw a filled-in prompt verbatim."""
     if messages.system:
         st.caption("System")
         st.code(messages.system, language=None, wrap_lines=True)
@@ -133,7 +133,7 @@ def show_messages(messages: Messages) -> None:
 
 
 def show_trial(trial: Trial, chosen: Chosen) -> None:
-    """The grade, then what it was read from: everything that was said and asked."""
+    """Draw the grade, then the full answers and prompts behind it."""
     show_grade(trial.grade, chosen.grader.spec.max_rating, chosen.address)
     if chosen.address and trial.exchanges and trial.exchanges[-1].completion.error is not None:
         st.caption("Check that the endpoint is running, accepts such calls, and has this address.")

@@ -1,1 +1,1 @@
-"""Parts of Home: the state of a project as a picture, the doors to its work, the tour of the demo, imports."""
+"""Parts of Home: a picture of the project's state, doors to its tasks, the tour of the demo, imports."""

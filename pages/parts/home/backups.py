@@ -1,4 +1,4 @@
-"""Backups on Home: make one now, how often the app makes them, and those that are there."""
+"""Backups on Home: a button that makes one, the schedule, and the list of backups."""
 
 from __future__ import annotations
 
@@ -21,11 +21,11 @@ from exam_workbench.project import (
 from pages.parts.shared import ui
 
 SHOWN = 10
-"""Backups that are listed at most."""
+"""Largest number of listed backups."""
 
 
 def safekeeping(project: Project) -> None:
-    """Draw it all, closed until somebody asks for it."""
+    """Draw the section on backups, folded at first."""
     with st.expander("Backups", icon=":material/shield:", key="backups", on_change="rerun") as part:
         if part.open:
             with ui.errors():

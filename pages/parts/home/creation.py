@@ -1,4 +1,4 @@
-"""Two ways to a new project: an empty one, or the demo."""
+"""Creating a project: an empty one, or the demo."""
 
 from __future__ import annotations
 
@@ -14,22 +14,23 @@ NAME, MADE = "name of the new project", "project was made"
 
 
 def choose(name: str) -> None:
-    """Make a project the open one, from the next run of the script on."""
+    """Open a project from the next run of the script on."""
     st.session_state["opened"] = name
     st.rerun()
 
 
 def _belongs(project: Project) -> None:
-    """Make whoever is logged in the organizer of a project that they made."""
+    """Make the logged-in person the organizer of their new project."""
     if (identity := login.identity()) is not None:
         set_member(project, identity, "organizer", ui.author(), ui.author())
 
 
 def creation(may: bool = True) -> None:
-    """Two ways to a new project: an empty one, or the demo.
+    """Draw two forms that create a project: an empty one, or the demo.
 
     Args:
-        may: whether whoever is here is organizer of the project that is open; on a shared server nobody else makes one.
+        may: whether the person is an organizer of the open project; on a server with login, only organizers create
+            projects.
     """
     if login.needed() and not may:
         st.text(

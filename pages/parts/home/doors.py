@@ -1,4 +1,4 @@
-"""Three doors to the work on a project, each with what waits behind it: Curate, Review, Publish."""
+"""Three doors to the work on a project, each with its open tasks: Curate, Review, Publish."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ from pages.parts.home.panels import count, lines, panel, text, to
 
 
 def curate(found: ToCurate, person: str, queries: int, items: int, graded: bool) -> dict[str, Any]:
-    """The door to the question bank.
+    """Return the door to the question bank.
 
     Args:
-        queries: how many there are beside exams.
-        items: of exams.
-        person: who works here; empty for somebody who has not said a name.
-        graded: whether anything is, so that it is known which pairs are not.
+        queries: number of queries without exams.
+        items: number of exam items.
+        person: name of the person; empty if they have not entered it.
+        graded: whether anything is graded; otherwise ungraded pairs are unknown.
     """
     unsaved = sum(one.count for one in found.drafts)
     waiting = [
@@ -63,12 +63,12 @@ def _places(waiting: list[Waiting], counted: bool = True) -> list[tuple[str, int
 
 
 def review(found: Agreeing | None, stale: list[Override], judged: int, graded: bool) -> dict[str, Any]:
-    """The door to disagreements and overrides.
+    """Return the door to disagreements and overrides.
 
     Args:
-        found: None where no passage has both a label and a judgment.
-        judged: judgments that there are.
-        graded: whether anything is.
+        found: None if no passage has both a label and a judgment.
+        judged: number of judgments.
+        graded: whether anything is graded.
     """
     if found is None:
         if not judged:
@@ -117,10 +117,10 @@ def _stale(stale: list[Override]) -> dict[str, Any] | None:
 
 
 def publish(found: Progress | None, stale: int, published: Manifest | None) -> dict[str, Any]:
-    """The door to the qrels: what they rest on.
+    """Return the door to the qrels with their basis.
 
     Args:
-        stale: overrides that do not count until somebody confirms them.
+        stale: number of overrides that do not count until a person confirms them.
         published: the manifest of the last publication.
     """
     address = to("export")

@@ -1,4 +1,4 @@
-"""Files dragged in: what was understood or refused of each, and the import of all of them or none."""
+"""Importing uploaded files: the recognized kind or the fault of each, and one import of all files or none."""
 
 from __future__ import annotations
 
@@ -21,13 +21,13 @@ NOTES_SHOWN = 8
 
 @dataclass
 class Row:
-    """A file that was dragged in.
+    """An uploaded file.
 
     Args:
-        key: tells it from others of the same name.
-        kind: None where it is not known.
-        left_out: whether the person took it out.
-        place: where more can be said of it.
+        key: distinguishes files of the same name.
+        kind: None if it is unknown.
+        left_out: whether the person excluded it.
+        place: container for further messages about it.
     """
 
     key: str
@@ -38,7 +38,7 @@ class Row:
 
 
 def imports(project: Project) -> None:
-    """Drag files in, see what was understood or refused, then import all of it or nothing."""
+    """Draw the upload, the recognized or refused files, and the import of all files or none."""
     st.header("Import files", anchor=False)
     uploads = st.file_uploader(
         f"{', '.join(KINDS_OF_FILE[kind].title for kind in IMPORTERS).capitalize()}; .gz too",
@@ -90,7 +90,7 @@ def _counted(result: Imported) -> str:
 
 
 def _groups(rows: Sequence[Row]) -> list[Group]:
-    """The files by kind, with the choices that their kinds have."""
+    """Return the files grouped by kind, with the options of their kinds."""
     kinds = {row.kind for row in rows}
     judging = [row for row in rows if KINDS_OF_FILE[str(row.kind)].judges]
     name = student = None
@@ -114,7 +114,7 @@ def _groups(rows: Sequence[Row]) -> list[Group]:
 
 
 def _row(file_id: str, source: Source) -> Row:
-    """A file with what it is taken for, and a button that leaves it out or takes it in."""
+    """Draw a file with its recognized kind, and a button that excludes or includes it; return its row."""
     left_out: set[str] = st.session_state.setdefault("files left out", set())
     out = file_id in left_out
     left, middle, right = st.columns([6, 4, 2], vertical_alignment="center")
@@ -145,16 +145,16 @@ def _row(file_id: str, source: Source) -> Row:
 
 
 def _mark(row: Row, words: str) -> None:
-    """Say in the row of a file what is wrong with it."""
+    """Show a fault in the row of a file."""
     row.place.html(f'<div class="asked" role="alert"><span class="failed">{visible(words)}</span></div>')
 
 
 def _mark_broken(rows: Sequence[Row], error: WorkbenchError) -> None:
-    """Mark the files that an import was refused for."""
+    """Mark the files that caused the refusal of an import."""
     if isinstance(error, FileError):
         first = {problem.file: problem for problem in reversed(error.problems)}
     else:
-        # What does not fit the project names the files that it came with.
+        # Errors about conflicts with the project begin with the names of their files.
         first = {row.source.name: None for row in rows if error.message.startswith(f"{row.source.name}: ")}
     for row in rows:
         if (name := one_line(row.source.name, LONGEST_FILE)) in first:
@@ -164,14 +164,14 @@ def _mark_broken(rows: Sequence[Row], error: WorkbenchError) -> None:
 
 
 def _replacing(replaced: list[str]) -> bool:
-    """What goes, and whether that is meant."""
+    """Draw the content that an import replaces; return whether the person confirmed it."""
     st.warning("This import replaces content of the project:", icon=":material/swap_horiz:")
     shown = st.container(key="replaced")
     for one in replaced[:NOTES_SHOWN]:
         shown.text(one)
     if (rest := len(replaced) - NOTES_SHOWN) > 0:
         st.text(f"and {rest} more")
-    # Another list is another question.
+    # The key contains the list, so that another list needs another confirmation.
     return st.checkbox(
         "Replace this content",
         key=f"replace {replaced}",

@@ -1,5 +1,5 @@
-// Panels of a screen: bars, systems, lines of counts. Every number is a link to what is behind it; a plain click stays
-// in the open page, all others (a new tab, a copied address) are the browser's.
+// Panels of a screen: bars, systems, lines of counts. Every number is a link to its details. A plain click stays in
+// the open page; other clicks (a new tab, a copied address) are left to the browser.
 const make = (name, className, text) => {
   const made = document.createElement(name);
   if (className) made.className = className;
@@ -47,7 +47,7 @@ const systems = (block) => {
     const dot = make("span", "dot");
     dot.style.left = `${row.at * 100}%`;
     track.append(line, dot);
-    // Names of runs often differ at their ends: the middle goes where there is no room.
+    // Names of runs often differ at their ends, so the middle is cut if space is short.
     const name = make("span", "name");
     const cut = row.name.length > LONG ? row.name.length - TAIL : row.name.length;
     name.append(make("span", "head", row.name.slice(0, cut)), make("span", "tail", row.name.slice(cut)));

@@ -1,4 +1,4 @@
-"""Panels of numbers that lead to what is behind them: drawn in the browser by one small part of our own."""
+"""Panels of numbers that link to their details, drawn in the browser by a small component."""
 
 from __future__ import annotations
 
@@ -16,13 +16,13 @@ Block = dict[str, Any]
 """A part of a panel: a bar, systems with their intervals, lines of counts, or a sentence."""
 
 MORE = 50
-"""How many places a line of counts lists; the rest is said as a number."""
+"""Largest number of places that a line of counts lists; the rest is a number."""
 
 _panels = component("panels", "home/panels.css", "home/panels.js", html='<div class="panels"></div>')
 
 
 def to(screen: str, **query: str | int) -> str:
-    """The address of a screen, seen from any other; the project and what is chosen go along."""
+    """Return a relative link to a screen, with the project and the choices that hold on all screens."""
     named = {"project": str(st.session_state["project"])} if st.session_state.get("project") else {}
     path = "" if screen == next(iter(screens.SCREENS)) else screen
     return f"{path or '.'}?{urlencode({**named, **travelling(), **query})}"
@@ -32,24 +32,24 @@ def draw(key: str, panels: Iterable[dict[str, Any]], framed: bool = True) -> Non
     """Draw panels side by side, as many as fit.
 
     Args:
-        key: names the part among others on the screen.
-        panels: as `panel` makes them.
-        framed: whether each has a border of its own.
+        key: key of the component.
+        panels: made by `panel`.
+        framed: whether each panel has a border.
     """
     _panels(key=key, data={"panels": list(panels), "framed": framed}, on_go_change=lambda: follow_later(key))
 
 
 def follow_later(key: str) -> None:
-    """Note which link was clicked in a part of ours, for `follow`.
+    """Note a clicked link of a component for `follow`.
 
     Args:
-        key: of the part, whose trigger `go` is the link's address.
+        key: of the component, whose trigger `go` is the address of the link.
     """
     st.session_state["go to"] = st.session_state[key]["go"]
 
 
 def follow() -> None:
-    """Go where a link leads that was clicked a moment ago; the run ends here then."""
+    """Follow the link that was just clicked, if any; this ends the run."""
     link = urlsplit(str(st.session_state.pop("go to", None) or ""))
     screen = next(iter(screens.SCREENS)) if link.path == "." else link.path
     if screen in screens.SCREENS:
@@ -57,10 +57,10 @@ def follow() -> None:
 
 
 def go(screen: str, query: Mapping[str, str]) -> NoReturn:
-    """Go to a screen; the run ends here.
+    """Switch to a screen; this ends the run.
 
     Args:
-        query: what its address says beside what is chosen for every screen.
+        query: parameters of its address, added to the choices that hold on all screens.
     """
     st.switch_page(f"pages/{screen}.py", query_params={**travelling(), **query})
 
@@ -68,27 +68,27 @@ def go(screen: str, query: Mapping[str, str]) -> NoReturn:
 def panel(
     title: str, blocks: Iterable[Block | None], address: str | None = None, about: str = "", wide: bool = False
 ) -> dict[str, Any]:
-    """A panel with a title.
+    """Return a panel with a title.
 
     Args:
-        blocks: what is in it, from the top; None is left out.
-        address: where the title leads.
-        about: a few words beside the title.
-        wide: whether it takes the room of two where there is any.
+        blocks: contents from the top; None is left out.
+        address: link of the title.
+        about: a few words next to the title.
+        wide: whether it is twice as wide if the window allows it.
     """
     return {"title": title, "about": about, "wide": wide, "to": address, "blocks": [block for block in blocks if block]}
 
 
 def text(words: str, tone: str = "", key: str = "") -> Block:
-    """A sentence; `tone` is "", "strong" or "changed", and `key` tells it from others."""
+    """Return a sentence; `tone` is "", "strong" or "changed", and `key` distinguishes it from others."""
     return {"kind": "text", "text": words, "tone": tone, "key": key}
 
 
 def bar(label: str, parts: Iterable[tuple[str, int, str, str | None]]) -> Block:
-    """A bar of parts, with a legend of those that are not empty.
+    """Return a bar of parts, with a legend of the non-empty ones.
 
     Args:
-        label: what the whole is, for screen readers.
+        label: describes the whole for screen readers.
         parts: name, count, tone (a class of the style) and address of each.
     """
     shown = [
@@ -101,7 +101,7 @@ def bar(label: str, parts: Iterable[tuple[str, int, str, str | None]]) -> Block:
 
 
 def lines(found: Iterable[Mapping[str, Any] | None]) -> Block:
-    """Lines of counts, as `count` makes them; None is left out."""
+    """Return lines of counts made by `count`; None is left out."""
     return {"kind": "lines", "lines": [one for one in found if one]}
 
 
@@ -114,15 +114,15 @@ def count(
     aside: str = "",
     key: str = "",
 ) -> dict[str, Any]:
-    """A number with what it counts.
+    """Return a line with a number and its meaning.
 
     Args:
-        number: None for a line of words alone.
-        address: where the line leads.
-        tone: "changed" or "failed" where the number says so.
-        more: places that are behind the number, which the line opens to: text, count and address of each.
+        number: None for a line of words only.
+        address: link of the line.
+        tone: "changed" or "failed" for a coloured number.
+        more: places behind the number, listed when the line is opened: text, count and address of each.
         aside: a few words after it.
-        key: tells the line from others.
+        key: distinguishes the line from others.
     """
     listed = list(more)
     places = [

@@ -1,4 +1,4 @@
-"""The state of a project as a picture: how far it is graded, what the labels say, who leads, what changed last."""
+"""A picture of a project's state: graded pairs, label distribution, best systems, latest actions."""
 
 from __future__ import annotations
 
@@ -26,11 +26,11 @@ COUNTED = {
     "items": "exam",
     "students": "students",
 }
-"""What a project holds, and the screen where it is."""
+"""Contents of a project, and the screen that shows each."""
 
 
 def counted(found: dict[str, int]) -> dict[str, Any]:
-    """What the project holds, and what of it is known by its id alone."""
+    """Return the counts of the project's contents, and of those known only by id."""
     missing = [
         count(
             found[name],
@@ -43,7 +43,7 @@ def counted(found: dict[str, int]) -> dict[str, Any]:
         )
         if found[name]
     ]
-    # Beside an exam's items stands what is asked of passages.
+    # Items are questions, and exams are queries, but both have counts of their own.
     shown = found | {"queries": found["queries"] - found["exams"], "questions": found["questions"] - found["items"]}
     of_exams = () if found["items"] or found["students"] else ("items", "students")
     held = [
@@ -55,10 +55,10 @@ def counted(found: dict[str, int]) -> dict[str, Any]:
 
 
 def grading(found: Progress | None, failed: int) -> dict[str, Any]:
-    """How far the pairs behind the labels are graded, and how the labels are distributed.
+    """Return how many pairs behind the labels are graded, and the distribution of the labels.
 
     Args:
-        failed: pairs of any grader that failed, which is all there is to say before anything is graded.
+        failed: number of failed pairs of all graders, shown before anything is graded.
     """
     address = to("grading")
     if found is None:
@@ -97,7 +97,7 @@ def grading(found: Progress | None, failed: int) -> dict[str, Any]:
 
 
 def agreement(found: Agreeing | None) -> dict[str, Any]:
-    """How labels agree with judgments, both cut in two."""
+    """Return the agreement of labels with judgments, both as binary values."""
     address = to("disagreements")
     if found is None:
         return panel("Agreement", [text("No passage has both a label and a judgment.")], address)
@@ -135,7 +135,7 @@ def _same(found: Agreeing) -> float | None:
 
 
 def board(found: Leading | None) -> dict[str, Any]:
-    """The first systems with their error bars, and how the official board agrees."""
+    """Return the best systems with their error bars, and the agreement with the official leaderboard."""
     address = to("leaderboard")
     if found is None or not found.board.systems:
         return panel("Leaderboard", [text("No leaderboard yet. Import runs and grade the pool.")], address)
@@ -173,7 +173,7 @@ def board(found: Leading | None) -> dict[str, Any]:
 
 
 def latest(project: Project, now: datetime | None = None) -> dict[str, Any]:
-    """What people did last."""
+    """Return the latest actions."""
     acts = activity(project, page_size=ACTS).acts
     now = now or datetime.now(UTC).replace(tzinfo=None)
     return panel(
@@ -190,7 +190,7 @@ def _act(act: Act, now: datetime) -> dict[str, Any]:
 
 
 def ago(then: datetime, now: datetime) -> str:
-    """How long ago something was: just now, 5 min ago, 3 h ago, the day."""
+    """Return the elapsed time in words: just now, 5 min ago, 3 h ago, or the date."""
     passed = now - then
     if passed < timedelta(minutes=1):
         return "just now"

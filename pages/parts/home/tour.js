@@ -1,4 +1,4 @@
-// The tour: a greeting with three things to do; then a card that stays in sight and points at the real thing.
+// The tour: a greeting with three steps, then a card that stays in sight and points at the element of each step.
 const make = (name, className, ...inside) => {
   const made = document.createElement(name);
   if (className) made.className = className;
@@ -13,7 +13,7 @@ const button = (words, className, act) => {
   return made;
 };
 
-// Also inside parts of our own, which keep their elements to themselves.
+// Also inside components, whose elements are in shadow roots.
 const all = (selector, root = document) => [
   ...root.querySelectorAll(selector),
   ...[...root.querySelectorAll("*")].flatMap((one) => (one.shadowRoot ? all(selector, one.shadowRoot) : [])),

@@ -1,4 +1,4 @@
-"""The tour of the demo: three things to do in a minute, each pointed at where it is done; skipped once, it is gone."""
+"""The tour of the demo: three steps of a minute in total, each marked on its screen; it can be skipped for good."""
 
 from __future__ import annotations
 
@@ -12,19 +12,19 @@ from pages.parts.shared.components import component
 
 COOKIE = "exam-workbench-toured"
 STOP_COOKIE = "exam-workbench-tour-stop"
-"""Number of the stop that a browser is at, as long as it is on the tour: a page loaded anew goes on there."""
+"""Cookie with the number of a browser's present step, so that the tour continues after a reload."""
 
 
 @dataclass(frozen=True)
 class Stop:
-    """One thing to do.
+    """A step of the tour.
 
     Args:
-        title: in a few words.
-        todo: what to do there, and what to look at.
-        screen, query: where.
-        points_at: kind of thing (`field` or `button`) and the words that it begins with, or its name for screen
-            readers where it has one of its own, which the tour points at.
+        title: a few words.
+        todo: the instruction.
+        screen, query: address of the step.
+        points_at: kind of the marked element (`field` or `button`), and the beginning of its text or its accessible
+            name.
     """
 
     title: str
@@ -73,7 +73,7 @@ _tour = component("tour", "home/tour.css", "home/tour.js", html='<div class="tou
 
 
 def over() -> bool:
-    """Whether this browser has skipped or ended the tour."""
+    """Return whether this browser has skipped or finished the tour."""
     return bool(st.session_state.get("toured")) or _had()
 
 
@@ -82,13 +82,13 @@ def _had() -> bool:
 
 
 def _left_at() -> int | None:
-    """The stop that this browser was at before the page was loaded anew; None for none."""
+    """Return the step of this browser before a reload; None if the tour was not running."""
     said = st.context.cookies.get(STOP_COOKIE, "")
     return int(said) if said.isdecimal() and int(said) < len(STOPS) else None
 
 
 def greet() -> None:
-    """On Home of the demo: three things to do, unless this browser had them; and why its board looks as it does."""
+    """Draw the introduction on Home of the demo: the steps if they are new here, and remarks on the demo's results."""
     if over():
         _draw("tour again", {"mode": "about", "why": WHY_SO})
         return
@@ -98,10 +98,10 @@ def greet() -> None:
 
 
 def accompany(screen: str) -> None:
-    """On the screen of a stop: what to do there, and where; nothing where nobody is on the tour.
+    """Draw the instruction of a step on its screen; draw nothing outside the tour.
 
     Args:
-        screen: that is on; a page that is loaded anew on the screen of its stop goes on with the tour.
+        screen: the open screen; the tour continues after a reload if it belongs to the present step.
     """
     if "tour known" not in st.session_state:
         st.session_state["tour known"] = True

@@ -1,1 +1,1 @@
-"""Parts of the People screen: assigning, days due, how well people agree."""
+"""Parts of the People screen: assignments, due dates, agreement between people."""

@@ -1,4 +1,4 @@
-"""Parts of the People screen: what several people judge blindly, until when queries are due, how well people agree."""
+"""Parts of the People screen: double assignments, due dates of queries, agreement between people."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ ORGANIZERS = "Any organizer"
 
 
 def due_days(project: Project, texts: Mapping[str, str], found: list[Share]) -> None:
-    """How far everybody is, and a form that says until when queries are to be done."""
+    """Draw the progress of each person, and a form for due dates."""
     st.dataframe(
         {
             "Name": [one.member.name for one in found],
@@ -56,7 +56,7 @@ def due_days(project: Project, texts: Mapping[str, str], found: list[Share]) -> 
 
 
 def double_assignments(project: Project, texts: Mapping[str, str], names: list[str]) -> None:
-    """What several people judge without seeing each other, and a form that assigns another query so."""
+    """Draw the blind double assignments, and a form that adds one."""
     st.header("Double assignments", anchor=False)
     st.caption(
         "Several assessors judge the same passages without seeing each other's judgments. The judgments count after"
@@ -65,12 +65,12 @@ def double_assignments(project: Project, texts: Mapping[str, str], names: list[s
     found = doubles(project)
     for one in found:
         row(project, one, texts.get(one.query_id, one.query_id))
-    # Of a query in which some passages are judged so, others may be.
+    # If only some passages of a query are assigned twice, others may follow.
     whole = {one.query_id for one in found if one.passages is None}
     free = {query: text for query, text in texts.items() if query not in whole}
     with st.form(form_key("double"), border=False), st.container(horizontal=True, vertical_alignment="bottom"):
         query = st.selectbox("Query", list(free), index=None, format_func=lambda query: free[query], width=320)
-        # Where nobody logs in, people are who they say.
+        # Without login, people state their own names.
         anybody = not login.needed()
         people = st.multiselect(
             "Assessors",
@@ -102,7 +102,7 @@ def double_assignments(project: Project, texts: Mapping[str, str], names: list[s
 
 
 def row(project: Project, one: Double, text: str) -> None:
-    """One query that several people judge: who takes part, and the ways to end that."""
+    """Draw a double assignment: its assessors, and buttons that end it."""
     with st.container(key=f"person-double-{one.key}", horizontal=True, vertical_alignment="center", border=True):
         about = "" if one.passages is None else f"{how_many(len(one.passages), 'passages')} of "
         judged, of = judged_of(project, one)
@@ -140,13 +140,13 @@ def _how_far(judged: int | None, of: int) -> str:
 
 
 def _numbers(found: Sequence[int | None]) -> list[int] | list[str]:
-    """A column of numbers; of words where some are hidden, as an empty cell would look like none."""
+    """Return a column of numbers, or of texts if some are hidden: an empty cell would look like a missing number."""
     known = [one for one in found if one is not None]
     return known if len(known) == len(found) else ["hidden" if one is None else f"{one:,}" for one in found]
 
 
 def agreement_between(project: Project) -> None:
-    """How well people agree on what two or more of them judged or rated; nothing where they have nothing in common."""
+    """Draw the agreement on passages and pairs that several people judged or rated; nothing without common ones."""
     found = [one for one in between_people(project) if one.n]
     if not found:
         return
@@ -181,5 +181,5 @@ def _table(one: BetweenPeople) -> dict[str, list[object]]:
 
 
 def number(coefficient: Coefficient) -> str:
-    """A coefficient for a screen; where there is none, why."""
+    """Return a coefficient as text, or why it is undefined."""
     return f"undefined ({coefficient.undefined})" if coefficient.value is None else f"{coefficient.value:z.3f}"

@@ -1,1 +1,1 @@
-"""Parts for what people look at: one passage, disagreements, changes."""
+"""Parts for reading a passage, for disagreements and for changes."""

@@ -1,4 +1,4 @@
-"""Beside a passage: one's own judgment, the judgments of all sources, the rank in every run."""
+"""The panel next to a passage: the person's judgment, the judgments of all sources, the rank in every run."""
 
 from __future__ import annotations
 
@@ -13,10 +13,12 @@ from pages.parts.shared.html import known_html
 
 
 def act(project: Project) -> None:
-    """Save the judgments that were given: by key of the passage that was chosen then, by button of the one it stood by.
+    """Save the pending judgments.
+
+    A key judges the passage that was chosen when it was pressed. A button judges the passage that it was drawn with.
 
     Raises:
-        WorkbenchError: some were not saved; says of which passages.
+        WorkbenchError: some were not saved; the message names their passages.
     """
     asked = passage_list.judgments()
     acts = list(asked.acts)
@@ -24,7 +26,7 @@ def act(project: Project) -> None:
 
     def save(one: Act, author: str) -> str:
         if one["do"] == "withdraw":
-            # In another window it may be gone already, which is as it should be.
+            # If another window has withdrawn it already, nothing is left to do.
             if own_judgment(project, *_at(one), author) is not None:
                 withdraw(project, *_at(one), author)
             return "Judgment withdrawn."
@@ -44,7 +46,7 @@ def _at(act: Act) -> tuple[str, str]:
 
 
 def judge(project: Project, desk: Desk) -> None:
-    """The person's own judgment: give it, replace it, take it back."""
+    """Draw buttons to give, replace and withdraw the person's judgment."""
     at = desk.query_id, desk.passage_id
     own = own_judgment(project, *at, ui.person()) if ui.person() else None
     asked = passage_list.judgments()
@@ -82,5 +84,5 @@ def _note(at: tuple[str, str]) -> str:
 
 
 def known(project: Project, desk: Desk) -> None:
-    """Judgments by source with their history, and the rank in every run."""
+    """Draw the judgments by source with their history, and the rank in every run."""
     st.container(key="known").html(known_html(desk, judgment_history(project, desk.query_id, desk.passage_id)))

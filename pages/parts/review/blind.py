@@ -1,4 +1,4 @@
-"""Blind judging: a browser remembers that it was switched on until it is switched off."""
+"""Blind judging: a browser remembers the setting until it is switched off."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import streamlit as st
 COOKIE = "exam-workbench-blind"
 KEY = "blind"
 
-# A window writes what was chosen in it, once. To write it at every run would undo what another window chose later.
+# A window writes a new choice once. Writing it in every run would overwrite later choices of other windows.
 _remember = st.components.v2.component(
     "remember_blind",
     js="""
@@ -23,12 +23,14 @@ export default function ({ data }) {
 
 
 def is_on() -> bool:
-    """Whether ratings and judgments of others are hidden; known before anything is drawn, also after a reload."""
+    """Return whether other people's ratings and judgments are hidden; known before the first drawing, also after a
+    reload.
+    """
     return bool(st.session_state.setdefault(KEY, remembered()))
 
 
 def remembered() -> bool:
-    """Whether this browser was blind when it was last here."""
+    """Return whether this browser judged blindly during its last visit."""
     return COOKIE in st.context.cookies
 
 

@@ -1,4 +1,4 @@
-"""What can be asked for in the queue of disagreements, by name: each does it, and says what came of it."""
+"""Actions of the queue of disagreements, by name: each changes the project and reports the result."""
 
 from __future__ import annotations
 
@@ -25,15 +25,15 @@ DONE = "done of the cases"
 
 @dataclass
 class Desk:
-    """The queue as somebody looks at it, and what came of what they did.
+    """The queue as a person sees it, and the result of the last action.
 
     Args:
-        policy: None where nothing has been graded.
-        measure: that an order by effect goes by.
-        said: words for what was done last, and whether it can be put back; they stay until one goes on. Where it was
-            refused, because somebody else was there before, of which case.
-        error: why something could not be done.
-        weighed: what a rating would make of the open case.
+        policy: the scoring settings; None if nothing has been graded.
+        measure: the measure for an order by effect.
+        said: message about the last action, and whether it can be undone; kept until the person moves on. If another
+            person was first, also the case of the refusal.
+        error: why an action failed.
+        weighed: the effect of a tried rating on the open case.
     """
 
     project: Project
@@ -48,8 +48,8 @@ class Desk:
     _refused: str = ""
 
     def say(self, words: str, undo: bool, refused: str = "") -> None:
-        """Say what was done, or of which case it was refused."""
-        # Of several acts that came together none is refused without a word.
+        """Show a message about an action, or about its refusal for a case."""
+        # If several actions arrive together, the message names every refused one.
         words = f"{self._refused} {words}".lstrip()
         if refused:
             self._refused = words
@@ -57,7 +57,7 @@ class Desk:
         st.session_state[SAID] = self.said
 
     def forget(self) -> None:
-        """Say no more of what was done before."""
+        """Drop the message about the last action."""
         if self._refused:
             return
         self.said = None
@@ -65,7 +65,7 @@ class Desk:
 
 
 def do(desk: Desk, act: Act) -> None:
-    """Do what somebody asked for in the part; what could not be done is said."""
+    """Do an action of the component, and show why it failed if it did."""
     try:
         ACTS[act["do"]](desk, act)
     except WorkbenchError as error:
@@ -73,11 +73,11 @@ def do(desk: Desk, act: Act) -> None:
 
 
 def listed(desk: Desk, cell: Cell | None, case: str | None = None) -> Queue:
-    """The page of the queue with a case.
+    """Return the page of the queue that contains a case.
 
     Args:
-        cell: the one of the table that is listed; None for all disagreements.
-        case: None for the open one.
+        cell: the selected cell of the table; None for all disagreements.
+        case: None for the open case.
     """
     query_id = place.named("query") or None
     with st.spinner("Finding disagreements", show_time=False):
@@ -88,7 +88,7 @@ def listed(desk: Desk, cell: Cell | None, case: str | None = None) -> Queue:
 
 
 def with_settled() -> bool:
-    """Whether settled cases are listed, too."""
+    """Return whether settled cases are listed, too."""
     return place.named("settled") == "shown"
 
 
@@ -108,7 +108,7 @@ def _list_cell(desk: Desk, act: Act) -> None:
 
 
 def _clear(desk: Desk, act: Act) -> None:
-    # The query is cleared where its list is drawn.
+    # The filter by query is cleared in `cases`, where its widget is drawn.
     place.put(**{act["what"]: ""}, case="", at="")
 
 
@@ -133,7 +133,7 @@ def _put_back(desk: Desk, act: Act) -> None:
 
 
 def _case(desk: Desk, act: Act) -> Row:
-    """The case that an act is about, wherever it stands by now."""
+    """Return the case of an action, at its present place in the queue."""
     row = row_of(desk.project, desk.left, desk.right, _place(act["case"]))
     if row is None:
         raise WorkbenchError("unknown-case", "One side has no value for this case any more.", "Open the next case.")
@@ -141,14 +141,15 @@ def _case(desk: Desk, act: Act) -> Row:
 
 
 def _number(desk: Desk, case: str, cell: Cell | None) -> int | None:
-    """Which one in the queue a case is; None where it is not listed."""
+    """Return the position of a case in the queue; None if it is not listed."""
     page = listed(desk, cell, case)
     return next((page.first + at for at, row in enumerate(page.rows) if id_of(row) == case), None)
 
 
 def _weigh(desk: Desk, act: Act) -> None:
     row = _case(desk, act)
-    # Others may have led it elsewhere: another one would be there in its place, without what is being typed.
+    # Other people's actions may have moved the case. Without this, another case would open in its place and the typed
+    # text would be lost.
     place.hold(act["case"])
     if desk.policy is not None:
         rating = int(act["rating"])
@@ -177,11 +178,11 @@ def _settle(desk: Desk, act: Act) -> None:
     st.session_state[DONE] = done
     desk.say(done.words, done.case is not None)
     if done.case is not None:
-        # What is settled leaves the queue and the next case takes its place, unless settled ones are shown.
+        # A settled case leaves the queue and the next one takes its place, unless settled cases are shown.
         stays = with_settled()
         place.put(case="", at=(at_of_address() if at is None else at) + stays)
     else:
-        # Another label may have led it to another place in the queue.
+        # A changed label may have moved the case within the queue.
         place.put(case=act["case"])
     if act["how"] == "edit":
         place.write()
@@ -189,7 +190,7 @@ def _settle(desk: Desk, act: Act) -> None:
 
 
 def _say_changed(desk: Desk, act: Act, row: Row) -> None:
-    """Refuse what was meant for other values than the case has now; it stays open, with what was typed."""
+    """Refuse an action that was meant for earlier values of the case, which stays open with the typed text."""
     case, now = act["case"], (row.pair.left, row.pair.right)
     found = agreement(desk.project, desk.left, desk.right)
     pairs = zip(found.names, act["values"], now, strict=True)
@@ -208,7 +209,7 @@ def _say_changed(desk: Desk, act: Act, row: Row) -> None:
 
 
 def _say_settled(desk: Desk, act: Act, row: Row, error: AlreadySettled) -> None:
-    """Refuse to settle what somebody has settled meanwhile, and say who, how, and what was to be said."""
+    """Refuse to settle a case that another person has settled meanwhile; show who, how, and the typed text."""
     done = error.settling
     place.put(case=act["case"] if with_settled() else "")
     how = f"{act_words(done)}: {ui.shortened(done.reason, 300)}"
@@ -217,7 +218,7 @@ def _say_settled(desk: Desk, act: Act, row: Row, error: AlreadySettled) -> None:
 
 
 def _lost(act: Act, row: Row) -> str:
-    """What was not saved, and of which case."""
+    """Return a sentence with the unsaved action and its case."""
     query = ui.shortened(row.pair.query_text, 80)
     return f"Your {ACT_NAMES[act['how']]} for passage {row.pair.passage_id} of query “{query}” was not saved."
 
@@ -237,4 +238,4 @@ ACTS: Mapping[str, Callable[[Desk, Act], None]] = {
     "reopen": _reopen,
     "settle": _settle,
 }
-"""All that the part can ask for."""
+"""All actions of the component."""

@@ -1,4 +1,4 @@
-"""What the browser shows of the queue: the rows of a page, the open case, and words for what was done."""
+"""Data of the queue for the browser: the rows of a page, the open case, and descriptions of settlements."""
 
 from __future__ import annotations
 
@@ -28,29 +28,29 @@ from pages.parts.shared.html import as_shown
 CASES_A_PAGE = 25
 SNIPPET = 170
 LONGEST = 400_000
-"""Characters of a passage that are shown."""
+"""Largest number of shown characters of a passage."""
 QUESTIONS_NAMED = 3
 GONE = "The case that {} is no longer in this list. Another case is shown instead."
 
 
 def at_of_address() -> int:
-    """Which case is open, by its place in the queue."""
+    """Return the position of the open case in the queue, from the address."""
     said = place.named("at")
     return int(said) if said.isdecimal() else 0
 
 
 def id_of(row: Row) -> str:
-    """What tells a case of the queue from the others."""
+    """Return the id of a case in the queue."""
     return name_of(row.pair.query_id, row.pair.passage_id, row.pair.question_id)
 
 
 def name_of(query_id: str, passage_id: str, question_id: str | None) -> str:
-    """A case as the address names it; ids of queries and passages have no blanks."""
+    """Return the address's name of a case; ids of queries and passages contain no blanks."""
     return " ".join((query_id, passage_id, question_id or "")).rstrip()
 
 
 def _open_row(listed: Queue) -> int | None:
-    """Which row of the page is open: the case that is to be, else what stands in its place now."""
+    """Return the open row of the page: the wanted case, otherwise the one at its former position."""
     if not listed.rows:
         return None
     wanted = place.open_case()
@@ -68,14 +68,14 @@ def shown(
     policy: Policy | None,
     order: Order,
 ) -> dict[str, Any]:
-    """What the browser shows.
+    """Return the data for the browser.
 
     Args:
-        found: how well the two sides agree.
-        cell: the cell of the table that is listed; None for all disagreements.
+        found: agreement of the two sides.
+        cell: the selected cell of the table; None for all disagreements.
         listed: the page of the queue with the open case.
-        policy: None where nothing has been graded.
-        order: of the queue.
+        policy: the scoring settings; None if nothing has been graded.
+        order: order of the queue.
     """
     at, wanted = _open_row(listed), place.open_case()
     gone = GONE.format("the link names" if place.named("case") == wanted else "was open")
@@ -88,7 +88,7 @@ def shown(
         filters.append({"what": "query", "says": as_shown(ui.shortened(queries.get(query_id) or query_id, 90))})
     what = "disagreements" if cell is None else "pairs"
     return {
-        # Not by what the sides are called: that changes with the first override that anybody gives.
+        # The displayed names of the sides would not do: they change with the first override.
         "home": f"{project.name} {side_name(project, left)} {side_name(project, right)}",
         "names": [as_shown(name) for name in found.names],
         "tables": table.tables(found, cell),
@@ -133,7 +133,7 @@ def _case(
     at: int,
     policy: Policy | None,
 ) -> dict[str, Any]:
-    """The open case: all that one needs to settle it."""
+    """Return the open case with all data needed to settle it."""
     row = listed.rows[at]
     one = row.pair
     blamed = one.question_id or next((g.question_id for g in (*row.left_from, *row.right_from)), None)
@@ -188,7 +188,7 @@ ACTS = {
 
 
 def act_words(one: Settling) -> str:
-    """What was done, and about what."""
+    """Return a description of a settlement."""
     if one.act == "dispute":
         return f"{ACTS[one.act]}: {one.source} judged {one.value}"
     words = ACTS[one.act] if one.rating is None else f"{ACTS[one.act]} with rating {one.rating}"
@@ -199,10 +199,10 @@ def act_words(one: Settling) -> str:
 
 
 def explain_order(found: CheckNext, by: str, agreed: Agreement) -> str:
-    """What the orders by effect go by, and how much of it was tried.
+    """Return an explanation of the orders by effect, and of the number of tested cases.
 
     Args:
-        by: board or kappa.
+        by: "board" or "kappa".
     """
     rater = agreed.left if found.side == "left" else agreed.right
     said = (

@@ -1,4 +1,4 @@
-// The queue of disagreements: the table in small, the list of cases, the open case.
+// The queue of disagreements: the small table, the list of cases, the open case.
 
 const homes = new WeakMap();
 
@@ -7,7 +7,8 @@ export default function ({ data, parentElement, setTriggerValue }) {
   if (!desk) homes.set(parentElement, (desk = new Desk(parentElement)));
   const mine = desk.listen();
   desk.show(data, setTriggerValue);
-  // Drawn anew, the part is set up once more before what it was is cleaned up: each cleans up after itself alone.
+  // On a redraw, Streamlit sets the part up again before it cleans up the old one. So each cleans up only its own
+  // listeners.
   return () => mine.abort();
 }
 
@@ -32,7 +33,7 @@ class Desk {
   }
 
   act(name, said = {}) {
-    // Pressed twice: the case is on its way already, and another would be in its place.
+    // On a second press the case is already being settled, and another one would be open in its place.
     if (name === "settle" && this.sent?.case === said.case) return;
     if (name !== "weigh") this.node.setAttribute("aria-busy", "true");
     const id = this.acts.add(name, said);
@@ -44,7 +45,7 @@ class Desk {
     const mine = (this.listening = new AbortController());
     const on = (event) => {
       if (!event.altKey || event.ctrlKey || event.metaKey || document.querySelector("[role=dialog]")) return;
-      // On a Mac Alt makes other letters of J and K.
+      // On a Mac, Alt changes the letters of J and K, but not the key codes.
       if (event.keyCode === 74) this.step(1, event);
       if (event.keyCode === 75) this.step(-1, event);
     };
@@ -77,10 +78,10 @@ class Desk {
       if (!data.error && !refused) {
         this.drafts.drop(this.sent.case);
         this.moved = true;
-        // The same case, still open: the next override of it begins anew.
+        // The same case is still open, so its form for the next override is made again.
         if (data.open?.id === this.sent.case) delete this.drawn.pane;
       }
-      // What was typed is kept; where another case is open now, one is to see that.
+      // The typed text is kept. If another case is open now, the list scrolls to it.
       if (refused) this.moved = data.open?.id !== this.sent.case;
       this.sent = null;
     }
@@ -123,7 +124,7 @@ class Desk {
       choice.append(make("label", { class: "segment" }, input, make("span", {}, one.title)));
     });
     const found = tables[this.table];
-    // Where the scales differ, the kappa to compare is the merged one, whichever table is looked at.
+    // If the scales differ, the merged kappa is the one to compare, for both tables.
     const kappa = coefficients[this.table || this.data.to_merge ? 0 : 1];
     const held = this.tables.querySelector("details")?.open;
     this.tables.replaceChildren(
@@ -275,10 +276,10 @@ class Desk {
       const here = row.dataset.id === open;
       if (here) row.setAttribute("aria-current", "true");
       else row.removeAttribute("aria-current");
-      // What is done to a case may move it within the list.
+      // An action on a case may move it within the list.
       if (here) stands = `${open} ${this.data.first + at}`;
       if (here && this.drawn.row !== stands) {
-        // Not scrollIntoView, which would move the page too.
+        // scrollIntoView would move the page, too.
         const list = this.list.getBoundingClientRect();
         const box = row.getBoundingClientRect();
         if (box.top < list.top) this.list.scrollTop -= list.top - box.top + 8;
@@ -334,7 +335,7 @@ class Desk {
         ? make("p", { class: "quiet" }, open.text)
         : make("div", { class: "passage", dir: "auto", tabIndex: 0, role: "region", "aria-label": "Passage" }, open.passage),
     );
-    // The form says which questions give the label.
+    // The form already marks the questions that give the label.
     if (!open.asked?.length) parts.push(...this.givers(open));
     if (open.check) parts.push(make("p", { class: "check" }, open.check));
     if (open.settling) parts.push(this.settled(open));

@@ -1,6 +1,6 @@
-"""The queue of the Disagreements screen: the table in small, the cases, and the one that is open with its settling.
+"""The queue of the Disagreements screen: a small table, the cases, and the open case with its settlement.
 
-It is one part of our own in the browser: what is typed there waits for no server, and the next case opens in place.
+It is a browser component: typed text does not wait for the server, and the next case opens in place.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ _component = component("cases_of_the_queue", *ACTING, "review/cases.css", "revie
 
 
 def set_widgets(project: Project) -> None:
-    """Set the filters to what the address says."""
+    """Set the filters as in the address."""
     place.set_widget("query", pooled_queries(project), "")
     if not st.session_state["query_listed"]:
         st.session_state["query_listed"] = None
@@ -45,7 +45,7 @@ def set_widgets(project: Project) -> None:
 
 @st.fragment
 def queue_view(project: Project, left: Side, right: Side, policy: Policy | None) -> None:
-    """The filters, the table, the cases, and the open one."""
+    """Draw the filters, the table, the cases, and the open case."""
     asked = asked_of(KEY)
     order, measure = _filters(project, left, right, agreement(project, left, right), asked)
     desk = case_acts.Desk(project, left, right, policy, order, measure)
@@ -60,7 +60,7 @@ def queue_view(project: Project, left: Side, right: Side, policy: Policy | None)
 
 
 def _filters(project: Project, left: Side, right: Side, found: Agreement, asked: Asked) -> tuple[Order, str]:
-    """What is listed and in which order."""
+    """Draw the filters; return the order and its measure."""
     about_questions = isinstance(left, Person) or isinstance(right, Person)
     names = _order_names(found)
     offered = [order for order in names if not about_questions or order not in ("board", "kappa")]

@@ -1,6 +1,6 @@
-// The form that settles the open case. What is typed stays in the browser until it is sent, and survives a reload.
+// The form that settles the open case. Typed text stays in the browser until it is sent, and survives a reload.
 
-// What somebody has typed for cases that are not settled yet.
+// Typed text for cases that are not settled yet.
 class Drafts {
   constructor(home) {
     this.key = `exam-settling ${home}`;
@@ -19,7 +19,7 @@ class Drafts {
     try {
       sessionStorage.setItem(this.key, JSON.stringify(this.kept));
     } catch {
-      // Without storage, as in a private window, they last as long as the page.
+      // Without storage, as in a private window, drafts last as long as the page.
     }
   }
 
@@ -29,7 +29,7 @@ class Drafts {
   }
 }
 
-// The form of one case. `act` sends what is asked for; `show` takes in what the server says to it.
+// The form of a case. `act` sends an action; `show` applies the server's answer.
 class Settle {
   constructor(open, drafts, act) {
     Object.assign(this, { open, drafts, act });
@@ -40,7 +40,7 @@ class Settle {
     if (!known.includes(this.draft.question)) this.draft.question = known[0] ?? "";
     this.draft.questions = (this.draft.questions ?? []).filter((id) => known.includes(id));
     if (!this.draft.questions.length) {
-      // A label stays until every question that gives it is overridden.
+      // A label does not change until every question that gives it is overridden.
       const giving = open.asked.filter((one) => one.gives).map((one) => one.id);
       this.draft.questions = giving.length ? giving : known.slice(0, 1);
       this.draft.rating = null;
@@ -110,7 +110,7 @@ class Settle {
     this.settleButtons();
   }
 
-  // The question to blame, or none of them.
+  // The choice of the question that is wrong, or of no question.
   blamed() {
     const list = make("div", { class: "asked", role: "radiogroup", "aria-label": "Question" });
     const radio = (id) =>
@@ -128,12 +128,12 @@ class Settle {
     return inWholeRows(list);
   }
 
-  // The questions that get another rating: at first those that give the label.
+  // The questions that get another rating; by default those that give the label.
   overridden() {
     const list = make("div", { class: "asked", role: "group", "aria-label": "Questions" });
     const known = this.open.asked.map((one) => one.id);
     const choose = (questions) => {
-      // In the order of the list, whatever the order of the clicks.
+      // In the order of the list, not of the clicks.
       this.change({ questions: known.filter((id) => questions.includes(id)) });
       this.effect.replaceChildren();
       this.ask();
@@ -204,13 +204,13 @@ class Settle {
     return line;
   }
 
-  // Ask the server what the rating would do; the form can be filled in meanwhile.
+  // Ask the server for the effect of the rating; the form stays usable meanwhile.
   ask() {
     const { how, questions, rating } = this.draft;
     if (how === "override" && !this.lacking()) this.act("weigh", { case: this.open.id, questions, rating });
   }
 
-  // What an override lacks, in words; nothing where it is whole, and for another way.
+  // The missing part of an override, in words; empty if it is complete, and for other actions.
   lacking() {
     const { how, questions, rating } = this.draft;
     if (how !== "override") return "";
@@ -218,7 +218,7 @@ class Settle {
     return rating === null || rating === undefined ? "Choose a rating first" : "";
   }
 
-  // Whether something that the server weighed is what is in the form.
+  // Whether the server's answer is about the present content of the form.
   fits(weighed) {
     const { questions, rating } = this.draft;
     return Boolean(weighed) && weighed.rating === rating && JSON.stringify(weighed.questions) === JSON.stringify(questions);
@@ -285,12 +285,12 @@ class Settle {
 }
 
 function inWholeRows(list) {
-  // A frame later: a list that changes its own height while it is measured would be measured once more.
+  // In the next frame, since a list that changes its height while it is measured would be measured again.
   new ResizeObserver(() => requestAnimationFrame(() => wholeRows(list))).observe(list);
   return list;
 }
 
-// Cut a list that scrolls between two of its rows, not through one.
+// Limit a scrolling list to whole rows.
 function wholeRows(list) {
   list.style.maxHeight = "";
   const scrolls = list.scrollHeight > list.clientHeight + 1;

@@ -1,4 +1,4 @@
-"""What differs between two states, drawn: the questions and the leaderboards."""
+"""The differences between two states: questions and leaderboards."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from pages.parts.shared.html import visible
 QUESTIONS_A_PAGE = 10
 KIND_NAMES = {"reweighted": "weight changed", "kind": "kind changed", "answer key": "answer key changed",
               "subtopic": "subtopic changed"}  # fmt: skip
-"""What happened to a question, where its name says too little."""
+"""Longer names of changes whose key is too short."""
 
 
 def _moved(system: SystemChange) -> str:
@@ -25,7 +25,7 @@ def _moved(system: SystemChange) -> str:
 
 
 def questions(project: Project, found: StateChanges) -> None:
-    """The questions that differ, before and after, with the number of labels that each moves."""
+    """Draw the changed questions, before and after, with the number of labels that each changes."""
     if not found.questions:
         st.text("No differences between the questions that can change a score.")
         return
@@ -53,7 +53,7 @@ def questions(project: Project, found: StateChanges) -> None:
 
 
 def _difference(change: QuestionChange) -> str:
-    """The question before and after in one piece of HTML, with what else of it changed."""
+    """Return HTML of a question before and after, with its other changes."""
     old, new = change.before, change.after
     if old is None or new is None or "retired" in change.kinds:
         shown = new or old
@@ -70,15 +70,15 @@ def _difference(change: QuestionChange) -> str:
 
 
 def marked(before: str, after: str) -> str:
-    """A text before and after in one piece of HTML: what went is struck out, what came is underlined."""
+    """Return HTML of a text before and after: removed words are struck out, added words underlined."""
     tags = {"same": "{}", "removed": "<del>{}</del>", "added": "<ins>{}</ins>"}
     parts = [tags[tag].format(visible(part)) for tag, part in word_difference(before, after)]
-    # A space between what went and what came keeps the two words apart.
+    # A space separates a removed word from the added one.
     return "".join(parts).replace("</del><ins>", "</del> <ins>")
 
 
 def boards(_: Project, found: StateChanges) -> None:
-    """Both leaderboards in one table, with the rank and score shift of every system."""
+    """Draw both leaderboards in one table, with each system's rank and change of score."""
     if found.board_before is None and found.board_after is None:
         st.text("Neither state has a leaderboard.")
         return

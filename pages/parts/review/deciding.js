@@ -1,14 +1,14 @@
-// The way through what is to be decided, and its keys. What is gone on to is chosen before the server answers, so that a
-// digit decides on what was chosen when it was pressed.
+// Navigation through the contested places, and its keys. The next place is chosen before the server answers, so that
+// a digit decides the place that was chosen when it was pressed.
 
 const ways = new WeakMap();
 const STEPS = { ArrowLeft: -1, ArrowRight: 1 };
-// There an arrow goes from one choice to the next.
+// Here an arrow key moves between options.
 const CHOICES = "[role=radiogroup]";
-// Streamlit's own field beside the part: a decision without a reason is refused.
+// Streamlit's own field next to the component: a decision without a reason is refused.
 const REASON = '[class*="st-key-reason-"] input';
 const AT_REST = '[data-testid=stApp][data-test-script-state=notRunning]';
-// So many redraws of the page the next place may take until it is there.
+// Largest number of animation frames to wait for the next place.
 const FRAMES = 1200;
 
 const same = (one, other) => JSON.stringify(one) === JSON.stringify(other);
@@ -28,7 +28,7 @@ class Way {
     this.acts = actsOf(data.home);
     this.acts.taken(data.taken, send);
     if (!this.acts.waiting.some((one) => one.do === "open")) this.chosen = data.chosen;
-    // Once all is taken the place has moved on, or the decision was refused.
+    // Once all actions are taken, the place has moved on, or the decision was refused.
     if (this.decided && !this.acts.waiting.length) {
       if (same(this.decided, data.chosen)) this.decided = null;
       else this.stand();
@@ -57,7 +57,8 @@ class Way {
     this.acts.add("open", { home: this.data.home, place: to });
   }
 
-  // The button that had the focus may be gone with what was decided: the next Tab leads to the reason of the next place.
+  // The focused button may have been removed with the decided place. So the next Tab leads to the reason of the next
+  // place.
   stand(frames = FRAMES) {
     this.decided = null;
     if (document.activeElement?.closest('input, textarea, [role="dialog"], [data-testid="stPopoverBody"]')) return;
@@ -78,9 +79,10 @@ class Way {
     swallow(event);
     if (step) return this.walk(step);
     const reason = document.querySelector(REASON);
-    // While the next place is still to be drawn, the field is that of the one before.
+    // Until the next place is drawn, the field belongs to the former one.
     const lacks = reason && !reason.value.trim() && same(this.chosen, this.data.chosen);
-    // Without one it is refused, which the server says as it does of a button: one is where it is typed meanwhile.
+    // A decision without a reason is refused by the server with a message. Meanwhile the field for the reason gets
+    // the focus.
     if (lacks) reason.focus();
     else this.decided = this.chosen;
     this.acts.add("decide", { home, place: this.chosen, value, over: this.data.decided[this.at()] ?? null });

@@ -1,4 +1,4 @@
-"""The way through what is to be decided, as one component of our own, and the decisions that people make on it."""
+"""Navigation through contested places in a component, and people's decisions on them."""
 
 from __future__ import annotations
 
@@ -17,21 +17,21 @@ from pages.parts.shared.components import ACTING, component
 
 KEY = "deciding"
 AHEAD = 20
-"""So many places before and after the open one the browser can go to while the server is at work."""
+"""Number of places before and after the open one that the browser can reach without the server."""
 NAMES = ("query", "passage", "question")
-"""What the address says of the place that is open."""
+"""Address parameters of the open place."""
 STATE = "adjudicated state"
-"""Key of the standing whose list is chosen."""
+"""Key of the widget that selects the list."""
 _LISTED, _HERE_DECIDED = "listed to decide", "decided in this tab"
-"""Keys of the places in their order, those included that were listed before, and of when places were decided on."""
+"""Session keys: the places in order, including formerly listed ones, and the times of this tab's decisions."""
 _LACKING = "lacking to decide"
-"""Key of the list that is shown because the address named a place that is in none."""
+"""Session key of the list that is shown because the place in the address is in no list."""
 
 _component = component("way_through_decisions", *ACTING, "review/deciding.css", "review/deciding.js")
 
 
 def draw(project: Project, listed: list[Contested], at: int) -> None:
-    """Where in the list one is, and the ways on; a digit that is pressed decides on what is open."""
+    """Draw the position in the list and the buttons to move on; a pressed digit decides the open place."""
     first = max(0, at - AHEAD)
     data = {
         "home": project.name,
@@ -49,14 +49,14 @@ def draw(project: Project, listed: list[Contested], at: int) -> None:
 
 
 def stated(one: Contested) -> str | None:
-    """When the decision that stands was stated, as an act says over which one it is made; None where there is none."""
+    """Return the time of the present decision, which an action names as the one that it replaces; None without one."""
     return one.decision and one.decision.stated_at.isoformat()
 
 
 def arrive(project: Project, found: list[Contested]) -> None:
-    """Where somebody came by the address, choose the list in which the place that it names stands now.
+    """If the person followed a link, choose the list that contains the linked place.
 
-    To be called before the choice of the list is drawn, whose key is `STATE`.
+    Call this before the choice of the list is drawn, whose key is `STATE`.
 
     Args:
         found: the places of all lists.
@@ -73,9 +73,9 @@ def arrive(project: Project, found: list[Contested]) -> None:
 
 
 def opened(listed: list[Contested]) -> int:
-    """The number in the list of the place that is open: what was gone to, or what the address names.
+    """Return the position of the open place in the list.
 
-    Where that is in the list no more, as what was decided is not, the next one opens that is, and the address names it.
+    If the place has left the list, as after a decision, the next listed place opens, and the address names it.
     """
     now = _now()
     numbers = {one.place: at for at, one in enumerate(listed)}
@@ -90,23 +90,23 @@ def opened(listed: list[Contested]) -> int:
 
 
 def lacking() -> bool:
-    """Whether the address named a place that is in no list, and another one is open in its stead."""
+    """Return whether the address names an unlisted place, and another one is open instead."""
     return st.session_state.get(_LACKING) == st.session_state[STATE]
 
 
 def button(label: str, project: Project, do: str, said: dict[str, Any], **options: Any) -> None:
-    """A button whose press is kept as the acts of the part are.
+    """Draw a button whose presses are queued like the actions of the component.
 
     Args:
-        do: what it does: `decide`, `undo` or `accept`.
-        said: what belongs to it, as with the acts of the part.
-        options: as `st.button` takes them.
+        do: `decide`, `undo` or `accept`.
+        said: the other fields of the action.
+        options: passed to `st.button`.
     """
     st.button(label, on_click=_asked().press, args=({"do": do, "home": project.name, **said},), **options)
 
 
 def reason(project: Project, place: Place) -> None:
-    """The field for why it is decided so; it stays with its place when one goes on."""
+    """Draw the field for the reason of a decision; its text stays with its place."""
     st.text_input(
         "Reason",
         key=_reason(project, place),
@@ -116,10 +116,10 @@ def reason(project: Project, place: Place) -> None:
 
 
 def act(project: Project) -> None:
-    """Do what was asked for: each decision is on the place that was chosen when it was made.
+    """Do the pending actions; each decision is on the place that was open when it was made.
 
     Raises:
-        WorkbenchError: some decisions were not saved; says which.
+        WorkbenchError: some decisions were not saved; the message names them.
     """
     asked = _asked()
     acts = list(asked.acts)
@@ -127,7 +127,7 @@ def act(project: Project) -> None:
         st.session_state[_LACKING] = ""
     steps = [one for one in acts if one["do"] == "open"]
     if gone := [_place(one) for one in steps if one["home"] == project.name]:
-        # Taken only then: where the run ends here, the next one comes by it again.
+        # Removed from the queue only after this: if the run ends here, the next run repeats it.
         _places().go(_named(gone[-1]), NAMES)
     for one in steps:
         asked.take(one)
@@ -147,7 +147,7 @@ def act(project: Project) -> None:
         if one["do"] == "undo":
             undo_decision(project, place, author)
             return "Decision withdrawn."
-        # Of two quick decisions of the same tab the second one was made over the first.
+        # Of two quick decisions in the same tab, the second replaces the first without having seen its time.
         seen = datetime.fromisoformat(one["over"]) if one["over"] else None
         here[place] = decide(project, place, int(one["value"]), reasons[place], author, {seen, here.get(place, seen)})
         return f"Decision saved: {one['value']}."
@@ -164,7 +164,7 @@ def _places() -> address.Places:
 
 
 def _now() -> Place:
-    """The place that is open, as far as it is known."""
+    """Return the open place; unknown parts are empty."""
     query_id, passage_id, question_id = (_places().now.get(name) for name in NAMES)
     return query_id or "", passage_id or "", question_id
 

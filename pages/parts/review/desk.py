@@ -1,4 +1,4 @@
-"""Parts of the Passages screen: overriding ratings and what that does, and the list of all overrides."""
+"""Parts of the Passages screen: overriding ratings, the effect of overrides, and the list of all overrides."""
 
 from __future__ import annotations
 
@@ -22,13 +22,13 @@ WITHDRAWN = "Override withdrawn. The grader's rating counts again."
 def questions(
     project: Project, desk: Desk, policy: Policy | None, shown: list[str], hidden: bool
 ) -> tuple[int | None, int | None] | None:
-    """Every question with what graders and people say; the one that the URL names is open.
+    """Draw every question with the ratings of graders and people; the one in the URL is open.
 
     Args:
-        hidden: whether nothing but the questions is shown.
+        hidden: whether only the questions are shown.
 
     Returns:
-        The label before and after what a person is about to give; None where nothing is tried.
+        The label before and after the tried ratings; None if no rating is being tried.
     """
     if not desk.asked:
         st.container(key="no-active-question").caption("This query has no active questions.")
@@ -65,7 +65,7 @@ def _about_scale(project: Project, policy: Policy) -> str:
 
 
 def _note_act() -> None:
-    # The run may end at any question to the session, and the component then says it again.
+    # The run may end at any access to the session state. The component then sends the action again.
     if act := ratings.told("act"):
         ratings.bench().asked = act
 
@@ -86,17 +86,17 @@ def _open_question() -> None:
 
 
 def act(project: Project) -> None:
-    """Do what was asked for below the passage, once: override, withdraw or confirm."""
+    """Do the pending action below the passage once: override, withdraw or confirm."""
     bench = ratings.bench()
     asked = bench.asked
     if asked is None or asked["id"] == bench.handled:
         return
     if not ui.person():
-        # The name is asked for; what was typed stays, to be sent once more.
+        # The page asks for the name. The typed text stays in the browser and can be sent again.
         bench.handled = asked["id"]
         bench.refused = "no-name", "Your name is not set.", "Enter your name, then try again."
     author = ui.author()
-    # From here on the session is not asked, so that the run is not ended between the act and the note of it.
+    # The session is not accessed below, so that the run cannot end between the action and its note.
     refused, made = None, None
     try:
         if asked["what"] == "override":
@@ -120,7 +120,7 @@ def act(project: Project) -> None:
 
 
 def effect(project: Project, desk: Desk, foretold: tuple[int | None, int | None] | None) -> None:
-    """What the ratings that a person is about to give do to the label and the leaderboard, or what they did."""
+    """Draw the effect of tried or saved ratings on the label and the leaderboard."""
     bench, view = ratings.bench(), policy_widgets.seen()
     kept: tuple[object, Effect] | None = st.session_state.get("override effect")
     if foretold is None or view is None:
@@ -145,14 +145,14 @@ def effect(project: Project, desk: Desk, foretold: tuple[int | None, int | None]
 
 
 def override_list(project: Project, policy: Policy | None) -> None:
-    """Every override with its state and what it does to its passage's label; each row opens its passage."""
+    """Draw every override with its state and its effect on the passage's label; each row links to its passage."""
     if policy is None:
         return
     known = overrides(project)
     stale = sum(one.stale for one in known)
     title = f"All overrides ({len(known)}" + (f", {stale} stale)" if stale else ")")
     views.stays_folded(OVERRIDE_LIST)
-    # Folded up it costs nothing: what each override does is found out when somebody looks.
+    # The effects are computed only when the list is open.
     with st.expander(title, key=OVERRIDE_LIST, on_change="rerun") as folded:
         if not folded.open:
             return
@@ -193,7 +193,7 @@ def _override_row(project: Project, one: Override, without: int | None, now: int
 
 
 def open_passage(query_id: str, passage_id: str, question_id: str | None = None) -> None:
-    """Go to a passage, as what a button does; the place is in the URL."""
+    """Go to a passage, from a button's callback; the place is in the URL."""
     question = {} if question_id is None else {"question": question_id}
-    # At once, so that it is one step for the browser: Back never stops between a query and a passage of another.
+    # In one update, so that Back never stops at a query with a passage of another query.
     st.query_params.update(query=query_id, passage=passage_id, **question)

@@ -1,4 +1,4 @@
-// The labels that differ between two states: how many by cause and by query, and the labels themselves.
+// The labels that differ between two states: counts by cause and by query, and the labels themselves.
 
 const homes = new WeakMap();
 
@@ -29,7 +29,7 @@ class Flips {
     this.acts.again();
   }
 
-  // What has the focus, so that it has it again when the part is drawn anew.
+  // The focused element, which gets the focus back after a redraw.
   held(part) {
     return part.getRootNode().activeElement?.dataset?.held;
   }

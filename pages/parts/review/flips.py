@@ -1,4 +1,4 @@
-"""The labels that differ between two states, drawn: how many by cause and by query, each label, and why it differs."""
+"""The labels that differ between two states: counts by cause and by query, each label, and its reasons."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from pages.parts.shared.html import as_shown
 KEY = "flips"
 KEPT = "place of the flips"
 STATES = "address of the states"
-"""Keys of what the address says of this part, and of the two states; the page that is shown writes the latter."""
+"""Keys: the component, this part's share of the address, and the address of the two states, written by the page."""
 FLIPS_A_PAGE = 12
 QUESTIONS_NAMED = 2
 CAUSE_NAMES = {
@@ -36,14 +36,14 @@ CAUSE_NAMES = {
     "weights": "Use of weights changed",
 }
 ADDRESS = {"cause": "cause", "query": "flips_of", "page": "flips-page", "why": "why"}
-"""What the address calls what is chosen here."""
+"""Address parameters of the choices made here."""
 
 _component = component("labels_that_differ", *ACTING, "review/flips.css", "review/flips.js")
 
 
 @st.fragment
 def labels(project: Project, found: StateChanges) -> None:
-    """The labels that differ, by cause and by query; each leads to its passage."""
+    """Draw the labels that differ, by cause and by query; each links to its passage."""
     if not found.flips:
         st.container(key=f"no-flips{'-so-far' * any(found.partial)}{'-but-scores' * found.scores_differ}").text(
             ("No labels differ so far." if any(found.partial) else "No labels differ.")
@@ -78,12 +78,12 @@ def labels(project: Project, found: StateChanges) -> None:
 
 
 def _keep() -> None:
-    """Keep what is chosen here, for whoever comes back from another screen."""
+    """Keep the choices of this part for a return from another screen."""
     st.session_state[KEPT] = {name: st.query_params.get(name, "") for name in ADDRESS.values()}
 
 
 def _do(found: StateChanges, act: Act) -> None:
-    """Do what somebody asked for; each choice is one step for Back."""
+    """Do an action of the component; each choice is one step for Back."""
     what = act["do"]
     if what == "read":
         st.switch_page("pages/passages.py", query_params=_passage(found, act["query"], act["passage"]))
@@ -96,12 +96,12 @@ def _do(found: StateChanges, act: Act) -> None:
 
 
 def _say(chosen: dict[str, str]) -> None:
-    """What the browser was let name of the states goes into what is written, which would take it away."""
+    """Write a choice into the address, together with the states, which the write would otherwise remove."""
     address.say({**st.session_state.get(STATES, {}), **chosen})
 
 
 def _chosen(what: str, options: dict[str, int]) -> str:
-    """A filter that fits some of the labels; empty for none."""
+    """Return the chosen filter if some labels match it; otherwise an empty text."""
     said = st.query_params.get(ADDRESS[what], "")
     return said if said in options else ""
 
@@ -145,15 +145,15 @@ def _rows(project: Project, found: StateChanges, part: list[LabelFlip], texts: d
 
 
 def _bound(found: StateChanges, flip: LabelFlip) -> str:
-    """The sign of a label that may still change."""
+    """Return the sign for a label that may still change."""
     return policy_widgets.sign_of_open(found.after.label) if flip.open_pairs and flip.after is not None else ""
 
 
 def _passage(found: StateChanges, query_id: str, passage_id: str) -> dict[str, str]:
-    """The address of a passage under the policy of the state after."""
+    """Return the address of a passage under the scoring settings of the state after."""
     after = found.after
     policy = {"grader": str(after.grader), "tau": after.min_rating, "label": after.label}
-    # What is chosen for all screens already stands in no link: to read it again would be a step of its own.
+    # Choices that already hold on all screens are left out, since reading them again would add a step to the history.
     other = {key: value for key, value in policy.items() if st.session_state.get(key) != value}
     return {
         **({"project": str(st.session_state["project"])} if st.session_state.get("project") else {}),
@@ -165,7 +165,7 @@ def _passage(found: StateChanges, query_id: str, passage_id: str) -> dict[str, s
 
 
 def _wordings(project: Project, found: StateChanges, flips: list[LabelFlip]) -> dict[str, str]:
-    """The words of the questions behind some flips."""
+    """Return the texts of the questions behind some changed labels."""
     return {
         question.question_id: question.shown
         for policy in (found.before, found.after)
@@ -175,7 +175,7 @@ def _wordings(project: Project, found: StateChanges, flips: list[LabelFlip]) -> 
 
 
 def _why(project: Project, found: StateChanges, flip: LabelFlip) -> list[dict[str, Any]]:
-    """The ratings behind a label in the two states, those that did it first."""
+    """Return the ratings behind a label in the two states, beginning with those that changed it."""
     rows = why_label(project, found.before, found.after, flip.query_id, flip.passage_id)
     rows.sort(key=lambda row: (row.question_id not in flip.questions, -max(row.before or 0, row.after or 0)))
     return [

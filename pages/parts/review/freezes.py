@@ -1,4 +1,6 @@
-"""Two freezes of a live target side by side: what came and went, how a measure moved, down to a query's passages."""
+"""Two snapshots of a live target compared: passages added and removed, changes of a measure, and each query's
+passages.
+"""
 
 from __future__ import annotations
 
@@ -43,10 +45,10 @@ STYLE = """
 
 
 def view(project: Project, frozen: list[Freeze]) -> None:
-    """Choose two freezes and see what differs between them.
+    """Draw the choice of two snapshots and their differences.
 
     Args:
-        frozen: those that are there, the newest first; two at least.
+        frozen: the existing ones, newest first; at least two.
     """
     before, after, k, board = _choices(project, frozen)
     if before == after:
@@ -67,7 +69,7 @@ def view(project: Project, frozen: list[Freeze]) -> None:
 
 def _choices(project: Project, frozen: list[Freeze]) -> tuple[str, str, int, BoardChoice | None]:
     names = [one.name for one in frozen]
-    # The newest, and the one before it that was asked the same.
+    # By default the newest snapshot, and the latest earlier one of the same queries.
     alike = [one.name for one in frozen[1:] if one.asked == frozen[0].asked]
     with st.container(horizontal=True, vertical_alignment="bottom"):
         usual = {"from": (alike or names[1:])[0], "to": names[0]}
@@ -83,7 +85,9 @@ def _choices(project: Project, frozen: list[Freeze]) -> tuple[str, str, int, Boa
 
 
 def _boards(project: Project, k: int) -> dict[str, BoardChoice]:
-    """What the tops can be measured by: the measure and the official board of the line above come first."""
+    """Return the measures for the rankings, beginning with the measure and official leaderboard of the scoring
+    settings.
+    """
     looking = policy_widgets.seen()
     if looking is None or not parse_measure(looking.measure).takes_judgments:
         return boards_to_choose_by(project, k)
@@ -143,7 +147,7 @@ def _summary(frozen: list[Freeze], before: str, after: str, changes: list[QueryC
 
 
 def _shown(changes: list[QueryChange], fall: Fall | None) -> list[QueryChange]:
-    """The queries that differ; those that lost most by the measure first, where there is one."""
+    """Return the queries that differ, beginning with the largest loss if there is a measure."""
     if fall is None:
         return changes
     return sorted(changes, key=lambda one: _shift(fall, one.query_id) or 0.0)
@@ -157,7 +161,7 @@ def _shift(fall: Fall | None, query_id: str) -> float | None:
 
 
 def _listing(project: Project, shown: list[QueryChange], fall: Fall | None) -> dict[str, str]:
-    """The queries that differ as a table; one that is chosen opens below. Returns what each is called."""
+    """Draw the table of queries that differ, of which a selected one opens below; return their texts."""
     texts = _words(project, [one.query_id for one in shown])
 
     def take() -> None:
@@ -201,7 +205,7 @@ def _opened(project: Project, shown: list[QueryChange], texts: dict[str, str], b
     names = [one.query_id for one in shown]
     left, right = st.columns([4, 1], vertical_alignment="bottom")
     given = st.query_params.get(QUERY, "")
-    # A link, or a step back, stands before what was chosen.
+    # A link, or a step back, takes precedence over the widget.
     if given != st.session_state.get(SAID) or st.session_state.get(QUERY) not in names:
         st.session_state[QUERY] = given if given in names else names[0]
     query = str(left.selectbox("Query", names, format_func=texts.__getitem__, key=QUERY))
@@ -265,6 +269,6 @@ def _what(one: PlacedPassage, later: bool) -> str:
 
 
 def offered(project: Project) -> list[Freeze]:
-    """The freezes that can be set beside each other; none where there are fewer than two."""
+    """Return the snapshots if at least two exist, otherwise an empty list."""
     found = frozen_runs(project)
     return found if len(found) > 1 else []

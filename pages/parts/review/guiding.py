@@ -1,4 +1,4 @@
-"""The guidelines of the project and of a query, beside what is to be decided by them."""
+"""The guidelines of the project and of a query, next to the passage."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from pages.parts.shared import presses, ui
 
 
 def blind_beside(project: Project, query_id: str, passage_id: str) -> None:
-    """Say that others judge the passage, too, and are not seen; nothing for who takes no part in that."""
+    """Draw a note that other assessors judge the passage, too, if the person takes part in that."""
     mine = [one for one in doubles(project) if one.query_id == query_id and ui.person() in one.present]
     if any(one.holds(passage_id) for one in mine):
         st.caption(
@@ -19,7 +19,7 @@ def blind_beside(project: Project, query_id: str, passage_id: str) -> None:
 
 
 def guidelines_beside(project: Project, query_id: str) -> None:
-    """What is to be kept to, and for organizers a way to write it; nothing where nothing is written."""
+    """Draw the guidelines, and for organizers a form to edit them; draw nothing without either."""
     found, may = guidelines(project, query_id), project.allows("set guidelines")
     if not (found.project or found.query or may):
         return
@@ -34,7 +34,7 @@ def guidelines_beside(project: Project, query_id: str) -> None:
                 ("Query guidelines", found.query, query_id),
             ):
                 new = st.text_area(title, old, key=f"guidelines {about} {hash(old)}", height=160)
-                # Never off: what was typed is known once the field is left, which a press on the button does.
+                # Always enabled: the text is known after the field loses focus, which the click on the button causes.
                 if presses.button(f"Save {title.lower()}", key=f"save guidelines {about}") and new != old:
                     set_guidelines(project, new, ui.author(), about)
                     st.rerun()

@@ -1,13 +1,13 @@
-// The list of passages. The server gives one page of it; what is chosen is marked before the server answers, so that
-// one walks on without waiting for it.
+// The list of passages. The server sends one page of it. A choice is marked before the server answers, so that people
+// need not wait for it.
 
 const lists = new WeakMap();
 const NEXT = 74, PREVIOUS = 75;
-// How often the server is asked to open what is chosen.
+// Largest number of requests to the server to open a chosen passage.
 const TIMES = 5;
-// There a query is chosen.
+// Here keys belong to the choice of a query.
 const FILTER = ".st-key-of_query";
-// There a digit is a rating of a question.
+// Here a digit is a rating of a question.
 const QUESTIONS = ".st-key-question-ratings";
 
 function part(tag, name, words) {
@@ -67,20 +67,21 @@ class List {
     this.acts = actsOf(data.home);
     this.acts.taken(data.taken, setTriggerValue);
     if (before?.home !== data.home) this.held = [];
-    // What was chosen meanwhile and is not open yet stays marked; once more is asked for it, as Streamlit may have
-    // ended the run that it was told to.
+    // A choice that is not open yet stays marked. It is requested again, since Streamlit may have ended the run that
+    // received the request.
     if (this.asked && !same(this.asked.at, data.chosen) && this.asked.times < TIMES) {
       this.asked.times += 1;
       setTriggerValue("open", this.asked.at);
     } else {
-      // Where it could not be opened, what was to be done after it is about nothing that is there.
+      // If it could not be opened, the held actions refer to a passage that is not there.
       if (this.asked && !same(this.asked.at, data.chosen)) this.held = [];
       this.asked = null;
       this.chosen = data.chosen;
     }
     if (!before || JSON.stringify(before.rows) !== JSON.stringify(data.rows)) this.draw();
     this.mark(!before || before.page !== data.page || !same(before.chosen, data.chosen));
-    // Whoever chose a query goes on with its passages: digits that they press are judgments, and no search for a query.
+    // After the choice of a query, the focus moves to its passages. So digits are judgments, and not a search for a
+    // query.
     if (before && before.query !== data.query && document.activeElement?.closest(FILTER))
       this.items.find((item) => item.tabIndex === 0)?.focus();
     while (this.held.length && this.held[0]()) this.held.shift();
@@ -136,7 +137,7 @@ class List {
     return item;
   }
 
-  // Mark what is chosen, and keep it in sight where it moved.
+  // Mark the chosen passage, and keep it in sight if it moved.
   mark(moved) {
     const { data } = this;
     const at = this.items.findIndex((item) => same(item.at, this.chosen));
@@ -165,7 +166,7 @@ class List {
     this.on.disabled = first + data.rows.length >= data.total;
   }
 
-  // The neighbour of what is chosen: in this page, or as the server says.
+  // The neighbour of the chosen passage: on this page, or from the server.
   beside(step) {
     const at = this.items.findIndex((item) => same(item.at, this.chosen));
     const near = at >= 0 ? this.items[at + step]?.at : null;
@@ -174,8 +175,8 @@ class List {
     return step > 0 ? this.data.after : this.data.before;
   }
 
-  // What comes after the last one that is listed is known once the server has opened that one: keys wait for it, each in
-  // its turn.
+  // The passage after the last listed one is known only when the server has opened the last. Keys wait for it, in
+  // order.
   inTurn(act) {
     if (this.held.length || !act()) this.held.push(act);
   }
@@ -195,8 +196,8 @@ class List {
     this.send("open", at);
   }
 
-  // A digit, or a click on its button, is a judgment of what is chosen here, also where the server has not opened it
-  // yet: Streamlit's press of a button says no passage, and of two that come while the server is at work it hears of one.
+  // A digit, or a click on its button, judges the passage that is chosen here, even if the server has not opened it
+  // yet. Streamlit's own buttons name no passage, and of two quick presses Streamlit receives only one.
   judge(event) {
     const value = this.data.scale.find((one) => String(one) === event.key);
     if (value !== undefined && forScreen(event, QUESTIONS)) this.give(value, event);
@@ -242,7 +243,7 @@ export default function ({ data, parentElement, setTriggerValue }) {
   const mine = new AbortController();
   const walk = (event) => {
     if (!event.altKey || event.ctrlKey || event.metaKey || ![NEXT, PREVIOUS].includes(event.keyCode)) return;
-    // Nothing happens behind an open dialog.
+    // Keys do nothing behind an open dialog.
     if (document.querySelector("[data-testid=stDialog]")) return;
     event.preventDefault();
     list.walk(event.keyCode === NEXT ? 1 : -1);

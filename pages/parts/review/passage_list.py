@@ -1,4 +1,4 @@
-"""The list of passages: one page of those that were found, under their queries, as one component of our own."""
+"""The list of passages: one page of the results, grouped by query, in a component."""
 
 from __future__ import annotations
 
@@ -34,16 +34,16 @@ def passage_list(
     on_open: Callable[[], None],
     on_page: Callable[[], None],
 ) -> None:
-    """Draw one page of the list, with the way on and back from the open passage.
+    """Draw one page of the list, with links from the open passage to its neighbours.
 
     Args:
-        query_id: the one query whose passages are listed, where that was asked for.
-        source: whose judgments the list shows beside those of the person.
+        query_id: the query to which the list is restricted, if any.
+        source: source of judgments that the list shows next to the person's own.
         place: the open passage.
-        shows: whether ratings and judgments of a passage may be seen; not while one judges it blind.
-        graded: whether anything has been graded at all.
-        on_open: called after a passage was chosen: `chosen` gives it.
-        on_page: called after a page was turned to: `turned` gives it.
+        shows: whether ratings and judgments of a passage may be shown; false while a person judges it blindly.
+        graded: whether anything has been graded.
+        on_open: called after a passage was chosen; `chosen` returns it.
+        on_page: called after a page was turned; `turned` returns it.
     """
     mine = source_of(ui.person()) if ui.person() else source
     own = {} if mine is None or mine == source else given_in(project, mine)
@@ -71,18 +71,18 @@ def passage_list(
 
 
 def judgments() -> Asked:
-    """The judgments that were given in this browser tab, by key or by button, and not saved yet."""
+    """Return the unsaved judgments of this browser tab, given by key or by button."""
     return asked_of(KEY)
 
 
 def chosen() -> Place | None:
-    """The passage that was chosen in the list just now."""
+    """Return the passage that was just chosen in the list."""
     given = st.session_state[KEY].get("open")
     return (str(given[0]), str(given[1])) if given else None
 
 
 def turned() -> int | None:
-    """The page that was turned to just now."""
+    """Return the page that was just turned to."""
     given = st.session_state[KEY].get("page")
     return int(given) if given else None
 

@@ -1,6 +1,6 @@
-"""Where somebody is on the Disagreements screen, as the address names it: sides, list, filters, order and case.
+"""The place on the Disagreements screen, as in the address: sides, list, filters, order and case.
 
-All of it is written at once, so that one step back in the browser is one step of the person.
+The address is written in one update, so that each step back matches a step of the person.
 """
 
 from __future__ import annotations
@@ -12,31 +12,31 @@ import streamlit as st
 from pages.parts.shared import address
 
 NAMES = ("left", "right", "view", "order", "settled", "query", "cell", "case", "at")
-"""What of an address is about this screen."""
+"""Address parameters of this screen."""
 WIDGETS = {"query": "query_listed", "view": "cases_shown"}
-"""Keys of widgets that are called something else in the address, as the other screens call theirs."""
+"""Keys of widgets whose address parameter has a different name, as on other screens."""
 _KEPT, _WRITTEN = "place of the disagreements", "address of the disagreements"
-"""Where one is, which stays while one looks at other screens; and what of it the address was made to say."""
+"""Session keys: the place, kept during visits to other screens, and the part of it that was written to the address."""
 
 
 _HELD = "case before one"
-"""The project and the case that somebody tries something on where the address names none."""
+"""Session key of the project and the case in which a person tries something while the address names no case."""
 
 
 def arrive() -> bool:
-    """Take over what the address says, or where one was before another screen; before the sides are drawn.
+    """Apply the address, or the place before another screen; call this before the sides are drawn.
 
     Returns:
-        Whether somebody comes from another screen or place, so that the widgets are to be set anew.
+        Whether the person came from another screen or place, so that the widgets must be set again.
     """
     given = _given()
-    # What a widget held is gone once another screen was drawn; where one was left before it was, it is still there.
+    # Streamlit drops widget values once another screen is drawn. A place that was left earlier is still there.
     came = "left" not in st.session_state or address.arrived()
-    # On the way to a passage the browser notes this screen with the address of that one: it is a step of nobody's.
-    # Where one was may be the place without any filter.
+    # On the way to a passage, the browser records this screen with the passage's address, which names no place here.
+    # The kept place may be the one without filters.
     if came and _KEPT in st.session_state and (not given or "passage" in st.query_params):
         return True
-    # What was chosen in a run that came to no end stands in no address yet.
+    # A choice from a run that did not finish is not in the address yet.
     if not came and given == st.session_state.get(_WRITTEN):
         return False
     st.session_state[_KEPT] = given
@@ -55,26 +55,26 @@ def _kept() -> dict[str, str]:
 
 
 def named(name: str) -> str:
-    """What the address says of something; empty for nothing."""
+    """Return a part of the place; empty if it is not set."""
     return _kept().get(name, "")
 
 
 def hold(case: str) -> None:
-    """Let a case stay open, though it may stand elsewhere in the queue by now: no step for Back, until one goes on."""
+    """Keep a case open even if its position in the queue changes; this is not a step for Back."""
     st.session_state[_HELD] = st.session_state.get("project"), case
 
 
 def open_case() -> str:
-    """The case that is to be open; empty for the one at the place in the queue that the address says."""
+    """Return the case to open; empty for the one at the position in the address."""
     project, held = st.session_state.get(_HELD, (None, ""))
     return named("case") or (held if project == st.session_state.get("project") else "")
 
 
 def put(**said: object) -> None:
-    """Change what the address is to say; it is written by `write`.
+    """Change the place; `write` writes it to the address.
 
     Args:
-        said: by name; empty and None for nothing.
+        said: parts by name; empty values and None remove them.
     """
     if "case" in said:
         st.session_state.pop(_HELD, None)
@@ -83,17 +83,17 @@ def put(**said: object) -> None:
 
 
 def write() -> None:
-    """Let the address say where one is, in one step."""
+    """Write the place to the address in one step."""
     if _given() != _kept() or "passage" in st.query_params:
         address.say({name: named(name) for name in (*NAMES, "passage", "question")})
     st.session_state[_WRITTEN] = _kept()
 
 
 def set_widget(name: str, options: Iterable[str], default: str) -> None:
-    """Set the widget of a choice to what the address says, where that is one of the options.
+    """Set the widget of a choice from the address.
 
     Args:
-        default: without, or where the address says something else.
+        default: used if the address names no known option.
     """
     known = list(options)
     value = named(name)

@@ -1,5 +1,5 @@
-// The questions of a passage: a scale for each, and what a person is about to give instead.
-// What is typed and not sent is kept in this tab, by passage, so that no redraw, reload or way round loses it.
+// The questions of a passage: a scale for each, and the ratings that a person is about to give instead. Unsent input
+// is kept in this tab by passage, so that it survives redraws, reloads and visits to other passages.
 
 const desks = new WeakMap();
 const STORE = "exam-workbench-overrides";
@@ -39,7 +39,7 @@ function keep(where, draft) {
   try {
     sessionStorage.setItem(STORE, JSON.stringify(all));
   } catch {
-    // A browser that keeps nothing still has it until the page is left.
+    // Without storage, it is kept until the page is left.
   }
 }
 
@@ -92,7 +92,7 @@ class Desk {
       keep(this.where, this.draft);
     });
     this.reason.addEventListener("keydown", (event) => {
-      // What is typed here is nobody's shortcut.
+      // Typed text must not trigger shortcuts.
       if (!event.altKey && !event.ctrlKey && !event.metaKey) event.stopPropagation();
       if (event.key === "Escape") this.focusRow(this.last);
     });
@@ -117,7 +117,7 @@ class Desk {
     this.tell();
   }
 
-  // What became of the act that was sent last.
+  // Apply the result of the last action.
   settle() {
     const { sent, data } = this;
     if (!sent) return;
@@ -125,7 +125,7 @@ class Desk {
       this.sent = null;
       if (data.refused) this.refusal = data.refused.slice(1).filter(Boolean).join(" ");
       else if (sent.act.what === "override") this.forget(sent.where);
-      // The button that took it back goes: whoever pressed it by keyboard goes on with the question.
+      // The undo button disappears, so keyboard focus moves to the question.
       else if (this.box.contains(this.box.getRootNode().activeElement)) this.focusLater = this.last;
     } else if (sent.times < TRIES) {
       sent.times += 1;
@@ -154,7 +154,7 @@ class Desk {
     this.drawTray();
   }
 
-  // Ask what would change, once for every set of ratings.
+  // Ask for the effect, once for every set of ratings.
   tell() {
     const ratings = JSON.stringify(this.draft.ratings);
     const known = JSON.stringify(this.data.tried);
@@ -188,7 +188,7 @@ class Desk {
     return this.data.can && one.number > 0;
   }
 
-  // What the grader is not asked does not count, whatever a person says of it.
+  // Questions that the grader is not asked do not count, even if people rate them.
   allRated() {
     return this.data.questions.filter((one) => this.canRate(one) && one.counts);
   }
@@ -206,7 +206,7 @@ class Desk {
     this.reason.select();
   }
 
-  // Whether to rate all 0 would change anything, and in words why it would not.
+  // Whether rating all questions 0 would change anything, and why not.
   drawNone() {
     const all = this.allRated();
     const { ratings } = this.draft;
@@ -270,7 +270,7 @@ class Desk {
     this.opened = opened;
   }
 
-  // The questions in the order in which the passage was opened: what was just overridden stays under the eyes.
+  // Questions keep their order from when the passage was opened, so that an overridden one stays in place.
   inOrder() {
     const { at, questions } = this.data;
     if (String(at) !== this.orderOf) {
@@ -407,7 +407,7 @@ class Desk {
     }
     const line = make("div", "dim");
     const parts = several ? [said.grader] : [];
-    // Beside the scale it stands already what is missing.
+    // The missing rating is already shown next to the scale.
     const standing = !several && this.isMissing(one);
     if (said.status === "failed" && !standing) line.append(make("span", "failed", "failed"), " ");
     else if (said.status !== "graded" && said.status !== "failed" && !standing) parts.push(said.status);
@@ -477,7 +477,7 @@ class Desk {
 
   focusReason() {
     this.reason.focus();
-    // What was typed before goes on at its end.
+    // New text is appended to the former text.
     this.reason.setSelectionRange(this.reason.value.length, this.reason.value.length);
   }
 
@@ -507,7 +507,7 @@ class Desk {
       delete this.draft.ratings[one.id];
       this.changed();
     } else if (event.key.length === 1 && event.key !== " " && Object.keys(this.draft.ratings).length) {
-      // Whoever types on after the rating types the reason.
+      // Text typed after a rating goes into the reason.
       event.stopPropagation();
       this.focusReason();
     }

@@ -1,8 +1,8 @@
-"""The questions of a passage with what graders and people say of each, as one component of our own.
+"""The questions of a passage with the ratings of graders and people, in a component.
 
-It keeps what is being overridden, and the reason as far as it is typed, in the browser's tab. What is done comes as an
-act with a number, which the tab sends again until it was taken: Streamlit ends a run as soon as the next message comes,
-and what that run was told goes with it.
+The browser tab keeps the unfinished override and its reason. Actions arrive as numbered actions, which the tab sends
+again until they are taken. This is needed because Streamlit ends a run, and loses its input, as soon as the next
+message arrives.
 """
 
 from __future__ import annotations
@@ -26,15 +26,15 @@ _ratings = component("ratings", "review/ratings.css", "review/ratings.js")
 
 @dataclass
 class Bench:
-    """What goes on in a browser tab: one object for all its runs.
+    """The state of a browser tab: one object for all its runs.
 
     Args:
-        asked: the act that came last, as the component gives it.
-        handled: the number of the act that was taken last.
-        refused: why it was not done, as code, message and hint; None where it was.
-        place: the passage of what follows.
-        tried: ratings that a person is about to give, by question id.
-        made: keys of the overrides made last, which can be taken back together.
+        asked: the latest action of the component.
+        handled: number of the latest action that was taken.
+        refused: code, message and hint if it failed, otherwise None.
+        place: the passage of the fields below.
+        tried: ratings that a person is trying, by question id.
+        made: keys of the latest overrides, which can be withdrawn together.
     """
 
     asked: dict[str, Any] | None = None
@@ -45,13 +45,13 @@ class Bench:
     made: list[int] = field(default_factory=list)
 
     def about(self, place: Place) -> None:
-        """Begin anew where another passage is open now."""
+        """Reset the state if another passage is open now."""
         if self.place != place:
             self.place, self.tried, self.made = place, {}, []
 
 
 def bench() -> Bench:
-    """That of this browser tab."""
+    """Return the bench of this browser tab."""
     return st.session_state.setdefault("override bench", Bench())
 
 
@@ -69,18 +69,18 @@ def ratings(
     on_try: Callable[[], None],
     on_look: Callable[[], None],
 ) -> None:
-    """Draw the questions of the open passage, those first that bear most on the label.
+    """Draw the questions of the open passage, beginning with those that affect the label most.
 
     Args:
-        graders: by name, those to look at.
-        tab: tells what is typed here from what is typed for other projects and people.
-        hidden: whether nothing but the questions is shown, in the order of the bank.
+        graders: names of the graders to show.
+        tab: distinguishes the typed text from that for other projects and people.
+        hidden: whether only the questions are shown, in the order of the bank.
         opened: the question whose raw output is shown.
-        can_override: whether there is something to override, and a text to read.
-        note: what to know about the scale of the grader, if anything.
-        foretold: the label before and after what is tried.
-        on_act, on_try, on_look: called when an act came, when ratings are tried, and when a question was opened:
-            `take`, `tried` and `looked` give them.
+        can_override: whether there is a rating to override and a text to read.
+        note: remark on the grader's scale, if any.
+        foretold: the label before and after the tried ratings.
+        on_act, on_try, on_look: called for an action, for tried ratings, and for an opened question; `told` returns
+            each.
     """
     here = bench()
     asked = desk.asked if hidden else strongest_first(desk.asked)
@@ -107,7 +107,7 @@ def ratings(
 
 
 def told(name: str) -> Any:
-    """What the component just reported under a name; None for nothing."""
+    """Return the component's latest report of a name; None without a report."""
     return st.session_state[KEY].get(name)
 
 
@@ -163,10 +163,10 @@ def _override(one: Override) -> dict[str, Any]:
 
 
 def ratings_of(given: Mapping[str, Any]) -> dict[str, int]:
-    """Ratings by question id, as they come from a browser."""
+    """Return ratings by question id from the browser's data."""
     return {str(question_id): int(rating) for question_id, rating in given.items()}
 
 
 def tab_of(project: str) -> str:
-    """Tells what one person types for one project from all else that the browser keeps."""
+    """Return a key for the text that a person types in a project."""
     return f"{project}\n{ui.person()}"

@@ -1,4 +1,4 @@
-"""The other lists of the Disagreements screen: the two about the bank, and the record of what was settled."""
+"""Further lists of the Disagreements screen: two about the bank, and the record of settlements."""
 
 from __future__ import annotations
 
@@ -41,10 +41,10 @@ STYLE = """
 
 
 def pager(name: str, listed: Hashable) -> str:
-    """The key of the pager of a list; another list has another one, which begins at its first page.
+    """Return the key of a list's pager; a changed list gets a new pager, which begins at the first page.
 
     Args:
-        listed: what is listed.
+        listed: identifies the content of the list.
     """
     if st.session_state.get(f"{name} listed") != listed:
         st.session_state[f"{name} listed"] = listed
@@ -53,12 +53,12 @@ def pager(name: str, listed: Hashable) -> str:
 
 
 def offset(key: str) -> int:
-    """Where the page of a list begins."""
+    """Return the offset of the present page."""
     return (int(st.session_state.get(key, 1)) - 1) * ROWS_A_PAGE
 
 
 def turn(key: str, total: int) -> None:
-    """Turn the pages of a list, where there are several."""
+    """Draw the pager of a list, if it has several pages."""
     pages = -(-total // ROWS_A_PAGE)
     if pages > 1:
         st.pagination(pages, key=key)
@@ -76,7 +76,7 @@ def _text(text: str | None, passage_id: str) -> str:
 
 
 def _since(one: Settling) -> str:
-    """What became of the case after this; nothing where this settles it now, or brought it back."""
+    """Return the later history of a case; empty if this settlement still holds or reopened the case."""
     if one.settled or (one.act == "reopen" and one.next_act is None):
         return ""
     if one.act == "override" and one.next_act is None:
@@ -86,7 +86,10 @@ def _since(one: Settling) -> str:
 
 
 def judged_by(left: Side, right: Side, project: Project, policy: Policy | None) -> str | None:
-    """The judgments that say what is relevant: those of a side, else the first; None without any, or without grades."""
+    """Return the judgments that decide relevance: those of a side, else the first source.
+
+    Return None without judgments or without grades.
+    """
     if policy is None:
         return None
     chosen = next((side.source for side in (left, right) if isinstance(side, Judgments)), None)
@@ -94,7 +97,7 @@ def judged_by(left: Side, right: Side, project: Project, policy: Policy | None) 
 
 
 def stray_list(project: Project, left: Side, right: Side, policy: Policy | None) -> None:
-    """Questions that judged non-relevant passages answer."""
+    """Draw questions that are answered by passages judged non-relevant."""
     source = judged_by(left, right, project, policy)
     if policy is None or source is None:
         return
@@ -133,7 +136,7 @@ def stray_list(project: Project, left: Side, right: Side, policy: Policy | None)
 
 
 def uncovered_list(project: Project, left: Side, right: Side, policy: Policy | None) -> None:
-    """Judged relevant passages that answer no question."""
+    """Draw passages that are judged relevant and answer no question."""
     source = judged_by(left, right, project, policy)
     if policy is None or source is None:
         return
@@ -166,7 +169,7 @@ def _bank_button(key: str, label: str, query_id: str, passage_id: str, question_
 
 
 def record_list(project: Project, *_: object) -> None:
-    """Every act about any disagreement, newest first, and the disputed judgments as a file."""
+    """Draw every action about a disagreement, newest first, and downloads, including the disputed judgments."""
     total = acts(project)
     if not total:
         st.container(key="nothing-settled").text(
@@ -212,4 +215,4 @@ def record_list(project: Project, *_: object) -> None:
 
 
 LISTS: dict[str, Callable[..., None]] = {"strays": stray_list, "uncovered": uncovered_list, "record": record_list}
-"""What draws each list, by what the address calls it."""
+"""Functions that draw the lists, by their name in the address."""

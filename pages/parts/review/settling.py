@@ -1,4 +1,4 @@
-"""Settling one disagreement: override, edit of the question, dispute of the judgment, or a comment."""
+"""Settling a disagreement: override, edit of the question, dispute of the judgment, or a comment."""
 
 from __future__ import annotations
 
@@ -51,12 +51,12 @@ AWAITS_EDIT = "The case stays in the queue until you save an edit of the questio
 
 @dataclass(frozen=True)
 class Done:
-    """What was done to a case a moment ago.
+    """The result of the latest settlement.
 
     Args:
-        words: what is said of it.
-        case: what to take back; None where the case is open all the same.
-        overridden: whether an override did it, which goes too when it is taken back.
+        words: message about it.
+        case: the case to reopen on Undo; None if the case stays open.
+        overridden: whether it was an override, which Undo also withdraws.
     """
 
     words: str
@@ -65,7 +65,7 @@ class Done:
 
 
 def offer(project: Project, left: Side, right: Side, row: Row, policy: Policy | None) -> dict[str, Any]:
-    """How a case can be settled: the ways, the questions that may be to blame, the judgments that may be wrong."""
+    """Return the possible settlements of a case, with the questions and judgments that may be wrong."""
     judged = [find_source(project, side.source) for side in (left, right) if isinstance(side, Judgments)]
     ways: list[Act] = ["comment"]
     if judged:
@@ -94,7 +94,7 @@ def offer(project: Project, left: Side, right: Side, row: Row, policy: Policy | 
 def weigh(
     project: Project, left: Side, right: Side, row: Row, policy: Policy, questions: Sequence[str], rating: int
 ) -> dict[str, Any]:
-    """What a rating for some questions would make of the label and of the case, before it is given."""
+    """Return the effect of a rating for some questions on the label and on the case, before it is saved."""
     found = outcome(project, left, right, row.pair, _policy(left, right, policy), questions, rating, ui.person())
     return {
         "questions": list(questions),
@@ -108,14 +108,14 @@ def weigh(
 def settle(
     project: Project, left: Side, right: Side, row: Row, policy: Policy | None, given: Mapping[str, Any]
 ) -> Done:
-    """Settle a case as somebody asked for it; an override that leaves the sides apart may leave it open.
+    """Settle a case and return the result; after an override that does not resolve it, the case may stay open.
 
     Args:
-        given: how, question, questions, rating, source, reason, and whether the case leaves the queue all the same.
+        given: how, question, questions, rating, source, reason, and whether the case leaves the queue in any case.
 
     Raises:
         InputError: no reason, or anything else that `exam_workbench.review` refuses.
-        AlreadySettled: somebody was first.
+        AlreadySettled: another person was first.
     """
     if row.settling is not None:
         raise AlreadySettled(row.settling)
@@ -147,10 +147,10 @@ def settle(
 
 
 def put_back(project: Project, case: Case, withdraw: bool) -> str:
-    """Put a settled case back into the queue; returns what is said of it.
+    """Reopen a settled case; return a message about it.
 
     Args:
-        withdraw: whether an override that settled it goes too.
+        withdraw: also withdraw the override that settled it.
 
     Raises:
         InputError: it is not settled any more.
@@ -161,7 +161,7 @@ def put_back(project: Project, case: Case, withdraw: bool) -> str:
 
 
 def reopener(project: Project, one: Settling) -> None:
-    """The button that puts a case of the record back; where an override settled it, it asks whether that goes too."""
+    """Draw a button that reopens a case of the record; for an override, it offers to withdraw it, too."""
     if one.act != "override":
         if presses.button("Reopen", key=f"reopen {one.key}", type="tertiary", icon=":material/undo:"):
             _reopen(project, one, False)
@@ -184,7 +184,7 @@ def _reopen(project: Project, one: Settling, withdraw: bool) -> None:
 
 
 def to_bank(query_id: str, passage_id: str, question_id: str | None = None) -> None:
-    """Go to the questions of a query, with a passage beside them, and to one of them."""
+    """Go to the questions of a query, with a passage next to them, and to a question if given."""
     st.session_state[TO_EDIT] = question_id
     st.session_state["beside"] = (query_id, passage_id)
     there = {**address.travelling(), "query": query_id, "passage": passage_id}
@@ -192,12 +192,12 @@ def to_bank(query_id: str, passage_id: str, question_id: str | None = None) -> N
 
 
 def _policy(left: Side, right: Side, policy: Policy) -> Policy:
-    """The policy of the first side that has one."""
+    """Return the scoring settings of the first side that has its own, otherwise the given ones."""
     return next((side.policy for side in (left, right) if isinstance(side, Labels)), policy)
 
 
 def _asked(project: Project, left: Side, right: Side, row: Row, policy: Policy) -> list[AskedQuestion]:
-    """The questions that may be to blame: highest rating first."""
+    """Return the questions that may be wrong, highest rating first."""
     desk = read_passage(project, _policy(left, right, policy), row.pair.query_id, row.pair.passage_id)
     asked = [one for one in desk.asked if one.number and one.counts]
     if row.pair.question_id is not None:
@@ -206,10 +206,10 @@ def _asked(project: Project, left: Side, right: Side, row: Row, policy: Policy) 
 
 
 def _label_words(found: Outcome, rating: int, given: bool) -> str:
-    """What an override makes of the label.
+    """Return the effect of an override on the label, in words.
 
     Args:
-        given: whether it has been given.
+        given: whether it is saved already.
     """
     before, after = ("none" if value is None else str(value) for value in (found.before, found.after))
     because = ""

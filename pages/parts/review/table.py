@@ -1,4 +1,4 @@
-"""Parts of the Disagreements screen: the two sides, the cross table in small, coefficients, downloads."""
+"""Parts of the Disagreements screen: the two sides, the small cross table, coefficients, downloads."""
 
 from __future__ import annotations
 
@@ -29,10 +29,10 @@ from pages.parts.shared import address, ui
 
 
 def sides(project: Project, policy: Policy | None) -> dict[str, tuple[str, Side]]:
-    """Everything that can be compared, by what the URL calls it: its name on the screen and the side.
+    """Return everything that can be compared: URL name -> displayed name and side.
 
     Args:
-        policy: None where nothing has been graded.
+        policy: the scoring settings; None if nothing has been graded.
     """
     found: dict[str, tuple[str, Side]] = {}
     graded = [grader.spec.name for grader in graders(project) if grader.grades]
@@ -51,10 +51,10 @@ def sides(project: Project, policy: Policy | None) -> dict[str, tuple[str, Side]
 
 
 def choose_sides(found: dict[str, tuple[str, Side]], anew: bool) -> tuple[Side, Side]:
-    """Which two sides are compared: the labels and the first judgments, unless others are chosen.
+    """Draw the choice of the two sides and return them; by default the labels and the first judgments.
 
     Args:
-        anew: whether the address says what is chosen.
+        anew: whether to set the choice from the address.
     """
     names = list(found)
     other = next((at for at, name in enumerate(names) if name.startswith("judgments") and at), 1)
@@ -72,7 +72,7 @@ def choose_sides(found: dict[str, tuple[str, Side]], anew: bool) -> tuple[Side, 
 
 
 def chosen_cell(found: Agreement) -> Cell | None:
-    """The cell that the address names; None for none, and for one that these sides do not have."""
+    """Return the cell in the address; None without a cell, and for a cell that these sides do not have."""
     parts = place.named("cell").split(":")
     try:
         rows, columns = ([int(value) for value in part.split(",")] for part in parts)
@@ -83,17 +83,17 @@ def chosen_cell(found: Agreement) -> Cell | None:
 
 
 def cell_name(found: Agreement, cell: Cell) -> str:
-    """A cell in words."""
+    """Return a description of a cell."""
     rows, columns = (" or ".join(map(str, values)) for values in cell)
     left, right = found.names
     return f"{left} {rows}, {right} {columns}"
 
 
 def tables(found: Agreement, chosen: Cell | None) -> list[dict[str, Any]]:
-    """The cross table as it is and merged, with totals and the kappa of each row; every count lists its pairs.
+    """Return the cross tables of all values and of merged ones, with totals and the kappa of each row.
 
     Args:
-        chosen: the cell that is listed.
+        chosen: the selected cell.
     """
     return [
         _table(found, chosen) | {"title": "All values"},
@@ -134,13 +134,13 @@ def _table(found: Agreement, chosen: Cell | None) -> dict[str, Any]:
 
 
 def digits(found: Coefficient) -> str:
-    """A coefficient with two decimals; a dash where it is undefined."""
-    # Rounded, a small negative number would be shown as minus zero; adding zero takes the sign away.
+    """Return a coefficient with two decimals; a dash if it is undefined."""
+    # Adding zero turns a rounded minus zero into zero.
     return ui.number(None if found.value is None else round(found.value, 2) + 0.0, 2)
 
 
 def coefficients(found: Agreement) -> list[dict[str, str]]:
-    """The coefficients of the whole table: name, value, what it is, and why it is undefined."""
+    """Return the coefficients of the whole table: name, value, description, and why it is undefined."""
     shown = {
         "κ merged": (found.merged.kappa, "Cohen's kappa of the merged table (relevant or not)"),
         "κ": (found.kappa, "Cohen's kappa of all values"),
@@ -158,12 +158,12 @@ def coefficients(found: Agreement) -> list[dict[str, str]]:
 
 
 def scales_differ(found: Agreement) -> bool:
-    """Whether the two sides have other values, so that only the merged table compares like with like."""
+    """Return whether the scales of the two sides differ, so that only the merged table compares equal meanings."""
     return found.left.scale[:1] != found.right.scale[:1]
 
 
 def missing(found: Agreement) -> str:
-    """How many pairs are compared, and what is not because one side has nothing to say of it."""
+    """Return how many pairs are compared, and how many are left out because one side has no value."""
     rated = "rating" in (found.left.noun, found.right.noun)
     things = "question–passage pairs" if rated else "passages"
     lines = [f"Compared: {how_many(found.n, things)} with values on both sides."]
@@ -176,7 +176,7 @@ def missing(found: Agreement) -> str:
 
 
 def downloads(found: Agreement) -> None:
-    """Both tables as LaTeX and CSV; the files are made once somebody asks for them."""
+    """Draw downloads of both tables as LaTeX and CSV; the files are made on demand."""
     with st.popover(
         "Export tables", icon=":material/download:", type="tertiary", key="tables", on_change="rerun",
         help="Export the tables as LaTeX or CSV",

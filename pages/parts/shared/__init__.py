@@ -1,1 +1,1 @@
-"""What every screen draws with: the frame, charts, figures, texts, presses, who sits there."""
+"""Helpers of all screens: the frame, charts, figures, texts, presses, and the person."""

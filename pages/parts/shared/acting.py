@@ -1,4 +1,4 @@
-"""Acts that a part of our own in the browser reports: each is done once, in order, and none is lost."""
+"""Actions that a browser component reports: each is done once and in order, and none is lost."""
 
 from __future__ import annotations
 
@@ -14,26 +14,26 @@ from exam_workbench.errors import WorkbenchError
 from pages.parts.shared import person
 
 TOLD = 20.0
-"""Seconds for which it is said that something was not saved, unless something else is done meanwhile."""
+"""Seconds for which a failure to save is shown, unless another action follows."""
 
 
 Act = dict[str, Any]
-"""What somebody did: its number, `do` for what it is, and what belongs to it."""
+"""An action of a person: its number as `id`, its kind as `do`, and further fields."""
 
 
 @dataclass
 class Asked:
-    """What somebody did in a part and no run has done yet.
+    """The actions of a component that no run has done yet.
 
-    The browser sends an act again until it sees that it was taken: Streamlit ends a run, and with it what a callback
-    was about to note, as soon as the next message comes.
+    The browser sends an action again until it sees that it was taken. This is needed because Streamlit ends a run as
+    soon as the next message arrives, and then a callback's notes are lost.
 
     Args:
-        key: of the part.
-        taken: number of the last act that was noted.
-        saving: held while acts are saved, as a run that was told to end goes on beside the next one until it asks the
-            session something.
-        refused: when acts were not saved last, and which and why: the run that found it out may have been ended.
+        key: key of the component.
+        taken: number of the latest action that was noted.
+        saving: held while actions are saved, since a stopped run continues in parallel until it accesses the session
+            state.
+        refused: time and reason of the latest failure to save; the run that found it may have been ended.
     """
 
     key: str
@@ -43,18 +43,18 @@ class Asked:
     refused: tuple[float, str] = (0.0, "")
 
     def note(self) -> None:
-        """Take in what the browser sent, as a callback."""
+        """Note the actions that the browser sent; a callback."""
         for act in st.session_state[self.key].acts or []:
             if act["id"] > self.taken:
                 self.acts.append(act)
                 self.taken = act["id"]
 
     def press(self, act: Act) -> None:
-        """Take in what a button of Streamlit's beside the part was pressed for, as a callback."""
+        """Note the press of a Streamlit button near the component; a callback."""
         self.acts.append(act)
 
     def take(self, act: Act) -> bool:
-        """Whether an act is still to be done; from here on it is not."""
+        """Remove an action; return whether it was still to be done."""
         try:
             self.acts.remove(act)
         except ValueError:
@@ -62,13 +62,13 @@ class Asked:
         return True
 
     def each(self) -> Iterator[Act]:
-        """The acts in order; each is given out once, also where the run ends on it."""
+        """Yield the actions in order; each is yielded once, even if the run ends during it."""
         while self.acts:
             yield self.acts.pop(0)
 
 
 def asked_of(key: str) -> Asked:
-    """What was asked in a part of this browser tab."""
+    """Return the pending actions of a component in this browser tab."""
     found: Asked = st.session_state.setdefault(f"asked of {key}", Asked(key))
     return found
 
@@ -76,19 +76,20 @@ def asked_of(key: str) -> Asked:
 def save_all(
     asked: Asked, acts: list[Act], home: str, save: Callable[[Act, str], str], called: Callable[[Act], str]
 ) -> None:
-    """Save what somebody decided in a project, each act by itself, and say so.
+    """Save people's decisions in a project, each action separately, and show a message for each.
 
-    The session is not asked between an act and its saving, so that the run is not ended there. What is drawn after this
-    shows what was saved, also where the run before it saved it.
+    The session state is not accessed between an action and its saving, so that the run cannot end there. The screen
+    then shows the saved decisions, even if an earlier run saved them.
 
     Args:
-        acts: of those that were asked for, as the caller found them: others may be noted meanwhile, by the next run.
-        home: the name of the project; each act says in which it was done.
-        save: saves an act under a name, and says what was saved; it must not ask the session either.
-        called: what an act is called where it was not saved.
+        acts: selected from the pending ones by the caller; the next run may note others meanwhile.
+        home: the name of the project; each action names the project that it was made in.
+        save: saves an action under the person's name and returns a message; it must not access the session state
+            either.
+        called: returns the name of an action for the message that it was not saved.
 
     Raises:
-        WorkbenchError: some were not saved, now or a moment ago; says which, and why.
+        WorkbenchError: some were not saved, now or a moment ago; the message says which and why.
     """
     author = _author(asked) if acts else ""
     saved, lost = [], []
@@ -115,6 +116,6 @@ def save_all(
 
 def _author(asked: Asked) -> str:
     if not person.known():
-        # Whoever is asked for their name is told to do it once more.
+        # A person who has to enter a name first is asked to repeat the action.
         asked.acts.clear()
     return person.author()

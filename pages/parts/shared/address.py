@@ -1,8 +1,8 @@
-"""What is chosen for every screen stands in the address: the project, and what makes labels and scores.
+"""The address keeps the choices that hold on every screen: the project and the scoring settings.
 
-Streamlit's own binding of widgets to the address takes away what a link brings from another screen, and writes it back
-one step of the browser's history a choice: Back would take choices back that nobody made. Here an address is read when
-somebody came by it, and written in one step when a choice differs from it.
+Streamlit's own binding of widgets to the address removes parameters that a link brings from another screen. It then
+writes them back, with one step of the history per choice. So Back would undo choices that the person did not make.
+Here the address is read when the person follows a link. It is written in one step when the choices differ from it.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ import streamlit as st
 from streamlit.runtime.scriptrunner import get_script_run_ctx
 from streamlit.runtime.state import get_session_state
 
-# What Streamlit writes into an address is a step of the browser's history.
+# Streamlit's own writes to an address add a step to the browser's history; this component replaces the address.
 _name = st.components.v2.component(
     "name_the_place",
     js="""
@@ -29,7 +29,7 @@ export default function ({ data }) {
 """,
 )
 
-# Whoever came without naming a project made no step when it is named; where one is named nothing is written over.
+# Adding a missing project name must not add a step to the history. An address that names a project is not changed.
 _name_project = st.components.v2.component(
     "name_the_project",
     js="""
@@ -47,19 +47,19 @@ EVERYWHERE = ("project", "grader", "tau", "label", "weights", "measure", "agains
 
 
 PLACES = 50
-"""Of so many steps on a screen a browser may be behind."""
+"""Number of steps on a screen by which a browser may be behind."""
 
 
 @dataclass
 class Address:
-    """What this module knows of a browser tab from one run to the next.
+    """The state of a browser tab's address between runs.
 
     Args:
-        screen: that was on last.
-        now: the parameters as they were read or written last.
-        before: as they were before that: a browser that is behind may still send these.
-        come: whether the run that is on came by an address, so that it is read.
-        moved: whether another screen was on before.
+        screen: the latest screen.
+        now: the parameters that were last read or written.
+        before: the earlier parameters, which a delayed browser may still send.
+        come: whether this run must read the address because the person followed a link or went back.
+        moved: whether the previous run drew another screen.
     """
 
     screen: str = ""
@@ -70,15 +70,15 @@ class Address:
 
 
 def arrive(screen: str) -> None:
-    """Look at the address once in a run, before any widget of `EVERYWHERE` is drawn.
+    """Read the address once in a run, before any widget of `EVERYWHERE` is drawn.
 
     Args:
-        screen: that is on; a link to another one that says nothing of the choices leaves them as they are.
+        screen: the open screen; a link from another screen without choices keeps the present ones.
     """
     here, given = _here(), travelling()
     back = went_back()
     moved = screen != here.screen
-    # A browser may still send an address as it was before the project was named in it.
+    # A browser may still send the address from before the project was added to it.
     known = {name: here.now[name] for name in ("project",) if name in here.now} | given
     here.come = back or (known not in (here.now, here.before)) or (moved and bool(given))
     if moved and not given and not back and here.screen:
@@ -89,17 +89,17 @@ def arrive(screen: str) -> None:
 
 
 def take(key: str, read: Callable[[str], Any], default: Any) -> None:
-    """Let a widget that is about to be drawn hold what the address says, where somebody came by it.
+    """Set a widget from the address before it is drawn, if the person followed a link or went back.
 
     Args:
-        read: the value for a text of the address; raises ValueError for one that means nothing, which is the default.
-        default: what the address leaves out.
+        read: converts a text of the address; raises ValueError for an invalid one, which means the default.
+        default: the value if the address has no such parameter.
     """
     here = _here()
-    # What a widget held that was not drawn for a while is gone, and still stands in the address.
+    # Streamlit drops the value of a widget that was not drawn for a while, but the address still has it.
     if not here.come and key in st.session_state:
         if here.moved:
-            # Where it stands elsewhere on this screen, it is another widget: the key alone hands it what was chosen.
+            # At another place on the screen it is another widget to Streamlit; this assignment keeps its value.
             st.session_state[key] = st.session_state[key]
         return
     try:
@@ -109,22 +109,22 @@ def take(key: str, read: Callable[[str], Any], default: Any) -> None:
 
 
 def own(key: str, options: Iterable[str]) -> None:
-    """Forget what a widget of the same name held on another screen, before this screen's is drawn.
+    """Drop the value of a widget with the same key on another screen, before this screen's is drawn.
 
     Args:
-        options: of this screen's.
+        options: the options on this screen.
     """
     if st.session_state.get(key) not in options:
         st.session_state.pop(key, None)
 
 
 def write(said: Mapping[str, str], usual: Mapping[str, str]) -> None:
-    """Write what is chosen into the address, in one step; nothing where it says so already.
+    """Write the choices into the address, in one step; do nothing if it has them already.
 
-    A default is left out, but for a choice that stands there: taking it away would be a step of its own.
+    Defaults are left out, except those that are in the address already: removing them would be another step.
 
     Args:
-        said: what is chosen, by parameter, as the address says it.
+        said: the choices by parameter, as texts of the address.
         usual: the defaults.
     """
     here, there = _here(), travelling()
@@ -136,12 +136,12 @@ def write(said: Mapping[str, str], usual: Mapping[str, str]) -> None:
 
 
 def say(said: Mapping[str, str]) -> None:
-    """Let the address say some things of one screen in one step, beside all else that it says.
+    """Write some parameters of a screen into the address in one step, and keep the others.
 
     Args:
-        said: by name; what is empty is taken out of the address.
+        said: by name; empty values are removed from the address.
     """
-    # Of a list of nothing nothing stands in the address; to delete a name would be a step of its own.
+    # An empty list removes a parameter in the same update; deleting it would be another step.
     wanted: dict[str, str | list[str]] = {
         name: value or [] for name, value in said.items() if value != st.query_params.get(name, "")
     }
@@ -151,19 +151,19 @@ def say(said: Mapping[str, str]) -> None:
 
 @dataclass
 class Places:
-    """Where one was on a screen, as its address named it, now the last of them.
+    """The latest places on a screen, as in its address; the last one is the present place.
 
-    A browser that is behind still sends an earlier one: that is no step of anybody.
+    A delayed browser may still send an earlier one, which is not a step of the person.
 
     Args:
-        home: what the places are in, such as the project.
+        home: the context of the places, such as the project.
     """
 
     home: str = ""
     been: list[dict[str, str]] = field(default_factory=list)
 
     def come(self, home: str, given: dict[str, str]) -> bool:
-        """Take over what the address says in this run where somebody came by it; whether that is so.
+        """Apply the address if the person followed a link or went back; return whether that is so.
 
         Args:
             given: the parameters of the screen.
@@ -175,14 +175,14 @@ class Places:
 
     @property
     def now(self) -> dict[str, str]:
-        """The place in which one is."""
+        """The present place."""
         return self.been[-1] if self.been else {}
 
     def go(self, place: Mapping[str, str], names: Iterable[str]) -> None:
-        """Be in another place, and let the address say so.
+        """Go to another place and write it into the address.
 
         Args:
-            place: by parameter; what is empty is left out.
+            place: by parameter; empty values are left out.
             names: all parameters of the screen.
         """
         now = {name: value for name, value in place.items() if value}
@@ -191,12 +191,12 @@ class Places:
         say({name: now.get(name, "") for name in names})
 
     def stay(self, place: Mapping[str, str], names: Iterable[str]) -> None:
-        """Be where one is, or in another place because nobody named one or it is gone: no step of anybody.
+        """Set the present place without a step in the history, such as a default or a replacement for a missing
+        place.
 
-        The address says it in the stead of what it said. To be called in every run, so that nothing moves when it is
-        done.
+        It replaces the place in the address. Call it in every run, so that elements keep their positions on the page.
 
-        Args: as for `go`.
+        The arguments are those of `go`.
         """
         now = {name: value for name, value in place.items() if value}
         if now != self.now:
@@ -205,28 +205,28 @@ class Places:
 
 
 def places(key: str) -> Places:
-    """Those of a screen in this browser tab."""
+    """Return the places of a screen in this browser tab."""
     return st.session_state.setdefault(f"places of {key}", Places())
 
 
 def arrived() -> bool:
-    """Whether another screen was on before this run."""
+    """Return whether the previous run drew another screen."""
     return _here().moved
 
 
 def went_back() -> bool:
-    """Whether this run is there because somebody went back or forth in the browser."""
+    """Return whether this run follows a step back or forward in the browser."""
     return bool(getattr(get_script_run_ctx(), "is_history_navigation", False))
 
 
 def read_as(**place: str) -> None:
-    """Let this run find in the address what does not stand there; that it comes to stand there is left to `begin_at`.
+    """Make parameters readable from the address in this run; `begin_at` later writes them to the browser.
 
-    On the way to another screen the browser notes this one with the address of that one: whoever comes back would be
-    anywhere.
+    On the way to another screen, the browser records this screen with the other's address, so a return would lose the
+    place.
 
     Args:
-        place: by parameter; what is empty is left as it is.
+        place: by parameter; empty values are ignored.
     """
     with get_session_state().query_params() as here:
         for name, value in place.items():
@@ -235,39 +235,40 @@ def read_as(**place: str) -> None:
 
 
 def begin_at(**place: str) -> None:
-    """Let the address name the place that is shown to somebody who came without naming all of it.
+    """Write the shown place to the address if the person's link did not name all of it.
 
-    It is no step of theirs: Back leads to where they came from, and the page loaded anew shows the same place.
+    It replaces the address without a step in the history. Back leads to the previous page, and a reload shows this
+    place.
 
     Args:
-        place: by parameter; what is empty is taken out.
+        place: by parameter; empty values are removed.
     """
     _name(key="place", data=place)
 
 
 def name_project(name: str, screen: str) -> None:
-    """Let an address that names no project name the one that is shown, so that it leads to the same one ever after.
+    """Add the shown project to an address that names no project, so that it always leads to the same one.
 
-    It is no step of anybody, as with `begin_at`. To be called in every run, so that nothing moves when it is done.
+    As with `begin_at`, it adds no step to the history. Call it in every run, so that elements keep their positions.
 
     Args:
-        name: of the project.
-        screen: that is on.
+        name: name of the project.
+        screen: the open screen.
     """
     _name_project(key="place-project", data={"project": name, "screen": screen})
     if "project" not in st.query_params:
-        # Links and what else is written in this run name it, too; to set it would be a step of the browser's history.
+        # Links of this run then name the project, too. Setting it normally would add a step to the history.
         with get_session_state().query_params() as here:
             here.set_with_no_forward_msg("project", name)
 
 
 def travelling() -> dict[str, str]:
-    """What goes along to another screen, as the address says it."""
+    """Return the parameters that links to other screens keep."""
     return {key: st.query_params[key] for key in EVERYWHERE if key in st.query_params}
 
 
 def of_cell(cell: tuple[Iterable[int], Iterable[int]]) -> str:
-    """A cell of the table of disagreements as an address names it.
+    """Return a cell of the table of disagreements as a text for the address.
 
     Args:
         cell: the values of the rows and of the columns that it merges.

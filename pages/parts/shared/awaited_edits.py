@@ -10,7 +10,7 @@ from exam_workbench.review import Case
 from exam_workbench.types import Question
 
 TO_EDIT = "question to edit"
-"""Key of the id of the question that the bank opens at next."""
+"""Session key of the question that the question bank opens next."""
 
 
 @dataclass(frozen=True)
@@ -27,7 +27,7 @@ class AwaitedEdit:
     reason: str
 
     def fits(self, project: str, question: Question) -> bool:
-        """Whether an edit of this question settles it."""
+        """Return whether an edit of this question settles it."""
         here = f"{self.case.query_id}/".startswith(f"{question.query_id}/")
         return self.project == project and (
             here if self.question_id is None else question.question_id == self.question_id
@@ -35,5 +35,5 @@ class AwaitedEdit:
 
 
 def awaited() -> list[AwaitedEdit]:
-    """Those of this browser tab; what is removed is gone for all its runs."""
+    """Return the list for this browser tab; all its runs share it."""
     return st.session_state.setdefault("awaited edits", [])

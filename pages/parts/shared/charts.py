@@ -20,28 +20,28 @@ ACCENT = "#3b73b9"
 ROW_HEIGHT = 22
 NAME_LENGTH = 22
 LEFT_OUT = 4
-"""So many signs that all names begin with are worth leaving out."""
+"""Least length of a common beginning that is left out."""
 ELLIPSIS = "…"
 BETWEEN = "_-+./: "
 WORD = re.compile(rf"[^{re.escape(BETWEEN)}]+[{re.escape(BETWEEN)}]*|[{re.escape(BETWEEN)}]+")
-"""A word of a name with the signs after it."""
-# Room for a name of that length and a rank on either side, as long as the lines keep some.
+"""A word of a name with the separators after it."""
+# Space for a name of that length and a rank on either side, as long as some width is left for the lines.
 SLOPE_ENDS = [{"expr": "min(160, width * 0.46)"}, {"expr": "width - min(160, width * 0.46)"}]
 PADDING = {"left": 5, "right": 14, "top": 5, "bottom": 20}
-"""Around a chart; the last number of an axis may reach into what is at the right."""
+"""Space around a chart; the last number of an axis may extend to the right."""
 TITLE_LENGTH = 24
 TITLE_LINE = 14
 
 
 def short_names(names: Iterable[str], length: int = NAME_LENGTH) -> dict[str, str]:
-    """The names of runs as there is room for them, by the whole ones: long ones are told apart by where they differ.
+    """Return short, distinct names of runs by their full names.
 
-    What all names begin with is left out, unless all have room as they are. Of a name that is still too long those
-    words go first that most of the names with the same first word have too, as long as the name stays one of its own;
-    what is left out is an ellipsis.
+    A common beginning is left out, unless all names fit. If a name is still too long, some of its words are left out.
+    The first to go are those that are most common among names with the same first word. The shortened name stays
+    unique. An ellipsis marks each gap.
 
     Args:
-        length: signs that a name may take; more only where it would be taken for another one.
+        length: characters for a name; exceeded only if the name would be ambiguous.
     """
     return dict(_short_names(tuple(dict.fromkeys(names)), length))
 
@@ -58,14 +58,14 @@ def _short_names(whole: tuple[str, ...], length: int) -> dict[str, str]:
         others = {_letters(said) for other, said in shown.items() if other != name}
         shown[name] = _without_common(found, common, length, bool(shared), others, shown[name])
     shown = {
-        # Names of runs often differ at their end: what is cut is the middle.
+        # The middle is cut, since names of runs often differ at their end.
         name: said
         if len(said) <= length
         else f"{said[: length // 3 + 1].rstrip(ELLIPSIS)}{ELLIPSIS}{said[length // 3 + 2 - length :].lstrip(ELLIPSIS)}"
         for name, said in shown.items()
     }
     for alike in _alike(shown):
-        # Where that is not enough, they are shown from the place where they part.
+        # If that is not enough, names are shown around the first character that differs.
         part = next((at for at, signs in enumerate(zip(*alike, strict=False)) if len(set(signs)) > 1), 0)
         apart = max(part - 2, 0)
         shown |= {name: f"{name[:5]}{ELLIPSIS}{name[apart:][:8]}{ELLIPSIS}{name[-7:]}" for name in alike}
@@ -75,11 +75,12 @@ def _short_names(whole: tuple[str, ...], length: int) -> dict[str, str]:
 
 
 def _beginning(names: Sequence[str]) -> int:
-    """How many signs all names begin with, up to the end of a word; 0 where these are too few to leave out."""
+    """Return the length of the common beginning, up to the end of a word; 0 if it is too short to leave out."""
     if len(names) < 2:
         return 0
     first, last = min(names), max(names)
-    # What the first and the last in the order of the alphabet share, all share; of each name something stays.
+    # The alphabetically first and last name share only what all names share. At least one character of each name is
+    # kept.
     most = min(map(len, names)) - 1
     shared = first[: next((at for at in range(most) if first[at] != last[at]), most)]
     end = max((shared.rfind(sign) for sign in BETWEEN), default=-1) + 1
@@ -87,25 +88,25 @@ def _beginning(names: Sequence[str]) -> int:
 
 
 def _bare(words: list[str]) -> set[str]:
-    """The words of a name without the signs between them."""
+    """Return the words of a name without separators."""
     return {word.strip(BETWEEN) for word in words}
 
 
 def _letters(name: str) -> str:
-    """A name without the signs between its words, in which alone two names should not differ."""
+    """Return a name without separators, as two shortened names must differ in more than those."""
     return "".join(sign for sign in name if sign not in BETWEEN + ELLIPSIS)
 
 
 def _without_common(
     words: list[str], common: list[tuple[int, int]], length: int, begun: bool, others: set[str], whole: str
 ) -> str:
-    """A name without as many of its words as needed, the most common first, from the left; the first word stays.
+    """Return a name without as many of its words as needed, most common first, from the left; the first word stays.
 
     Args:
-        common: how many names with the same first word have each word too, and how many in all.
+        common: per word, how many names with the same first word contain it, and how many such names exist.
         begun: whether the beginning is left out already.
-        others: the letters of how other names are shown.
-        whole: how the name is shown where nothing goes.
+        others: the letters of the other shortened names.
+        whole: the name without further gaps.
     """
     kept, said = dict(enumerate(words)), whole
     for at in sorted(range(1, len(words)), key=lambda at: (-common[at][0], at)):
@@ -121,7 +122,7 @@ def _without_common(
 
 
 def _alike(shown: Mapping[str, str]) -> list[list[str]]:
-    """Groups of names that are shown as the same."""
+    """Return groups of names that would look the same."""
     groups: dict[str, list[str]] = {}
     for name, said in shown.items():
         groups.setdefault(said, []).append(name)
@@ -129,17 +130,17 @@ def _alike(shown: Mapping[str, str]) -> list[list[str]]:
 
 
 def name_labels(names: Iterable[str]) -> str:
-    """An expression that lets an axis or a legend of runs show `short_names`."""
+    """Return a Vega expression with which an axis or a legend of runs shows `short_names`."""
     return f"{json.dumps(short_names(names))}[datum.label]"
 
 
 def ink() -> str:
-    """The colour of text in the theme that the person uses."""
+    """Return the colour of text in the person's theme."""
     return "#d5d9df" if st.context.theme.type == "dark" else "#3a4250"
 
 
 def faint() -> str:
-    """The colour of what is there but says nothing, in the theme that the person uses."""
+    """Return the colour of decorations in the person's theme."""
     return "#30363b" if st.context.theme.type == "dark" else "#e3e6e9"
 
 
@@ -149,16 +150,16 @@ def slope(
     marked: str | None = None,
     titles: tuple[str, str] = ("Official", "Exam"),
 ) -> Spec:
-    """The order of the systems on two boards, the first at the left, a line a system.
+    """Return a chart of the order of the systems on two leaderboards, with a line per system.
 
     Args:
-        marked: the run to point out.
-        titles: what the boards are called; two different words.
+        marked: the run to highlight.
+        titles: titles of the left and right leaderboard, which must differ.
     """
     left = {s.run: s.rank for s in first.systems}
     right = {s.run: s.rank for s in second.systems}
     common = [run for run in right if run in left]
-    # Tied systems share a rank but get a place each, so that no name covers another.
+    # Tied systems share a rank but get separate positions, so that names do not overlap.
     places = {
         titles[0]: sorted(common, key=lambda run: (left[run], right[run])),
         titles[1]: sorted(common, key=lambda run: (right[run], left[run])),
@@ -177,7 +178,7 @@ def slope(
         for place, run in enumerate(order, 1)
     ]
     table = pd.DataFrame(rows, columns=["run", "board", "place", "name", "move", "marked"])
-    # Each title ends above the dots of its board and goes on in a new line, so that long ones do not meet.
+    # Each title is wrapped and ends above the dots of its leaderboard, so that long titles do not meet.
     align = either("datum.index == 0", "right", "left")
     wrapped = {title: textwrap.wrap(title, TITLE_LENGTH) for title in titles}
     further_lines = TITLE_LINE * (max(map(len, wrapped.values())) - 1)

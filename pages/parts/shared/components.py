@@ -10,16 +10,16 @@ import streamlit as st
 
 _PARTS = Path(__file__).parents[1]
 ACTING = ("shared/making.css", "shared/making.js")
-"""Files that come first in a part that reports acts (`pages.parts.shared.acting`)."""
+"""Files that precede those of a component that reports actions (`pages.parts.shared.acting`)."""
 
 
 def component(name: str, *files: str, html: str | None = None) -> Callable[..., Any]:
-    """A part that runs in the browser.
+    """Return a component that runs in the browser.
 
     Args:
         name: unique in the app.
-        files: style sheets and scripts, as paths below pages/parts, in the order in which the browser gets them.
-        html: the part's first content.
+        files: style sheets and scripts, as paths below pages/parts, in loading order.
+        html: initial content.
     """
     css, js = (
         "\n".join((_PARTS / file).read_text(encoding="utf-8") for file in files if file.endswith(suffix))

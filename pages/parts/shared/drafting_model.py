@@ -1,4 +1,4 @@
-"""Choosing the model that drafts: on this computer or behind an endpoint, as it was the last time."""
+"""Choosing the model that drafts, on this computer or at an endpoint; the last choice is the default."""
 
 from __future__ import annotations
 
@@ -11,14 +11,16 @@ from pages.parts.shared import model_place, ui
 
 WHERE = {"transformers": "On this computer", "openai": "At an endpoint"}
 LAST = "drafter"
-"""Of the session: the settings of the model that was asked last."""
+"""Session key of the latest model's settings."""
 
 
 def choose(project: Project, key: str) -> dict[str, str] | None:
-    """Which model is asked: as it was the last time here, else as for grading; None where it cannot be, as is said.
+    """Draw the choice of a model and return its settings; without a valid choice, show an error and return None.
+
+    The default is the last choice here, else the model for grading.
 
     Args:
-        key: begins the names of the widgets.
+        key: prefix of the widgets' keys.
     """
     with ui.errors():
         return _chosen(project, key)
@@ -26,7 +28,7 @@ def choose(project: Project, key: str) -> dict[str, str] | None:
 
 
 def remember(settings: dict[str, str]) -> None:
-    """Note which model was asked, so that it is offered the next time."""
+    """Remember a model as the next default."""
     st.session_state[LAST] = settings
 
 

@@ -1,4 +1,4 @@
-"""What the screens say when something fails that nobody foresaw, instead of Streamlit's own box."""
+"""Messages for unexpected errors, in place of Streamlit's own box."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ _log = logging.getLogger(__name__)
 
 
 def show(error: Exception) -> bool:
-    """Draw an error that no screen caught: in the whole screen, a part that runs by itself, or what a click does.
+    """Draw an error that no screen caught, from a run of the screen, of a fragment, or from a callback.
 
     Args:
-        error: as it was raised. One of the workbench says itself what to do; any other gets a number, under which
-            the log has it whole.
+        error: a `WorkbenchError` says how to fix it; any other error gets a number, under which the log has the
+            details.
 
     Returns:
-        True, so that Streamlit draws nothing of its own.
+        True, so that Streamlit draws no box of its own.
     """
     number = secrets.token_hex(3).upper()
     error = no_room("the project", error) or error
@@ -39,6 +39,6 @@ def show(error: Exception) -> bool:
                 "Saved work is not lost. Try again. If it fails again, give the number to the administrator of"
                 " the server."
             )
-    # Any click runs the screen, or its part, anew.
+    # Any click reruns the screen or its fragment.
     st.button("Try again", icon=":material/refresh:", key=f"try again {number}")
     return True

@@ -1,4 +1,4 @@
-"""Figures that set leaderboards, systems and their queries beside each other; what is clicked has the name `picked`."""
+"""Charts that compare leaderboards, systems and queries; a clicked item is in the selection `picked`."""
 
 from __future__ import annotations
 
@@ -13,17 +13,17 @@ from pages.parts.shared.vega import Spec, chart, clickable, constant, either, la
 
 PICKED = "picked"
 NAMED_POINTS = 12
-"""Up to so many systems of a scatter all carry their names."""
+"""Number of systems up to which all in a scatter plot have a name."""
 NAME_WIDTH, NAME_HEIGHT = 0.5, 0.06
-"""Room that a name takes in a scatter, as shares of the spread of the points; names are at most 22 letters long."""
+"""Size of a name in a scatter plot, as shares of the spread of the points; names have at most 22 letters."""
 OUTSTANDING = 6
-"""Of more systems, so many carry theirs: those whose rank differs most."""
+"""Number of names with more systems: those with the largest change of rank."""
 FEW = 8
-"""Up to so many systems there is room to spare."""
+"""Number of systems up to which there is plenty of space."""
 LEGEND_HEIGHT = 115
-"""Room for the legend of a chart and its axis."""
+"""Height for the legend of a chart and its axis."""
 BOARD_HEIGHT = 8
-"""Of the row of a system, so much for each board that it is on."""
+"""Height per leaderboard within the row of a system."""
 SCALED = "Score, scaled from 0 (lowest) to 1 (highest)"
 VERDICTS = ("separated", "not separated", "no test")
 
@@ -33,14 +33,14 @@ def _picked(*fields: str) -> Spec:
 
 
 def panel(found: Panel, marked: str | None = None) -> Spec:
-    """Boards on one scale, a colour and a shape each, the systems along the axis; a click picks `run` and `board`.
+    """Return a chart of leaderboards on one scale, each with a colour and a shape; a click picks `run` and `board`.
 
     Args:
-        marked: the run to point out.
+        marked: the run to highlight.
     """
     table = pd.DataFrame([vars(mark) for mark in found.marks])
     boards = list(dict.fromkeys(mark.board for mark in found.marks))
-    # Names beside each other would cover each other; below each other there is room for any number of systems.
+    # The systems are on the vertical axis, since names on a horizontal one would overlap.
     names = {
         "labelLimit": 0, "labelExpr": charts.name_labels(found.order), "labelOverlap": False, "labelFlush": False,
         "ticks": False, "grid": True, "labelColor": charts.ink(), "domain": False,
@@ -52,7 +52,7 @@ def panel(found: Panel, marked: str | None = None) -> Spec:
             "board", sort=boards, title=None,
             legend={"orient": "top", "columns": 2, "labelLimit": 0, "symbolOpacity": 1, "symbolSize": 90},
         ),
-        # A click on the legend lets one board stand out.
+        # A click on the legend highlights a leaderboard.
         "opacity": {"condition": {"param": "legend", "value": 1}, "value": 0.12},
         "tooltip": [
             word("run", title="Run"),
@@ -83,11 +83,11 @@ def panel(found: Panel, marked: str | None = None) -> Spec:
 
 
 def system_scatter(points: Sequence[SystemPoint], x_name: str, y_name: str, marked: str | None = None) -> Spec:
-    """Systems by their scores on two boards with bars of one standard error; a click picks `run`.
+    """Return a scatter plot of systems on two leaderboards with bars of one standard error; a click picks `run`.
 
     Args:
-        x_name, y_name: what the boards are called.
-        marked: the run to point out.
+        x_name, y_name: titles of the leaderboards.
+        marked: the run to highlight.
     """
     named = {p.run for p in points} if len(points) <= NAMED_POINTS else _legible(points)
     short = charts.short_names(p.run for p in points)
@@ -101,7 +101,7 @@ def system_scatter(points: Sequence[SystemPoint], x_name: str, y_name: str, mark
                 "y_low": p.y - (p.y_error or 0),
                 "y_high": p.y + (p.y_error or 0),
                 "marked": p.run == marked,
-                # A name stands on the side where there is room.
+                # The name is on the side with more space.
                 "right": p.x > middle,
                 "name": short[p.run] if p.run == marked or p.run in named else "",
             }
@@ -141,7 +141,7 @@ def system_scatter(points: Sequence[SystemPoint], x_name: str, y_name: str, mark
 
 
 def _legible(points: Sequence[SystemPoint]) -> set[str]:
-    """Of the systems whose rank differs most, those whose names do not cover each other."""
+    """Return the systems with the largest changes of rank whose names do not overlap."""
     width, height = (max(values) - min(values) for values in ([p.x for p in points], [p.y for p in points]))
     place = {p.run: p for p in points}
     found: list[SystemPoint] = []
@@ -156,12 +156,14 @@ def _legible(points: Sequence[SystemPoint]) -> set[str]:
 
 
 def query_scatter(found: QueryPoints, x_name: str, y_name: str, alike: bool, marked: str | None = None) -> Spec:
-    """Queries by the scores of two systems, hollow where one of them skipped the query; a click picks `query_id`.
+    """Return a scatter plot of queries by the scores of two systems; a click picks `query_id`.
+
+    A query that one of them skipped has a hollow point.
 
     Args:
-        x_name, y_name: what the two sides are called.
-        alike: whether both scores are of one measure, so that the axes are equal and the diagonal means a draw.
-        marked: id of the query to point out.
+        x_name, y_name: titles of the two sides.
+        alike: whether both scores use the same measure, so that the axes are equal and the diagonal means a draw.
+        marked: id of the query to highlight.
     """
     table = pd.DataFrame(
         [
@@ -205,9 +207,10 @@ def query_scatter(found: QueryPoints, x_name: str, y_name: str, alike: bool, mar
 
 
 def difference_matrix(rows: Sequence[Difference], order: Sequence[str]) -> Spec:
-    """Every two systems: blue where they differ, a dot where error bars overlap; a click picks `run` and `against`.
+    """Return a matrix of system pairs; a click picks `run` and `against`.
 
-    A row has the place and the name of its system, a column the place alone, so that any number finds room.
+    Cells are blue if the systems differ, and have a dot if their error bars overlap. Rows are labelled with rank and
+    name, columns with the rank only, so that any number fits.
 
     Args:
         order: the systems, best first.
@@ -238,7 +241,7 @@ def difference_matrix(rows: Sequence[Difference], order: Sequence[str]) -> Spec:
     )  # fmt: skip
     base = {
         "x": word("run", sort=list(order), title=None, axis=x_axis, scale={"domain": list(order)[:-1]}),
-        # The best one has no cell in its row, which says its name.
+        # The best system has no cells in its row, but its label is needed.
         "y": word("against", sort=list(order), title=None, axis=y_axis, scale={"domain": list(order)}),
         "tooltip": [
             word("run", title="Better"),
@@ -263,7 +266,7 @@ def difference_matrix(rows: Sequence[Difference], order: Sequence[str]) -> Spec:
     return chart(
         table,
         clickable(layer("rect", base | {"color": colour}, stroke=charts.faint(), strokeWidth=1)),
-        # A layer without a mark would be a picture without a name for screen readers.
+        # Screen readers would announce an empty layer as an image without a name.
         *([dots] if (table["bars"] == "overlap").any() else []),
         params=[_picked("run", "against")],
         height=side * max(3, len(order)) + LEGEND_HEIGHT,

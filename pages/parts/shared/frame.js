@@ -1,20 +1,20 @@
-// What Streamlit's links and popovers lack, mended once for the whole page.
+// Corrections of Streamlit's links and popovers, for the whole page.
 
 const POPOVER = '[data-testid="stPopover"]';
 const INSIDE = '[data-testid="stPopoverBody"]';
 const REACHED = 'input, textarea, select, button, a[href], [tabindex="0"]';
-// So many redraws of the page a popover may take until it is there.
+// Largest number of animation frames to wait for a popover.
 const FRAMES = 60;
 
-// The address of the first screen is empty, so that Streamlit's link to it from another screen is the other screen's own
-// in a new tab. It is put right when somebody comes near it, as it is drawn anew whenever what it takes along changes.
+// The first screen has an empty address. So Streamlit's link to it would open the present screen in a new tab. The
+// link is corrected when a person is about to use it, since it is redrawn whenever its parameters change.
 function leadHome({ target }) {
   const link = target.closest?.('a[data-testid^="stPageLink"][href^="?"]');
   if (link) link.setAttribute("href", "./" + link.getAttribute("href"));
 }
 
-// What was typed is sent in a moment, the way to another screen at once. Who leaves a box by following a link in the same
-// moment, as with a finger, would be led back by what was typed, which still speaks of the screen it was typed on.
+// Streamlit sends typed text with a delay, but follows a link at once. If a person leaves a field by tapping a link,
+// the late text would lead back to the former screen, which it names.
 let led = null;
 
 function follow(event) {
@@ -23,14 +23,14 @@ function follow(event) {
   event.preventDefault();
   event.stopPropagation();
   setTimeout(() => {
-    // Where it was drawn anew meanwhile, the new one leads there: the old one would load the page anew.
+    // If the link was redrawn meanwhile, the new one is used: the old one would reload the page.
     led = link.isConnected ? link : document.querySelector(`a[data-testid^="stPageLink"][href="${CSS.escape(link.getAttribute("href"))}"]`);
     led?.click();
     led = null;
   });
 }
 
-// A popover stands at the end of the page, behind all that follows its button: the keys would get there last.
+// A popover is at the end of the page, so Tab would reach it last. This moves the focus into it.
 function enter(frames) {
   const inside = document.querySelector(INSIDE);
   const first = [...(inside?.querySelectorAll(REACHED) ?? [])].find((node) => !node.disabled && node.offsetParent);
@@ -40,12 +40,12 @@ function enter(frames) {
 }
 
 function opened({ target, detail }) {
-  // A press by a key has no clicks to count. Where the popover is there already, the press closes it.
+  // A click by keyboard has detail 0. If the popover is open already, the click closes it.
   if (detail === 0 && target.closest?.(`${POPOVER} button`) && !document.querySelector(INSIDE)) enter(FRAMES);
 }
 
 function walked(event) {
-  // The key that opened it, held a moment longer, is not to press what stands in it.
+  // If the key that opened it is held a moment longer, it must not press a button inside.
   if (event.key === "Enter" && event.repeat && event.target.closest?.(INSIDE)) event.preventDefault();
   const on = event.key === "ArrowDown" || (event.key === "Tab" && !event.shiftKey);
   if (on && event.target.closest?.(`${POPOVER} button`) && enter(0)) event.preventDefault();

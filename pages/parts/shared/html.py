@@ -1,4 +1,4 @@
-"""A passage and its questions as HTML: every piece of text from outside is escaped, and nothing of it is hidden."""
+"""A passage and its questions as HTML; text from outside is escaped and shown completely."""
 
 from __future__ import annotations
 
@@ -15,39 +15,39 @@ from pages.parts.shared import look, ui
 MOVERS_SHOWN = 5
 
 RATES_ONLY = ("self-rating", "direct")
-"""Methods whose answer is what the model wrote, not a part of the passage, unless it says more than a few words."""
+"""Methods whose answers are ratings rather than parts of the passage, unless they have several words."""
 
 CONTROLS = {code: chr(0x2400 + code) for code in range(32) if chr(code) not in "\n\t"}
 CONTROLS |= {0x7F: "\u2421"} | {code: f"[U+{code:04X}]" for code in range(0x80, 0xA0)}
-"""What stands for a character that a browser would swallow."""
+"""Visible replacements of control characters."""
 
 
 def visible(text: str) -> str:
-    """Text from outside as HTML that shows every character and does nothing."""
+    """Return text from outside as inert HTML that shows every character."""
     return html.escape(as_shown(text))
 
 
 def as_shown(text: str) -> str:
-    """Text from outside with a sign for every character that a browser would swallow; it is no HTML yet."""
+    """Return text from outside with control characters made visible; it is not escaped for HTML."""
     return text.replace("\r\n", "\n").translate(CONTROLS)
 
 
 Mark = tuple[Span, int, str, bool]
-"""Where it is, the question's number, what hovering says, and whether the rating falls short."""
+"""Span, number of the question, tooltip, and whether the rating is below the min rating."""
 
 
 def text_html(text: str, marks: list[Mark]) -> str:
-    """The passage with answers marked, each numbered by its question."""
+    """Return the passage with marked answers, each with the number of its question."""
     pieces = segments(text, [span for span, _, _, _ in marks])
     return f'<div class="passage-text" dir="auto" tabindex="0">{"".join(_piece(one, marks) for one in pieces)}</div>'
 
 
 def answer_marks(desk: Desk, graders: Mapping[str, GraderSpec], min_rating: int) -> list[Mark]:
-    """The spans of the answers that graders extracted from the passage, unless they are rated 0 or failed.
+    """Return the spans of the answers that graders extracted from the passage, unless they are rated 0 or failed.
 
     Args:
         graders: by name.
-        min_rating: as the scoring settings have it; each grader's own scale may end below it.
+        min_rating: from the scoring settings; the scale of a grader may end below it.
     """
     found: dict[tuple[Span, int], Mark] = {}
     for one in desk.asked:
@@ -75,11 +75,11 @@ def _piece(segment: Segment, marks: list[Mark]) -> str:
 
 
 def passage_html(desk: Desk, marks: list[Mark], labelled: bool) -> str:
-    """The passage under its query: what is in sight all the time.
+    """Return the query and the passage, which are always in sight.
 
     Args:
-        marks: where answers stand in it.
-        labelled: whether the label is shown, with where it comes from.
+        marks: spans of answers.
+        labelled: whether to show the label with its origin.
     """
     lines = [f'<h2 dir="auto">{visible(ui.shortened(desk.query, ui.HEADING))}</h2>']
     if desk.narrative:
@@ -100,7 +100,7 @@ def passage_html(desk: Desk, marks: list[Mark], labelled: bool) -> str:
 
 
 def _label_html(desk: Desk) -> str:
-    """The label of a passage, the questions that give it, and how much it rests on."""
+    """Return the label of a passage, the questions that determine it, and the share of rated pairs."""
     if not desk.pooled:
         return '<span class="dim">No label: the passage is not in the pool.</span>'
     given = [str(one.number) for one in desk.asked if one.gives_label and one.number]
@@ -112,7 +112,7 @@ def _label_html(desk: Desk) -> str:
 
 
 def known_html(desk: Desk, history: Sequence[JudgmentAct]) -> str:
-    """What is known of a passage beside its grades: judgments of all sources with their history, and its ranks."""
+    """Return judgments of all sources with their history, and the ranks of the passage."""
     parts = []
     if desk.judgments:
         parts.append(_listed("Judgments", [(name, str(value)) for name, value in desk.judgments]))
@@ -130,7 +130,7 @@ def known_html(desk: Desk, history: Sequence[JudgmentAct]) -> str:
         others = [(run, "–") for run, rank in desk.ranks if rank is None]
         if ranks:
             parts.append(_listed(f"Ranks ({len(ranks):,} of {how_many(len(desk.ranks), 'runs')})", ranks))
-        # A column of dashes says no more than their number.
+        # A column of dashes is replaced by their number.
         if others:
             words = f"{how_many(len(others), 'other runs' if ranks else 'runs')} without this passage"
             parts.append(f"<details><summary>{words}</summary>{_rows(words, others)}</details>")
@@ -138,7 +138,7 @@ def known_html(desk: Desk, history: Sequence[JudgmentAct]) -> str:
 
 
 def _listed(title: str, rows: Sequence[tuple[str, str]]) -> str:
-    """Names with a value each, under a title; what is long scrolls in itself."""
+    """Return a titled list of names with values; a long list scrolls."""
     return f"<h2>{title}</h2>{_rows(title, rows)}"
 
 
@@ -150,7 +150,7 @@ def _rows(title: str, rows: Sequence[tuple[str, str]]) -> str:
 
 
 def effect_html(effect: Effect, title: str) -> str:
-    """What ratings do to the label of their passage and to the leaderboard."""
+    """Return the effect of ratings on the passage's label and on the leaderboard."""
     before, after = effect.label_before, effect.label_after
     if before == after:
         label = f"The label stays {_named(before)}."
@@ -185,7 +185,7 @@ def effect_html(effect: Effect, title: str) -> str:
 
 
 def override_html(one: Override, without: int | None, now: int | None, text: str) -> str:
-    """An override in the list of all, with the label of its passage without it and with it."""
+    """Return an override for the list of all, with the label of its passage without it and with it."""
     state = '<span class="stale">stale</span>' if one.stale else "waiting for adjudication" if one.held else "current"
     label = f"label {_named(without)} → {_named(now)}" if without != now else f"label {_named(now)} with and without it"
     return (

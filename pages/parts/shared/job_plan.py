@@ -1,4 +1,4 @@
-"""What a grading job would do and take, its budget, and starting it."""
+"""The plan of a grading job: its size, cost and limits, and starting it."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from exam_workbench.types import GraderSpec
 from pages.parts.shared import presses, ui
 
 PRICED_AT_ONCE = 200_000
-"""Pairs up to which the price tag is there without being asked for; it has to list them all."""
+"""Number of pairs up to which the price tag is drawn without a click; it has to list all pairs."""
 MOST_IN_FLIGHT = 1024
 MINUTE = 60
 LEFT_OUT = {
@@ -31,7 +31,7 @@ LEFT_OUT = {
 
 @dataclass(frozen=True)
 class Chosen:
-    """A grader with the kind and the parameters that make it."""
+    """A grader, and the kind and parameters that make it."""
 
     grader: Grader
     kind: str
@@ -39,14 +39,14 @@ class Chosen:
 
     @property
     def address(self) -> str | None:
-        """Where the endpoint is that it asks, for its rating or to check an answer; None where it asks none."""
+        """Address of the endpoint for ratings or answer checks; None if the grader asks no endpoint."""
         given = self.parameters
         asks = "openai" in (back_end_name(given), given.get("verify_back_end"))
         return str(given.get("base_url") or usual_address()) if asks else None
 
 
 def plan(project: Project, grader: Grader) -> Request | None:
-    """What a job would do; returns what to start, or None."""
+    """Draw the plan of a job; return the request to start, or None."""
     version = latest_version(project)
     exams = exam_queries(project, version)
     queries = {
@@ -111,7 +111,7 @@ def plan(project: Project, grader: Grader) -> Request | None:
 
 
 def in_batches(project: Project, grader: Grader, request: Request) -> Request:
-    """Whether the calls go as batches, for a grader that asks an endpoint."""
+    """Draw the choice of batches for a grader that asks an endpoint, and return the request with it."""
     if not is_remote(grader):
         return request
     price = prices(project).get(grader.spec.model) or Price()
@@ -125,7 +125,7 @@ def in_batches(project: Project, grader: Grader, request: Request) -> Request:
 
 
 def choose_patience(key: str, seconds: float = PATIENCE) -> float:
-    """Ask a person how many seconds a job waits for an endpoint that is gone; return them.
+    """Draw the choice of how long a job waits for an endpoint that is down; return it in seconds.
 
     Args:
         seconds: the default.
@@ -139,7 +139,7 @@ def choose_patience(key: str, seconds: float = PATIENCE) -> float:
 
 
 def _planned(project: Project, grader: Grader, scope: Scope) -> Plan:
-    # Every click runs the screen anew, and to count the pairs takes half a second where there are 20 million.
+    # Cached, since every click reruns the screen and counting takes half a second for 20 million pairs.
     return project.remember(
         ("plan", grader.spec.fingerprint, scope),
         lambda: make_plan(project, grader.spec, latest_version(project), scope),
@@ -180,7 +180,7 @@ def _passed_over(found: Plan, without: LeftOut, spec: GraderSpec) -> None:
 
 
 def tag(project: Project, grader: Grader, request: Request, pairs: int) -> None:
-    """The price tag of a request, or where that takes long a button for it."""
+    """Draw the price tag of a request, or a button for it if it takes long."""
     found = _price_tag(project, grader, request, pairs)
     if found is None:
         return
@@ -203,7 +203,7 @@ def tag(project: Project, grader: Grader, request: Request, pairs: int) -> None:
 
 
 def show_tag(found: PriceTag, model: str) -> None:
-    """Calls, tokens and cost of what a model is to be asked.
+    """Draw the calls, tokens and cost of requests to a model.
 
     Args:
         model: its name in the price table.
@@ -238,17 +238,17 @@ def _price_tag(project: Project, grader: Grader, request: Request, pairs: int) -
 
 
 def count(number: int) -> str:
-    """A large number in a few signs: 950, 12.3 k, 4.6 M."""
+    """Return a large number in a few characters: 950, 12.3 k, 4.6 M."""
     if number < 10_000:
         return f"{number:,}"
     return f"{number / 1e6:,.1f} M" if number >= 1_000_000 else f"{number / 1e3:,.1f} k"
 
 
 def budget(project: Project, grader: Grader, request: Request, key: str) -> Request:
-    """The caps of a job and its calls in flight, for a grader that asks a model.
+    """Draw the limits of a job and its parallel calls, for a grader that asks a model; return the request with them.
 
     Args:
-        key: tells the widgets apart where there are several plans.
+        key: distinguishes the widgets of several plans.
     """
     if not isinstance(grader, ReadingGrader):
         return request
@@ -274,24 +274,24 @@ def budget(project: Project, grader: Grader, request: Request, key: str) -> Requ
 
 
 def is_endpoint(spec: GraderSpec) -> bool:
-    """Whether the grader asks an endpoint, so that calls can be in flight together."""
+    """Return whether the grader asks an endpoint, so that calls can run in parallel."""
     return spec.parameters.get("back_end") == "openai"
 
 
 def start(project: Project, grader: Grader, request: Request) -> None:
-    """Start the job and show it; what goes wrong is said."""
+    """Start the job and redraw the screen; errors are shown."""
     with ui.errors():
         start_job(project, grader, request, ui.author())
         st.rerun()
 
 
 def pool(project: Project) -> None:
-    """How deep the runs are pooled."""
+    """Draw the depth of the pool."""
     with st.expander("Pool"):
         st.caption("The pool has the judged passages, the passages of imported graded files, and the top of every run.")
         depth = project.read(pool_depth)
         wanted = st.container(key="pool depth").number_input("Pool depth (passages per run and query)", 1, 1000, depth)
-        # Never off: what was typed is known once the field is left, which a press on the button does.
+        # Always enabled: the value is known after the field loses focus, which the click on the button causes.
         if presses.button("Rebuild the pool", key="pool again") and wanted != depth:
             with project.transaction() as cursor:
                 set_pool_depth(cursor, int(wanted), ui.author())

@@ -1,4 +1,4 @@
-"""Jobs that run, or ran last: how far each is, what it used, and the buttons that pause and cancel it."""
+"""The running or latest jobs: progress, usage, and buttons that pause and cancel."""
 
 from __future__ import annotations
 
@@ -18,21 +18,23 @@ from pages.parts.shared.job_plan import MOST_IN_FLIGHT, count, is_endpoint
 
 LOG_LINES = 30
 PACES = ((15.0, 1.0), (60.0, 2.0))
-"""Up to how many seconds of a job it is looked at how often, in seconds."""
+"""Pairs of a job's age and the interval between updates up to that age, in seconds."""
 SLOWEST = 3.0
 STOPPED = {"cancelled": "Cancelled", "stopped": "Stopped at its limit", "done": "Done"}
-"""How a step ended that did not fail, in words."""
+"""Words for the end of a step that did not fail."""
 WATCHING = ("question_bank", "grading")
-"""The screens that show the job themselves."""
+"""Screens that show the job themselves."""
 
 
 def progress(project: Project) -> bool:
-    """Draw the grading job that runs, or how the last one ended; return whether it is running."""
+    """Draw the running grading job, or the result of the last one; return whether one is running."""
     return watch(project, "grading", partial(_ended, project))
 
 
 def watch(project: Project, family: str, ended: Callable[[BackgroundJob], None]) -> bool:
-    """Draw the job of a family that runs, again and again, or how the last one ended; return whether it is running."""
+    """Draw the running job of a family with regular updates, or the result of the last; return whether one is
+    running.
+    """
     job = current_job(project, family)
     if job is None:
         return False
@@ -45,7 +47,7 @@ def watch(project: Project, family: str, ended: Callable[[BackgroundJob], None])
 
 
 def watch_steps(project: Project, family: str, again: str) -> None:
-    """As `watch`, for a job that asks examinees, generators or models one after the other.
+    """Draw as `watch` does, for a job that asks examinees, generators or models one after the other.
 
     Args:
         again: the label of the button that starts such a job.
@@ -64,7 +66,7 @@ def _steps_ended(job: BackgroundJob, again: str) -> None:
 def _step_ended(name: str, end: Progress, things: str, again: str) -> None:
     said = f"{ui.plain(name)}: {end.graded:,} {things}, {end.failed:,} failed, in {ui.duration(end.seconds)}."
     more = f" {ui.plain(end.message)}" if end.message else ""
-    # If a person or a cap stopped it, the message says how to continue.
+    # If a person or a limit stopped it, the message says how to continue.
     rest = f" Start again under “{again}” to get the missing answers." if end.state == "failed" else ""
     box = st.container(key=f"ended {end.state} {name}")
     draw, icon = (box.error, "error") if end.state == "failed" else (box.warning, "info")
@@ -72,16 +74,16 @@ def _step_ended(name: str, end: Progress, things: str, again: str) -> None:
 
 
 def say_not_begun(project: Project, key: str) -> None:
-    """Say that a press began no job as another was under way; until one is begun, for that other is soon gone.
+    """Draw a note that a press started no job because another one was running, until a job starts.
 
     Args:
-        key: of the button, which is not there while a job is under way.
+        key: key of the button, which is absent while a job is running.
     """
     job = current_job(project)
     if job is None:
         return
     mine = job.author == ui.person() and not is_trial(job)
-    # Whoever began the job itself pressed twice.
+    # A person who started the job themselves has pressed twice.
     if not job.over and presses.pressed(key) and not mine:
         st.session_state["not begun"] = project.path, job.started_at
     if st.session_state.get("not begun") == (project.path, job.started_at):
@@ -94,21 +96,21 @@ def say_not_begun(project: Project, key: str) -> None:
 
 
 def whose(job: BackgroundJob) -> str:
-    """What a job is to whoever looks at it, as Markdown, such as "a trial of bob"."""
+    """Return a description of a job for the present person as Markdown, such as "a trial started by bob"."""
     what = "trial" if is_trial(job) else "job"
     return f"your {what}" if job.author == ui.person() else f"a {what} started by {ui.plain(job.author)}"
 
 
 def accompany(screen: str) -> None:
-    """On the other screens: how far the job is; at its end what is shown is drawn again from its grades.
+    """Draw the progress of the job on other screens, and redraw the screen at its end.
 
     Args:
-        screen: the one that is drawn.
+        screen: the open screen.
     """
     try:
         project = ui.chosen_project()
     except WorkbenchError:
-        # The screen itself says what is wrong.
+        # The screen itself shows the error.
         return
     job = None if project is None or screen in WATCHING else current_job(project)
     if project is not None and job is not None and not job.over and not is_trial(job):
@@ -126,7 +128,7 @@ def _accompany(project: Project) -> None:
 
 
 def _state_in_short(job: BackgroundJob) -> str:
-    """Why a job does not go on now, to follow how far it is; empty where it does."""
+    """Return why a job does not continue now, to append to its progress; empty if it continues."""
     if job.control.paused:
         return ", paused"
     if (waits := job.control.awaited) is not None:
@@ -135,13 +137,13 @@ def _state_in_short(job: BackgroundJob) -> str:
 
 
 def pace(job: BackgroundJob) -> float:
-    """Seconds between two looks at a job: a long one is looked at less often, since looking slows it."""
+    """Return seconds between two updates of a job, longer for a long one, since each update slows it."""
     return next((every for until, every in PACES if job.seconds < until), SLOWEST)
 
 
 def _watch(project: Project, family: str, every: float, paused: bool) -> None:
     job = current_job(project, family)
-    # The pace is that of the whole screen, so another one begins with it. The list of jobs below names a paused one.
+    # A new interval needs a rerun of the whole screen. The list of jobs below shows a pause.
     if job is None or job.over or (pace(job), job.control.paused) != (every, paused):
         st.rerun()
         return
@@ -162,7 +164,7 @@ def _watch(project: Project, family: str, every: float, paused: bool) -> None:
 
 
 def _controls(job: BackgroundJob) -> None:
-    """Change the number of parallel calls, pause and cancel."""
+    """Draw widgets that change the number of parallel calls, pause and cancel."""
     if asks_endpoint(job) and not in_batches(job):
         flying = st.number_input(
             "Parallel calls", 1, MOST_IN_FLIGHT, job.control.concurrency, key="calls in flight now", width=120
@@ -198,7 +200,7 @@ def is_trial(job: BackgroundJob) -> bool:
 
 
 def state(job: BackgroundJob) -> str:
-    """Return what a running job does at this moment, and since when, as Markdown."""
+    """Return what a running job is doing, and since when, as Markdown."""
     now, since = job.progress, f"since {job.started_at:%H:%M}, for {ui.duration(job.seconds)}"
     if in_batches(job):
         return _state_of_batches(job, since)
@@ -219,7 +221,7 @@ def state(job: BackgroundJob) -> str:
 
 
 def standing_still(control: Control) -> str:
-    """Why a job does not continue now, as Markdown: it is cancelled, paused or waits; empty if it continues."""
+    """Return why a job does not continue now, as Markdown: it is cancelled, paused or waits; empty if it continues."""
     if control.cancelled:
         return "Cancelling. Calls that are already running finish first."
     if control.paused:
@@ -234,7 +236,7 @@ def standing_still(control: Control) -> str:
 
 
 def _state_of_batches(job: BackgroundJob, since: str) -> str:
-    """Return how far batches are; the app may be closed while they run."""
+    """Return the progress of batches; the app may be closed while they run."""
     said = ui.plain(job.progress.message) or "Preparing the batches. Keep the app open until they are sent"
     if job.control.cancelled:
         return f"Cancelling. Answers that are already billed are kept. {said}."
@@ -257,7 +259,7 @@ def _counts(job: BackgroundJob) -> str:
 
 
 def _used(job: BackgroundJob) -> str:
-    """Calls, tokens and money against the caps; empty for a grader that asks no model."""
+    """Return calls, tokens and cost, with their limits; empty for a grader that asks no model."""
     used, asked = job.progress.usage if in_batches(job) else job.control.usage, job.control
     if not used.calls:
         return ""
@@ -272,7 +274,7 @@ def _used(job: BackgroundJob) -> str:
 
 def _log(job: BackgroundJob) -> None:
     if lines := list(job.log):
-        # Where nothing failed, a job may still have noted how it asks, as that an endpoint takes no JSON schema.
+        # Without failures, the log may still have remarks, such as an endpoint that refuses a JSON schema.
         with st.expander("Last failed calls" if job.progress.failed else "Job log"):
             st.code("\n".join(lines[-LOG_LINES:]), language=None, wrap_lines=True)
 
@@ -283,7 +285,7 @@ def _ended(project: Project, job: BackgroundJob) -> None:
     said = (
         f"{final.graded:,} pairs graded{defaulted}, {final.failed:,} failed, in {ui.duration(final.seconds)}."
     )  # fmt: skip
-    # What is still to grade stands below: a trial of a while ago is not taken for it.
+    # The start time distinguishes the job from the plan below it.
     said = f"{said} Started at {job.started_at:%H:%M} with {ui.plain(job.name)}."
     ended = st.container(key=f"job {final.state}")
     if final.state == "done":
@@ -312,9 +314,9 @@ def _ended(project: Project, job: BackgroundJob) -> None:
 
 
 def _see(project: Project, job: BackgroundJob) -> None:
-    """Links to what came of a job that is done."""
+    """Draw links to the results of a finished job."""
     if is_trial(job):
-        # That of another's trial is theirs to see.
+        # Another person's trial is visible only to them.
         if job.author == ui.person():
             ui.go("question_bank", "See the impact")
         return
@@ -322,7 +324,7 @@ def _see(project: Project, job: BackgroundJob) -> None:
     if looks_by is None or looks_by.name == job.name:
         ui.go("changes", "See the changes")
     else:
-        # It changed nothing of what is shown: its own labels stand beside those.
+        # The job of another grader changes no shown labels, so both graders' labels are compared.
         version = str(latest_version(project))
         states = {"from-grader": looks_by.name, "to-grader": job.name} | {
             f"{side}-version": version for side in ("from", "to")

@@ -1,4 +1,4 @@
-"""Files to download, which are there until a browser had time to fetch them, and are never those of another moment."""
+"""Storage of downloads: files are kept until a browser can fetch them, and never replaced by similar ones."""
 
 from __future__ import annotations
 
@@ -19,9 +19,9 @@ from streamlit.runtime.memory_media_file_storage import MemoryFile, MemoryMediaF
 from pages.parts.shared import login
 
 SECONDS = 120.0
-"""For so long a file is kept that no screen shows any more."""
+"""Seconds for which a file is kept after no screen shows it."""
 MOST = 64 << 20
-"""Bytes of such files together; one that is larger by itself is kept until the next one comes."""
+"""Largest total bytes of such files; a single larger one is kept until the next one arrives."""
 
 
 _KEY = secrets.token_bytes(32)
@@ -29,21 +29,21 @@ _drawn_for: ContextVar[str | None] = ContextVar("whose screen offers the file th
 
 
 def mark_of(person: str | None) -> str:
-    """What the ids of all files of a person begin with; it shows nothing of the person."""
+    """Return the prefix of the ids of a person's files; it does not reveal the person."""
     return hashlib.blake2b(str(person).encode(), key=_KEY, digest_size=16).hexdigest()
 
 
 class LastingFiles(MemoryMediaFileStorage):
-    """Streamlit's storage of files, where those to download stay for a while.
+    """Streamlit's storage of files, with downloads kept for a while.
 
-    Streamlit lets go of a file that was made at a click once any two runs of the app have ended, whoever's they are:
-    with twenty people at work that is before a browser far away has asked for it. And it takes two large files for one
-    where their length, beginning, middle and end are alike, so that qrels of which a label changed could be those of
-    before: here the id of a file depends on all of its content, and on the person for whom it was made.
+    Streamlit drops a file that a click made as soon as any two runs of the app have ended, of any person. With twenty
+    people at work, that is before a remote browser has asked for it. Streamlit also treats two large files as one if
+    their length, beginning, middle and end are equal. Then a download of qrels could have an outdated label. Here the
+    id of a file depends on all of its content, and on its person.
 
     Args:
         media_endpoint: path under which files are served.
-        clock: seconds that only grow.
+        clock: returns monotonic seconds.
     """
 
     def __init__(self, media_endpoint: str, clock: Callable[[], float] = time.monotonic) -> None:
@@ -55,7 +55,7 @@ class LastingFiles(MemoryMediaFileStorage):
     def load_and_get_id(
         self, path_or_data: str | bytes, mimetype: str, kind: MediaFileKind, filename: str | None = None
     ) -> str:
-        """Take a file in; its id."""
+        """Store a file and return its id."""
         if kind is not MediaFileKind.DOWNLOADABLE or isinstance(path_or_data, str):
             return super().load_and_get_id(path_or_data, mimetype, kind, filename)
         told = hashlib.blake2b(f"{mimetype}\n{filename}\n".encode(), digest_size=28)
@@ -67,7 +67,7 @@ class LastingFiles(MemoryMediaFileStorage):
         return file_id
 
     def delete_file(self, file_id: str) -> None:
-        """Let go of a file; one to download stays for a while."""
+        """Release a file; a download is kept for a while."""
         with self._lock:
             file = self._files_by_id.get(file_id)
             if file is not None and file.kind is MediaFileKind.DOWNLOADABLE:
@@ -77,7 +77,7 @@ class LastingFiles(MemoryMediaFileStorage):
             self._sweep()
 
     def _sweep(self) -> None:
-        """Delete what nobody fetches any more, and the oldest where there is too much."""
+        """Delete expired files, and the oldest ones if the total is too large."""
         kept = sum(self._files_by_id[file_id].content_size for file_id in self._let_go)
         for file_id, since in list(self._let_go.items()):
             over = kept > MOST and len(self._let_go) > 1
@@ -88,7 +88,7 @@ class LastingFiles(MemoryMediaFileStorage):
 
 
 def install() -> None:
-    """Have the app that is made next keep its files so; Streamlit has no option for it."""
+    """Make the next app use this storage; Streamlit has no option for it."""
     memory_media_file_storage.MemoryMediaFileStorage = LastingFiles
     add = MediaFileManager.add_deferred
 
@@ -99,6 +99,6 @@ def install() -> None:
 
 
 def _make_for(person: str | None, make: Callable[[], Any]) -> Any:
-    """Make a file when its button is pressed. Streamlit asks for it in a thread without a session."""
+    """Make a file when its button is pressed; Streamlit calls this in a thread without a session."""
     _drawn_for.set(person)
     return make()

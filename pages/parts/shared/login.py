@@ -1,4 +1,4 @@
-"""The login of a shared server: who somebody is, as OpenID Connect says it, and what they may do in this project."""
+"""Login on a shared server: the identity from OpenID Connect, and the role in the project."""
 
 from __future__ import annotations
 
@@ -24,16 +24,16 @@ from pages.parts.shared.refused_logins import REFUSED, WORD
 
 HOURS_VARIABLE = "EXAM_LOGIN_HOURS"
 DEMAND_VARIABLE = "EXAM_LOGIN"
-"""Where it is set, nobody works without a login, whatever the secrets say or do not say."""
+"""If it is set, login is required, whether or not the secrets configure it."""
 HOURS = 12.0
-"""Hours after which somebody has to log in again, whatever the provider's own session says."""
+"""Hours after which a person has to log in again, even if the provider's session lasts longer."""
 MEMBER = "logged in as"
 _ended: dict[tuple[Any, ...], float] = {}
-"""Logins that were ended before their time, and when they were made: a cookie says nothing of it."""
+"""Ended logins and the times when they were made, since their cookies stay valid."""
 
 
 def needed() -> bool:
-    """Whether the server is a shared one, on which everybody logs in.
+    """Return whether the server requires login.
 
     Raises:
         InputError: its secrets cannot be read.
@@ -43,38 +43,39 @@ def needed() -> bool:
 
 
 def can_log_in() -> None:
-    """Look whether people can log in, where they have to.
+    """Check that login is possible if it is required.
 
     Raises:
-        InputError: the secrets cannot be read, or do not say with whom one logs in.
+        InputError: the secrets cannot be read, or name no identity provider.
     """
     if "auth" not in visitor.secrets() and needed():
         raise InputError(
             "no-login",
             "Login is not possible: secrets.toml of this server names no identity provider.",
-            "Ask the administrator of the server to add the section [auth] (docs/team.md) and to restart it.",
+            "Ask the administrator of the server to add the section [auth] (docs/how-to/run-a-team-server.md) and to "
+            "restart it.",
         )
 
 
 def claims() -> Mapping[str, Any] | None:
-    """What the provider says of whoever is logged in; None where nobody is."""
+    """Return the provider's claims about the logged-in person; None without a login."""
     return st.user.to_dict() if st.user.is_logged_in else None
 
 
 def claims_in(cookies: Mapping[str, str]) -> Mapping[str, Any] | None:
-    """Claims of the login whose cookie a request carries; None if it carries none that this server signed."""
+    """Return the claims of the login cookie of a request; None without a cookie that this server signed."""
     signed = _get_signed_cookie_with_chunks(dict(cookies), USER_COOKIE_NAME)
     said = _parse_decoded_user_cookie(signed, get_origin_from_redirect_uri() or "") if signed else {}
     return said if said.get("is_logged_in") else None
 
 
 def expired(said: Mapping[str, Any], now: float | None = None) -> bool:
-    """Whether a login is too old to count.
+    """Return whether a login is too old.
 
     Args:
-        said: claims of the identity token; `iat` is when it was made, in seconds since 1970, and is always there
-            (OpenID Connect Core 1.0, section 2).
-        now: likewise; the present for None.
+        said: claims of the identity token; `iat` is the time of its issue in seconds since 1970. OpenID Connect Core
+            1.0, section 2, requires it.
+        now: in the same unit; None for the present.
     """
     try:
         return _too_old(float(said["iat"]), now)
@@ -88,10 +89,10 @@ def _too_old(made: float, now: float | None = None) -> bool:
 
 
 def meant_for_us(said: Mapping[str, Any]) -> bool:
-    """Whether a login was made for this application: its client id is among the audiences of the identity token.
+    """Return whether a login is for this application: its client id is in the audience of the identity token.
 
-    The package for logins lets another audience pass where the token names this client as the party that asked
-    (`azp`); a token for others is to be refused (OpenID Connect Core 1.0, section 3.1.3.7, step 3).
+    The login package accepts other audiences if the token names this client as the authorized party (`azp`). But a
+    token for others must be refused (OpenID Connect Core 1.0, section 3.1.3.7, step 3).
 
     Args:
         said: claims of the identity token, with the name of the provider as `provider`.
@@ -104,22 +105,22 @@ def meant_for_us(said: Mapping[str, Any]) -> bool:
 
 
 def identity() -> str | None:
-    """What whoever looks at this screen is known by; None where no login is needed.
+    """Return the identity of the person at this screen; None if no login is required.
 
     Raises:
-        NotAllowed: they are not logged in, or no longer, or for another application.
+        NotAllowed: the login is missing, has ended, or is for another application.
     """
     return proven(claims()) if needed() else None
 
 
 def proven(said: Mapping[str, Any] | None) -> str:
-    """The identity of a person by the claims of their login.
+    """Return the identity of a person from the claims of their login.
 
     Args:
-        said: claims of the identity token; None if there is no login.
+        said: claims of the identity token; None without a login.
 
     Raises:
-        NotAllowed: there is no login, it has ended, or it is for another application.
+        NotAllowed: the login is missing, has ended, or is for another application.
     """
     if said is None or _mark(said) in _ended:
         raise NotAllowed("not-logged-in", "You are not logged in.", "Log in and open the link again.")
@@ -135,12 +136,12 @@ def proven(said: Mapping[str, Any] | None) -> str:
 
 
 def end(said: Mapping[str, Any]) -> None:
-    """Let a login count no longer, also in other tabs and where its cookie was copied.
+    """End a login, also in other tabs and for copies of its cookie.
 
-    It is kept in memory: a server that is started anew knows nothing of it.
+    This is kept in memory, so a restarted server does not know it.
 
     Args:
-        said: claims of the identity token, of which the nonce is another for every login.
+        said: claims of the identity token; its nonce is unique to the login.
     """
     for mark, made in list(_ended.items()):
         if _too_old(made):
@@ -154,7 +155,7 @@ def _mark(said: Mapping[str, Any]) -> tuple[Any, ...]:
 
 
 def passed() -> bool:
-    """Whether somebody may come in; where they have to log in first, the way to do that is drawn."""
+    """Return whether the person may use the app; otherwise draw the login."""
     ways: Mapping[str | None, str] = {}
     try:
         can_log_in()
@@ -180,7 +181,7 @@ def passed() -> bool:
 
 
 def _providers() -> dict[str | None, str]:
-    """Names of the providers with what their buttons say; None is the name of the only one."""
+    """Return names of the providers with the labels of their buttons; a single provider has the name None."""
     auth = visitor.secrets().get("auth") or {}
     several = [name for name, value in auth.items() if isinstance(value, Mapping) and "client_id" in value]
     return {name: f"Log in with {name}" for name in several} or {None: "Log in"}
@@ -200,7 +201,7 @@ def _log_in(provider: str | None) -> None:
 
 
 def handle(project: Project) -> Project:
-    """A project as whoever looks at this screen has it.
+    """Return a project with the access rights of the person at this screen.
 
     Raises:
         NotAllowed: they are not logged in.
@@ -210,7 +211,7 @@ def handle(project: Project) -> Project:
 
 
 def take_note(project: Project | None) -> None:
-    """Find out at the beginning of a run what somebody may do in the project that is on.
+    """Determine the person's role in the open project at the beginning of a run.
 
     Raises:
         NotAllowed: they have no role in it.
@@ -221,13 +222,13 @@ def take_note(project: Project | None) -> None:
 
 
 def member() -> Member | None:
-    """Who is logged in, with their role in the project; None where no login is needed, or they have no role."""
+    """Return the logged-in person with their role; None if login is not required, or they have no role."""
     found: Member | None = st.session_state.get(MEMBER) if needed() else None
     return found
 
 
 def begins_with_work() -> bool:
-    """Whether this is the first screen of an assessor's visit, who begins with what is theirs to do."""
+    """Return whether this is the first screen of an assessor's visit, who then begins with My work."""
     first = "arrived" not in st.session_state
     st.session_state["arrived"] = True
     found = member()
@@ -235,7 +236,7 @@ def begins_with_work() -> bool:
 
 
 def box() -> None:
-    """Who is logged in, in the sidebar, and the way out."""
+    """Draw the logged-in person in the sidebar, and the button to log out."""
     found = member()
     with st.container(horizontal=True, vertical_alignment="center"):
         st.container(key="signed-in", width="content").text(
@@ -247,7 +248,7 @@ def box() -> None:
 
 
 def sees(project: Project | None, screen: str) -> bool:
-    """Whether the menu shows a screen to whoever is here; without a project it shows them all.
+    """Return whether the menu shows a screen to the person; without a project it shows all.
 
     Args:
         screen: its name.
@@ -256,10 +257,10 @@ def sees(project: Project | None, screen: str) -> bool:
 
 
 def check(project: Project | None, screen: str) -> None:
-    """Refuse a screen that the role of whoever is here does not include.
+    """Refuse a screen that the person's role does not include.
 
     Raises:
-        NotAllowed: it says which role is needed and whom to ask.
+        NotAllowed: the message names the needed role and people to ask.
     """
     if not sees(project, screen) and project is not None:
         project.require(_to_see(screen)[0])
@@ -267,6 +268,6 @@ def check(project: Project | None, screen: str) -> None:
 
 @functools.cache
 def _to_see(screen: str) -> list[ActName]:
-    """The acts of which one at least somebody may do who sees a screen: to read what it shows, where that is one."""
+    """Return the actions of a screen; a person who may do one of them sees it. Actions that only read are preferred."""
     acts = [act for act, rule in ACTS.items() if screen in rule.screens]
     return [act for act in acts if not ACTS[act].writes] or acts

@@ -1,7 +1,7 @@
-"""The look: what the theme cannot say, and the one scale of ratings that every screen shows them on.
+"""The look: styles beyond the theme, and the scale of ratings on every screen.
 
-Colours carry meaning: teal is a rating, orange is changed or stale, red failed, violet flipped;
-blue is what one clicks.
+Colours carry meaning: teal is a rating, orange is changed or stale, red failed, violet flipped, and blue is
+clickable.
 """
 
 from __future__ import annotations
@@ -19,20 +19,20 @@ RATING_COLOURS = {
     "dark": (("#31373d", "#ccd2d8"), ("#1d3d35", "#c9ebe1"), ("#1f5648", "#d9f2ea"), ("#237a65", "#ffffff"),
              ("#58b59d", "#06211a"), ("#a4e4d1", "#06211a")),
 }  # fmt: skip
-"""Fill and ink of the ratings 0 to 5: lightness alone tells them apart, so that no colour needs to be seen."""
+"""Fill and text colour of the ratings 0 to 5; they differ in lightness, so that no colour vision is needed."""
 
 SIGN = """
 <rect x="1" y="1" width="28" height="28" rx="7" fill="#2a8f77"/>
 <path d="M8 21.5v-4M13 21.5v-7.5M18 21.5V10.5M23 21.5V7" stroke="#ffffff" stroke-width="3" stroke-linecap="round"
  fill="none"/>
 """
-"""The mark: four questions, each answered a little better."""
+"""The logo: four questions, each answered a little better."""
 
 NAME = """
 <text x="38" y="20.5" font-family="system-ui, -apple-system, Segoe UI, Roboto, Noto Sans, sans-serif" font-size="17"
  font-weight="650" fill="#f2f6f8">Exam Workbench</text>
 """
-"""The name beside it, for the dark sidebar."""
+"""The name next to the logo, for the dark sidebar."""
 
 
 def _scale() -> str:
@@ -57,7 +57,7 @@ MEANINGS = (
     "--ew-focus: light-dark(#1f6fd0, #8ec1f5);",
     "--ew-flipped: light-dark(#6b3fae, #b99ae6);",
 )
-"""Inks that mean something, each legible as text on the ground of its theme."""
+"""Text colours with a meaning, each legible on the background of its theme."""
 
 STYLE = """
 .ew-rating { display: inline-block; min-width: 1.55rem; padding: 0 0.35rem; border-radius: 0.3rem; text-align: center;
@@ -106,11 +106,13 @@ STYLE = """
 .st-key-looking-beside [data-testid="stWidgetLabel"] { margin: 0; min-height: 0; flex: none; white-space: nowrap; }
 .st-key-looking button { min-height: 1.6rem; padding: 0 0.5rem; }
 [data-testid="stSidebar"]:not([data-collapsed="true"]) { min-width: 14.5rem; max-width: 14.5rem; }
-/* The screens, under what one does there. */
+/* The entries of the menu. Below the title: the screens of an entry. */
 .st-key-menu { gap: 0.05rem; }
 .st-key-menu.st-key-menu > * { flex-shrink: 0; margin: 0; }
-.st-key-menu [data-testid="stCaptionContainer"] { opacity: 1; color: inherit; margin: 0; }
-.st-key-menu [data-testid="stCaptionContainer"] p { font-size: 0.8rem; color: #a9c3cf; margin: 0.7rem 0 0.1rem; }
+.st-key-menu-more details { border: 0; }
+.st-key-tabs { gap: 0.25rem; margin-top: -0.6rem; }
+.st-key-tabs:empty { display: none; }
+.st-key-tabs a { padding: 0.1rem 0.7rem; border-radius: 0.3rem; }
 .st-key-menu a { min-height: 1.9rem; margin: 0; padding: 0.1rem 0.5rem; border-radius: 0.3rem; }
 [data-testid="stSidebarUserContent"] { padding-top: 0; }
 /* A row of a table, not a card. */
@@ -174,31 +176,31 @@ STYLE = """
 .st-key-remember, .st-key-place, .st-key-place-project, .st-key-redraw,
 .st-key-frame { display: none; }
 """
-"""Density, and the few things that the theme cannot say."""
+"""Density, and other styles beyond the theme."""
 
 
 def put_on() -> None:
-    """Give the page the look, and the sidebar its mark."""
-    # Streamlit says it of the app alone: what opens over it, as popovers do, stands beside it.
+    """Apply the style sheet, and draw the logo in the sidebar."""
+    # Streamlit sets the scheme only on the app element, which does not contain popovers and other overlays.
     scheme = f":root {{ color-scheme: {'dark' if st.context.theme.type == 'dark' else 'light'}; }}"
     st.html(f"<style>{scheme}{_scale()}{STYLE}</style>")
-    # The name is light as the sidebar is dark: where that is folded the mark stands alone, on the ground of the page.
+    # The name is light, since the sidebar is dark. With a folded sidebar the logo is alone on the page background.
     st.logo(_drawn(212, SIGN + NAME), size="large", icon_image=_drawn(30, SIGN))
 
 
 def _drawn(width: int, inside: str) -> str:
-    """An image, 30 px high and so wide, as an address."""
+    """Return an image 30 px high as a data address."""
     size = f'width="{width}" height="30" viewBox="0 0 {width} 30"'
     image = f'<svg xmlns="http://www.w3.org/2000/svg" {size}>{inside}</svg>'
     return f"data:image/svg+xml;base64,{b64encode(image.encode()).decode()}"
 
 
 def rating(value: int | None, title: str = "") -> str:
-    """A rating or a label on its scale, as HTML.
+    """Return a rating or a label on its scale, as HTML.
 
     Args:
-        value: 0 to 5; None for one that is missing, which is no 0.
-        title: what hovering says; nothing where it is empty.
+        value: 0 to 5; None for a missing one, which is not 0.
+        title: tooltip; empty for no tooltip.
     """
     about = f' title="{escape(title, quote=True)}"' if title else ""
     if value is None:

@@ -1,4 +1,4 @@
-// What the parts of the review screens are made with: nodes of texts, chips of ratings, acts that reach the server.
+// Helpers of the review components: elements, chips of ratings, actions that reach the server.
 
 function make(tag, given = {}, ...children) {
   const node = document.createElement(tag);
@@ -14,7 +14,7 @@ function make(tag, given = {}, ...children) {
   return node;
 }
 
-// A value as a chip of the one scale of ratings; a judgment may be beyond it.
+// A value as a chip on the scale of ratings; a judgment may be beyond the scale.
 function chip(value, title = "") {
   const missing = value === null || value === undefined;
   const level = missing ? "none" : Math.min(5, Math.max(0, value));
@@ -23,7 +23,7 @@ function chip(value, title = "") {
 
 let lastAct = 0;
 
-// What somebody does is sent again until the server has taken it, as it drops what comes while it is at work.
+// Actions are sent again until the server has taken them, since Streamlit may drop messages that arrive during a run.
 class Acts {
   constructor() {
     this.waiting = [];
@@ -48,7 +48,7 @@ class Acts {
 
 const outlasting = new Map();
 
-// The acts of a project, which outlast the part when one looks at another screen.
+// The actions of a project, which survive visits to other screens.
 function actsOf(home) {
   if (!outlasting.has(home)) outlasting.set(home, new Acts());
   return outlasting.get(home);
@@ -56,20 +56,20 @@ function actsOf(home) {
 
 const TYPING = "input, textarea, select, [contenteditable], [role=textbox], [role=combobox]";
 
-// Whether a key is one for the screen: not where something is typed, nor behind a dialog.
+// Whether a key press is for the screen: not during typing, nor behind a dialog.
 function forScreen(event, elsewhere = "") {
   if (event.altKey || event.ctrlKey || event.metaKey || event.repeat || document.querySelector("[role=dialog]")) return false;
   const others = elsewhere ? `${TYPING}, ${elsewhere}` : TYPING;
   return !event.composedPath().some((one) => one instanceof Element && one.matches(others));
 }
 
-// Nothing else hears of a key, such as the button that has it as shortcut.
+// Stop a key event, also for buttons that have the key as shortcut.
 function swallow(event) {
   event.preventDefault();
   event.stopImmediatePropagation();
 }
 
-// A link that leads on within the page; another tab or window is the browser's business.
+// A link that leads on within the page; clicks for another tab or window are left to the browser.
 function link(words, href, follow) {
   return make(
     "a",

@@ -1,4 +1,4 @@
-"""Choosing where a model is: an endpoint that the server offers or an address, a folder or a name on the hub."""
+"""Choosing the place of a model: an offered endpoint or an address, a folder or a name on the hub."""
 
 from __future__ import annotations
 
@@ -25,25 +25,25 @@ from exam_workbench.graders import (
 from pages.parts.shared import presses, ui, visitor
 
 OTHER = ""
-"""The choice of an address that one types."""
-HOW = "Ask the administrator of the server to set one up (docs/graders.md)."
+"""The choice of a typed address."""
+HOW = "Ask the administrator of the server to set one up (docs/how-to/use-an-endpoint.md)."
 
 
 def choose_endpoint(
     stored: Mapping[str, Any], key: str, bound: bool = True
 ) -> tuple[dict[str, str], OfferedEndpoint | None]:
-    """Choose an endpoint that the server offers; on an unshared localhost also type an address, and a key for it.
+    """Draw the choice of an offered endpoint; on an unshared localhost also an address and its key.
 
     Args:
-        stored: the settings to begin with.
-        key: begins the names of the widgets.
-        bound: whether stored settings that this visitor may not use are refused, and not merely left aside.
+        stored: initial settings.
+        key: prefix of the widgets' keys.
+        bound: whether stored settings that this visitor may not use raise an error; otherwise they are ignored.
 
     Returns:
-        The settings that say where it is, and the offered endpoint that it is; None where it is none.
+        The settings of the address, and the offered endpoint; None for a typed address.
 
     Raises:
-        InputError: nothing is offered that may be chosen, the stored address may not be asked, or an address is none.
+        InputError: the visitor has no allowed choice, the stored address is not allowed, or an address is invalid.
     """
     offered = {one.name: one for one in offered_endpoints()}
     free = current().any_address
@@ -74,7 +74,7 @@ def choose_endpoint(
 
 
 def _known(stored: Mapping[str, Any], offered: Mapping[str, OfferedEndpoint]) -> str | None:
-    """The offered endpoint that stored settings mean."""
+    """Return the name of the offered endpoint that matches stored settings."""
     address, variable = stored.get("base_url"), stored.get("key_variable")
     for name, one in offered.items():
         if address and same_address(one.base_url, address) and variable in (None, one.key_variable):
@@ -90,7 +90,7 @@ def _limits(one: OfferedEndpoint) -> str:
 
 
 def _typed(stored: Mapping[str, Any], key: str) -> dict[str, str]:
-    """An address that one types, with what is known of its key."""
+    """Draw the fields of a typed address and its key; return the settings."""
     left, right = st.columns([3, 2])
     typed = f"{key} base_url"
     given = left.text_input(
@@ -108,19 +108,19 @@ def _typed(stored: Mapping[str, Any], key: str) -> dict[str, str]:
     )  # fmt: skip
     found = {"base_url": given} if given else {}
     if stored.get("key_variable") and stored.get("base_url", "") == given:
-        # Whoever named it may have bound it to the address where the grader was set up.
+        # Its author may have bound it to the address in the grader's settings.
         found["key_variable"] = str(stored["key_variable"])
     _say_key(address, host, place, found.get("key_variable"), key)
     return found
 
 
 def _take_key(typed: str, box: str) -> None:
-    # The address beside it may be newer than the last drawing: the key is for the one that the person sees.
+    # The address field may be newer than the last drawing: the key is for the address that the person sees.
     address = str(st.session_state.get(typed) or "").strip() or usual_address()
-    # Where it is no address, the screen says so and asks for the key again.
+    # An invalid address is reported by the screen, which then asks for the key again.
     with suppress(InputError):
         visitor.type_key(origin(address), str(st.session_state.get(box) or ""))
-    # The widget would send it back to the browser.
+    # Otherwise the widget would send the key back to the browser.
     st.session_state[box] = ""
 
 
@@ -150,12 +150,13 @@ def _say_key(address: str, host: str, place: str, variable: str | None, key: str
         )
     else:
         st.container(key=f"key unknown {key}").caption(
-            f":material/key_off: No key for {shown}. Type a key, or set up the endpoint in a file (docs/graders.md)."
+            f":material/key_off: No key for {shown}. Type a key, or set up the endpoint in a file "
+            "(docs/how-to/use-an-endpoint.md)."
         )
 
 
 def choose_model(stored: str, endpoint: OfferedEndpoint | None, key: str, label: str = "Model") -> str:
-    """The model of an endpoint; one of a list where the endpoint has one."""
+    """Draw the model of an endpoint, as a list if the endpoint has one; return it."""
     if endpoint is None or not endpoint.models:
         return st.text_input(
             label, stored, key=key, persist_state="session", help="The name of the model at the endpoint."
@@ -167,16 +168,16 @@ def choose_model(stored: str, endpoint: OfferedEndpoint | None, key: str, label:
 def choose_local(
     stored: str, default: str, key: str, label: str = "Model", about: str | None = None, bound: bool = True
 ) -> str:
-    """A model on this computer: any on an unshared localhost, else one that the server offers.
+    """Draw the choice of a model on this computer: any on an unshared localhost, else an offered one.
 
     Args:
-        bound: whether a stored one that this visitor may not use is refused, and not merely left aside.
+        bound: whether a stored model that this visitor may not use raises an error; otherwise it is ignored.
 
     Returns:
-        Its folder or its name on the hub; the default where nothing is said.
+        Its folder or its name on the hub; the default for an empty field.
 
     Raises:
-        InputError: nothing is offered, or the stored one is not.
+        InputError: the server offers no model, or not the stored one.
     """
     if current().any_model:
         given = st.text_input(

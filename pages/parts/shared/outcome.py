@@ -1,4 +1,4 @@
-"""What came of an act, said by the run of the screen that follows it."""
+"""Results of actions, shown by the next run of the screen."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ _KEPT = "last outcome"
 
 
 def did(act: Callable[[], object], said: str = "") -> None:
-    """Do something, keep what came of it, and draw the screen anew.
+    """Do an action, keep its result for the next run, and rerun the screen.
 
     Args:
-        said: what to say where it is done; what the act returns, if empty.
+        said: message after success; if empty, the action's return value.
     """
     try:
         made = act()
@@ -27,12 +27,12 @@ def did(act: Callable[[], object], said: str = "") -> None:
 
 
 def form_key(name: str) -> str:
-    """The key of a form whose fields hold what was typed until what it asks for was done; see `empty`."""
+    """Return the key of a form that keeps its input until its action succeeds; see `empty`."""
     return f"{name} {st.session_state.get(_times(name), 0)}"
 
 
 def empty(name: str) -> None:
-    """Let a form be empty when it is drawn next: what it asked for was done."""
+    """Clear a form at its next drawing, after its action succeeded."""
     st.session_state[_times(name)] = st.session_state.get(_times(name), 0) + 1
 
 
@@ -41,7 +41,7 @@ def _times(name: str) -> str:
 
 
 def tell() -> None:
-    """Say once what came of the last act, or why it was refused."""
+    """Show the result of the last action or its error, once."""
     said, error = st.session_state.pop(_KEPT, ("", None))
     if error is not None:
         ui.show_error(error)

@@ -1,4 +1,4 @@
-"""Who works here: a browser is a person until they say otherwise, and is asked before the first act."""
+"""The person at this browser: the name is kept by the browser and asked for before the first action."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from pages.parts.shared import login
 COOKIE = "exam-workbench-name"
 LONGEST_NAME = 60
 
-# Streamlit reads cookies and sets none. About 400 days is the longest that browsers keep one.
+# Streamlit can read cookies but not set them. Browsers keep one for about 400 days at most.
 _remember = st.components.v2.component(
     "remember_the_name",
     js="""
@@ -30,12 +30,12 @@ export default function ({ data }) {
 
 
 def remembered() -> str:
-    """The name that this browser was given before; empty where it is new here."""
+    """Return the name that this browser remembers; empty for a new browser."""
     return as_name(unquote(st.context.cookies.get(COOKIE, "")))[:LONGEST_NAME]
 
 
 def known() -> str:
-    """The name of the person in this window, that of the login where there is one; empty until it was said."""
+    """Return the name of the person in this window, from the login if there is one; empty if unknown."""
     if login.needed():
         found = login.member()
         return found.name if found else ""
@@ -43,10 +43,10 @@ def known() -> str:
 
 
 def author() -> str:
-    """The name under which an act is recorded; where it was not said yet, it is asked instead of the act."""
+    """Return the name under which actions are recorded; if it is unknown, ask for it and end the action."""
     if not (name := known()):
         if login.needed():
-            # Somebody without a role: it is said why, and whom to ask.
+            # A person without a role learns why, and whom to ask.
             raise NotAllowed(
                 "no-role",
                 "You have no role in this project.",
@@ -54,7 +54,7 @@ def author() -> str:
             )
         _ask()
         st.rerun()
-        # In a callback a rerun only comes after it.
+        # In a callback, the rerun happens only after the callback.
         raise WorkbenchError("no-name", "Your name is missing.", "Enter your name, then try again.")
     return name
 
@@ -62,11 +62,11 @@ def author() -> str:
 def download(
     label: str, data: Callable[[], str | bytes], file_name: str, disabled: bool = False, **options: Any
 ) -> None:
-    """A button that gives a file under the name of the person, who is asked for it first where it is not known.
+    """Draw a button that downloads a file; if the person's name is unknown, it asks for it first.
 
     Args:
-        data: makes the content once the button is pressed.
-        options: as `st.download_button` takes them.
+        data: makes the content after the click.
+        options: passed to `st.download_button`.
     """
     if known() or login.needed():
         st.download_button(label, data, file_name, disabled=disabled or not known(), **options)
@@ -80,7 +80,7 @@ def _ask() -> None:
 
 
 def box() -> None:
-    """The name in the sidebar; another name is another person, with drafts of their own."""
+    """Draw the name in the sidebar; another name is another person, with separate drafts."""
     if login.needed():
         login.box()
         return
@@ -100,7 +100,7 @@ def box() -> None:
 
 
 def ask() -> None:
-    """Ask a new browser for the name: at the top of the page, and in the way once somebody wants to act."""
+    """Ask a new browser for the name: at the top of the page, and in a dialog on an attempt to act."""
     if known() or login.needed():
         return
     if st.session_state.pop("ask who", False):

@@ -1,4 +1,4 @@
-// A list to choose one from: found by words, scrolled, and a link each. See pick_list.py.
+// A searchable, scrolled list to choose from, with a link per entry. See pick_list.py.
 
 const lists = new WeakMap();
 
@@ -61,7 +61,7 @@ class List {
   link(id) {
     return make("a", {
       onclick: (event) => {
-        // With another button or a key held it is a link: a new tab, a new window.
+        // With another button or a modifier key, it acts as a normal link.
         if (event.button || event.ctrlKey || event.metaKey || event.shiftKey || event.altKey) return;
         event.preventDefault();
         this.take(id);
@@ -75,7 +75,7 @@ class List {
     this.pick(id);
   }
 
-  // One of them can be reached by Tab; from there on the arrows lead up and down.
+  // Tab reaches one entry; from there, arrow keys move up and down.
   mark(chosen, anew) {
     for (const [id, link] of this.rows) {
       const mine = id === chosen;

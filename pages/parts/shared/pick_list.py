@@ -1,7 +1,7 @@
-"""A list to choose one from, such as the query whose questions are looked at: scrolled, and found by words.
+"""A scrolled and searchable list to choose from, such as the queries of the question bank.
 
-What is chosen comes as a state with a number and not as a trigger: a run that is ended takes a trigger with it, while a
-state comes again with the next run.
+The choice arrives as a numbered state and not as a trigger. An ended run loses a trigger, while a state is sent again
+with the next run.
 """
 
 from __future__ import annotations
@@ -20,10 +20,10 @@ _list = component("pick_list", "shared/pick_list.css", "shared/pick_list.js")
 
 @dataclass(frozen=True)
 class Mark:
-    """A sign beside a text of the list.
+    """A symbol next to a text of the list.
 
     Args:
-        says: what it means, for whoever points at it or hears it.
+        says: its meaning, for the tooltip and screen readers.
     """
 
     kind: Literal["changed", "alert"]
@@ -33,11 +33,11 @@ class Mark:
 
 @dataclass(frozen=True)
 class Pick:
-    """One of the list.
+    """An entry of the list.
 
     Args:
-        href: where its link leads, relative to the screen.
-        about: what is said of it in small.
+        href: link relative to the screen.
+        about: a remark in small type.
     """
 
     id: str
@@ -48,13 +48,13 @@ class Pick:
 
 
 def picked(key: str) -> str | None:
-    """What was chosen in a list and is not marked as taken yet: to be asked before the list is drawn."""
+    """Return the latest choice in a list that is not marked as taken; call this before the list is drawn."""
     given = _given(key)
     return str(given["id"]) if given and int(given["n"]) > _taken(key) else None
 
 
 def take(key: str) -> None:
-    """Mark what was chosen as taken, once it has been acted on."""
+    """Mark the latest choice as taken, after acting on it."""
     if given := _given(key):
         st.session_state[f"taken {key}"] = int(given["n"])
 
@@ -63,10 +63,10 @@ def draw(key: str, label: str, find: str, none: str, picks: Sequence[Pick], chos
     """Draw a list.
 
     Args:
-        label: what is listed.
-        find: what the box to find in says.
-        none: what is said where nothing has the words that are looked for.
-        chosen: the id of the one that is chosen.
+        label: title of the list.
+        find: placeholder of the search box.
+        none: message if no entry matches.
+        chosen: the id of the chosen entry.
     """
     data = {
         "label": label,
@@ -83,7 +83,7 @@ def draw(key: str, label: str, find: str, none: str, picks: Sequence[Pick], chos
 def _given(key: str) -> dict[str, Any] | None:
     state = st.session_state.get(key)
     found = state.get("picked") if isinstance(state, dict) else None
-    # A browser that comes to a server which has forgotten it brings along what it chose long ago.
+    # After a restart of the server, a browser may send a choice of long ago.
     return found if isinstance(found, dict) and found.get("session") == _session() else None
 
 

@@ -1,4 +1,4 @@
-"""Widgets for the policy and the measure; the choice is in the URL and holds on every screen."""
+"""Widgets for the scoring settings and the measure; the choice is in the URL and holds on every screen."""
 
 from __future__ import annotations
 
@@ -21,10 +21,10 @@ from exam_workbench.types import MAX_RATING, GraderSpec
 from pages.parts.shared import address, ui
 
 Choice = Literal["grader", "tau", "label", "weights", "measure", "against", "cutoff", "relevant"]
-"""What one can choose in the line, by the key of its widget."""
+"""The choices in the line, by the key of their widget."""
 
 LABELS: tuple[Choice, ...] = ("grader", "tau", "label", "weights")
-"""The choices that make labels."""
+"""The choices that determine labels."""
 
 MATTERS: dict[str, tuple[Choice, ...]] = {
     "home": (*LABELS, "measure", "against", "cutoff", "relevant"),
@@ -37,11 +37,10 @@ MATTERS: dict[str, tuple[Choice, ...]] = {
     "measures": ("against", "relevant"),
     "export": (*LABELS, "cutoff"),
 }
-"""The choices that have an effect on what a screen shows. On a screen that is not here none has any, and nothing is
-said of them: they would only seem to be about what one sees."""
+"""The choices that affect each screen. Screens without an entry do not show the line, since no choice affects them."""
 
 INLINE = ("leaderboard", "changes", "measures")
-"""Screens on which measure and official board are changed so often that they stand beside the line."""
+"""Screens that show measure and official leaderboard next to the line, since they are changed often."""
 
 SHARES = ("leaderboard", "changes")
 """Screens that can compute measures by shares of a pool or by gold texts."""
@@ -59,11 +58,11 @@ LABEL_RULES = {"max": "Best rating", "support:2": "Supported by 2 questions", "m
 
 @dataclass(frozen=True)
 class View:
-    """Under which choices one looks.
+    """The present choices.
 
     Args:
         measure: standard name.
-        against: the official board, None where there is none.
+        against: the official leaderboard; None without one.
     """
 
     policy: Policy
@@ -72,17 +71,18 @@ class View:
 
 
 def sign_of_open(label: str) -> str:
-    """The sign before a label that rests on a part of its ratings: what is missing moves a mean either way, any other
-    label only up.
+    """Return the sign before a label from incomplete ratings.
+
+    Missing ratings can move a mean up or down, any other label only up.
 
     Args:
-        label: the rule by which it comes of ratings.
+        label: the label rule.
     """
     return "≈" if label == "mean" else "≥"
 
 
 def chosen(project: Project) -> Policy:
-    """The policy that the widgets of any screen have set; the default where none has."""
+    """Return the scoring settings of the widgets, with defaults for unset ones."""
     default = Policy()
     state = st.session_state
     names = [grader.spec.name for grader in graders(project)]
@@ -98,21 +98,21 @@ def chosen(project: Project) -> Policy:
 
 
 def line(screen: str) -> None:
-    """Say in one line under which choices one looks, the same wherever any has an effect, with a place to change them.
+    """Draw the line of the present choices with a popover to change them, on screens that they affect.
 
-    It is drawn by the frame and not by the screens: what one screen has put into the address, another one forgets.
+    The frame draws it, not the screens, because Streamlit drops parameters of one screen's widgets on another screen.
 
     Args:
-        screen: its name; what has no effect on what it shows is disabled and says so.
+        screen: its name; choices that do not affect it are disabled with an explanation.
     """
     st.session_state.pop("looking", None)
-    # Which project is the first changes with the projects: an address always names its own.
+    # The first project can change with the list of projects, so an address always names its project.
     said = {"project": str(st.session_state["project"])} if ui.projects() else {}
     usual: dict[str, str] = {}
     try:
         project = ui.chosen_project()
     except WorkbenchError:
-        # The screen itself says what is wrong.
+        # The screen itself shows the error.
         project = None
     known = [grader.spec.name for grader in graders(project) if grader.grades] if project else []
     if project is not None and known:
@@ -123,7 +123,7 @@ def line(screen: str) -> None:
 
 
 def _draw(project: Project, known: list[str], screen: str) -> tuple[View, dict[str, str], dict[str, str]]:
-    """Draw the line; returns what is chosen, how the address says it, and how it says the defaults.
+    """Draw the line; return the choices, their address parameters, and the parameters of the defaults.
 
     Args:
         known: names of the graders that have grades.
@@ -133,14 +133,14 @@ def _draw(project: Project, known: list[str], screen: str) -> tuple[View, dict[s
     if screen in MATTERS:
         view = _widgets(project, known, boards, screen)
     else:
-        # What is chosen is kept for the next screen all the same.
+        # The choices are kept for the next screen in any case.
         measure, against = (str(st.session_state[choice]) for choice in ("measure", "against"))
         view = View(chosen(project), measure, None if against == NO_BOARD else against)
     return view, _said({choice: st.session_state[choice] for choice in usual}), _said(usual)
 
 
 def _take(known: list[str], boards: list[str], min_judgment: int) -> dict[Choice, Any]:
-    """Let every choice hold what the address says, where somebody came by it; returns the defaults."""
+    """Set every choice from the address if the person followed a link; return the defaults."""
     default = Policy()
     rules = {title: rule for rule, title in LABEL_RULES.items()}
     usual: dict[Choice, Any] = {
@@ -156,7 +156,7 @@ def _take(known: list[str], boards: list[str], min_judgment: int) -> dict[Choice
     for choice, value in usual.items():
         address.take(choice, read[choice], value)
 
-    # Another project has other graders and boards.
+    # Another project has other graders and leaderboards.
     for choice, there in (("grader", known), ("against", boards)):
         if st.session_state[choice] not in there:
             st.session_state[choice] = there[0]
@@ -164,7 +164,7 @@ def _take(known: list[str], boards: list[str], min_judgment: int) -> dict[Choice
 
 
 def _widgets(project: Project, known: list[str], boards: list[str], screen: str) -> View:
-    """Draw the line and what is behind it; returns what is chosen."""
+    """Draw the line and its popover; return the choices."""
     matters, inline, shares = MATTERS[screen], screen in INLINE, screen in SHARES
     offered = _offered(True, DEFAULT_MEASURE, gold_name(project) is not None)
     with st.container(key="looking", horizontal=True, vertical_alignment="center"):
@@ -181,8 +181,8 @@ def _widgets(project: Project, known: list[str], boards: list[str], screen: str)
 
     def options(choice: Choice, about: str, among: Sequence[Any] | None = None) -> dict[str, Any]:
         idle = choice not in matters
-        # What is held is the default, too: a browser that has not drawn the widget yet, as it is folded away, would
-        # else take another default for a choice that was made.
+        # The present value is also the default. Otherwise a browser that has not yet drawn the folded widget would
+        # use another default.
         now = {"value": held[choice]} if among is None else {"options": among, "index": among.index(held[choice])}
         return {"key": choice, "disabled": idle, "help": f"{NO_EFFECT} {about}" if idle else about, **now}
 
@@ -213,7 +213,7 @@ def _widgets(project: Project, known: list[str], boards: list[str], screen: str)
         "Official leaderboard", format_func=lambda name: "None" if name == NO_BOARD else name, **size,
         **options("against", "The leaderboard to compare with.", boards),
     )  # fmt: skip
-    # What an idle choice holds is said as it is: another screen can show it.
+    # A disabled measure is kept as it is: another screen can show it.
     name = _read(str(picked), offered, DEFAULT_MEASURE, shares) if "measure" in matters else str(picked)
     view = View(chosen(project), name, None if against == NO_BOARD else str(against))
     words.markdown(f":material/tune: {ui.plain(in_words(project, view))}")
@@ -221,12 +221,12 @@ def _widgets(project: Project, known: list[str], boards: list[str], screen: str)
 
 
 def _said(choices: Mapping[Choice, Any]) -> dict[str, str]:
-    """Choices as the address says them."""
+    """Return the choices as address parameters."""
     return {choice: str(value).lower() if choice == "weights" else str(value) for choice, value in choices.items()}
 
 
 def _among(options: Collection[Any]) -> Callable[[Any], Any]:
-    """A function that gives back one of the options, and raises ValueError for anything else."""
+    """Return a function that returns its argument if it is an option, and raises ValueError otherwise."""
 
     def read(value: Any) -> Any:
         if value not in options:
@@ -237,18 +237,18 @@ def _among(options: Collection[Any]) -> Callable[[Any], Any]:
 
 
 def seen() -> View | None:
-    """Under which choices one looks; None where nothing has been graded, so that there is nothing to choose."""
+    """Return the present choices; None if nothing has been graded."""
     return cast(View | None, st.session_state.get("looking"))
 
 
 def grader(project: Project) -> GraderSpec | None:
-    """The grader under which one looks; None where nothing has been graded."""
+    """Return the grader of the present choices; None if nothing has been graded."""
     found = seen()
     return None if found is None else find_grader(project, found.policy.grader).spec
 
 
 def view() -> View:
-    """Under which choices one looks; the screen ends here where nothing has been graded."""
+    """Return the present choices; end the screen if nothing has been graded."""
     found = seen()
     if found is None:
         ui.empty("No grades yet.", "Grade the pool, or import a graded file.", "grading", code="nothing-graded")
@@ -256,7 +256,7 @@ def view() -> View:
 
 
 def in_words(project: Project, view: View) -> str:
-    """The choices as the line on every screen says them: grader, min rating, label rule, measure, bank version."""
+    """Return the choices in words: grader, min rating, label rule, measure, bank version."""
     policy = view.policy
     spec = find_grader(project, policy.grader).spec
     scale = "" if spec.max_rating == MAX_RATING else f" of 0–{spec.max_rating}"
@@ -273,10 +273,10 @@ def in_words(project: Project, view: View) -> str:
 
 
 def succeeded(project: Project, grader: str | None, within: timedelta = timedelta.max) -> str:
-    """That the usual grader became that by itself, where it is the one that is chosen, as a sentence; else empty.
+    """Return a sentence if the chosen grader became the default by itself; otherwise an empty text.
 
     Args:
-        within: for how long it is said.
+        within: time after the change for which the sentence is shown.
     """
     found = succession(project)
     if found is None or found.usual != grader or datetime.now(UTC).replace(tzinfo=None) - found.since > within:
@@ -288,7 +288,7 @@ def succeeded(project: Project, grader: str | None, within: timedelta = timedelt
 
 
 def queries() -> QueryChoice:
-    """A choice of the queries that two boards are compared over."""
+    """Draw the choice of the queries over which two leaderboards are compared, and return it."""
     picked = st.segmented_control(
         "Queries", get_args(QueryChoice), default="common", key="over-queries", required=True, bind="query-params",
         help="Queries to compare: those without ungraded pairs in both leaderboards, all queries in both, or all"
@@ -300,12 +300,12 @@ def queries() -> QueryChoice:
 def measure(
     label: str, cover: bool, key: str, default: str = DEFAULT_MEASURE, shares: bool = False, gold: bool = False
 ) -> str:
-    """A choice among the standard measures; any other that trec_eval knows can be typed.
+    """Draw a choice of the standard measures and return it; other measures of trec_eval can be typed.
 
     Args:
-        cover: whether EXAM-Cover is among them.
+        cover: whether EXAM-Cover is offered.
         shares: whether normalised coverage and similarity to gold texts may be typed as well.
-        gold: whether there are gold texts, so that measures by them are offered.
+        gold: whether there are gold texts, so that their measures are offered.
     """
     offered = _offered(cover, default, gold)
     picked = st.selectbox(
@@ -318,7 +318,7 @@ def measure(
 def _offered(cover: bool, default: str, gold: bool = False) -> list[str]:
     names = [name for name, one in MEASURES.items() if one.takes_judgments or (cover and one.basis == "intents")]
     by_gold = ["n-EXAM", *SIMILARITIES] if gold else []
-    # What was typed for one board is the default of the other.
+    # A measure that was typed for one leaderboard is the default of the other.
     return list(dict.fromkeys([*([COVER] if cover else []), *by_gold, *names, default]))
 
 
@@ -330,7 +330,7 @@ def _typable(shares: bool) -> str:
 
 
 def _read(picked: str, offered: Collection[str], default: str, shares: bool) -> str:
-    """The standard name of a measure that was picked or typed; the default, and why, where it cannot be shown."""
+    """Return the standard name of a chosen or typed measure; if it cannot be shown, the default with an explanation."""
     if picked in offered:
         return picked
     try:
@@ -339,7 +339,7 @@ def _read(picked: str, offered: Collection[str], default: str, shares: bool) -> 
         ui.show_error(error)
         return default
     if not shares and not typed.ranks_passages:
-        # It may have come along from a screen that can show it.
+        # It may have been chosen on a screen that can show it.
         st.container(key="other-measure").caption(
             f":material/info: {ui.plain(typed.name)} is not available on this screen, which shows {ui.plain(default)}."
         )

@@ -1,4 +1,4 @@
-"""Who else is in the query that is open, and what others saved meanwhile, on a server that several people share."""
+"""Other people in the open query and their recent changes, on a server that several people share."""
 
 from __future__ import annotations
 
@@ -11,10 +11,10 @@ from pages.parts.shared import login, presses, ui
 from pages.parts.shared.components import component
 
 LOOKS_EVERY = 15.0
-"""Seconds between two looks at who is there."""
+"""Seconds between two updates."""
 
 
-# Only the browser knows whether somebody is typing, reads in a dialog, or has the window in sight.
+# Only the browser knows whether a person is typing, reads a dialog, or has the window in sight.
 _redraw = component("redraw", "shared/redraw.js")
 
 
@@ -24,23 +24,23 @@ def _presence() -> Presence:
 
 
 def beside(project: Project, query_id: str) -> None:
-    """Say who else is in a query, and keep that current; nothing where one person is by themselves."""
+    """Draw the other people in a query, with regular updates; draw nothing without login."""
     if login.needed() and ui.person():
         _others(project, query_id)
 
 
 def accompany() -> None:
-    """Draw every screen again when others have saved something since it was drawn; nothing where one is by oneself.
+    """Redraw the screen when other people have saved changes; do nothing without login.
 
-    As long as that would disturb, as somebody types there or has a dialog open, it is offered instead. To look costs no
-    query where nothing was written.
+    If a redraw would disturb, because the person is typing or has a dialog open, a button offers it instead. Without
+    new changes an update needs no query.
     """
     if not login.needed() or not ui.person():
         return
     try:
         project = ui.chosen_project()
     except WorkbenchError:
-        # The screen itself says what is wrong.
+        # The screen itself shows the error.
         return
     if project is not None and project.allows("read the bank"):
         _news(project, latest_act(project))
@@ -49,14 +49,14 @@ def accompany() -> None:
 @st.fragment(run_every=LOOKS_EVERY)
 def _news(project: Project, seen: int) -> None:
     others = acted_since(project, seen, ui.person())
-    # The number of the newest act, so that the browser knows news from news.
+    # The number of the newest action, so that the browser recognizes further changes.
     news = latest_act(project) if others else 0
     found = _redraw(key="redraw", data={"news": news}, on_redraw_change=lambda: None, on_looked_change=lambda: None)
     if others and found.redraw:
         st.rerun()
     if not others:
         return
-    # It stands beside the page: what it would push aside could be a list that is open, which closes when it moves.
+    # It floats next to the page: if it moved an open list, the browser would close it.
     with st.container(key="news", horizontal=True, vertical_alignment="center"):
         st.container(key="news-of-others", width="content").caption(
             f":material/sync: {ui.plain(', '.join(others))} saved changes.", width="content"

@@ -1,12 +1,12 @@
-// Draws the screen again when others have saved something, as soon as that takes nothing from whoever sits before it.
+// Redraws the screen when other people have saved changes, as soon as that does not disturb the person.
 
-// Milliseconds between two looks whether it would disturb, and between two redraws of their own accord at least.
+// Milliseconds between two checks of whether a redraw would disturb, and at least between two automatic redraws.
 const LOOKS = 1500;
 const RESTS = 30000;
-// So many times as long as a redraw took nothing is redrawn after it: with many at work, redraws must not be the work.
+// The pause after a redraw is this many times its duration, so that redraws stay a small share of the work.
 const TIMES = 100;
 
-// Fields in which somebody typed what the server has not been told yet.
+// Fields with typed text that the server does not have yet.
 const typed = (window.examTyped ??= new Set());
 
 function writes(node) {
@@ -20,13 +20,13 @@ function focused() {
   return node;
 }
 
-// A field alone tells the server when it is left. One of a form does so with the form, one of a part of our own when
-// that says so: they are waited for until they are empty, or gone.
+// Streamlit sends a single field when it loses focus. A form sends its fields on submission, and a component when it
+// decides to. Those fields block a redraw until they are empty or gone.
 function toldAtOnce(node) {
   return node.getRootNode() === document && !node.closest('[data-testid="stForm"], [data-testid*="BidiComponent"]');
 }
 
-// What the server said last, and the way to tell it something.
+// The latest message of the server, and the function that sends it a message.
 const heard = (window.examNews ??= { news: 0, send: null, asked: 0, rests: RESTS });
 
 function listen() {
@@ -43,7 +43,7 @@ function listen() {
     },
     true,
   );
-  // Whoever turns to the window looks at it now.
+  // A person who turns to the window is looking at it now.
   document.addEventListener("visibilitychange", () => {
     if (document.hidden) return;
     window.examRedrawn = 0;

@@ -1,4 +1,4 @@
-"""What becomes of a login that the provider refused, or whose answer was not sound: the browser is told."""
+"""Refused logins: the browser gets a message if the provider refused a login, or its answer was invalid."""
 
 from __future__ import annotations
 
@@ -8,9 +8,9 @@ from urllib.parse import parse_qs
 
 CALLBACK = "/oauth2callback"
 COOKIE = b"_streamlit_user="
-"""Set where somebody was logged in (`streamlit.web.server.starlette.starlette_server_config`)."""
+"""Set by a successful login (`streamlit.web.server.starlette.starlette_server_config`)."""
 WORD, REFUSED = "login", "refused"
-"""What the address of the screen says where a login came to nothing."""
+"""Parameter and value in the screen's address after a failed login."""
 
 Message = MutableMapping[str, Any]
 Send = Callable[[Message], Awaitable[None]]
@@ -19,17 +19,17 @@ Asgi = Callable[[Message, Receive, Send], Awaitable[None]]
 
 
 class RefusedLogins:
-    """Has the screen say so where a login came to nothing: Streamlit goes to the first screen without a word.
+    """Reports failed logins to the screen; Streamlit would open the first screen without a message.
 
     Args:
-        app: what answers, as the ASGI specification says.
+        app: the wrapped ASGI application.
     """
 
     def __init__(self, app: Asgi) -> None:
         self.app = app
 
     async def __call__(self, scope: Message, receive: Receive, send: Send) -> None:
-        # Without either it is the way back from a logout.
+        # A request without either parameter is the return from a logout.
         answers = scope["type"] == "http" and scope["path"].endswith(CALLBACK)
         if not (answers and {b"code", b"error"} & parse_qs(scope["query_string"], keep_blank_values=True).keys()):
             await self.app(scope, receive, send)
@@ -47,6 +47,6 @@ class RefusedLogins:
 
 
 def _logs_in(message: Message) -> bool:
-    """Whether an answer sets the cookie of a login; one that takes it away sets it to nothing."""
+    """Return whether a response sets the login cookie; a removal sets it to an empty value."""
     cookies = [value for name, value in message["headers"] if name.lower() == b"set-cookie"]
     return any(value.startswith(COOKIE) and not value.startswith(COOKIE + b'""') for value in cookies)

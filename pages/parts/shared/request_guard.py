@@ -1,4 +1,4 @@
-"""The requests that the server answers: under its own name, from its own pages, and from people who are logged in."""
+"""Requests that the server answers: for its own host names, from its own pages, and from logged-in people."""
 
 from __future__ import annotations
 
@@ -23,17 +23,17 @@ from pages.parts.shared.refused_logins import Asgi, Message, Receive, Send
 
 CORE, MEDIA, UPLOAD = "/_stcore/", "/media/", "/upload_file/"
 OPEN = ("health", "host-config", "stream", "bidi-components")
-"""Parts of Streamlit's own paths that a browser asks for before a login. They show nothing of a project."""
+"""Parts of Streamlit's own paths that a browser requests before login. They reveal no project data."""
 
 
 class RequestGuard:
-    """Refuses requests under the name of another host, from pages of another origin, and from people without a role.
+    """Refuses requests for other host names, from pages of another origin, and from people without a role.
 
-    A role in some project is needed for files, uploads and figures about the server, if people log in. The page itself
-    is open, because it leads to the login.
+    If people log in, files, uploads and figures about the server need a role in a project. The page itself is open,
+    because it leads to the login.
 
     Args:
-        app: answers the requests that are not refused, as the ASGI specification says.
+        app: the ASGI application that answers the other requests.
     """
 
     def __init__(self, app: Asgi) -> None:
@@ -58,12 +58,13 @@ class RequestGuard:
 
     @contextmanager
     def _room(self, request: HTTPConnection, path: str) -> Iterator[None]:
-        """Keep room for the file that a request uploads, out of the bytes that its session may have.
+        """Reserve space for an uploaded file within the limit of its session.
 
-        A request cannot be longer than it says. Streamlit counts one that does not say it, up to `EXAM_LIMIT_UPLOAD`.
+        A request cannot be longer than its stated length. Streamlit limits a request without one to
+        `EXAM_LIMIT_UPLOAD`.
 
         Raises:
-            TooMuch: there is no room.
+            TooMuch: the space is used up.
         """
         session = path.partition(UPLOAD)[2].partition("/")[0]
         files = runtime.get_instance().uploaded_file_mgr.file_storage.get(session, {})  # type: ignore[attr-defined]
@@ -80,7 +81,7 @@ class RequestGuard:
                 )
             yield
         finally:
-            # Without the sessions of which nothing is arriving.
+            # Subtraction also drops sessions without arriving files.
             self._arriving = self._arriving - Counter({session: size})
             release_uploads()
 
@@ -110,7 +111,7 @@ def _check_person(request: HTTPConnection, path: str) -> None:
 
 
 def forget(files: Iterable[UploadedFile]) -> None:
-    """Drop uploaded files that the tab needs no longer, which makes room for others."""
+    """Drop uploaded files that the tab no longer needs, which makes room for others."""
     tab = get_script_run_ctx()
     for file in files if tab is not None else ():
         tab.uploaded_file_mgr.remove_file(tab.session_id, file.file_id)
@@ -119,14 +120,14 @@ def forget(files: Iterable[UploadedFile]) -> None:
 def release_uploads() -> None:
     """Drop the sessions that cannot be resumed, and their files.
 
-    Streamlit keeps them until another session ends, and what a session holds until Python collects circles.
+    Streamlit keeps them until another session ends, and their content until Python's garbage collector runs.
     """
     instance = runtime.get_instance()
     sessions, uploads = instance._session_mgr, instance.uploaded_file_mgr
     for _, info in sessions._session_storage._cache.expire():  # type: ignore[attr-defined]
         info.session.session_state.clear()
         info.session.shutdown()
-    # One may have ended while a file was on its way to it.
+    # A session may have ended while a file was arriving for it.
     for session in list(uploads.file_storage):  # type: ignore[attr-defined]
         if sessions.get_session_info(session) is None:
             uploads.remove_session_files(session)

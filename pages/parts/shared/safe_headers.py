@@ -1,26 +1,26 @@
-"""What every answer of the server tells the browser, whether or not a proxy stands before it."""
+"""Security headers of every response, with or without a proxy."""
 
 from __future__ import annotations
 
 from pages.parts.shared.refused_logins import Asgi, Message, Receive, Send
 
 HEADERS = (
-    # Another site that shows the app in a frame could lead a hand to its buttons.
+    # Prevents clickjacking: other sites cannot show the app in a frame.
     (b"x-frame-options", b"DENY"),
     (b"content-security-policy", b"frame-ancestors 'none'"),
-    # A file that somebody uploaded is what its type says, and no script.
+    # A browser must not run an uploaded file of another type as a script.
     (b"x-content-type-options", b"nosniff"),
     # Addresses name projects, queries and passages.
     (b"referrer-policy", b"same-origin"),
 )
-"""Headers by their names in lower case; one that an answer has already stays."""
+"""Headers with names in lower case; a header that a response already has is kept."""
 
 
 class SafeHeaders:
-    """Adds them to every answer.
+    """Adds the headers to every response.
 
     Args:
-        app: what answers, as the ASGI specification says.
+        app: the wrapped ASGI application.
     """
 
     def __init__(self, app: Asgi) -> None:

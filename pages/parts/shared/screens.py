@@ -1,9 +1,8 @@
-"""The screens: every file directly in `pages/`, with its title, its icon and its place in the list."""
+"""The screens: every file directly in `pages/`, with its title, its icon and its place in the menu."""
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
-from itertools import chain
+from collections.abc import Collection, Mapping, Sequence
 
 import streamlit as st
 from starlette.requests import Request
@@ -12,55 +11,42 @@ from starlette.routing import Route
 
 from pages.parts.shared.components import component
 
-GROUPS = {
-    "Project": {
-        "home": ("Home", ":material/home:"),
-        "activity": ("Activity", ":material/history:"),
-        "people": ("People", ":material/group:"),
-    },
-    "Curate": {
-        "my_work": ("My work", ":material/checklist_rtl:"),
-        "question_bank": ("Question bank", ":material/quiz:"),
-        "prompts": ("Prompts", ":material/edit_note:"),
-        "grading": ("Grading", ":material/fact_check:"),
-    },
-    "Review": {
-        "passages": ("Passages", ":material/article:"),
-        "disagreements": ("Disagreements", ":material/compare_arrows:"),
-        "adjudication": ("Adjudication", ":material/balance:"),
-        "changes": ("Changes", ":material/difference:"),
-    },
-    "Exams": {
-        "exam": ("Exam", ":material/school:"),
-        "students": ("Examinees", ":material/groups:"),
-        "items": ("Items", ":material/checklist:"),
-        "improve": ("Improve", ":material/trending_up:"),
-    },
-    "Answers": {
-        "answers": ("Answers", ":material/forum:"),
-        "cases": ("Cases", ":material/rule:"),
-        "judges": ("Answer checks", ":material/gavel:"),
-    },
-    "Publish": {
-        "leaderboard": ("Leaderboard", ":material/leaderboard:"),
-        "audit": ("Audit", ":material/how_to_reg:"),
-        "measures": ("Meta-evaluation", ":material/table_chart:"),
-        "export": ("Export", ":material/download:"),
-    },
-}
-"""Title and icon of every screen, by the name of its file, under what one does there.
+MENU = {
+    "Home": (":material/home:", {"home": "Home"}),
+    "My work": (":material/checklist_rtl:", {"my_work": "My work"}),
+    "Questions": (":material/quiz:", {"question_bank": "Question bank", "changes": "Changes"}),
+    "Passages": (":material/article:", {"passages": "Passages"}),
+    "Disagreements": (
+        ":material/compare_arrows:", {"disagreements": "Disagreements", "adjudication": "Adjudication"},
+    ),
+    "Grading": (":material/fact_check:", {"grading": "Grading", "prompts": "Prompts"}),
+    "Leaderboard": (
+        ":material/leaderboard:", {"leaderboard": "Leaderboard", "audit": "Audit", "measures": "Meta-evaluation"},
+    ),
+    "Export": (":material/download:", {"export": "Export"}),
+    "Exams": (
+        ":material/school:",
+        {"exam": "Exam", "students": "Examinees", "items": "Items", "improve": "Improve"},
+    ),
+    "Answers": (
+        ":material/forum:", {"answers": "Answers", "cases": "Cases", "judges": "Answer checks"},
+    ),
+    "Administration": (":material/settings:", {"people": "People", "activity": "Activity"}),
+}  # fmt: skip
+"""The entries of the menu: the icon, and the title of each screen by the name of its file.
 
-The first is where one arrives.
+The first screen of an entry is the one that its link leads to. Home is the screen where people arrive.
 """
 
-SCREENS = dict(chain.from_iterable(screens.items() for screens in GROUPS.values()))
+SCREENS = {name: (title, icon) for icon, screens in MENU.values() for name, title in screens.items()}
+"""Title and icon of every screen, by the name of its file."""
 
 
 _frame = component("frame", "shared/frame.js")
 
 
 def navigation() -> tuple[str, st.Page, dict[str, st.Page]]:
-    """Declare the screens; returns the name of the one that the person is on, that screen, and all of them by name."""
+    """Declare the screens; return the name of the open screen, its page, and all pages by name."""
     pages = {
         name: st.Page(f"pages/{name}.py", title=title, icon=icon, default=name == "home")
         for name, (title, icon) in SCREENS.items()
@@ -70,31 +56,65 @@ def navigation() -> tuple[str, st.Page, dict[str, st.Page]]:
 
 
 def first_by_name() -> Route:
-    """The way from the first screen's name, which people type as they do those of the others, to its empty address."""
+    """Return a redirect from the first screen's name, which people may type, to its empty address."""
 
     async def lead(request: Request) -> Response:
-        # Seen from here, whatever stands before the name.
+        # A relative address, so that it works under any path prefix.
         return RedirectResponse(f"./?{request.url.query}" if request.url.query else "./")
 
     return Route(f"/{next(iter(SCREENS))}", lead)
 
 
-def menu(pages: Mapping[str, st.Page], choices: Mapping[str, str], visible: Collection[str]) -> None:
-    """Links to the screens, in groups.
+def entry_of(screen: str) -> str:
+    """Return the entry of the menu that a screen belongs to."""
+    return next(entry for entry, (_, screens) in MENU.items() if screen in screens)
 
-    Streamlit's own list of them drops what the address says. Each choice would then be written into it anew on the
-    next screen, as a step of its own that Back takes back.
+
+def menu(
+    here: str,
+    pages: Mapping[str, st.Page],
+    choices: Mapping[str, str],
+    visible: Collection[str],
+    folded: Collection[str],
+) -> None:
+    """Draw a link for each entry of the menu.
+
+    Streamlit's own list of screens drops the parameters of the address. The next screen would then write each of them
+    into the address again, as a step of its own for the browser's Back.
 
     Args:
-        pages: the screens as `navigation` declared them: one that is named is looked for among all of them.
-        choices: what goes along to the next screen, as the address says it.
-        visible: names of the screens that are among them.
+        here: the screen that the person is on.
+        pages: the screens by name, as `navigation` declared them.
+        choices: parameters of the address that the next screen keeps.
+        visible: names of the screens that the person may see.
+        folded: entries that the project has no content for.
     """
     _frame(key="frame")
+    shown = {
+        entry: [name for name in screens if name in visible]
+        for entry, (_, screens) in MENU.items()
+        if screens.keys() & visible
+    }
     with st.container(key="menu"):
-        for group, screens in GROUPS.items():
-            if not (shown := {name: screen for name, screen in screens.items() if name in visible}):
-                continue
-            st.caption(group)
-            for name, (title, icon) in shown.items():
-                st.page_link(pages[name], label=title, icon=icon, query_params=choices, width="stretch")
+        for entry in shown:
+            if entry not in folded:
+                _link(entry, shown[entry], here, pages, choices)
+        if away := [entry for entry in shown if entry in folded]:
+            with st.expander("More", key="menu-more"):
+                for entry in away:
+                    _link(entry, shown[entry], here, pages, choices)
+
+
+def _link(
+    entry: str, screens: Sequence[str], here: str, pages: Mapping[str, st.Page], choices: Mapping[str, str]
+) -> None:
+    target = here if here in screens else screens[0]
+    st.page_link(pages[target], label=entry, icon=MENU[entry][0], query_params=choices, width="stretch")
+
+
+def tabs(here: str, pages: Mapping[str, st.Page], choices: Mapping[str, str], visible: Collection[str]) -> None:
+    """Draw links to the screens of an entry side by side, if there are several. The arguments are those of `menu`."""
+    screens = {name: title for name, title in MENU[entry_of(here)][1].items() if name in visible}
+    if len(screens) > 1:
+        for name, title in screens.items():
+            st.page_link(pages[name], label=title, query_params=choices)

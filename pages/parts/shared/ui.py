@@ -1,4 +1,4 @@
-"""What the screens share: the open project, who works, errors as sentences, and small drawing helpers."""
+"""Helpers of all screens: the open project, the person, errors as sentences, and small drawing functions."""
 
 from __future__ import annotations
 
@@ -15,6 +15,7 @@ import streamlit as st
 from streamlit import config
 from streamlit.delta_generator import DeltaGenerator
 
+from exam_workbench.bank import parts_without_content
 from exam_workbench.errors import FileError, NotAllowed, ProjectError, WorkbenchError
 from exam_workbench.graders import provide_endpoints, provide_keys
 from exam_workbench.limits import limit
@@ -29,7 +30,7 @@ LISTED_PROBLEMS = 20
 LISTED = 300
 """Characters of a text in a list to choose from."""
 HEADING = 3_000
-"""Characters of a text over a screen or a part of it."""
+"""Characters of a text above a screen or a part of it."""
 
 _log = logging.getLogger(__name__)
 
@@ -37,8 +38,8 @@ _log = logging.getLogger(__name__)
 def begin() -> None:
     """Begin a screen.
 
-    A server whose first visitor follows a deep link takes the folder `pages` for a list of apps of
-    their own and runs the file without its frame. Declaring the screens once puts that right.
+    If the first visitor of a server follows a deep link, Streamlit runs the file in `pages` without the frame.
+    Declaring the screens once corrects that.
     """
     if "framed" not in st.session_state:
         screens.navigation()
@@ -53,18 +54,18 @@ def _open(path: str) -> Project:
 
 @asynccontextmanager
 async def served(_: st.App) -> AsyncIterator[None]:
-    """What surrounds the time that a server runs: at its end its projects are closed, whatever ended it.
+    """Surround the lifetime of a server; at its end, for any reason, its projects are closed.
 
-    The project that was named at its start is open from then on, so that commands and scripts find it there.
+    The project named at its start is open from then on, so that commands and scripts find it there.
     """
     send_at_once()
     open_doors(_own_address())
-    # A command may come before anybody has opened a screen.
+    # A command may arrive before anyone opens a screen.
     provide_keys(visitor.secret)
     provide_endpoints(visitor.endpoint_tables)
     try:
         login.can_log_in()
-        # In megabytes: screens name this limit, and Streamlit refuses a larger file while it arrives.
+        # In megabytes: screens show this limit, and Streamlit refuses a larger file while it arrives.
         config.set_option("server.maxUploadSize", -(-limit("UPLOAD") >> 20))
     except WorkbenchError as error:
         _log.error("%s", error)
@@ -72,7 +73,7 @@ async def served(_: st.App) -> AsyncIterator[None]:
         try:
             await asyncio.to_thread(hold, Path(named))
         except WorkbenchError as error:
-            # The screens say so too, and /healthz, and both try again.
+            # The screens and /healthz report it as well, and both try again.
             _log.error("%s", error)
     with stopping_commands():
         try:
@@ -82,7 +83,7 @@ async def served(_: st.App) -> AsyncIterator[None]:
 
 
 def _own_address() -> str | None:
-    """Where this computer reaches this server; None where that takes a certificate for another name."""
+    """Return the address of this server on this computer; None if it has a certificate, which is for another name."""
     if st.get_option("server.sslCertFile"):
         return None
     address = st.get_option("server.address") or ""
@@ -93,24 +94,24 @@ def _own_address() -> str | None:
 
 
 def hosts() -> Sequence[str]:
-    """The names under which this server may be asked; none for any."""
+    """Return the host names for which this server answers; empty for any."""
     return st.get_option("server.allowedHosts") or ()
 
 
 def projects() -> dict[str, Path]:
-    """Every project that can be opened, by name.
+    """Return every project that can be opened, by name.
 
-    Where people log in, those in which whoever is here has a role; no screen tells of others.
+    If people log in, these are the projects in which the person has a role; no screen reveals others.
     """
     known = login.identity()
     return project_files() if known is None else with_role(project_files(), known)
 
 
 def project_files() -> dict[str, Path]:
-    """The projects of this server by name: files of the projects folder, and the project named at start.
+    """Return the projects of this server by name: files of the projects folder, and the project named at start.
 
-    Where people log in, only plain files of that folder count: by a link the server could open a file that those who
-    may write into the folder must not open.
+    If people log in, only plain files of that folder count. A symbolic link could make the server open a file that
+    people with write access to the folder must not read.
     """
     every, shared = sorted(projects_folder().glob("*.duckdb")), login.needed()
     found = {path.stem: path for path in every if not shared or (path.is_file() and not path.is_symlink())}
@@ -118,14 +119,14 @@ def project_files() -> dict[str, Path]:
     return {Path(named).stem: Path(named)} | found if named else found
 
 
-def frame(screen: str) -> DeltaGenerator:
+def frame(screen: str) -> tuple[DeltaGenerator, DeltaGenerator]:
     """Draw what surrounds every screen: its title, the choice of the project and the name of the person.
 
     Args:
         screen: its name.
 
     Returns:
-        The place for the menu of the screens, whose links take along what is chosen.
+        The places for the menu and for the tabs of its entry. They are drawn later, when the choices are known.
     """
     st.session_state["framed"] = True
     st.session_state.pop("not opened", None)
@@ -154,14 +155,15 @@ def frame(screen: str) -> DeltaGenerator:
     st.session_state["screen"] = title
     st.set_page_config(page_title=f"{title} · {NAME}")
     st.title(title, anchor=False)
+    tabs = st.container(key="tabs", horizontal=True)
     if refused is not None:
         show_error(refused)
         st.stop()
-    return menu
+    return menu, tabs
 
 
 def _take_note() -> WorkbenchError | None:
-    """Find out who is here; what is said to somebody who has no role in the project, or None."""
+    """Determine the person's role; return the error for a person without a role, otherwise None."""
     if not login.needed():
         return None
     try:
@@ -169,16 +171,16 @@ def _take_note() -> WorkbenchError | None:
     except NotAllowed as error:
         return error
     except WorkbenchError:
-        # The screen itself says what is wrong with the project.
+        # The screen itself shows the error of the project.
         return None
     return None
 
 
 def _say_another(missing: str) -> None:
-    """Say that a link named a project that is not here, as long as nobody chose another than the one in its place.
+    """Draw a note that a link named an unknown project, until the person chooses another one.
 
     Args:
-        missing: what the address names now; empty where it names a project that is here.
+        missing: the unknown project in the address; empty if it names a known one.
     """
     if missing:
         st.session_state["another"] = missing, st.session_state["project"]
@@ -191,12 +193,12 @@ def _say_another(missing: str) -> None:
 
 
 def author() -> str:
-    """The name under which an act is recorded; where it was not said yet, it is asked and the act is not done."""
+    """Return the name under which actions are recorded; if it is unknown, ask for it and end the action."""
     return who.author()
 
 
 def person() -> str:
-    """Whose drafts and judgments a screen shows; empty for somebody who has not said a name and only reads."""
+    """Return the person whose drafts and judgments are shown; empty for a reader without a name."""
     return who.known()
 
 
@@ -204,10 +206,10 @@ download = who.download
 
 
 def chosen_project() -> Project | None:
-    """The project that is open in this browser tab; None where there is none yet.
+    """Return the project that is open in this browser tab; None if none exists yet.
 
     Raises:
-        NotAllowed: whoever is logged in has a role in none.
+        NotAllowed: the logged-in person has no role in any project.
         ProjectError: it cannot be opened.
     """
     known = projects()
@@ -223,7 +225,7 @@ def chosen_project() -> Project | None:
         if not login.needed():
             found = found.seen_by(person())
     except ProjectError as error:
-        # Who holds the file was waited for: once in a run of the screen is enough.
+        # Opening waits for the process that holds the file; once in a run of the screen is enough.
         st.session_state["not opened"] = error
         raise
     st.session_state["in use"] = found
@@ -233,7 +235,7 @@ def chosen_project() -> Project | None:
 
 
 def _say_not_closed(project: Project) -> None:
-    """Say, once in every browser tab, that a project was not closed, or that nothing can be written to it."""
+    """Show, once in every browser tab, that a project was not closed, or that it is read-only."""
     told = st.session_state.setdefault("told of", set())
     if project.path in told:
         return
@@ -249,7 +251,7 @@ def _say_not_closed(project: Project) -> None:
 
 
 def say_reopened() -> None:
-    """Say, once in every browser tab, that the database of its project failed and was opened again."""
+    """Show, once in every browser tab, that the project's database failed and was opened again."""
     found = st.session_state.get("in use")
     if found is None:
         return
@@ -264,7 +266,7 @@ def say_reopened() -> None:
 
 
 def project() -> Project:
-    """The project that is open in this browser tab; the screen ends here where there is none."""
+    """Return the project that is open in this browser tab; end the screen without one."""
     found = chosen_project()
     if found is None:
         empty(
@@ -277,38 +279,48 @@ def project() -> Project:
 
 
 def sees(screen: str) -> bool:
-    """Whether whoever is here may see a screen, by its name."""
+    """Return whether the person may see a screen, by its name."""
     return screen in visible()
 
 
 def visible() -> frozenset[str]:
-    """Names of the screens that whoever is here may see, for the menu."""
+    """Return names of the screens that the person may see, for the menu."""
     try:
         found = chosen_project()
     except NotAllowed:
         return frozenset()
     except WorkbenchError:
-        # The screen itself says what is wrong with the project.
+        # The screen itself shows the error of the project.
         return frozenset(screens.SCREENS)
     return frozenset(name for name in screens.SCREENS if login.sees(found, name))
 
 
+def folded(here: str) -> frozenset[str]:
+    """Return the entries of the menu that the project has no content for, without that of the screen `here`."""
+    try:
+        unused = parts_without_content(chosen_project())
+    except WorkbenchError:
+        # The screen itself shows the error of the project.
+        return frozenset()
+    return frozenset(entry for entry in unused if here not in screens.MENU[entry][1])
+
+
 def check(screen: str) -> None:
-    """Refuse a screen that the role of whoever is here does not include, in a sentence.
+    """Refuse a screen that the person's role does not include.
 
     Raises:
-        NotAllowed: it says which role is needed and whom to ask.
+        NotAllowed: the message names the needed role and people to ask.
     """
     if not sees(screen):
         login.check(chosen_project(), screen)
 
 
 def empty(what: str, todo: str, screen: str | None = None, code: str = "empty") -> None:
-    """Say that there is nothing to show and what to do, and end the screen here.
+    """Show that the screen is empty and the next step, and end the screen.
 
     Args:
-        screen: which one to go to.
-        code: the key of the box, which tells tests why there is nothing.
+        screen: the screen that a link leads to.
+        code: the key of the box, by which tests recognize the reason.
     """
     with st.container(border=True, key=code):
         st.markdown(f"**{what}**")
@@ -319,7 +331,7 @@ def empty(what: str, todo: str, screen: str | None = None, code: str = "empty") 
 
 
 def go(screen: str, label: str | None = None, **query: str) -> None:
-    """A link to a screen, which keeps the project; nothing where the role of whoever is here does not include it."""
+    """Draw a link to a screen of the project; draw nothing if the person's role does not include it."""
     if login.needed() and not sees(screen):
         return
     parameters = {"project": str(st.session_state["project"])} if st.session_state.get("project") else {}
@@ -333,7 +345,7 @@ def go(screen: str, label: str | None = None, **query: str) -> None:
 
 
 def speaking(passages: int) -> None:
-    """Say how many pooled passages speak to the grader, and where they are; nothing for none."""
+    """Draw the number of pooled passages that address the grader, with a link; draw nothing for 0."""
     if passages:
         with st.container(horizontal=True, vertical_alignment="center"):
             st.caption(f":material/campaign: Passages with text that addresses the grader: {passages:,}.")
@@ -350,7 +362,7 @@ def errors() -> Iterator[None]:
 
 
 def show_error(error: WorkbenchError) -> None:
-    """Draw an error: the problem, its place and the fix; the key of its box has its code."""
+    """Draw an error: the problem, its place and the fix; the key of its box contains the error code."""
     st.session_state["errors shown"] = st.session_state.get("errors shown", 0) + 1
     with st.container(border=True, key=f"error {error.code} {st.session_state['errors shown']}"):
         st.error(plain(error.message), icon=":material/error:")
@@ -364,25 +376,25 @@ def show_error(error: WorkbenchError) -> None:
 
 
 _SHORTCODE = re.compile(r":(?=material/|(?!\d+:)[\w+-]+:|100:|1234:)|(?<!\S)(?=(?:<->|->|<-|--|>=|<=|~=)(?!\S))")
-"""What Streamlit makes pictures and signs of, after Markdown has taken every escape away."""
+"""Texts that Streamlit replaces by pictures and symbols, after Markdown has removed every escape."""
 JOINER = "\u2060"
-"""Takes no room and is no space: a shortcode with it inside is none."""
+"""An invisible character without width that breaks a shortcode."""
 
 
 def plain(text: str) -> str:
-    """Text from outside, escaped so that Markdown shows it as it is."""
+    """Return text from outside, escaped so that Markdown shows it unchanged."""
     text = _SHORTCODE.sub(lambda found: found[0] + JOINER, text)
     escaped = "".join(f"\\{c}" if c in "\\`*_{}[]()#+-.!|<>$~:&^=" else c for c in text)
     return escaped.replace("\n", "  \n")
 
 
 def told_apart(labels: Mapping[str, str]) -> dict[str, str]:
-    """Labels for a list of options, each once: of two that are alike a list gives the first, whichever was chosen.
+    """Return distinct labels for a list of options: for equal labels, Streamlit would always return the first option.
 
-    Long ones are cut: thousands of them would be sent to the browser whole.
+    Long labels are cut, since thousands of them are sent to the browser.
 
     Args:
-        labels: by what tells the options apart, which is added where the labels do not.
+        labels: by id of the option, which is added to equal labels.
     """
     labels = {key: shortened(label, LISTED) for key, label in labels.items()}
     times = Counter(labels.values())
@@ -390,12 +402,12 @@ def told_apart(labels: Mapping[str, str]) -> dict[str, str]:
 
 
 def number(value: float | None, digits: int = 3) -> str:
-    """A number for a screen; a dash where there is none."""
+    """Return a number for a screen; a dash if it is missing."""
     return "–" if value is None else f"{value:z.{digits}f}"
 
 
 def shortened(text: str, length: int) -> str:
-    """A text cut at a word, or within one that is long, with an ellipsis where something is missing."""
+    """Return a text cut at a word, or within a long one, with an ellipsis if it is cut."""
     if len(text) <= length:
         return text
     cut = text[: length - 1]
@@ -404,12 +416,12 @@ def shortened(text: str, length: int) -> str:
 
 
 def percent(share: float | None) -> str:
-    """A share for a screen, in whole percent; a dash where there is none."""
+    """Return a share in whole percent for a screen; a dash if it is missing."""
     return "–" if share is None else f"{share:.0%}"
 
 
 def duration(seconds: float | None) -> str:
-    """A time span for a screen: 40 s, 3 min, 2 h 10 min."""
+    """Return a time span for a screen: 40 s, 3 min, 2 h 10 min."""
     if seconds is None:
         return "–"
     minutes = round(seconds / 60)
@@ -419,5 +431,5 @@ def duration(seconds: float | None) -> str:
 
 
 def about(seconds: float) -> str:
-    """An estimate of a time span, to follow "takes": a second at most, about 3 min."""
+    """Return an estimate of a time span, to follow "takes": one second or less, about 3 min."""
     return f"about {duration(seconds)}" if seconds >= 1.5 else "one second or less"

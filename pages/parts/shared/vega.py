@@ -1,6 +1,6 @@
-"""Words of Vega-Lite, of which charts are made: Streamlit draws such a specification as it is.
+"""Elements of Vega-Lite charts; Streamlit draws such a specification directly.
 
-Altair would write the same, but takes a tenth of a second for each chart, again at every click.
+Altair would produce the same specification, but needs a tenth of a second per chart, at every click.
 """
 
 from __future__ import annotations
@@ -14,34 +14,34 @@ Spec = dict[str, Any]
 
 SCHEMA = "https://vega.github.io/schema/vega-lite/v6.json"
 CLICKED = "clicked"
-"""The name of the layer whose marks can be clicked."""
+"""Name of the layer whose marks can be clicked."""
 
 
 def word(field: str, **options: object) -> Spec:
-    """A channel that shows a column of names."""
+    """Return a channel that shows a column of names."""
     return {"field": field, "type": "nominal", **options}
 
 
 def number(field: str, **options: object) -> Spec:
-    """A channel that shows a column of numbers."""
+    """Return a channel that shows a column of numbers."""
     return {"field": field, "type": "quantitative", **options}
 
 
 def constant(value: object) -> Spec:
-    """A channel that is the same for every mark."""
+    """Return a channel with the same value for every mark."""
     return {"value": value}
 
 
 def either(test: str, value: object, otherwise: object) -> Spec:
-    """A channel with one value where a test holds and another one elsewhere."""
+    """Return a channel with one value if a test holds and another value otherwise."""
     return {"condition": {"test": test, "value": value}, "value": otherwise}
 
 
 def layer(mark: str, encoding: Spec, only: str | None = None, **options: object) -> Spec:
-    """Marks of one kind.
+    """Return a layer of marks of one kind.
 
     Args:
-        only: which rows they are drawn for; all for None.
+        only: filter expression for the rows; None for all rows.
         options: properties of the mark.
     """
     found: Spec = {"mark": {"type": mark, **options}, "encoding": encoding}
@@ -49,22 +49,22 @@ def layer(mark: str, encoding: Spec, only: str | None = None, **options: object)
 
 
 def clickable(marks: Spec) -> Spec:
-    """The layer whose marks can be clicked."""
+    """Return the layer with its marks made clickable."""
     return marks | {"name": CLICKED}
 
 
 def selection(name: str, *fields: str, bind: str | None = None, **options: object) -> Spec:
-    """What a click on the clickable layer selects: the values of these columns.
+    """Return a selection of these columns' values by a click on the clickable layer.
 
     Args:
-        bind: where else can be clicked, as on the legend.
+        bind: another place to click, such as the legend.
     """
     found: Spec = {"name": name, "select": {"type": "point", "fields": list(fields), **options}, "views": [CLICKED]}
     return found if bind is None else found | {"bind": bind}
 
 
 def chart(table: pd.DataFrame, *layers: Spec, **options: object) -> Spec:
-    """A chart of layers over one table; a layer `over` another table shows that one."""
+    """Return a chart of layers over one table; a layer made by `over` uses its own table."""
     tables = _named(table)
     drawn = []
     for marks in layers:
@@ -74,11 +74,11 @@ def chart(table: pd.DataFrame, *layers: Spec, **options: object) -> Spec:
 
 
 def over(table: pd.DataFrame, marks: Spec) -> Spec:
-    """A layer that shows another table than the rest of its chart."""
+    """Return a layer that uses another table than the rest of its chart."""
     tables = _named(table)
     return marks | {"data": {"name": next(iter(tables))}, "datasets": tables}
 
 
 def _named(table: pd.DataFrame) -> dict[str, pd.DataFrame]:
-    """A table under a name that says what is in it: the browser makes a chart anew when its table changes."""
+    """Name a table after its content, since the browser makes a chart again only if its table's name changes."""
     return {hashlib.sha256(table.to_json().encode()).hexdigest()[:32]: table}

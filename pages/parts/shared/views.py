@@ -1,4 +1,4 @@
-"""Which view of a screen is on, in one row of choices, the same on every screen; and what of it stays unfolded."""
+"""The choice of a screen's view, the same on every screen, and expanders that keep their state."""
 
 from __future__ import annotations
 
@@ -10,13 +10,13 @@ from pages.parts.shared import address
 
 
 def choose(views: Sequence[str], names: Callable[[str], str] = str, key: str = "view") -> str:
-    """Draw the choice of a view, which the address names; it leaves out the first one.
+    """Draw the choice of a view and return it; the address names it unless it is the first.
 
-    Another view is a step for the browser's Back.
+    A change of the view is a step for Back.
 
     Args:
-        names: what a view is called on the screen; addresses may name it so, too.
-        key: what the address calls the choice.
+        names: displayed name of a view; an address may contain it, too.
+        key: address parameter of the choice.
     """
     by_name = {names(view): view for view in views} | {view: view for view in views}
     here = address.places(f"{key} of {st.session_state.get('screen')}")
@@ -34,9 +34,9 @@ def choose(views: Sequence[str], names: Callable[[str], str] = str, key: str = "
 
 
 def go(label: str, view: str) -> None:
-    """Lead to another view of the screen that is on.
+    """Draw a button that leads to another view of the screen.
 
-    It is no link: an address of this screen in which one was before is taken for that of a browser that is behind.
+    It is not a link: a repeated address of this screen would be mistaken for one from a delayed browser.
     """
     st.button(
         label, type="tertiary", icon=":material/arrow_forward:", on_click=_choose, args=(view,), key=f"go to {view}"
@@ -48,12 +48,13 @@ def _choose(view: str) -> None:
 
 
 def stays_folded(key: str) -> None:
-    """Let an expander that is about to be drawn be open or folded as it was.
+    """Keep the state of an expander that is drawn next.
 
-    Under another title it is another one to Streamlit, which would fold it up under somebody's press: that is lost.
+    With a changed title, Streamlit treats it as a new one and would fold it during a person's click, which would be
+    lost.
 
     Args:
-        key: of the expander.
+        key: key of the expander.
     """
     if key in st.session_state:
         st.session_state[key] = st.session_state[key]

@@ -1,4 +1,4 @@
-"""Who looks at a screen: what this visitor may use, and the keys that they typed in this window."""
+"""The visitor of a screen: the models and endpoints that they may use, and the keys that they typed in this window."""
 
 from __future__ import annotations
 
@@ -13,49 +13,49 @@ from exam_workbench.errors import InputError
 from exam_workbench.graders import VISITOR, Access, unshared_localhost
 
 TYPED = "typed keys"
-"""Keys by the origin that each is for, in the memory of one browser session. They are written nowhere."""
+"""Keys by origin, in the memory of one browser session. They are never stored."""
 
 _found: ContextVar[list[Mapping[str, Any]] | None] = ContextVar("secrets that this run found", default=None)
 
 
 def begin() -> None:
-    """Begin a run of the app: it asks some forty times what the secrets say, and they are looked up once in it."""
+    """Begin a run of the app: the secrets are read about forty times per run, so they are cached for its duration."""
     _found.set([])
 
 
 def unshared() -> bool:
-    """Whether this visitor is the one person who sits at the computer of the app."""
+    """Return whether this visitor is the only person, at the computer of the app."""
     return unshared_localhost(
         st.get_option("server.address"),
         st.get_option("server.allowedHosts") or (),
         "auth" in secrets(),
-        # Without a connection there are none, and it is somebody else.
+        # These are empty without a connection, which then counts as a remote visitor.
         st.context.headers,
         st.context.ip_address,
     )
 
 
 def access() -> Access:
-    """What this visitor may use beside what the owner has set up."""
+    """Return what this visitor may use in addition to the server's configuration."""
     if not unshared():
         return VISITOR
     return Access(any_address=True, any_model=True, typed=dict(st.session_state.get(TYPED, {})))
 
 
 def type_key(origin: str, key: str) -> None:
-    """Keep a key for an origin until the window is closed; an empty one forgets it."""
+    """Keep a key for an origin until the window is closed; an empty one removes it."""
     keys = {**st.session_state.get(TYPED, {}), origin: key.strip()}
     st.session_state[TYPED] = {place: typed for place, typed in keys.items() if typed}
 
 
 def secret(name: str) -> str | None:
-    """A text among the app's secrets; None where there is no such entry, or no file of secrets."""
+    """Return a text from the app's secrets; None without such an entry or file."""
     found = secrets().get(name)
     return found if isinstance(found, str) else None
 
 
 def endpoint_tables() -> Mapping[str, Any]:
-    """The endpoints among the app's secrets, as the file has them."""
+    """Return the endpoints from the app's secrets, unchanged."""
     found = secrets().get("endpoints")
     return {} if not isinstance(found, Mapping) else {name: _plain(table) for name, table in found.items()}
 
@@ -65,10 +65,10 @@ def _plain(value: Any) -> Any:
 
 
 def secrets() -> Mapping[str, Any]:
-    """What the owner of the server keeps in its file of secrets; nothing where there is none.
+    """Return the content of the server's file of secrets; empty without a file.
 
     Raises:
-        InputError: there is one that cannot be read. Nothing is not what it says: a login would not be asked for.
+        InputError: a file exists but cannot be read. Treating it as empty would switch login off.
     """
     found = _found.get()
     if found is None:
@@ -84,7 +84,7 @@ def _read() -> Mapping[str, Any]:
             return st.secrets
         there = any(Path(place).exists() for place in st.get_option("secrets.files"))
     except OSError:
-        # No right to read it, or a folder.
+        # It is not readable, or a folder.
         there = True
     if there:
         raise InputError(
