@@ -25,7 +25,7 @@ MARK = re.compile(r"(?P<start><!-- generated:(?P<name>[a-z-]+) -->\n)(?P<body>.*
 LINK = re.compile(r"(!?\[[^\]]*\])\((?!\w+:)([^)#\s]+)(#[^)\s]*)?\)")
 CODE_BLOCK = re.compile(r"^ *```.*?^ *```$", re.S | re.M)
 HELP_WIDTH = 100
-IN_THE_SITE = "*The documentation site has a table here. `make docs` builds it.*"
+IN_THE_SITE = "*`make docs` puts a table here, in the site.*"
 OTHER_PAGES = {"CONTRIBUTING.md": "contributing.md", "SECURITY.md": "security.md", "CHANGELOG.md": "changelog.md"}
 """Pages of the site that are not in docs/: place in the repository, place in the site."""
 COMMANDS_INTRODUCTION = """# Commands

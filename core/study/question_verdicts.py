@@ -45,7 +45,7 @@ SUGGESTIONS: dict[Verdict, str] = {
 
 
 def question_verdicts(answers: Array) -> list[tuple[Verdict, int | None]]:
-    """Return the verdict on each question of one query, by the first rule of `docs/question-bank.md` that fits.
+    """Return the verdict on each question of one query, by the rules of `docs/how-to/curate-questions.md`.
 
     Args:
         answers: systems x questions of positive weight in their order: 1 answered at the min rating, 0 not, NaN without

@@ -17,7 +17,8 @@ from exam_workbench.cli import cli
 from exam_workbench.measures import correlate
 
 ROOT = Path(__file__).resolve().parents[2]
-PAGE = ROOT / "docs" / "original-exam.md"
+PAGE = ROOT / "docs" / "background" / "original-exam.md"
+TABLES = ROOT / "bench" / "results" / "2026-11-original-exam.md"
 FOLDER = ROOT / "docs" / "original-exam"
 MEASURES = ("EXAM", "n-EXAM", "Prec@R", "MAP", "nDCG20", "ROUGE")
 
@@ -128,7 +129,19 @@ def test_no_order_of_tied_systems_agrees_more_or_less_than_the_extremes(compare:
                 assert least - 1e-9 <= found <= most + 1e-9
 
 
-def test_the_page_shows_what_the_script_prints(compare: ModuleType) -> None:
-    assert compare.markdown() in PAGE.read_text(encoding="utf-8"), (
-        "run docs/original-exam/compare.py and put what it prints into docs/original-exam.md"
+def test_the_page_of_results_shows_what_the_script_prints(compare: ModuleType) -> None:
+    assert compare.markdown() in TABLES.read_text(encoding="utf-8"), (
+        "Run docs/original-exam/compare.py, and copy its output to bench/results/2026-11-original-exam.md."
     )
+
+
+def test_the_page_has_the_published_and_the_computed_correlations(compare: ModuleType) -> None:
+    rows = re.findall(r"^\| (\w+@?\w*) × (\S+) \|(.*)\|$", PAGE.read_text(encoding="utf-8"), re.M)
+    table = compare.boards("table4.tsv")
+    assert len(rows) == len(compare.PUBLISHED)
+    for row, against, cells in rows:
+        a, b = (table[compare.SCORES.get(name, name)] for name in (row, against))
+        found = correlate(a, b, ties="random", repeats=20_000, seed=3)
+        values = [cell.strip() for cell in cells.split("|")]
+        assert (float(values[0]), float(values[2])) == compare.PUBLISHED[row, against]
+        assert (float(values[1]), float(values[3])) == pytest.approx((found.spearman, found.kendall), abs=0.002)

@@ -110,7 +110,7 @@ STYLE = """
 .st-key-menu { gap: 0.05rem; }
 .st-key-menu.st-key-menu > * { flex-shrink: 0; margin: 0; }
 .st-key-menu-more details { border: 0; }
-.st-key-tabs { gap: 0.25rem; margin-top: -0.6rem; }
+.st-key-tabs { gap: 0.25rem; }
 .st-key-tabs:empty { display: none; }
 .st-key-tabs a { padding: 0.1rem 0.7rem; border-radius: 0.3rem; }
 .st-key-menu a { min-height: 1.9rem; margin: 0; padding: 0.1rem 0.5rem; border-radius: 0.3rem; }

@@ -140,11 +140,11 @@ def frame(screen: str) -> tuple[DeltaGenerator, DeltaGenerator]:
     if names and not opened:
         address.take("project", lambda name: name if name in names else names[0], names[0])
     with st.sidebar:
-        menu = st.container()
         if names:
             st.selectbox("Project", names, key="project")
             address.name_project(str(st.session_state["project"]), screen)
         known = st.container()
+        menu = st.container()
     refused = _take_note()
     with known:
         who.box()
