@@ -91,6 +91,7 @@ docs-check: $(VENV)/.installed-dev ## generated files are current, and every lin
 docs: $(VENV)/.installed-dev ## refresh the generated files, and build the documentation site in docs/build/site
 	$(BIN)/python docs/generate.py
 	$(BIN)/mkdocs build --quiet --strict
+	@echo "The site is docs/build/site/index.html."
 
 format: $(VENV)/.installed-dev ## format the code and repair what can be repaired
 	$(BIN)/ruff check --fix .
