@@ -165,6 +165,21 @@ def markdown_of(docstring: str) -> str:
     return "\n".join(lines)
 
 
+def call_of(name: str, function: Callable[..., Any]) -> str:
+    """Return the call of a function with its parameters, each on a line if they are many."""
+    signature = inspect.signature(function)
+    shown = [parameter for parameter in signature.parameters.values() if parameter.name != "self"]
+    parts = [str(parameter) for parameter in shown]
+    kinds = [parameter.kind for parameter in shown]
+    if inspect.Parameter.KEYWORD_ONLY in kinds:
+        parts.insert(kinds.index(inspect.Parameter.KEYWORD_ONLY), "*")
+    text = f"({', '.join(parts)})"
+    if len(name + text) > HELP_WIDTH:
+        text = "(\n" + "".join(f"    {part},\n" for part in parts) + ")"
+    # Annotations are strings, with quotes around them.
+    return re.sub(r": '([^']*)'", r": \1", f"{name}{text} -> {signature.return_annotation}")
+
+
 def python_page() -> str:
     """Return the page with the public names of the package."""
     import exam_workbench as ew
@@ -172,10 +187,10 @@ def python_page() -> str:
     parts = [PYTHON_INTRODUCTION]
 
     def add(level: int, name: str, member: Any) -> None:
-        signature = "" if isinstance(member, property) else str(inspect.signature(member))
-        # Annotations are strings; those of the parameters are what a reader needs.
-        plain = re.sub(r"'([^']*)'", r"\1", signature).replace("(self, ", "(").replace("(self)", "()")
-        parts.append(f"{'#' * level} {name}\n\n```text\n{name}{plain}\n```\n")
+        parts.append(f"{'#' * level} {name}\n")
+        # Functions of the package make projects; a property has no signature.
+        if member is not ew.Project and not isinstance(member, property):
+            parts.append(f"```text\n{call_of(name, member)}\n```\n")
         parts.append(markdown_of(inspect.getdoc(member) or "") + "\n")
 
     for name in ew.__all__:
