@@ -20,14 +20,14 @@ LONGEST = 4096
 
 @dataclass(frozen=True)
 class Door:
-    """Where the server of an open project answers.
+    """The address of the server that has a project open, with the token for it.
 
     Args:
-        address: as http://127.0.0.1:8501, without a slash at its end.
-        token: with which it lets in whoever can read the file.
-        process: number of the server's process.
+        address: such as http://127.0.0.1:8501, without a slash at the end.
+        token: admits anyone who can read the door file.
+        process: process id of the server.
         project: path of the project's file when it was opened.
-        file: which file of this computer that is, whatever it is called later.
+        file: identity of that file on this computer, independent of its name.
     """
 
     address: str

@@ -21,15 +21,16 @@ TURNS = (*TAKING_PART, "declined", "released")
 
 @dataclass(frozen=True)
 class Double:
-    """A query, or some of its passages, that several people judge blindly; no passage of it is in two that are open.
+    """A query, or some of its passages, that several people judge blindly. Open ones never share a
+    passage.
 
     Args:
-        key: its number, which tells it from others of the query.
-        passages: ids of those that it is about; None for all of the query.
-        wanted: how many people are to judge them.
-        adjudicator: who decides what differs, beside the organizers; None for nobody in particular.
-        people: what was last said of whoever was asked, claimed it, declined or was released, by name.
-        reasons: why they declined, by name, where they said so.
+        key: its number, which distinguishes it from others of the query.
+        passages: ids of its passages; None for all of the query.
+        wanted: number of people who are to judge.
+        adjudicator: person who decides on differences, in addition to the organizers; None for organizers only.
+        people: latest state of each person by name: asked, claimed, declined or released.
+        reasons: why people declined, by name, if they gave a reason.
     """
 
     key: int

@@ -13,7 +13,7 @@ from ..atomic_files import FULL, full_disk
 from ..errors import ProjectError
 from .holders import Holder, holder, is_held
 
-_VERSION_AT, _VERSION_LENGTH = 52, 32  # Position and length of the DuckDB version in the header of a file.
+_VERSION_AT, _VERSION_LENGTH = 52, 32  # position and length of DuckDB's version in a file header
 _HEADER = 4096
 _SHARING_VIOLATION = 32
 """Windows' error code for a file that another process has open."""

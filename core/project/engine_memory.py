@@ -26,9 +26,9 @@ CONFIG: Config = {
 the project.
 
 New files have the storage format of DuckDB 1.3. They open in three quarters of the time of the
-default format (1.0), which converts the statistics of every column whenever a file is opened or
-written. Compression of texts needs half the memory of earlier formats, about 50 MB for a row group
-of passages. A file keeps its format.
+default format. That format (1.0) converts the statistics of every column whenever a file is opened
+or written. Compression of texts needs half the memory of earlier formats, about 50 MB for a row
+group of passages. A file keeps the format in which it was created.
 
 A transaction writes each row group (122,880 rows) to the disk, instead of five at once. Five row
 groups of passages with their texts take some hundred megabytes.
@@ -112,8 +112,8 @@ def _evict(cursor: duckdb.DuckDBPyConnection, before: str) -> None:
     try:
         cursor.execute("SET memory_limit = '1B'")
     except (duckdb.OutOfMemoryException, duckdb.IOException):
-        # The setting says what was asked for, though it was refused; what it said before is rounded down. Where the
-        # disk has no room for what would be given up, it stays in memory.
+        # After a refusal the setting shows the refused value, and the earlier value was rounded
+        # down. On a full disk the data stays in memory.
         back = f"SET memory_limit = '{given}'" if given else "RESET memory_limit"
     finally:
         cursor.execute(back)

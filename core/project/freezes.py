@@ -45,12 +45,12 @@ class Freeze:
 
 @dataclass(frozen=True)
 class FrozenQuery:
-    """What a target gave for a query.
+    """The response of a target to a query.
 
     Args:
-        words: of the query as it was asked.
+        words: text of the query as it was sent.
         given: JSON with the passages and the answer.
-        seconds: that it took.
+        seconds: response time.
     """
 
     query_id: str

@@ -49,7 +49,7 @@ def describe(process: int, program: str) -> Holder:
     """
     words = _command_line(process)
     names = [Path(word).name for word in words]
-    # The interpreter, its options and the program come first; the rest may be anything.
+    # The interpreter, its options and the program are at the start; the rest may be anything.
     if "streamlit" in names[:3] and "app.py" in names[:5]:
         port = _option(words, "--server.port")
         name = f"the app on port {port}" if port.isdecimal() else f"the app (process {process})"
