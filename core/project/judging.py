@@ -104,7 +104,7 @@ def own_judgment(project: Project, query_id: str, passage_id: str, author: str) 
 
 @dataclass(frozen=True)
 class Assessed:
-    """A judgment that an assessor gave here."""
+    """A judgment that an assessor gave in the app."""
 
     author: str
     query_id: str

@@ -13,8 +13,8 @@ class Length:
     """Means over the queries that a system answered.
 
     Args:
-        words: words of its top k passages; passages whose text is not known have none.
-        passages: how many passages these are, at most k.
+        words: words of its top k passages; passages without a known text count 0.
+        passages: number of these passages, at most k.
     """
 
     words: float

@@ -69,7 +69,7 @@ def set_member(
         queries: ids of the queries that an assessor is limited to; None for all.
 
     Raises:
-        InputError: empty or taken name, unknown role or query, queries for a person who is not an assessor, or the
+        InputError: empty or taken name; unknown role or query; queries for a person who is not an assessor; the
             last organizer would lose the role.
         NotAllowed: only an organizer may set roles.
     """

@@ -284,7 +284,7 @@ class Project(Acting):
         # Caches use this number as a key, so only people who may read get it.
         self._check_reading()
         sql = _state_sql(SCORELESS + but)
-        # Nobody writes but through this process, so there is nothing to ask where it has not.
+        # Only this process writes, so without a commit since then the value is the same.
         last_commit, known = self._database.last_commit_for(sql), self._states.get(but)
         if known is not None and known[0] == last_commit:
             return known[1]
