@@ -74,9 +74,7 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
 
 
 def pytest_sessionstart(session: pytest.Session) -> None:
-    """Give priority to the process with the browser tests: it waits for server and page in turn,
-    and takes longest.
-    """
+    """Give priority to the process with the browser tests: it waits for server and page in turn, and takes longest."""
     if getattr(session.config, "workerinput", {"workerid": "gw0"})["workerid"] != "gw0":
         os.nice(5)
 

@@ -52,8 +52,7 @@ class Acting(ABC):
         """Query people and assignments without any check of permission."""
 
     def acting_as(self, identity: str, find: Callable[[], Member | None] | None = None) -> Self:
-        """Return a handle of the same open project for a person who is logged in. Each act looks up
-        their role again.
+        """Return a handle of the same open project for a person who is logged in. Each act looks up their role again.
 
         Args:
             identity: the identity of the login, see `project.identity_of`.
@@ -64,8 +63,7 @@ class Acting(ABC):
         return other
 
     def seen_by(self, name: str) -> Self:
-        """Return a handle of the same open project for a person without a login who entered their
-        name.
+        """Return a handle of the same open project for a person without a login who entered their name.
 
         They may do everything. In their own double assignments the judgments of the other assessors
         are hidden.
@@ -114,8 +112,7 @@ class Acting(ABC):
         return [one.name for one in self.members().values() if one.role == "organizer"]
 
     def member(self) -> Member | None:
-        """Return the person for whom this handle acts, with their current role; None without a
-        login.
+        """Return the person for whom this handle acts, with their current role; None without a login.
 
         Raises:
             NotAllowed: they have no role in the project.
@@ -151,8 +148,7 @@ class Acting(ABC):
 
     @contextmanager
     def doing(self, act: ActName, queries: Queries = (), author: str | None = None) -> Iterator[None]:
-        """Check the role for an act, then do the block as part of that act, with all that it reads
-        and writes.
+        """Check the role for an act, then do the block as part of that act, with all that it reads and writes.
 
         Raises:
             NotAllowed: as in `require`.
@@ -172,8 +168,7 @@ class Acting(ABC):
             self.require("read the bank")
 
     def _blinded(self) -> str | None:
-        """Return the name of the reader from whom something is hidden now; None if nothing is
-        hidden.
+        """Return the name of the reader from whom something is hidden now; None if nothing is hidden.
 
         The result is "" for a person who takes part in no assignment. An act for organizers only,
         such as an export of everything, sees everything.
@@ -191,8 +186,7 @@ class Acting(ABC):
         return name if parts.get(name) else None
 
     def hides(self, name: str, adjudicator: str | None) -> bool:
-        """Return whether the judgments of a person in an open double assignment are hidden from
-        this reader.
+        """Return whether the judgments of a person in an open double assignment are hidden from this reader.
 
         Args:
             name: the name of the assessor who judged.

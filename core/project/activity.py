@@ -169,8 +169,7 @@ def latest_act(project: Project) -> int:
 
 
 def acted_since(project: Project, act: int, name: str) -> list[str]:
-    """Return the names of the other people who changed something after an action. Exports do not
-    count.
+    """Return the names of the other people who changed something after an action. Exports do not count.
 
     Args:
         act: number of the action.

@@ -13,8 +13,7 @@ from .teamwork import find_query
 
 @dataclass(frozen=True)
 class ConfirmedCase:
-    """The case of a run for a query (how its answer relates to its ranking), as a person confirmed
-    it.
+    """The case of a run for a query (how its answer relates to its ranking), as a person confirmed it.
 
     Args:
         key: key of the record.

@@ -78,8 +78,7 @@ class Restored:
 
 
 def backup(project: Project, target: Path | None = None, keep: int | None = None, author: str = "") -> Backup:
-    """Copy a project as it is at one moment, then open the copy and read all of it; people can go
-    on working.
+    """Copy a project as it is at one moment, then open the copy and read all of it; people can go on working.
 
     Args:
         target: a new file whose name ends with .duckdb, or a folder, which is created. None means the folder
@@ -150,8 +149,7 @@ def _copy(project: Project, made: Path) -> None:
 
 
 def verify(path: Path) -> None:
-    """Read all of a backup to check that it is a complete project of this or an older version;
-    change nothing.
+    """Read all of a backup to check that it is a complete project of this or an older version; change nothing.
 
     Raises:
         InputError: unknown file.
@@ -228,8 +226,7 @@ def set_aside(path: Path) -> list[Backup]:
 
 
 def restore(source: Path, path: Path, author: str) -> Restored:
-    """Put a backup in the place of a project; the earlier file is kept next to it under a dated
-    name.
+    """Put a backup in the place of a project; the earlier file is kept next to it under a dated name.
 
     Args:
         source: a backup; it is not changed.

@@ -70,8 +70,7 @@ def official_sources(project: Project) -> list[str]:
 
 @as_act("see boards")
 def find_source(project: Project, name: str) -> str:
-    """Return the source of judgments or imported leaderboard of this name; `judgments` means the
-    first source.
+    """Return the source of judgments or imported leaderboard of this name; `judgments` means the first source.
 
     Raises:
         InputError: unknown source.

@@ -22,8 +22,7 @@ def can_bring_back(project: Project, activity_key: int) -> list[Replaced]:
 
 
 def bring_back(project: Project, activity_key: int, author: str) -> list[Replaced]:
-    """Restore what an action of the log replaced; the present state is kept, so that this can be
-    undone.
+    """Restore what an action of the log replaced; the present state is kept, so that this can be undone.
 
     Other changes of the action stay.
 

@@ -1,5 +1,4 @@
-"""A cache of results by query while a project is open: after a change only the affected queries are
-recomputed.
+"""A cache of results by query while a project is open: after a change only the affected queries are recomputed.
 
 `Project.remember` discards a whole result at each write. People rate hundreds of passages, and each
 rating changes one query. So this cache keeps each part of a result with a mark of its inputs.

@@ -130,8 +130,7 @@ class Database:
         try:
             checkpoints.mark(cursor, self.path)
         except duckdb.TransactionException as error:
-            # Another write of this process is in progress: the mark is in the log and moves with
-            # it.
+            # Another write of this process is in progress: the mark is in the log and moves with it.
             if "CHECKPOINT" not in str(error):
                 raise
         self._marked = True
@@ -155,8 +154,7 @@ class Database:
                 self._marked = True
             return True
         except duckdb.TransactionException:
-            # Another write of this process, made without `writing`, is in progress; a later call
-            # will succeed.
+            # Another write of this process, made without `writing`, is in progress; a later call will succeed.
             return False
         except (ProjectError, duckdb.Error, OSError) as error:
             # One cause is that the file was deleted while the program runs.
@@ -217,15 +215,13 @@ class Database:
         self._connection = connect(self.path, self.read_only)
         if not self.read_only:
             try:
-                # Some defects of DuckDB affect only rows in the log, so the log is written into the
-                # file first.
+                # Some defects of DuckDB affect only rows in the log, so the log is written into the file first.
                 self._connection.execute("CHECKPOINT")
             except duckdb.Error as error:
                 _log.error("%s: cannot write the log into the file: %s", self.path, first_line(error))
                 self._connection.close()
                 self._connection = connect(self.path)
-        # If another connection of this process has the file open, DuckDB stays in its failed state
-        # and raises here.
+        # If another connection of this process has the file open, DuckDB stays in its failed state and raises here.
         self._connection.execute("SELECT 1")
         self.reopenings += (Reopening(datetime.now(), reason),)
         self._given_up = None
@@ -244,8 +240,7 @@ class Database:
         disconnect(self.path, self._connection)
 
     def _unmark(self) -> None:
-        # The end of the process does not wait without limit for a running change. The mark then
-        # stays, rightly.
+        # The end of the process does not wait without limit for a running change. The mark then stays, rightly.
         if not self.writing.acquire(timeout=LAST_WRITE):
             return
         try:
@@ -281,8 +276,7 @@ def connect(
     patience: float = PATIENCE,
     made_here: bool = False,
 ) -> Connection:
-    """Open a file whose schema is that of a project, or create a new one; nothing else in the file
-    is read or run.
+    """Open a file whose schema is that of a project, or create a new one; nothing else in the file is read or run.
 
     The connection can access only this file and its working folder. Memory limit and spill folder
     may come from the environment, see `engine_config`.
@@ -315,7 +309,7 @@ def connect(
         if readable is not None:
             allowed = f"{quoted_path(readable)}, {quoted_path(as_pattern(readable))}"
             connection.execute(f"SET allowed_directories = [{allowed}]")
-        # This cannot be undone: from here on DuckDB can access only its own working folder.
+        # This cannot be undone. From here on DuckDB can access only the file, its working folder and `readable`.
         connection.execute("SET enable_external_access = false")
         if not made_here:
             check_schema(path, connection)
@@ -350,8 +344,7 @@ _working_folders: dict[Path, WorkingFolder] = {}
 
 
 def _working_folder(path: Path) -> Path:
-    """Return the private working folder of a project, the only folder that DuckDB may read and
-    write.
+    """Return the private working folder of a project, the only folder that DuckDB may read and write.
 
     It is in the folder that EXAM_SPILL names, else next to the file, on a disk with room for a
     project. If it cannot be created there, it is in the system's temporary folder.

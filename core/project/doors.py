@@ -39,8 +39,7 @@ class Door:
 
 def door_file(path: Path) -> Path:
     """Return the path of a project's door: next to its file, after links are resolved."""
-    # Unlike Path.resolve, it accepts a link that leads to itself. Opening it then fails with a
-    # clear error.
+    # Unlike Path.resolve, it accepts a link that leads to itself. Opening it then fails with a clear error.
     file = Path(os.path.realpath(path))
     return file.with_name(f"{file.name}.door")
 

@@ -21,8 +21,7 @@ TURNS = (*TAKING_PART, "declined", "released")
 
 @dataclass(frozen=True)
 class Double:
-    """A query, or some of its passages, that several people judge blindly. Open ones never share a
-    passage.
+    """A query, or some of its passages, that several people judge blindly. Open ones never share a passage.
 
     Args:
         key: its number, which distinguishes it from others of the query.
@@ -122,7 +121,7 @@ def double_of(
         fits: tests whether an assignment is a candidate.
 
     Raises:
-        InputError: none of the query, unknown number, or several candidates.
+        InputError: the query has no double assignment or none with this number, or several are candidates.
     """
     found = doubles_of(project, query_id)
     if number is not None:
@@ -153,8 +152,7 @@ def assign_double(
     passages: Iterable[str] | None = None,
     adjudicator: str | None = None,
 ) -> int:
-    """Assign a query, or some of its passages, to several people who judge without seeing each
-    other's judgments.
+    """Assign a query, or some of its passages, to several people who judge without seeing each other's judgments.
 
     Args:
         people: names of the people who are asked; other people may claim it, up to `wanted`.
@@ -202,8 +200,7 @@ def assign_double(
 
 
 def sample_of(project: Project, query_id: str, size: int, seed: int = 1) -> list[str]:
-    """Draw passages of a query's pool at random; return their ids. The same seed gives the same
-    passages.
+    """Draw passages of a query's pool at random; return their ids. The same seed gives the same passages.
 
     Passages in an open double assignment are left out.
 

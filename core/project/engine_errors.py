@@ -109,8 +109,7 @@ def _named(place: Path | str, reason: str) -> Path | str:
 
 
 def check_kind(path: Path) -> None:
-    """Refuse a file of another kind before DuckDB opens it: DuckDB would block on a pipe, or guess
-    the format.
+    """Refuse a file of another kind before DuckDB opens it: DuckDB would block on a pipe, or guess the format.
 
     Args:
         path: an existing path.

@@ -22,8 +22,7 @@ CONFIG: Config = {
     "storage_compatibility_version": "v1.3.0",
     "write_buffer_row_group_count": 1,
 }
-"""DuckDB never loads an extension, not even to inspect a file of another kind: the file alone is
-the project.
+"""DuckDB never loads an extension, not even to inspect a file of another kind: the file alone is the project.
 
 New files have the storage format of DuckDB 1.3. They open in three quarters of the time of the
 default format. That format (1.0) converts the statistics of every column whenever a file is opened
@@ -121,8 +120,7 @@ def _evict(cursor: duckdb.DuckDBPyConnection, before: str) -> None:
 
 @contextmanager
 def scratch(memory: str | None = None, spill: Path | None = None) -> Iterator[duckdb.DuckDBPyConnection]:
-    """Yield a database on disk that is deleted after the block; its tables may be larger than
-    memory.
+    """Yield a database on disk that is deleted after the block; its tables may be larger than memory.
 
     Args:
         memory: as in `engine_config`.

@@ -44,9 +44,7 @@ def _state(cursor: Cursor, part: Part, name: str, families: list[str], author: s
 
 
 def stated_families(project: Project, part: Part) -> dict[str, tuple[str, ...]]:
-    """Return the latest statement for every run, every grader or the questions, by name; unstated
-    ones are absent.
-    """
+    """Return the latest statement for every run, every grader or the questions, by name; unstated ones are absent."""
     return {
         name: tuple(families)
         for name, families in project.rows(

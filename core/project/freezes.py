@@ -91,9 +91,7 @@ def begin_freeze(project: Project, name: str, url: str, asked: str, author: str)
 
 
 def add_frozen(cursor: Cursor, key: int, some: Sequence[FrozenQuery]) -> None:
-    """Store responses of a target in an unfinished snapshot; they replace its earlier responses to
-    these queries.
-    """
+    """Store responses of a target in an unfinished snapshot; they replace its earlier responses to these queries."""
     for one in some:
         cursor.execute(
             "DELETE FROM frozen_queries WHERE freeze_key = ?"

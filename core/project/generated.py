@@ -14,9 +14,7 @@ GOLD_RUN = "gold"
 """Stands in place of a run for imported answers that were written from the gold passages."""
 
 AnswerContext = tuple[int, ...] | tuple[str, int]
-"""The context that was read: keys of passage texts, best first, or the run and cutoff that a file
-names (0 without).
-"""
+"""The context that was read: keys of passage texts, best first, or the run and cutoff that a file names (0 without)."""
 
 AnswerPlace = tuple[int, AnswerContext, float | None, int]
 """The place of a generator's answer: text key of the question, context, temperature, draw from 1."""
@@ -147,7 +145,7 @@ def _told(context: AnswerContext) -> tuple[list[int] | None, str | None, int | N
 
 
 def generated_of(project: Project, generator_key: int) -> dict[AnswerPlace, Generated]:
-    """Return the valid answer of a generator at each place: the first with a text, else the last failure."""
+    """Return the answer of a generator that counts at each place: the first with a text, else the last failure."""
     found: dict[AnswerPlace, Generated] = {}
     for row in project.rows(
         "SELECT question_text_key, context_keys, run, k, temperature, draw, text, reason, seed, shortened, note,"
@@ -207,7 +205,7 @@ def add_comparisons(cursor: Cursor, judge_key: int, said: Sequence[Comparison], 
 
 
 def comparisons_of(project: Project, judge_key: int) -> dict[Compared, Comparison]:
-    """Return the valid result of an answer check for each comparison: the first rating, else the last failure."""
+    """Return the result that counts for each comparison of an answer check: the first rating, else the last failure."""
     found: dict[Compared, Comparison] = {}
     for question, answer, references, *rest in project.rows(
         "SELECT question_text_key, answer_text_key, reference_keys, rating, reason, raw, confidence, note"
@@ -259,8 +257,7 @@ def put_answer_verdicts(
 
 
 def answer_verdicts(project: Project, source: str | None = None) -> dict[tuple[int, int], dict[str, bool]]:
-    """Return people's current answer checks: query key and text key of the answer to acceptability
-    by source.
+    """Return people's current answer checks: query key and text key of the answer to acceptability by source.
 
     Args:
         source: restricts the result; None for all.

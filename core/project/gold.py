@@ -20,9 +20,7 @@ GOLD = (
     " UNION ALL SELECT query_key, passage_key, rank AS position FROM rankings JOIN gold_runs USING (run_key)"
     "  SEMI JOIN pool USING (query_key, passage_key))"
 )
-"""Subquery for the passages of the gold texts: query_key, passage_key, position. For a run, only
-pooled passages.
-"""
+"""Subquery for the passages of the gold texts: query_key, passage_key, position. For a run, only pooled passages."""
 
 
 def write_gold(

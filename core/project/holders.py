@@ -20,7 +20,7 @@ class Holder:
 
 
 def is_held(reason: str) -> bool:
-    """Return whether DuckDB's message says that another process holds a file; on Windows it differs."""
+    """Return whether a DuckDB message says that another process holds a file; Windows has its own wording."""
     return "set lock" in reason or "already open in" in reason
 
 

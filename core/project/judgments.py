@@ -20,8 +20,7 @@ if TYPE_CHECKING:
 
 
 def stage_judgments(cursor: Cursor, judgments: Sequence[Judgment]) -> None:
-    """Add judgments to the temporary table `staged_judgments`, from which `write_judgments` stores
-    them.
+    """Add judgments to the temporary table `staged_judgments`, from which `write_judgments` stores them.
 
     Raises:
         InputError: the id of a new passage is not valid in qrels.
@@ -137,8 +136,7 @@ Qrels = dict[str, dict[str, int]]
 
 
 def sources(project: Project) -> list[str]:
-    """Return the names of the sources of judgments in the order of their first import, sources of
-    audits last.
+    """Return the names of the sources of judgments in the order of their first import, sources of audits last.
 
     Judgments of an audit are a sample. So complete judgments are first, as the default for callers
     that take the first source.

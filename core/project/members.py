@@ -24,8 +24,7 @@ SUBJECT = "subject:"
 
 
 def identity_of(claims: Mapping[str, Any]) -> str:
-    """Return the identity of a login: its e-mail address in lower case, or its subject if it has no
-    verified address.
+    """Return the identity of a login: its e-mail address in lower case, or its subject if it has no verified address.
 
     The provider assigns a subject to one account (OpenID Connect Core 1.0, sections 2 and 5.1). An
     account may be able to choose its subject. So the prefix `SUBJECT` keeps a subject with an @
@@ -39,8 +38,7 @@ def identity_of(claims: Mapping[str, Any]) -> str:
     """
     stated = str(claims.get("email") or "").strip()
     address = stated.lower()
-    # Lower case turns the Kelvin sign into the letter k, so a non-ASCII address could become
-    # another, ASCII one.
+    # Lower case turns the Kelvin sign into the letter k, so a non-ASCII address could become another, ASCII one.
     sound = "@" in address and not address.startswith(SUBJECT) and address.isascii() == stated.isascii()
     if sound and claims.get("email_verified", True) in (True, "true"):
         return address

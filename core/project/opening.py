@@ -30,8 +30,7 @@ _NOT_IN_NAMES = re.compile(r'[/\\:*?"<>|\x00-\x1f]')
 
 
 def new_file(name: str) -> Path:
-    """Return the path of a new project in the projects folder for a typed name; blanks become
-    hyphens.
+    """Return the path of a new project in the projects folder for a typed name; blanks become hyphens.
 
     Raises:
         InputError: empty or invalid file name, or an existing project has this name, ignoring case.

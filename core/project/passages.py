@@ -44,8 +44,7 @@ def add_passages(cursor: Cursor, passages: Iterable[Passage], keeper: Keeper | N
 
 
 def add_kept_passages(cursor: Cursor, kept: PassageFiles, keeper: Keeper | None = None) -> WrittenPassages:
-    """Add passages of files as `add_passages` does, any number; those without a text are added
-    last.
+    """Add passages of files as `add_passages` does, any number; those without a text are added last.
 
     Args:
         kept: the buffered passages, closed.

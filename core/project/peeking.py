@@ -16,10 +16,9 @@ _seen: dict[Path, tuple[tuple[int, ...], frozenset[str]]] = {}
 
 
 def peek_members(path: Path) -> frozenset[str] | None:
-    """Return the identities with a role in a project; if another process holds it now, those of the
-    last read.
+    """Return the identities with a role in a project; if another process holds it now, those of the last read.
 
-    The file is read again only if it changed. This process must not have it open: closing the file
+    The file is read again only if it changed. This process must not open it meanwhile: closing the file
     would drop the lock that the process has on it.
 
     Returns:

@@ -63,9 +63,7 @@ def set_pool_depth(cursor: Cursor, depth: int, author: str) -> None:
 
 
 def pool_rows(cursor: Cursor) -> str:
-    """Return SQL for the content of the pool: query_key, passage_key, and place (first position in
-    a list, or NULL).
-    """
+    """Return SQL for the content of the pool: query_key, passage_key, and place (first position in a list, or NULL)."""
     return (
         "SELECT query_key, passage_key, min(position) AS place FROM ("
         " SELECT query_key, passage_key, position FROM listed"
@@ -77,8 +75,7 @@ def pool_rows(cursor: Cursor) -> str:
 
 
 def refresh_pool(cursor: Cursor) -> None:
-    """Rebuild the pool: per query the listed and the judged passages, the gold texts, and the top
-    of every run.
+    """Rebuild the pool: per query the listed and the judged passages, the gold texts, and the top of every run.
 
     Call it at the end of every transaction that changed one of these.
     """

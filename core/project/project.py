@@ -184,13 +184,11 @@ class Project(Acting):
         """Return the result of a query as an Arrow table."""
         self._check_reading()
         written, left = written_in(sql, parameters)
-        # Not `sql`: DuckDB computes a relation with parameters completely before reading it, 30
-        # times as slow.
+        # Not `sql`: DuckDB computes a relation with parameters completely before reading it, 30 times as slow.
         return self._read(lambda cursor: cursor.execute(written, left).to_arrow_table())
 
     def batches(self, sql: str, parameters: Parameters, take: Callable[[Iterable[pa.RecordBatch]], T]) -> T:
-        """Return the result of `take` on the record batches of a query, which are never in memory
-        all at once.
+        """Return the result of `take` on the record batches of a query, which are never in memory all at once.
 
         Args:
             take: must not use the project otherwise; called again after a fatal error of DuckDB.
@@ -360,9 +358,7 @@ class Project(Acting):
 def as_act(
     act: ActName,
 ) -> Callable[[Callable[Concatenate[Project, P], T]], Callable[Concatenate[Project, P], T]]:
-    """Decorate a function of a project as an act: its role is checked, and its reads and writes
-    belong to the act.
-    """
+    """Decorate a function of a project as an act: its role is checked, and its reads and writes belong to the act."""
 
     def doing(work: Callable[Concatenate[Project, P], T]) -> Callable[Concatenate[Project, P], T]:
         @wraps(work)
@@ -402,9 +398,7 @@ def _can_be_kept(rows: list[tuple[Any, ...]]) -> bool:
 
 
 def close_projects() -> None:
-    """Close every project of this process. A server calls it on a signal, which skips Python's own
-    exit handlers.
-    """
+    """Close every project of this process. A server calls it on a signal, which skips Python's own exit handlers."""
     close_all()
 
 
@@ -437,8 +431,7 @@ def log(cursor: Cursor, author: str, act: str, **detail: Any) -> int:
         )
     rows = cursor.execute(
         "INSERT INTO activity VALUES (nextval('keys'), now()::TIMESTAMP, ?, ?, ?) RETURNING activity_key",
-        # JSON escapes control characters; clean_text removes halves of surrogate pairs, which
-        # cannot be stored.
+        # JSON escapes control characters; clean_text removes halves of surrogate pairs, which cannot be stored.
         [who, act, clean_text(json.dumps(detail, ensure_ascii=False))],
     ).fetchall()
     return int(rows[0][0])

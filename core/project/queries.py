@@ -93,8 +93,7 @@ _NAMES = {
 
 
 def check_new(cursor: Cursor, what: str, names: Iterable[str]) -> None:
-    """Refuse new ids or names that files could not hold; those that the project has already may
-    stay.
+    """Refuse new ids or names that files could not hold; those that the project has already may stay.
 
     Raises:
         InputError: a new id or name has control characters, or white space in a column of a TREC file.

@@ -112,8 +112,7 @@ _RESTS = (
 
 
 class Keeper:
-    """Keeps the data that a transaction is going to replace, and reports the differences at its
-    end.
+    """Keeps the data that a transaction is going to replace, and reports the differences at its end.
 
     Args:
         cursor: in the transaction.
@@ -152,8 +151,7 @@ class Keeper:
         )
 
     def keep_queries(self, of: str, follows: bool = False) -> None:
-        """Keep the texts of queries before they change; queries without a text of their own are
-        skipped.
+        """Keep the texts of queries before they change; queries without a text of their own are skipped.
 
         Args:
             of: SQL for their keys.
@@ -254,7 +252,7 @@ class Keeper:
                 f" WHERE replacement_key = {replacement:d})"
             )
         before = gone = after = 0
-        # The other tables of a run (partly known, response lengths) add nothing to its ranking.
+        # The other tables of a run (stated ranks, response lengths) add nothing to its ranking.
         for table in of.tables if of.key is None or kind == "leaderboard" else of.tables[:1]:
             was = f"SELECT * EXCLUDE (replacement_key) FROM replaced_{table} WHERE replacement_key = {replacement:d}"
             now = f"SELECT * FROM {table} WHERE {where}"

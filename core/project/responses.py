@@ -32,8 +32,7 @@ class Part:
 
 
 def split_response(text: str, sentences: Sequence[Sentence] = (), limit: int = PASSAGE_WORDS) -> list[Part]:
-    """Split a response into passages the size of a paragraph (exam-plus-plus, section 4.2), never
-    inside a sentence.
+    """Split a response into passages the size of a paragraph (exam-plus-plus, section 4.2), never inside a sentence.
 
     Consecutive paragraphs (separated by empty lines) share a passage if they fit. A longer
     paragraph is split into the smallest possible number of passages, of about equal length, so that
@@ -94,8 +93,7 @@ def _part(text: str, sentences: Sequence[Sentence]) -> Part:
 
 
 def known_responses(cursor: Cursor, found: Sequence[Response], report: Report, skip_unknown: bool) -> list[Response]:
-    """Return the responses whose query the project has; queries whose text comes with a response
-    are added.
+    """Return the responses whose query the project has; queries whose text comes with a response are added.
 
     Args:
         report: collects an error for each unknown query, or with `skip_unknown` one remark.
@@ -158,8 +156,7 @@ def write_responses(
 
 def _names(cursor: Cursor, found: Sequence[Response], report: Report) -> dict[str, str]:
     """Return the name of each system's run in the project."""
-    # New responses replace only earlier responses of the same system, never a retrieval run or
-    # those of another system.
+    # New responses replace only earlier responses of the same system, never a retrieval run or those of another system.
     owners = dict(
         cursor.execute(
             "SELECT name, CASE WHEN run_key IN (SELECT run_key FROM responses) THEN tag END FROM runs"

@@ -208,8 +208,7 @@ SPEAKING: ContextVar[str | None] = ContextVar("speaking", default=None)
 
 
 def check(member: Member, act: ActName, queries: Queries, author: str | None, organizers: Sequence[str]) -> None:
-    """Refuse an act that the role does not include, that concerns unassigned queries, or that names
-    another author.
+    """Refuse an act that the role does not include, that concerns unassigned queries, or that names another author.
 
     Args:
         author: the name to record; None if it is not known here.

@@ -25,17 +25,15 @@ RANKED = {"run": "VARCHAR", "query_id": "VARCHAR", "passage_id": "VARCHAR", "sco
 
 
 def stage_rankings(cursor: Cursor, rankings: dict[str, list[Ranked]]) -> None:
-    """Add lines of runs to the temporary table `staged_rankings`, from which `write_runs` stores
-    them.
+    """Add lines of runs to the temporary table `staged_rankings`, from which `write_runs` stores them.
 
     Raises:
         InputError: the id of a new passage is not valid in qrels.
     """
     # A table cannot hold halves of surrogate pairs, so ids are checked first.
     check_new(cursor, "passage", (ranked.passage_id for lines in rankings.values() for ranked in lines))
-    # The columns are explicit because of a defect in DuckDB 2.0. A table created in this
-    # transaction by CREATE TABLE AS without rows loses all rows once it holds more than a row
-    # group.
+    # The columns are explicit because of a defect in DuckDB 2.0, in tables that CREATE TABLE AS
+    # created without rows in this transaction: once they hold over a row group, filters drop all rows.
     cursor.execute(
         "CREATE TEMP TABLE IF NOT EXISTS staged_rankings"
         " (run VARCHAR, query_id VARCHAR, passage_id VARCHAR, score DOUBLE)"

@@ -1,5 +1,4 @@
-"""Check that a file has exactly the schema of a project, before anything in the file is read or
-run.
+"""Check that a file has exactly the schema of a project, before anything in the file is read or run.
 
 A view, a macro, a default or a check in a file from another person is code that a query would run.
 """
@@ -51,8 +50,7 @@ _EXCLUDED = re.compile(r"EXCLUDE \(([^()]*)\)")
 
 
 def read_objects(connection: duckdb.DuckDBPyConnection) -> frozenset[Object]:
-    """Return every object that a file defines, with definitions that are stable when the file is
-    opened again.
+    """Return every object that a file defines, with definitions that are stable when the file is opened again.
 
     Raises:
         duckdb.Error: the catalog of the file is damaged.
@@ -75,8 +73,7 @@ def digest_of(objects: frozenset[Object]) -> str:
 
 
 def check_schema(path: Path, connection: duckdb.DuckDBPyConnection) -> None:
-    """Refuse a file that defines anything but the schema of a project, of this or an earlier
-    version.
+    """Refuse a file that defines anything but the schema of a project, of this or an earlier version.
 
     An empty database is accepted, because a new project starts as one.
 
@@ -91,8 +88,7 @@ def check_schema(path: Path, connection: duckdb.DuckDBPyConnection) -> None:
     found = read_objects(connection)
     if digest_of(found) in _known_digests():
         return
-    # This is slow but rare: the file is foreign, or this DuckDB version formats definitions
-    # differently.
+    # This is slow but rare: the file is foreign, or this DuckDB version formats definitions differently.
     names = {name for kind, schema, name, *_ in found if (kind, schema) == ("table", "main")}
     if "migrations" not in names:
         raise ProjectError("not-a-project", f"{path} is a database, but not an Exam Workbench project.", NAME_ANOTHER)
@@ -143,8 +139,7 @@ def expected_objects(steps: tuple[str, ...]) -> frozenset[Object]:
 
 
 def make_digests() -> str:
-    """Return the content of the file of digests: the name of each migration and the digest after
-    it, one per line.
+    """Return the content of the file of digests: the name of each migration and the digest after it, one per line.
 
     The first line is an empty database.
     """

@@ -58,8 +58,7 @@ def lent(cursor: Connection, name: str, table: pa.Table) -> Iterator[None]:
         yield
     finally:
         cursor.unregister(name)
-        # The transaction keeps a registered object to its end, so the object must let go of the
-        # table.
+        # The transaction keeps a registered object to its end, so the object must let go of the table.
         loan.table = None
 
 

@@ -160,8 +160,7 @@ def write_stated_rankings(
                 twice = "SELECT count(DISTINCT (run_key, query_key)) FROM new_ranks WHERE repeated"
                 repeated += int(cursor.execute(twice).fetchall()[0][0])
         with lent(cursor, "new_ranks", ranked):
-            # RETURNING makes DuckDB append the rows to those of the statement before; see
-            # `grading.grades`.
+            # RETURNING makes DuckDB append the rows to those of the statement before; see `grading.grades`.
             cursor.execute(
                 "INSERT INTO rankings SELECT run_key, query_key, passage_key, rank, score FROM new_ranks RETURNING 1"
             )
@@ -171,8 +170,7 @@ def write_stated_rankings(
 def _as_they_should(
     run: NDArray[np.int32], query: NDArray[np.int32], passage: NDArray[np.int32], rank: NDArray[np.int32]
 ) -> bool:
-    """Return whether ranks are as in nearly every file: from 1, without repeated ranks or passages
-    in a ranking.
+    """Return whether ranks are as in nearly every file: from 1, without repeated ranks or passages in a ranking.
 
     Args: columns of equal length, in the order of query, run and rank.
     """
@@ -200,8 +198,7 @@ _RANK = (
 
 
 def _parts(cursor: Cursor, kept: RankingFile) -> tuple[NDArray[np.int32], Iterator[NDArray[np.int32]]]:
-    """Return the keys of queries by their numbers, and parts of these numbers with about
-    `LINES_A_PART` lines each.
+    """Return the keys of queries by their numbers, and parts of these numbers with about `LINES_A_PART` lines each.
 
     The parts are in the order of the keys.
     """

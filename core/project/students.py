@@ -60,7 +60,7 @@ class Answer:
     Args:
         item_text_key: of the item's text, with its answer key and choices.
         context: digest of all other texts that the examinee was given.
-        correct: whether it chose the right choice; None for a failure.
+        correct: whether its choice is right; None for a failure.
         reason: why it failed; None for a success.
         chosen: position of its choice, from 0; None if unknown.
         scores: for each choice the compared value: normalized log-likelihood, or similarity.
@@ -244,7 +244,7 @@ Asked = tuple[int, str]
 
 
 def answers_of(cursor: Cursor, student_key: int) -> dict[Asked, Answer]:
-    """Return the valid answer of an examinee at each place: the first right or wrong one, else the last failure."""
+    """Return an examinee's answer that counts at each place: the first right or wrong one, else the last failure."""
     found: dict[Asked, Answer] = {}
     for row in cursor.execute(
         "SELECT item_text_key, context, correct, reason, chosen, scores, raw, note FROM answers WHERE student_key = ?"
@@ -260,9 +260,7 @@ def answers_of(cursor: Cursor, student_key: int) -> dict[Asked, Answer]:
 
 
 def verdicts(project: Project) -> dict[tuple[int, int, str], bool | None]:
-    """Return whether each valid answer is right (None for a failure), by examinee key, item text
-    key and context.
-    """
+    """Return whether each answer that counts is right (None: failed), by examinee key, item text key and context."""
     return {
         (student, item, context): correct
         for student, item, context, correct in project.rows(

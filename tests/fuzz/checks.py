@@ -158,8 +158,7 @@ class Bench:
                 project.close()
 
     def tries(self, act: Callable[[Project], object], names: Sequence[str] = ()) -> bool:
-        """Rehearse an act, then undo it. A refusal must be clear and commit nothing; else the
-        tables must be sound.
+        """Rehearse an act, then undo it. A refusal must be clear and commit nothing; else the tables must be sound.
 
         Args:
             names: of the files that were sent.

@@ -1,6 +1,4 @@
-"""Hostile texts and numbers on screens and in scripts: edits, overrides, judgments, measures and
-scoring settings.
-"""
+"""Hostile texts and numbers on screens and in scripts: edits, overrides, judgments, measures and scoring settings."""
 
 from __future__ import annotations
 

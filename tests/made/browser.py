@@ -136,8 +136,7 @@ def _clear(page: Page) -> None:
     """Clear the storage of a page. During a navigation, as after a login, wait for the new page first."""
     while True:
         try:
-            # A page that failed to load denies access to storage. Later writes of the old page are
-            # disabled.
+            # A page that failed to load denies access to storage. Later writes of the old page are disabled.
             page.evaluate(
                 "try { localStorage.clear(); sessionStorage.clear(); Storage.prototype.setItem = () => {} } catch {}"
             )
@@ -367,8 +366,7 @@ def _port_for_app() -> int:
 def wait_until_healthy(server: subprocess.Popen[bytes], address: str, log: Path) -> None:
     deadline = time.monotonic() + START_DEADLINE
     while time.monotonic() < deadline:
-        # Another process may answer at the address, because another test may have found the same
-        # port free.
+        # Another process may answer at the address, because another test may have found the same port free.
         if server.poll() is None and _says_where(log) and _answers(f"{address}/_stcore/health"):
             return
         try:

@@ -157,7 +157,7 @@ def leading_to(url: str, code: int = 307) -> Reply:
 
 
 def packed(content: bytes, encoding: str = "gzip") -> Reply:
-    """Return a gzip body under any content encoding."""
+    """Return a gzip body that claims a content encoding."""
     return Reply(content=gzip.compress(content), headers={"content-encoding": encoding})
 
 

@@ -43,8 +43,7 @@ def source(question: Question, prefix: str = "p") -> Passage:
 
 
 def put_exam(project: Project, count: int = 6, topics: Sequence[str] = ("jars",), prefix: str = "p") -> list[Question]:
-    """Add an exam to a project: items i1, i2 and so on, keys at all positions, topics in turn,
-    source passages.
+    """Add an exam to a project: items i1, i2 and so on, keys at all positions, topics in turn, source passages.
 
     Args:
         prefix: start of the ids of the source passages.

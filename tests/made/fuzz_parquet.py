@@ -74,8 +74,7 @@ def exported(folder: Path) -> Path:
 
 
 def mutate(folder: Path, random: Random) -> str:
-    """Change one thing in an exported project; unless it is the manifest, the manifest is updated
-    to match.
+    """Change one thing in an exported project; unless it is the manifest, the manifest is updated to match.
 
     Returns:
         The change, in a few words.

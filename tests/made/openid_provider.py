@@ -1,5 +1,4 @@
-"""A local OpenID provider without a login form: it logs in the person that the test sets, and
-misbehaves on demand.
+"""A local OpenID provider without a login form: it logs in the person that the test sets, and misbehaves on demand.
 
 In a test:
 

@@ -61,9 +61,7 @@ PAGE = 4096
 
 
 class File:
-    """The content of a file without its empty pages, to write copies with holes: small projects are
-    nearly empty.
-    """
+    """The content of a file without its empty pages, to write copies with holes: small projects are nearly empty."""
 
     def __init__(self, path: Path) -> None:
         content, empty = path.read_bytes(), bytes(PAGE)
@@ -104,8 +102,7 @@ class _Late:
         if self._made is None:
             return
         if TEST_IS_OVER.is_set():
-            # The file will not be opened again, so writing the log into it would waste most of the
-            # closing time.
+            # The file will not be opened again, so writing the log into it would waste most of the closing time.
             with suppress(duckdb.FatalException):
                 self._made.execute("PRAGMA disable_checkpoint_on_shutdown")
         self._made.close()
@@ -123,9 +120,7 @@ class _Unmarked(database.Database):
 
 
 def let_go(folder: Path) -> None:
-    """Close all open files of a folder that will not be opened again, because the app closes them
-    only at its end.
-    """
+    """Close all open files of a folder that will not be opened again, because the app closes them only at its end."""
     for one in list(database._open):
         if not one._closed and folder in one.path.parents:
             one._marked = False

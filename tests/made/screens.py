@@ -40,9 +40,7 @@ _look_for_its_end = local_script_runner.require_widgets_deltas
 
 
 def wait_for(runner: LocalScriptRunner, timeout: float) -> None:
-    """Wait for a run of a screen by joining its thread, because the harness would poll a thousand
-    times a second.
-    """
+    """Wait for a run of a screen by joining its thread, because the harness would poll a thousand times a second."""
     assert runner._script_thread is not None
     runner._script_thread.join(timeout)
     if runner._script_thread.is_alive():
@@ -69,8 +67,7 @@ def served(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, request: pytest.Fixt
     monkeypatch.setenv("LOGNAME", "ann")
     # As in the browser of a person who entered a name earlier.
     monkeypatch.setattr(person, "remembered", lambda: "ann")
-    # Without a connection in the harness, this counts as the browser of the only person at this
-    # computer.
+    # Without a connection in the harness, this counts as the browser of the only person at this computer.
     monkeypatch.setattr(visitor, "unshared", lambda: True)
     monkeypatch.delenv("EXAM_PROJECT", raising=False)
     begin = PagesManager.__init__
@@ -81,8 +78,7 @@ def served(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, request: pytest.Fixt
         PagesManager.uses_pages_directory = False
 
     monkeypatch.setattr(PagesManager, "__init__", declared)
-    # The harness scans all packages for components at every visit, a server only once; the app uses
-    # none of them.
+    # The harness scans all packages for components at every visit, a server only once; the app uses none of them.
     monkeypatch.setattr(manifest_scanner, "scan_component_manifests", list)
     monkeypatch.setattr(local_script_runner, "require_widgets_deltas", wait_for)
     monkeypatch.setattr(app_test, "MagicMock", Unconnected)

@@ -67,8 +67,7 @@ CHAT_TEMPLATE = (
 
 
 def shared_model(tmp_path_factory: pytest.TempPathFactory, build: Callable[..., Path], **options: Any) -> Path:
-    """Return the folder of a model that all tests of a session share, in all workers; tests must
-    not write to it.
+    """Return the folder of a model that all tests of a session share, in all workers; tests must not write to it.
 
     Args:
         build: one of the functions below.

@@ -47,8 +47,7 @@ class Visitor:
     cookies: dict[str, str] = field(default_factory=dict)
 
     def ask(self, target: str, method: str = "GET", body: bytes | None = None, **headers: str) -> Answer:
-        """Send one request, with cookies if it goes to the app; keep new cookies, and follow no
-        redirect.
+        """Send one request, with cookies if it goes to the app; keep new cookies, and follow no redirect.
 
         Args:
             target: an address, or a path of the app exactly as it is sent.

@@ -61,8 +61,7 @@ def stop_clock(modules: Iterable[ModuleType]) -> None:
 
 
 def mask(text: str, fixed: Iterable[tuple[str, str]]) -> str:
-    """Return a text without parts that depend on chance, the clock of DuckDB, or paths of this
-    machine.
+    """Return a text without parts that depend on chance, the clock of DuckDB, or paths of this machine.
 
     Args:
         fixed: strings with their replacements.

@@ -139,9 +139,7 @@ class Soak:
         raise Broken(f"No act was possible in {TRIES} tries")
 
     def _check(self, person: Person, before: dict[str, tuple[int, int]]) -> None:
-        """Check that there are no errors, nothing is lost, the past is unchanged, and the screen
-        shows the present state.
-        """
+        """Check for errors, lost work, changes of the past, and differences between the screen and the project."""
         errors = person.page.locator(ERRORS).all_inner_texts()
         hold(not errors or person.warned, f"The screen shows an error: {errors}")
         hold(not person.page_errors, f"The browser reports errors: {person.page_errors}")
@@ -179,9 +177,7 @@ def _check_work(person: Person) -> None:
 
 
 def _states(person: Person) -> tuple[Any, Any]:
-    """Return the content of the screen and of the project: Home's numbers, the bank's questions, or
-    systems' scores.
-    """
+    """Return the content of the screen and of the project: Home's numbers, the bank's questions, or systems' scores."""
     screen, page = person.screen(), person.page
     if screen == "Home":
         texts = page.locator(".st-key-state .count").evaluate_all(
