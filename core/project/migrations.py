@@ -19,7 +19,7 @@ def _script(name: str) -> Callable[[duckdb.DuckDBPyConnection], None]:
 
 
 add_relations = _script("0014_relations")
-"""Create the views and macros that statements use in a database with a project's tables."""
+"""Create the macros that statements use in a database with a project's tables."""
 
 MIGRATIONS: tuple[tuple[str, Callable[[duckdb.DuckDBPyConnection], None]], ...] = (
     ("0001_initial", _script("0001_initial")),

@@ -56,8 +56,8 @@ BATCH = 500_000
 class Project(Acting):
     """An open project. Make one with `create` or `open_project`; close it when done.
 
-    After a fatal error of DuckDB the file is closed and opened again: reads are repeated, an
-    unfinished change is undone, and `reopenings` gains an entry. `not_closed` is a warning if the
+    After a fatal error of DuckDB the file is closed and opened again, and `reopenings` gains an
+    entry. Reads are repeated, and an unfinished change is undone. `not_closed` is a warning if the
     file was not closed after its last use; else it is empty.
 
     `Acting` defines the permissions of people who are logged in.
@@ -184,7 +184,7 @@ class Project(Acting):
         """Return the result of a query as an Arrow table."""
         self._check_reading()
         written, left = written_in(sql, parameters)
-        # Not `sql`: DuckDB computes a relation with parameters completely before reading it, 30 times as slow.
+        # Not `cursor.sql`: DuckDB computes a relation with parameters completely before reading it, 30 times as slow.
         return self._read(lambda cursor: cursor.execute(written, left).to_arrow_table())
 
     def batches(self, sql: str, parameters: Parameters, take: Callable[[Iterable[pa.RecordBatch]], T]) -> T:

@@ -339,7 +339,7 @@ def app_server(tmp_path: Path) -> Iterator[Callable[[Path], Server]]:
 
 
 def free_port() -> int:
-    """Return an unused port below the ephemeral range, from which the system could take it for a connection."""
+    """Return a free port below the range from which systems assign ports to connections."""
     while True:
         port = 10_000 + randbelow(20_000)
         with socket.socket() as probe, suppress(OSError):
