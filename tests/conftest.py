@@ -1,4 +1,4 @@
-"""Fixtures that several test files share, and what the summary says of skipped tests."""
+"""Fixtures that several test files share, and the summary of skipped tests."""
 
 from __future__ import annotations
 
@@ -25,39 +25,39 @@ from tests.made.projects import TEST_IS_OVER, examples, new_project
 
 pytest_plugins = ["tests.made.browser"]
 
-# A busy machine makes no test fail.
+# No deadline, because test machines are busy.
 hypothesis.settings.register_profile("project", deadline=None, max_examples=examples(25))
 hypothesis.settings.load_profile("project")
 
-# Looking for garbage after every few hundred objects takes the tests a fifth of their time.
+# The default threshold of garbage collection costs a fifth of the tests' time.
 gc.set_threshold(50_000, 20, 100)
 
-# The tests keep every core busy by themselves, and waking another one costs a small query more than it gains.
+# The tests use every core already, and a second thread costs a small query more than it gains.
 CONFIG["threads"] = 1
 
-# Graders of this computer's models are the same on every processor that runs the tests.
+# Fingerprints of local graders must not depend on the processor of the test machine.
 loading.CPU_INFO = Path(os.devnull)
 
 
 @pytest.fixture(scope="session", autouse=True)
 def _one_copy_of_the_package() -> Iterator[None]:
-    """The folder `core` is imported as `exam_workbench` only: two copies would have two classes of each error."""
+    """The folder `core` is imported only as `exam_workbench`: two copies would have two classes of each error."""
     yield
     assert "core" not in sys.modules
 
 
 SIGNS = Path(__file__).resolve().parents[1] / ".hypothesis" / "unicode_data"
-"""What hypothesis keeps of all signs; where it is, the tests were loaded in this checkout before."""
+"""Hypothesis' file of all characters; if it exists, the tests were loaded in this checkout before."""
 
 SHARED_DATA = Path(__file__).resolve().parents[2] / "shared" / "data"
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """What waits begins first: tests in the browser, and those marked as long.
+    """Start tests that wait first: tests in the browser, and those marked as long.
 
-    Of the processes that share the tests, each gets an equal part of them in a row. So the first begins with the tests
-    in the browser, which is started once then, as the server is that they share; the second with the long ones; and
-    what is left to the end are small tests, of which each process can take its part.
+    Each test process gets a contiguous part of equal size. The first starts with the tests in the
+    browser, so that browser and server start only once; the second starts with the long ones. Small
+    tests remain for the end, when processes share them evenly.
     """
     processes = int(getattr(config, "workerinput", {}).get("workercount", 1))
     browser, long, small = (list[pytest.Item]() for _ in range(3))
@@ -74,18 +74,18 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
 
 
 def pytest_sessionstart(session: pytest.Session) -> None:
-    """Whoever has the tests in the browser goes first: it waits for a server and a page in turn, and takes longest."""
+    """Give priority to the process with the browser tests: it waits for server and page in turn, and takes longest."""
     if getattr(session.config, "workerinput", {"workerid": "gw0"})["workerid"] != "gw0":
         os.nice(5)
 
 
 @pytest.hookimpl(wrapper=True, tryfirst=True)
 def pytest_collection() -> Generator[None, object, object]:
-    """Of the processes that share the tests, one loads everything, and the others after it, all at once.
+    """Let one test process load everything first, and all others after it at the same time.
 
-    In a new checkout that one compiles the tests and the libraries; otherwise each of them would compile them all. And
-    it looks for hypothesis through all signs that there are, of which the others then find a list. Where that is there,
-    all of them load at once.
+    In a new checkout that process compiles the tests and the libraries, which otherwise each of
+    them would do. It also makes Hypothesis' list of characters. If the list exists, all processes
+    load at once.
     """
     if SIGNS.is_dir():
         return (yield)
@@ -103,9 +103,10 @@ def pytest_collection() -> Generator[None, object, object]:
 
 
 def pytest_collection_finish() -> None:
-    """All that was loaded for the tests stays to the end: nobody need look through it for garbage again.
+    """Freeze the loaded objects, so that garbage collection skips them.
 
-    Nor is what records the log to be hung on each of Streamlit's seventy loggers six times a test: they hand it up.
+    Streamlit's seventy loggers pass their records up, so that the log capture need not attach to
+    each of them.
     """
     gc.collect()
     gc.freeze()
@@ -116,7 +117,7 @@ def pytest_collection_finish() -> None:
 
 @pytest.hookimpl(wrapper=True)
 def pytest_runtest_teardown() -> Generator[None, object, object]:
-    """Nobody looks any more at the files that are closed now."""
+    """Mark files that are closed now as no longer needed."""
     TEST_IS_OVER.set()
     try:
         return (yield)
@@ -125,7 +126,7 @@ def pytest_runtest_teardown() -> Generator[None, object, object]:
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
-    """Say once for each reason how many tests were skipped: what a machine lacks stops dozens alike."""
+    """Print once for each reason how many tests were skipped: one missing program can skip dozens."""
     reasons = Counter(str(report.longrepr[2]) for report in terminalreporter.getreports("skipped"))
     for reason, tests in reasons.items():
         terminalreporter.write_line(f"{tests} tests skipped: {reason.removeprefix('Skipped: ')}")
@@ -133,7 +134,7 @@ def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
 
 @pytest.fixture(scope="session")
 def shared_data() -> Path:
-    """The folder of real test collections beside the checkout; the test skips where it is absent."""
+    """The folder of real test collections next to the checkout; the test skips if it is absent."""
     if not SHARED_DATA.is_dir():
         pytest.skip(f"real test collections are not at {SHARED_DATA}")
     return SHARED_DATA
@@ -141,11 +142,11 @@ def shared_data() -> Path:
 
 @pytest.fixture(autouse=True)
 def as_found(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    """What an earlier test left in the process is not there for the next; one fixture, as every test has it.
+    """Undo the global changes of earlier tests, in a single fixture, because every test uses it.
 
-    Who acts is found out anew in every test: the app of an earlier one says it of its own visitors. The browser's
-    driver says that its loop runs in this thread for good: only its own tests see that. What a test patches stays so
-    until all else that it has is taken down.
+    The current person is looked up again in every test, because an app sets it for its own
+    visitors. The browser's driver marks its event loop as running in this thread; only browser
+    tests may see that. Patches stay in place until the other fixtures of the test are torn down.
     """
     monkeypatch.setattr(access, "_provider", access._provider)
     monkeypatch.setattr(endpoints, "_secrets", endpoints._secrets)

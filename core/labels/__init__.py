@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from .basis import Basis, basis
+from .basis import Basis, basis, has_probabilities
 from .coverage import RANKED, Scores, coverage, coverage_by_rank, covered, first_answers, reference_coverage
 from .labels import (
     from_answers,
@@ -27,7 +27,7 @@ from .overrides import (
 )
 from .policy import SETTING_OF_MIN_JUDGMENT, Policy, Skipped, usual_min_judgment
 from .progress import Progress, failed_pairs, grades_table, progress, ungraded_pairs
-from .ratings import graded_pairs, overriding, ratings
+from .ratings import graded, graded_pairs, overriding, ratings
 from .readiness import Readiness, readiness
 from .rules import MISSING, Ratings, coverage_of, label_sql, labels_of, weights_of
 from .summary import pool_summary
@@ -56,8 +56,10 @@ __all__ = [
     "failed_pairs",
     "first_answers",
     "from_answers",
+    "graded",
     "graded_pairs",
     "grades_table",
+    "has_probabilities",
     "label_pairs",
     "label_qrels",
     "label_sql",

@@ -7,9 +7,10 @@ from typing import Any
 
 from ..bank import check_version
 from ..catalogue import StoredGrader, find_grader
+from ..errors import InputError
 from ..project import Project, as_act
 from .policy import Policy
-from .rules import label_sql
+from .rules import label_sql, parse_cuts
 
 
 @dataclass(frozen=True)
@@ -34,7 +35,12 @@ class Basis:
     @property
     def key(self) -> tuple[object, ...]:
         """A cache key of everything that labels depend on."""
-        return (self.grader.key, self.version, self.policy.label, self.policy.weighted, self.overridden)
+        return (*self.rated, self.version, self.policy.label, self.policy.weighted, self.overridden)
+
+    @property
+    def rated(self) -> tuple[int, str]:
+        """A cache key of everything that the grader's ratings depend on."""
+        return self.grader.key, self.policy.rating
 
     @property
     def label_sql(self) -> str:
@@ -45,6 +51,44 @@ class Basis:
     def parameters(self) -> dict[str, Any]:
         """The values of $version and $grader."""
         return {"version": self.version, "grader": self.grader.key}
+
+
+@as_act("see boards")
+def has_probabilities(project: Project, grader: StoredGrader) -> bool:
+    """Whether a grader stored probabilities over ratings, so that the rating rule `expected` can be used."""
+    return project.remember(
+        ("has probabilities", grader.key),
+        lambda: bool(
+            project.value("SELECT EXISTS (FROM grades WHERE grader_key = ? AND distribution IS NOT NULL)", [grader.key])
+        ),
+    )
+
+
+def check_rating_rule(project: Project, grader: StoredGrader, rule: str) -> None:
+    """Refuse a rating rule that the stored grades of a grader do not allow.
+
+    Raises:
+        InputError: no probabilities, or not one cut point for each rating above 0.
+    """
+    cuts = parse_cuts(rule)
+    if cuts is None:
+        return
+    top = grader.spec.max_rating
+    embedding = grader.spec.method == "embedding"
+    if (cuts or embedding) and len(cuts) != top:
+        raise InputError(
+            "wrong-number-of-cut-points",
+            f"Rating rule '{rule}' has {len(cuts)} cut points; grader '{grader.spec.name}' needs {top}.",
+            f"Give one cut point for each rating from 1 to {top}, such as expected:"
+            + ",".join(f"{0.3 + 0.1 * i:.1f}" if embedding else f"{i + 0.5}" for i in range(top))
+            + ".",
+        )
+    if not embedding and not has_probabilities(project, grader):
+        raise InputError(
+            "no-probabilities",
+            f"Grader '{grader.spec.name}' stored no probabilities of ratings.",
+            "Use --rating written, or a grader that states probabilities: a local model, or an endpoint with logprobs.",
+        )
 
 
 @as_act("see boards")
@@ -60,5 +104,6 @@ def basis(project: Project, policy: Policy) -> Basis:
     overridden = asks_questions and project.remember(
         "overridden", lambda: bool(project.value("SELECT count(*) FROM current_overrides"))
     )
+    check_rating_rule(project, grader, policy.rating)
     effective = replace(policy, min_rating=grader.spec.min_rating(policy.min_rating))
     return Basis(effective, grader, check_version(project, policy.bank_version), overridden)

@@ -95,7 +95,7 @@ def coverage(project: Project, base: Basis, cutoff: int | None = None) -> Scores
         ranked = _ranked(project, base, known.layout, depth)
         asked = known.layout.weights
         answering = {number: known.marks[number] for number in ranked.columns if (asked[number] > 0).any()}
-        of_grader = (base.grader.key, base.version, depth)
+        of_grader = (*base.rated, base.version, depth)
 
         def best(numbers: Sequence[int]) -> dict[int, Ratings]:
             found = {}
@@ -164,7 +164,7 @@ def _ranked(project: Project, base: Basis, layout: Layout, depth: int) -> _Ranke
                 columns[number], runs[number] = column[start:end], ranked.tolist()
         return _Ranked(columns, firsts, runs)
 
-    key = ("ranked columns", base.grader.key, base.version, depth)
+    key = ("ranked columns", *base.rated, base.version, depth)
     return project.remember(key, compute, RATED_BY_HAND, pool_mark(project))
 
 

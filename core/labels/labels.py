@@ -110,7 +110,7 @@ def _make(project: Project, base: Basis) -> PooledLabels:
             found[number] = labels_of(asked_ratings, weights, policy.rule), usable, int(asked.sum())
         return found
 
-    key = ("labels", base.grader.key, base.version, policy.label, policy.weighted)
+    key = ("labels", *base.rated, base.version, policy.label, policy.weighted)
     parts = by_query(project, key, dict(enumerate(known.marks)), make, (pool, known.layout))
     size = len(pool)
     found = PooledLabels(
@@ -180,7 +180,7 @@ def label_qrels(project: Project, base: Basis) -> Qrels:
 
         marks = {number: values[start:end].tobytes() for number, (start, end) in enumerate(cuts)}
         # Most passages have the same label in two bank versions.
-        key = ("qrels", base.grader.key, base.policy.label, base.policy.weighted)
+        key = ("qrels", *base.rated, base.policy.label, base.policy.weighted)
         parts = by_query(project, key, marks, make, (pool,)).values()
         return {query_id: labelled for query_id, labelled in parts if labelled}
 
@@ -224,6 +224,6 @@ def from_answers(
         return dict.fromkeys(query_ids) | dict(make(answers(query_ids)))
 
     marks = {query_id: known.marks[number] for query_id, number in number_of.items()}
-    named = ("answers", key, base.grader.key, base.version, base.min_rating)
+    named = ("answers", key, *base.rated, base.version, base.min_rating)
     parts = by_query(project, named, marks, made, (pool, known.layout, *made_of))
     return {query_id: part for query_id, part in parts.items() if part is not None}

@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from ..bank import bank_for
 from ..project import BY_HAND, DEFAULT_POOL_DEPTH, RATED_BY_HAND, Project, pool_mark
 from .basis import Basis
-from .ratings import GRADED, overriding
+from .ratings import graded, overriding
 from .rules import MISSING, Ratings
 
 if TYPE_CHECKING:
@@ -138,7 +138,7 @@ def matrices(project: Project, base: Basis, depth: int = 0) -> Matrices:
     """
     # At least the pool depth, so that labels and most coverage share the same matrices.
     depth = max(depth, DEFAULT_POOL_DEPTH)
-    key = (base.grader.key, base.version, depth)
+    key = (*base.rated, base.version, depth)
     # Overrides do not change the layout, unless they bring a passage into the pool.
     layout = project.remember(
         ("layout", *key), partial(_layout, project, base, depth), RATED_BY_HAND, pool_mark(project)
@@ -178,11 +178,11 @@ def _graded(project: Project, base: Basis, layout: Layout, depth: int) -> Matric
     """Return the grader's ratings. They are cached apart, since frequent overrides do not change them."""
 
     def fill() -> Ratings:
-        return _put(project, base, layout, GRADED, np.full(int(layout.starts[-1]), MISSING, np.int8))
+        return _put(project, base, layout, graded(base), np.full(int(layout.starts[-1]), MISSING, np.int8))
 
     if layout.starts[-1] > KEPT:
         return Matrices(layout, fill())
-    key = ("grades", base.grader.key, base.version, depth)
+    key = ("grades", *base.rated, base.version, depth)
     return Matrices(layout, project.remember(key, fill, BY_HAND, layout.mark))
 
 

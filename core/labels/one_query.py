@@ -113,7 +113,7 @@ def ratings_beside(
     """
     wordings = tuple(dict.fromkeys(wording(question, base.grader.spec) for question in saved))
     known = project.remember(
-        ("ratings", base.grader.key, base.overridden, query_id, wordings),
+        ("ratings", *base.rated, base.overridden, query_id, wordings),
         lambda: load_ratings(project, base, query_id, saved),
     )
     return _more_ratings(project, base, known, questions)

@@ -8,7 +8,7 @@ from typing import Any, Literal
 from ..errors import InputError
 from ..project import Project, as_act
 from ..types import MAX_RATING
-from .rules import LabelRule, parse_rule
+from .rules import LabelRule, parse_cuts, parse_rule
 
 Skipped = Literal["zero", "ignore"]
 
@@ -31,6 +31,7 @@ class Policy:
         skipped: whether a query that a run skipped scores zero or is ignored.
         min_judgment: the judgment from which a passage counts as relevant in binary measures.
         overrides: whether people's ratings replace the grader's.
+        rating: `written`, `expected` or `expected:C1,C2,…`; see `counted_rating`.
     """
 
     grader: str | None = None
@@ -42,6 +43,7 @@ class Policy:
     skipped: Skipped = "zero"
     min_judgment: int = 1
     overrides: bool = True
+    rating: str = "written"
 
     def __post_init__(self) -> None:
         # A number with thousands of digits must not get into a message.
@@ -67,6 +69,7 @@ class Policy:
                 "unknown-skipped", f"Unknown rule '{self.skipped}' for skipped queries.", "Available: zero, ignore."
             )
         parse_rule(self.label)
+        parse_cuts(self.rating)
 
     @property
     def rule(self) -> LabelRule:
@@ -74,8 +77,11 @@ class Policy:
         return parse_rule(self.label)
 
     def as_dict(self) -> dict[str, Any]:
-        """Return the policy as plain values, for JSON output."""
-        return asdict(self)
+        """Return the policy as plain values, for JSON output and manifests; without `rating` if it is the default."""
+        values = asdict(self)
+        if self.rating == Policy.rating:
+            del values["rating"]
+        return values
 
 
 @as_act("see boards")

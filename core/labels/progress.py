@@ -14,7 +14,7 @@ from ..bank import bank_for
 from ..project import Project, visible
 from .basis import Basis
 from .labels import label_pairs, pooled_labels, pooled_passages
-from .ratings import GRADED, graded_pairs, overriding
+from .ratings import graded, graded_pairs, overriding
 from .rules import MISSING
 
 if TYPE_CHECKING:
@@ -146,7 +146,7 @@ def failed_pairs(base: Basis, weightless: bool = False) -> str:
     return (
         f"SELECT p.query_key, b.question_key, p.passage_key FROM {failed} f"
         # Few pairs fail, so only their grades are read.
-        f" ANTI JOIN (FROM {GRADED} SEMI JOIN {failed} USING (question_text_key, passage_text_key)) g"
+        f" ANTI JOIN (FROM {graded(base)} SEMI JOIN {failed} USING (question_text_key, passage_text_key)) g"
         " USING (question_text_key, passage_text_key)"
         + (f" ANTI JOIN {overriding(base)} o USING (question_text_key, passage_text_key)" if base.overridden else "")
         + f" JOIN {bank_for(base.grader.spec)} b ON b.text_key = f.question_text_key"

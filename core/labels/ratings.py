@@ -6,19 +6,44 @@ from __future__ import annotations
 from ..bank import bank_for
 from ..types import ANSWERED, MAX_RATING, SEPARATOR
 from .basis import Basis
+from .rules import parse_cuts
 
-GRADED = "(SELECT question_text_key, passage_text_key, rating FROM grades WHERE grader_key = $grader)"
-"""The grades of a grader, as a subquery over $grader."""
+
+def counted_rating(base: Basis) -> str:
+    """Return the rating of a stored grade under the policy's rating rule, as SQL over the columns of `grades`.
+
+    `written` is the grader's own rating. `expected` is the number of cut points that the expectation over the
+    probabilities of ratings reaches, by default .5, 1.5, and so on. For the embedding grader, the cosine takes the
+    place of the expectation. A grade without probabilities keeps its written rating.
+    """
+    cuts = parse_cuts(base.policy.rating)
+    if cuts is None:
+        return "rating"
+    if base.grader.spec.method == "embedding":
+        value = "try_cast(raw AS DOUBLE)"
+    else:
+        # DuckDB counts the elements of a list from 1.
+        weighed = "list_sum(list_transform(distribution, lambda p, i: p::DOUBLE * (i - 1)))"
+        value = f"round({weighed} / nullif(list_sum(distribution), 0), 4)"
+    halves = [rating + 0.5 for rating in range(base.grader.spec.max_rating)]
+    reached = [f"({value} >= {cut!r})::TINYINT" for cut in cuts or halves]
+    return f"coalesce({' + '.join(reached)}, rating)::TINYINT"
+
+
+def graded(base: Basis) -> str:
+    """Return the ratings of the grader, as a subquery over $grader."""
+    columns = f"question_text_key, passage_text_key, {counted_rating(base)} AS rating"
+    return f"(SELECT {columns} FROM grades WHERE grader_key = $grader)"
 
 
 def ratings(base: Basis) -> str:
     """Return the rating that counts for each pair of texts, as a subquery over $grader: a person's before the
     grader's."""
     if not base.overridden:
-        return GRADED
+        return graded(base)
     people = overriding(base)
     return (
-        f"(FROM {GRADED} g WHERE NOT EXISTS (SELECT * FROM {people} o WHERE o.question_text_key ="
+        f"(FROM {graded(base)} g WHERE NOT EXISTS (SELECT * FROM {people} o WHERE o.question_text_key ="
         " g.question_text_key AND o.passage_text_key = g.passage_text_key)"
         f" UNION ALL FROM {people})"
     )

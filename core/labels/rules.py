@@ -5,6 +5,7 @@ Tests compare the two forms.
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -14,6 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..errors import InputError
+from ..text import one_line
 from ..types import MAX_RATING, MAX_WEIGHT, Question
 
 MISSING = -1
@@ -53,6 +55,28 @@ def parse_rule(name: str) -> LabelRule:
     raise InputError(
         "unknown-label-rule", f"Unknown label rule '{name}'.", "Use max, mean or support:M (such as support:2)."
     )
+
+
+def parse_cuts(name: str) -> tuple[float, ...] | None:
+    """Return the cut points of a rating rule: `written` (None), `expected` (none stated) or `expected:C1,C2,…`.
+
+    Raises:
+        InputError: unknown rule, or the cut points are not ascending numbers.
+    """
+    if name == "written":
+        return None
+    rule, colon, stated = name.partition(":")
+    try:
+        cuts = tuple(float(cut) for cut in stated.split(",")) if colon else ()
+    except ValueError:
+        cuts = (math.nan,)
+    if rule != "expected" or not all(map(math.isfinite, cuts)) or sorted(set(cuts)) != list(cuts):
+        raise InputError(
+            "unknown-rating-rule",
+            f"Unknown rating rule '{one_line(name, 60)}'.",
+            "Use written, expected, or expected:C1,C2,C3,C4,C5 with ascending cut points.",
+        )
+    return cuts
 
 
 def weight_sql(weighted: bool) -> str:

@@ -80,6 +80,12 @@ def leaderboard_of_files(
     """
     policy = policy or Policy()
     wanted = parse_measure(measure, policy.cutoff)
+    if policy.rating != Policy.rating:
+        raise InputError(
+            "rating-rule-needs-a-project",
+            f"Grades in files have no probabilities, so the rating rule '{policy.rating}' cannot be used.",
+            "Use --rating written.",
+        )
     if not wanted.takes_judgments:
         raise InputError(
             "not-a-label-measure", f"{wanted} is not a measure of labels.", "Use a measure such as nDCG@10 or P@10."

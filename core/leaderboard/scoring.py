@@ -59,7 +59,7 @@ def label_scores(project: Project, base: Basis, measures: Sequence[str]) -> dict
 
     # Labels are not changed once they are made; unchanged labels are the same object.
     marks = {query: _Same(labels) for query, labels in qrels.items()}
-    key = ("scores", names, base.grader.key, base.policy.label, base.policy.weighted, base.min_rating)
+    key = ("scores", names, *base.rated, base.policy.label, base.policy.weighted, base.min_rating)
     found: dict[str, dict[str, dict[str, float]]] = {run: {name: {} for name in names} for run in runs}
     for query, scores in by_query(project, key, marks, make, (runs,)).items():
         for run, of_run in zip(answering.get(query, ()), scores.tolist(), strict=True):

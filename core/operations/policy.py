@@ -17,6 +17,14 @@ def _policy(
     label: Annotated[
         str, Option(help="Label rule: how ratings become a label.", metavar="max|support:M|mean")
     ] = Policy.label,
+    rating: Annotated[
+        str,
+        Option(
+            help="Rating rule: the written rating, or the expectation over the probabilities of ratings at cut points"
+            " (default .5, 1.5, and so on). The embedding grader's cosine takes the place of the expectation.",
+            metavar="written|expected|expected:C1,C2,C3,C4,C5",
+        ),
+    ] = Policy.rating,
     unweighted: Annotated[bool, Option(help="Replace positive weights by 1 and negative weights by -1.")] = False,
     no_overrides: Annotated[bool, Option(help="Use the grader's ratings without overrides.")] = False,
     skipped: Annotated[
@@ -38,6 +46,7 @@ def _policy(
         min_rating=min_rating,
         cutoff=cutoff,
         label=label,
+        rating=rating,
         weighted=not unweighted,
         skipped="ignore" if skipped == "ignore" else "zero",
         # Only grades in files are used without a project.

@@ -1,4 +1,4 @@
-"""One DuckDB file: its log, and the collection in it (queries, passages, runs, judgments and so on)."""
+"""The DuckDB file of a project: its activity log and its collection (queries, passages, runs, judgments, …)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Whom a handle of an open project acts for: what they may do with it, and what is hidden from them."""
+"""Permissions of the person who uses an open project, and the data hidden from them."""
 
 from __future__ import annotations
 
@@ -16,28 +16,29 @@ MEMBERS = (
     "SELECT identity, name, role, to_json(queries)::VARCHAR FROM members"
     " QUALIFY row_number() OVER (PARTITION BY identity ORDER BY member_key DESC) = 1 ORDER BY name"
 )
-"""Who has, or had, which role; a list is written as JSON, so that the answer is kept."""
+"""The latest role of each person, also of removed people. Lists are JSON, so that the result can be cached."""
 
 TAKING_PART = (
     "SELECT DISTINCT name, query_id FROM double_people JOIN doubles USING (double_key) JOIN queries USING (query_key)"
     " WHERE present AND ended_at IS NULL ORDER BY ALL"
 )
-"""Who judges which queries beside others, whatever queries they are limited to."""
+"""Names of the assessors in open double assignments, with the ids of those queries."""
 
 READERS = (
     "SELECT name, bool_or(part) FROM (SELECT double_key, name, true AS part FROM double_people"
     " UNION ALL SELECT double_key, adjudicator, false FROM doubles WHERE adjudicator IS NOT NULL)"
     " JOIN doubles USING (double_key) WHERE ended_at IS NULL GROUP BY name ORDER BY name"
 )
-"""The names of people in open double assignments: assessors (true) and adjudicators (false)."""
+"""Names of people in open double assignments: assessors (true) and adjudicators (false)."""
 
 
 class Acting(ABC):
-    """A handle of an open project, of which each person who works with it has one of their own.
+    """A handle of an open project, one for each person who works with it.
 
-    Whoever has the file may do everything with it. `acting_as` gives the project as somebody has it who is logged in:
-    whatever is asked of it or written to it is refused where their role does not include it. What they read counts as
-    "read the bank" and what they write as "organize", but within an act that a block or a function names.
+    Without an identity everything is allowed. `acting_as` returns a handle for a person who is
+    logged in. Reads and writes through that handle are refused if the role of the person does not
+    allow them. A read counts as "read the bank" and a write as "organize", unless a surrounding
+    block or function names another act.
     """
 
     def __init__(self) -> None:
@@ -48,30 +49,31 @@ class Acting(ABC):
 
     @abstractmethod
     def _stated(self, sql: str) -> list[tuple[Any, ...]]:
-        """What the project says of people: asked for nobody, and so past every check."""
+        """Query people and assignments without any check of permission."""
 
     def acting_as(self, identity: str, find: Callable[[], Member | None] | None = None) -> Self:
-        """The same open project for somebody who is logged in; their role is looked up anew at every act.
+        """Return a handle of the same open project for a person who is logged in. Each act looks up their role again.
 
         Args:
-            identity: what the login is known by, see `project.identity_of`.
-            find: how to look it up; for None among the people of the project.
+            identity: the identity of the login, see `project.identity_of`.
+            find: looks the person up; None searches the members of the project.
         """
         other = copy.copy(self)
         other._identity, other._find = identity, find
         return other
 
     def seen_by(self, name: str) -> Self:
-        """The same open project as somebody sees it who has no login and said their name.
+        """Return a handle of the same open project for a person without a login who entered their name.
 
-        They may do everything; where they take part in a double assignment, what the others gave is hidden from them.
+        They may do everything. In their own double assignments the judgments of the other assessors
+        are hidden.
         """
         other = copy.copy(self)
         other._reader = name or None
         return other
 
     def unattended(self) -> Self:
-        """The same open project for work that goes on after the act that began it, and was allowed."""
+        """Return a handle for work that continues after the act that started it; that act was allowed."""
         other = copy.copy(self)
         other._began = self.caller
         other._identity = other._reader = None
@@ -79,21 +81,21 @@ class Acting(ABC):
 
     @property
     def identity(self) -> str | None:
-        """Who it acts for; None where that is whoever has the file."""
+        """The identity for which this handle acts; None for a person without a login."""
         return self._identity
 
     @property
     def caller(self) -> str | None:
-        """Who pays for the calls of models: `identity`, or that of the act that began unattended work."""
+        """The identity that pays for model calls: `identity`, or that of the act which started unattended work."""
         return self._identity or self._began
 
     @property
     def reader(self) -> str | None:
-        """As whom somebody without a login looks at it, see `seen_by`; None where nobody said so."""
+        """The name that a person without a login entered, see `seen_by`; None if they entered none."""
         return self._reader
 
     def members(self) -> dict[str, Member]:
-        """Everybody who has a role in the project, by identity, in the order of their names."""
+        """Return everyone who has a role in the project, by identity and ordered by name."""
         further: dict[str, tuple[str, ...]] = {}
         for name, query in self._stated(TAKING_PART):
             further[name] = (*further.get(name, ()), query)
@@ -106,11 +108,11 @@ class Acting(ABC):
         }
 
     def organizers(self) -> list[str]:
-        """The names of those who may do everything: whom others ask."""
+        """Return the names of the organizers, whom other people can ask for a role."""
         return [one.name for one in self.members().values() if one.role == "organizer"]
 
     def member(self) -> Member | None:
-        """Who it acts for, with their role as it is now; None where that is whoever has the file.
+        """Return the person for whom this handle acts, with their current role; None without a login.
 
         Raises:
             NotAllowed: they have no role in the project.
@@ -123,21 +125,21 @@ class Acting(ABC):
         return found
 
     def require(self, act: ActName, queries: Queries = (), author: str | None = None) -> None:
-        """Refuse an act that the role of whoever it acts for does not include.
+        """Refuse an act if the role of the person does not include it.
 
         Args:
             act: a key of `ACTS`.
-            queries: ids of those that it is about, or a function that finds them out; it is called where that matters.
-            author: the name under which it is to be recorded, where one was given.
+            queries: ids of the queries of the act, or a function that returns them; it is called only if needed.
+            author: the name to record, if one was given.
 
         Raises:
-            NotAllowed: it is refused; it says which role is needed and whom to ask.
+            NotAllowed: the message names the role that is needed and the organizers to ask.
         """
         if (member := self.member()) is not None:
             check(member, act, queries, author, self.organizers())
 
     def allows(self, act: ActName, *queries: str) -> bool:
-        """Whether `require` would let an act pass: for what a screen offers."""
+        """Return whether `require` would allow an act, so that a screen offers only these."""
         try:
             self.require(act, queries)
         except NotAllowed:
@@ -146,10 +148,10 @@ class Acting(ABC):
 
     @contextmanager
     def doing(self, act: ActName, queries: Queries = (), author: str | None = None) -> Iterator[None]:
-        """A block that does an act, whose role is checked before: what it reads and writes is part of the act.
+        """Check the role for an act, then do the block as part of that act, with all that it reads and writes.
 
         Raises:
-            NotAllowed: as `require` says.
+            NotAllowed: as in `require`.
         """
         if self._identity is None and self._reader is None:
             yield
@@ -166,9 +168,10 @@ class Acting(ABC):
             self.require("read the bank")
 
     def _blinded(self) -> str | None:
-        """For whom something is hidden now: a name, or the empty one for all who take part in nothing; None for nobody.
+        """Return the name of the reader from whom something is hidden now; None if nothing is hidden.
 
-        What only organizers may do, as to take everything out, is done with everything.
+        The result is "" for a person who takes part in no assignment. An act for organizers only,
+        such as an export of everything, sees everything.
         """
         act = DOING.get()
         if (self._identity is None and self._reader is None) or (act is not None and ACTS[act].role == "organizer"):
@@ -183,18 +186,18 @@ class Acting(ABC):
         return name if parts.get(name) else None
 
     def hides(self, name: str, adjudicator: str | None) -> bool:
-        """Whether what somebody gives in an open double assignment is hidden now from whom it acts for.
+        """Return whether the judgments of a person in an open double assignment are hidden from this reader.
 
         Args:
-            name: of whoever takes part.
-            adjudicator: who decides what differs there.
+            name: the name of the assessor who judged.
+            adjudicator: the person who decides on differences in that assignment.
         """
         reader = self._blinded()
         return reader is not None and reader not in (name, adjudicator)
 
     @contextmanager
     def _writing_as(self, act: ActName | None, queries: Queries, author: str | None) -> Iterator[None]:
-        """What surrounds a transaction of somebody who is logged in."""
+        """Check the role before a transaction, and record the name of the member during it."""
         if self._identity is None and self._reader is None:
             yield
             return

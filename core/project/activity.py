@@ -1,4 +1,4 @@
-"""The activity log for people: who did what, newest first, each act as a sentence with its place."""
+"""The activity log for people: who did what, newest first, each action as a sentence with a link target."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ from .activity_sentences import Place, place_of, sentence
 from .project import SCORELESS, Project
 from .visible import visible
 
-# Acts name things by id or key; what people call them is looked up here, a question by its wording when the act was
-# done, that of an override by its wording when the override was made.
+# The log refers to objects by id or key. Questions are shown with their text at the time of the
+# action, and those of overrides with their text when the override was made.
 _TOLD = (
     "SELECT a.activity_key, a.happened_at, a.author, a.act, a.detail,"
     " coalesce(was.text, said.text) AS question_text, coalesce(asked.question_id, o_asked.question_id) AS question_id,"
@@ -46,20 +46,20 @@ _SOUGHT = (
 _WITH_WORDS = (
     "SELECT activity_key FROM ({told})"
     " WHERE contains(lower(concat_ws(' ', author, act, detail, question_text, query_text)), $words)"
-    # The detail is JSON, in which quotes, backslashes and line ends are written otherwise.
+    # The detail is JSON, in which quotes, backslashes and line ends are escaped.
     " OR contains(lower(detail), $escaped)"
 )
 
 
 @dataclass(frozen=True)
 class Sought:
-    """What to look for; None and the empty text ask for nothing.
+    """A filter of the activity log; None and "" leave a field unrestricted.
 
     Args:
         who: the person.
-        act: as the log names it, such as "save bank".
+        act: name of the action in the log, such as "save bank".
         since, until: the first and the last day.
-        words: a part of the names, notes, reasons, questions or queries that the act is about; case does not matter.
+        words: text in the names, notes, reasons, questions or queries of the action; case is ignored.
     """
 
     who: str | None = None
@@ -71,14 +71,14 @@ class Sought:
 
 @dataclass(frozen=True)
 class Act:
-    """One thing that somebody did.
+    """An action of a person.
 
     Args:
-        detail: what the log keeps of it.
+        detail: the values that the log keeps for it.
         said: a sentence without its subject, such as "saved bank version 3".
-        place: the screen where its object can be seen; None where there is none.
-        replaced: whether it replaced something that can be brought back (`project.bringing_back`).
-        brought_back: whether that was done since, and not undone.
+        place: the screen that shows its object; None if no screen does.
+        replaced: whether it replaced something that can be restored (`project.bringing_back`).
+        brought_back: whether that was restored since, and the restoration not undone.
     """
 
     key: int
@@ -94,18 +94,18 @@ class Act:
 
 @dataclass(frozen=True)
 class Log:
-    """One page of the acts that were found, and how many there are in all."""
+    """One page of the actions that match, and their total number."""
 
     total: int
     acts: list[Act]
 
 
 def activity(project: Project, sought: Sought | None = None, page_size: int = 50, page: int = 1) -> Log:
-    """What people did, newest first.
+    """Return the actions of people, newest first.
 
     Args:
-        page_size: acts a page; 0 for all of them on one.
-        page: from 1.
+        page_size: actions per page; 0 puts all on one page.
+        page: counted from 1.
     """
     sought = sought or Sought()
     values, acts = _values(sought), _SOUGHT.format(activity=visible(project, "activity"))
@@ -116,7 +116,7 @@ def activity(project: Project, sought: Sought | None = None, page_size: int = 50
         acts = f"(FROM {acts} WHERE activity_key IN ({_WITH_WORDS.format(told=told(acts=acts))}))"
     total = project.value(f"SELECT count(*) FROM {acts}", values)
     paged = f" LIMIT {page_size:d} OFFSET {page_size * (max(page, 1) - 1):d}" if page_size else ""
-    # What an act is about is looked up for the acts of the page alone.
+    # Objects are looked up only for the actions of this page.
     shown = f"(FROM {acts} ORDER BY activity_key DESC{paged})"
     rows = project.rows(f"{told(acts=shown)} ORDER BY a.activity_key DESC", values)
     undone = _brought_back(project) if any(row[-1] for row in rows) else frozenset()
@@ -124,7 +124,7 @@ def activity(project: Project, sought: Sought | None = None, page_size: int = 50
 
 
 def _brought_back(project: Project) -> frozenset[int]:
-    """The acts whose replacements were brought back by an act that was not itself undone by another."""
+    """Return the actions whose replacements were restored, unless the restoration was undone."""
     found: set[int] = set()
     for key, undone in project.rows(
         "SELECT activity_key, try_cast(detail->>'$.undone' AS INTEGER)"
@@ -164,16 +164,16 @@ def _act(row: tuple[Any, ...], brought_back: bool) -> Act:
 
 
 def latest_act(project: Project) -> int:
-    """The number of the newest act; 0 where nothing has happened."""
+    """Return the number of the newest action; 0 for an empty log."""
     return int(project.value(f"SELECT coalesce(max(activity_key), 0) FROM {visible(project, 'activity')}"))
 
 
 def acted_since(project: Project, act: int, name: str) -> list[str]:
-    """The names of those who did something after an act, without one's own; exports change nothing, and do not count.
+    """Return the names of the other people who changed something after an action. Exports do not count.
 
     Args:
-        act: its number.
-        name: one's own.
+        act: number of the action.
+        name: the name of the caller, who is left out.
     """
     return [
         author
@@ -186,7 +186,7 @@ def acted_since(project: Project, act: int, name: str) -> list[str]:
 
 
 def people(project: Project) -> list[str]:
-    """Everybody who did anything, by name."""
+    """Return the names of all people in the log."""
     return [
         name
         for (name,) in project.rows(
@@ -196,12 +196,12 @@ def people(project: Project) -> list[str]:
 
 
 def kinds_of_act(project: Project) -> list[str]:
-    """Every kind of act in the log, as it names them."""
+    """Return the names of all kinds of action in the log."""
     return [act for (act,) in project.rows(f"SELECT DISTINCT act FROM {visible(project, 'activity')} ORDER BY act")]
 
 
 def activity_csv(project: Project, sought: Sought | None = None) -> str:
-    """The acts that are sought, newest first, as CSV; cells that could be formulas are neutralised."""
+    """Return the actions that match as CSV, newest first; cells that could be formulas are neutralised."""
     return csv_text(
         ("happened_at", "who", "act", "what", "detail"),
         (

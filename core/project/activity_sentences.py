@@ -1,4 +1,4 @@
-"""What an act of the log says to people, and the screen on which its object can be seen."""
+"""Sentences for the actions of the log, and the screens that show their objects."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from typing import Any
 from ..text import first_few, how_many
 
 Place = tuple[str, dict[str, str]]
-"""Name of a screen, and what its URL says."""
+"""Name of a screen, and the parameters of its URL."""
 
 Detail = Mapping[str, Any]
 
@@ -18,11 +18,11 @@ EXCERPT = 90
 
 
 def sentence(act: str, detail: Detail) -> str:
-    """An act as a sentence without subject and full stop.
+    """Return an action as a sentence without subject and full stop.
 
     Args:
-        act: as the log names it.
-        detail: what the log keeps of it, with "question text", "query text" and "passage text" where they are known.
+        act: name of the action in the log.
+        detail: its values in the log, plus "question text", "query text" and "passage text" if they are known.
     """
     if act in _SENTENCES:
         said = _SENTENCES[act](detail)
@@ -37,16 +37,16 @@ def sentence(act: str, detail: Detail) -> str:
     elif act.startswith("export "):
         said = f"exported the {_EXPORTED.get(act[7:], act[7:])}" + _named(detail, "file", " as {}")
     else:
-        # What the log holds beyond this list is said in its own words.
+        # Actions without an entry are shown with the names and values of the log.
         said = f"{act}: {_rest(detail)}" if _rest(detail) else act
     return " ".join(said.split())
 
 
 def place_of(act: str, detail: Detail, found: Mapping[str, str]) -> Place | None:
-    """Where the object of an act can be seen.
+    """Return the screen that shows the object of an action; None if no screen does.
 
     Args:
-        found: the ids of the query, passage and question that it is about, as far as it is about any that are there.
+        found: the ids of its query, passage and question, as far as these exist.
     """
     if "query" in found and "passage" in found:
         return "passages", dict(found)
@@ -391,7 +391,7 @@ _COUNTED = {
     "verdicts": "answer checks",
     "new verdicts": "new answer checks",
 }
-"""Names of numbers in the log, and how a sentence calls them if that differs."""
+"""Names of numbers in the log whose word in a sentence differs."""
 
 
 def _counted(value: Any, name: str) -> str:

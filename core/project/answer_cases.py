@@ -1,4 +1,4 @@
-"""Cases that people confirmed, and correct answers that they add to queries: written, taken back, and read."""
+"""Cases that people confirmed, and correct answers that they added to queries."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ from .teamwork import find_query
 
 @dataclass(frozen=True)
 class ConfirmedCase:
-    """Why the answer of a run and its ranking part for a query, as a person confirmed it.
+    """The case of a run for a query (how its answer relates to its ranking), as a person confirmed it.
 
     Args:
-        key: of the record.
-        case: its letter.
-        proposed: the letter that was proposed; empty where none was.
+        key: key of the record.
+        case: letter of the case.
+        proposed: the letter that was proposed; empty without a proposal.
     """
 
     key: int
@@ -35,7 +35,7 @@ class ConfirmedCase:
 
 @dataclass(frozen=True)
 class CasePlace:
-    """Of which a case is: a query, a run at a depth, and the generator that answered (its key and name)."""
+    """The place of a case: a query, a run at a cutoff, and the generator of the answer (key and name)."""
 
     query_id: str
     run: str
@@ -45,13 +45,13 @@ class CasePlace:
 
 
 def confirm(project: Project, place: CasePlace, case: str, proposed: str, note: str, author: str) -> int:
-    """Put down a case; one that the same person confirmed before at this place is withdrawn by it.
+    """Record a case; an earlier one of the same person at this place is withdrawn.
 
     Returns:
-        Its key.
+        The key of the record.
 
     Raises:
-        InputError: there is no such query, or nobody is named.
+        InputError: unknown query, or empty name of the assessor.
     """
     if not (author := as_name(author)):
         raise InputError("empty-name", "The name of the assessor is empty.", "Give the name to record with the case.")
@@ -71,10 +71,10 @@ def confirm(project: Project, place: CasePlace, case: str, proposed: str, note: 
 
 
 def withdraw_case(project: Project, place: CasePlace, author: str) -> None:
-    """Take back the case that a person confirmed.
+    """Withdraw the case that a person confirmed.
 
     Raises:
-        InputError: this person has confirmed none there.
+        InputError: this person has not confirmed a case there.
     """
     author = as_name(author)
     with project.transaction(act="confirm cases", queries=[place.query_id], author=author) as cursor:
@@ -97,10 +97,10 @@ def _withdraw(cursor: Cursor, place: CasePlace, query: int, author: str) -> bool
 
 
 def confirmed_cases(project: Project, generator_key: int | None = None) -> list[ConfirmedCase]:
-    """The cases that people confirmed, in the order in which they did.
+    """Return the cases that people confirmed, in the order of their confirmation.
 
     Args:
-        generator_key: only about the answers of this generator; of all for None.
+        generator_key: restricts the cases to answers of this generator; None returns all.
     """
     return [
         ConfirmedCase(*row)
@@ -119,10 +119,10 @@ def add_gold_answer(project: Project, query_id: str, answer: str, author: str) -
     """Add a correct answer to a query.
 
     Returns:
-        Whether it was not there yet.
+        False if the query had this answer already.
 
     Raises:
-        InputError: there is no such query, or the answer is empty.
+        InputError: unknown query, or empty answer.
     """
     if not (answer := clean_text(answer).strip()):
         raise InputError("empty-answer", "The answer is empty.", "Type the answer.")
@@ -136,10 +136,10 @@ def add_gold_answer(project: Project, query_id: str, answer: str, author: str) -
 
 
 def withdraw_gold_answer(project: Project, query_id: str, answer: str, author: str) -> None:
-    """Take a correct answer of a query away again.
+    """Remove a correct answer from a query.
 
     Raises:
-        InputError: there is no such query, or it has no such answer.
+        InputError: unknown query, or the query does not have this answer.
     """
     with project.transaction(act="confirm cases", queries=[query_id], author=author) as cursor:
         known = _answers(cursor, query_id)

@@ -1,4 +1,4 @@
-"""Who writes answers, and who compares them by reading: models with their prompts, each known by a fingerprint."""
+"""Models with their prompts that write or check answers, each with a fingerprint."""
 
 from __future__ import annotations
 
@@ -21,20 +21,20 @@ _CALLED: dict[Role, tuple[str, str]] = {
     "generator": ("answer generator", "Generate answers first: exam answers generate."),
     "judge": ("answer check", "Check answers first: exam reteval compare."),
 }
-"""What messages call a role, and what to do if the project has none."""
+"""The name of each role in messages, and the fix if the project does not have it."""
 
 
 @dataclass(frozen=True)
 class AnswerModel:
-    """A model with a prompt that writes answers or compares them, or a rule without one.
+    """A model with a prompt that writes or checks answers, or a rule without a model.
 
     Args:
-        name: what people call it; no part of the fingerprint.
-        fingerprint: of all that changes what it writes, but for temperature and draw, which its answers have.
-        model: name of the model, or what stands for one.
-        prompt, prompt_hash: of its prompt; empty where it has none.
-        parameters: all from which it can be made again; empty for one that worked elsewhere.
-        key: its key in the project; 0 before it has one.
+        name: shown to people; not part of the fingerprint.
+        fingerprint: hash of all that changes its output, except temperature and draw, which each answer keeps.
+        model: name of the model, or of the rule.
+        prompt, prompt_hash: its prompt and the hash of it; empty without a prompt.
+        parameters: all that is needed to build it again; empty for a model that was used elsewhere.
+        key: its key in the project; 0 before it is stored.
     """
 
     name: str
@@ -47,15 +47,15 @@ class AnswerModel:
 
     @property
     def from_elsewhere(self) -> bool:
-        """Whether its answers came with a file, so that it cannot be asked here."""
+        """Whether its answers came from a file, so that it cannot be called here."""
         return not self.parameters
 
 
 def put_answer_model(cursor: Cursor, role: Role, model: AnswerModel, author: str) -> int:
-    """The key of a generator or judge, which is added where its fingerprint is new.
+    """Return the key of a generator or judge; add it if its fingerprint is new.
 
     Raises:
-        InputError: another one has the name, or the name has control characters.
+        InputError: another model has this name, or the name has control characters.
     """
     table, column = _TABLES[role]
     known = cursor.execute(
@@ -76,12 +76,12 @@ def put_answer_model(cursor: Cursor, role: Role, model: AnswerModel, author: str
 
 
 def answer_models(project: Project, role: Role) -> list[AnswerModel]:
-    """Every generator or judge, in the order in which they were added."""
+    """Return every generator or judge, in the order in which they were added."""
     return project.read(lambda cursor: answer_models_of(cursor, role))
 
 
 def answer_models_of(cursor: Cursor, role: Role) -> list[AnswerModel]:
-    """The same, within a transaction."""
+    """Return the same as `answer_models` within a transaction."""
     table, column = _TABLES[role]
     return [
         AnswerModel(name, fingerprint, model, prompt, prompt_hash, json.loads(parameters), key)
@@ -92,10 +92,10 @@ def answer_models_of(cursor: Cursor, role: Role) -> list[AnswerModel]:
 
 
 def find_answer_model(project: Project, role: Role, name: str | None = None) -> AnswerModel:
-    """The generator or judge of a name or fingerprint; for None the one that was added last.
+    """Return the generator or judge with a name or fingerprint; None selects the one added last.
 
     Raises:
-        InputError: there is none.
+        InputError: no generator or judge matches.
     """
     every = answer_models(project, role)
     if name is None and every:

@@ -1,4 +1,4 @@
-"""Backups that are made by themselves while a process keeps a project open for long, as the app does."""
+"""Scheduled backups, made while a process such as the app keeps a project open."""
 
 from __future__ import annotations
 
@@ -17,9 +17,9 @@ SETTING_OF_BACKUPS = "backups"
 """Name of the setting that holds a schedule, as JSON."""
 MOST_HOURS, MOST_KEPT = 24 * 366, 10_000
 LOOK = 60.0
-"""Seconds between two looks whether a backup is due."""
+"""Seconds between two checks whether a backup is due."""
 LAST = 5.0
-"""Seconds that a backup under way may take to end, when the project is closed."""
+"""Seconds to wait for a running backup when the project is closed."""
 
 _log = logging.getLogger(__name__)
 
@@ -50,22 +50,22 @@ class Schedule:
 
 
 def read_schedule(text: str) -> Schedule:
-    """A schedule as its setting holds it.
+    """Read a schedule from the JSON of its setting.
 
     Raises:
-        ValueError, TypeError, InputError: it is none.
+        ValueError, TypeError, InputError: invalid schedule.
     """
     return Schedule(**json.loads(text))
 
 
 def schedule(project: Project) -> Schedule:
-    """The schedule of a project; never, where nobody made one."""
+    """Return the schedule of a project; by default, backups are off."""
     found = project.value("SELECT value FROM settings WHERE name = ?", [SETTING_OF_BACKUPS])
     return Schedule() if found is None else read_schedule(found)
 
 
 def set_schedule(project: Project, wanted: Schedule, author: str) -> bool:
-    """Change when backups are made; whether anything differs from what was said before."""
+    """Set the schedule of backups; return whether it changed."""
     if schedule(project) == wanted:
         return False
     with project.transaction() as cursor:
@@ -77,11 +77,11 @@ def set_schedule(project: Project, wanted: Schedule, author: str) -> bool:
 
 
 def due(wanted: Schedule, newest: datetime | None, now: datetime) -> bool:
-    """Whether a backup is to be made.
+    """Return whether a backup is due.
 
     Args:
-        newest: when the newest one was made; None where there is none. One from the future, as a clock that was put
-            back leaves it, says nothing.
+        newest: time of the newest backup; None without backups. A time in the future (the clock was set back)
+            counts as none.
         now: local time.
     """
     if not wanted.hours:
@@ -90,13 +90,13 @@ def due(wanted: Schedule, newest: datetime | None, now: datetime) -> bool:
 
 
 class Keeping:
-    """Makes the backups of a project that are due; a thread that sleeps in between, and ends with the project.
+    """A thread that makes the backups of a project when they are due, and ends with the project.
 
     Args:
-        project: what is kept; nothing here keeps it open.
+        project: held by a weak reference, which does not keep it open.
 
     Attributes:
-        failed: why the last one could not be made; empty where it was.
+        failed: why the last backup failed; empty if it succeeded.
     """
 
     def __init__(self, project: Project) -> None:
@@ -109,13 +109,13 @@ class Keeping:
         self._thread.start()
 
     def end(self) -> None:
-        """Make none from here on; one that is under way is waited for, not long."""
+        """Stop making backups; wait up to `LAST` seconds for a backup that is running."""
         self._ended.set()
         if self._thread is not threading.current_thread():
             self._thread.join(LAST)
 
     def look(self, now: datetime) -> Backup | None:
-        """Make a backup where one is due and something changed since the last one that was made here.
+        """Make a backup if one is due and the project changed since the last one made here.
 
         Args:
             now: local time.
@@ -146,12 +146,12 @@ _keeping: weakref.WeakKeyDictionary[Project, Keeping] = weakref.WeakKeyDictionar
 
 
 def keep_backups(project: Project) -> None:
-    """From now on make the backups that the schedule of a project asks for, until it is closed."""
+    """Make the scheduled backups of a project from now on until it is closed."""
     if not project.read_only and project not in _keeping:
         _keeping[project] = Keeping(project)
 
 
 def last_failure(project: Project) -> str:
-    """Why the last backup that was due could not be made, with its time; empty where nothing failed."""
+    """Return the time and the error of the last scheduled backup; empty if it did not fail."""
     found = _keeping.get(project)
     return found.failed if found else ""

@@ -1,8 +1,8 @@
-"""Backups of a project while people work in it, and putting one back in its place.
+"""Backups of a project while people work in it, and their restoration.
 
-A file that is open must not be copied by its own process: the system takes the lock of a file from a process that
-closes the file anywhere, and another process could write to it from then on. So a process of its own copies it, with
-its log, while no change is let in; that takes as long as reading the file does.
+A process must not copy a file that it has open. When it closes the file after reading, the
+system drops its lock, and another process could then write to it. So a separate process copies the
+file and its log, and changes wait until it has read them.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ from .project import Project, log, record
 from .values import quoted_name
 
 FOLDER = "backups"
-"""Name of the folder beside a project in which its backups are kept where nobody names another."""
+"""Name of the folder next to a project for its backups, if no other folder is given."""
 
 _COPY = """
 import os, shutil, sys
@@ -55,7 +55,7 @@ class Backup:
     Args:
         made_at: local time.
         size: bytes.
-        why: how it came about: backup, before an upgrade, or before a restore.
+        why: its origin: backup, before an upgrade, or before a restore.
     """
 
     path: Path
@@ -66,11 +66,11 @@ class Backup:
 
 @dataclass(frozen=True)
 class Restored:
-    """What a restore did.
+    """The result of a restore.
 
     Args:
         path: the project.
-        kept: the file that was there before, under its new name; None where there was none.
+        kept: the earlier file under its new name; None if the project was missing.
     """
 
     path: Path
@@ -78,18 +78,18 @@ class Restored:
 
 
 def backup(project: Project, target: Path | None = None, keep: int | None = None, author: str = "") -> Backup:
-    """Make a copy of a project as it is at one moment, open it and read all of it; people go on working.
+    """Copy a project as it is at one moment, then open the copy and read all of it; people can go on working.
 
     Args:
-        target: a new file whose name ends with .duckdb, or a folder, which is made; for None the folder `backups`
-            beside the project. In a folder the file is named after the project and the time.
-        keep: how many backups of this project stay in that folder; all for None.
-        author: who takes it, for the log; for the empty text it is not logged.
+        target: a new file whose name ends with .duckdb, or a folder, which is created. None means the folder
+            `backups` next to the project. In a folder the file is named after the project and the time.
+        keep: number of backups of this project to keep in that folder; None keeps all.
+        author: the person for the log; the empty text writes no entry.
 
     Raises:
-        NotAllowed: whoever the project is open for may not take everything out.
-        InputError: the target is there already, or cannot be written; or nothing is to be kept.
-        ProjectError: the copy is not whole. Nothing is left of it.
+        NotAllowed: the role of the person does not allow an export of everything.
+        InputError: the target exists already or cannot be written, or `keep` is less than 1.
+        ProjectError: the copy is incomplete; it is removed.
     """
     if keep is not None and keep < 1:
         raise InputError("backups-out-of-range", f"Invalid number of backups to keep: {keep}.", "Use 1 or more.")
@@ -104,12 +104,12 @@ def backup(project: Project, target: Path | None = None, keep: int | None = None
             made = working / f"{project.name}.duckdb"
             _copy(project, made)
             with connected(made) as copy:
-                # What the log holds goes into the file, which nobody has open.
+                # No other process has the copy open, so its log can be written into the file.
                 checkpoints.unmark(copy)
             verify(made)
             earlier = backups(project.path, folder)
             if not of_file or target is None:
-                # The newest backup is told by its name, although the clock may have been set back.
+                # The name must sort as the newest, even if the clock was set back.
                 latest = max([datetime.now(), *(one.made_at + timedelta(seconds=1) for one in earlier)])
                 path = _put_dated(made, f"{folder / project.name}-", latest, ".duckdb")
             elif put_new(made, path := target):
@@ -149,11 +149,11 @@ def _copy(project: Project, made: Path) -> None:
 
 
 def verify(path: Path) -> None:
-    """See whether a backup is a whole project of this or an older version, by reading all of it; nothing is changed.
+    """Read all of a backup to check that it is a complete project of this or an older version; change nothing.
 
     Raises:
-        InputError: there is no such file.
-        ProjectError: it is no project, is damaged, or comes from a newer version.
+        InputError: unknown file.
+        ProjectError: the file is not a project, is damaged, or comes from a newer version.
     """
     if not path.exists():
         raise InputError("no-such-file", f"File not found: {path}.", "See exam backup --list.")
@@ -172,7 +172,7 @@ def verify(path: Path) -> None:
         )
     with connected(path, read_only=True) as connection:
         missing_steps(path, connection)
-        # Others work in this process.
+        # Other work in this process needs the processor too.
         connection.execute("SET threads = 1")
         if said := checkpoints.not_closed(connection, path, had_log=False):
             raise ProjectError("not-a-backup", said, "Choose a backup made by exam backup.")
@@ -185,23 +185,23 @@ def verify(path: Path) -> None:
 
 
 def unreadable_tables(cursor: duckdb.DuckDBPyConnection) -> Iterator[tuple[str, str]]:
-    """Read every block of a database; yield the tables that cannot be read, with what the engine says."""
+    """Read every block of a database; yield each unreadable table with the message of DuckDB."""
     for (table,) in cursor.execute(
         "SELECT table_name FROM duckdb_tables() WHERE NOT internal AND NOT temporary ORDER BY table_name"
     ).fetchall():
         try:
-            # A sum over all columns reads them all, and the engine compares the checksum of each block.
+            # A sum over all columns reads them all, and DuckDB checks the checksum of each block.
             cursor.execute(f"SELECT bit_xor(hash(t)) FROM {quoted_name(table)} t").fetchall()
         except duckdb.Error as error:
             yield table, first_line(error)
 
 
 def backups(path: Path, folder: Path | None = None) -> list[Backup]:
-    """The backups of a project that lie in a folder, the newest first by the time in their names.
+    """Return the backups of a project in a folder, newest first by the time in their names.
 
     Args:
         path: the project.
-        folder: where; `backups` beside the project for None.
+        folder: None means `backups` next to the project.
     """
     named = re.compile(rf"{re.escape(path.stem)}-(\d{{8}}-\d{{6}})(?:-\d+)?\.duckdb")
     found = []
@@ -214,7 +214,7 @@ def backups(path: Path, folder: Path | None = None) -> list[Backup]:
 
 
 def set_aside(path: Path) -> list[Backup]:
-    """Copies that lie beside a project itself, the newest first: from before an upgrade, and from before a restore."""
+    """Return the copies next to a project from before an upgrade or a restore, newest first."""
     kinds = {".before-": "before an upgrade", ".replaced-": "before a restore"}
     found = [
         _found(one, why)
@@ -226,15 +226,15 @@ def set_aside(path: Path) -> list[Backup]:
 
 
 def restore(source: Path, path: Path, author: str) -> Restored:
-    """Put a backup in the place of a project; what was there is kept beside it, under a name with the date.
+    """Put a backup in the place of a project; the earlier file is kept next to it under a dated name.
 
     Args:
-        source: a backup, which stays as it is.
-        path: the project, which may be damaged, or not be there at all.
+        source: a backup; it is not changed.
+        path: the project, which may be damaged or missing.
 
     Raises:
-        InputError: there is no such backup, or it is the project itself; the place cannot be written.
-        ProjectError: the backup is not whole, or somebody has the project open. Nothing was changed.
+        InputError: unknown backup, the backup is the project itself, or the place cannot be written.
+        ProjectError: the backup is incomplete, or the project is open somewhere. Nothing was changed.
     """
     verify(source)
     if path.exists() and (not path.is_file() or path.samefile(source)):
@@ -254,7 +254,7 @@ def restore(source: Path, path: Path, author: str) -> Restored:
                 _closed(path)
                 kept = _kept(path)
             put(made, path, private=True)
-    # Brings an older one to this version, after a copy of its own.
+    # Opening upgrades an older backup to this version, after a copy of its own.
     project = open_project(path)
     try:
         if not project.read_only:
@@ -266,13 +266,13 @@ def restore(source: Path, path: Path, author: str) -> Restored:
 
 
 def _closed(path: Path) -> None:
-    """See to it that no other process writes to a project; what is damaged may be.
+    """Check that no other process writes to a project, which may be damaged.
 
     Raises:
-        ProjectError: another process does.
+        ProjectError: another process has it open.
     """
     try:
-        # To be read: whatever is in its log stays there and goes along.
+        # Read-only, so that its log stays and moves with it.
         with connected(path, read_only=True):
             pass
     except ProjectError as error:
@@ -281,7 +281,7 @@ def _closed(path: Path) -> None:
 
 
 def _kept(path: Path) -> Path:
-    """Give a project another name beside its own, under which it stays when another file takes its place."""
+    """Rename a project, with its log, to a dated name in the same folder."""
     kept = _put_dated(path, f"{path}.replaced-", datetime.now())
     if (logged := checkpoints.log_of(path)).exists():
         logged.replace(checkpoints.log_of(kept))
@@ -292,7 +292,7 @@ _STAMP = "%Y%m%d-%H%M%S"
 
 
 def _put_dated(made: Path, begin: str, moment: datetime, end: str = "") -> Path:
-    """Give a file a name with a time, or with the next second for which the name is free."""
+    """Name a file after a time, or after the next second whose name is free."""
     while not put_new(made, path := Path(f"{begin}{moment:{_STAMP}}{end}")):
         moment += timedelta(seconds=1)
     return path

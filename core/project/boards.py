@@ -1,4 +1,4 @@
-"""Leaderboards that came from files, and which sources can be official."""
+"""Imported leaderboards, and the sources that can be official."""
 
 from __future__ import annotations
 
@@ -14,13 +14,13 @@ from .staging import stage
 
 
 def write_board(cursor: Cursor, board: Board, keeper: Keeper | None = None) -> None:
-    """Write an imported leaderboard; one of the same name gives way.
+    """Write an imported leaderboard; it replaces one of the same name.
 
     Args:
-        keeper: keeps what is replaced; for None it is lost.
+        keeper: keeps the replaced leaderboard; None discards it.
 
     Raises:
-        InputError: the name of a new one, or of a run on it, has control characters.
+        InputError: the name of a new leaderboard, or of a run on it, has control characters.
     """
     check_new(cursor, "leaderboard", [board.name])
     check_new(cursor, "run", (row.run for row in board.rows))
@@ -56,13 +56,13 @@ def write_board(cursor: Cursor, board: Board, keeper: Keeper | None = None) -> N
 
 @as_act("see boards")
 def boards(project: Project) -> list[tuple[str, str]]:
-    """Name and measure of every imported leaderboard, in the order of their import."""
+    """Return name and measure of every imported leaderboard, in the order of their import."""
     return [(row[0], row[1]) for row in project.rows("SELECT name, measure FROM boards ORDER BY board_key")]
 
 
 @as_act("see boards")
 def official_sources(project: Project) -> list[str]:
-    """Everything that a leaderboard can be compared with: sources of judgments, imported boards, sources of audits."""
+    """Return every source to compare with: judgments, imported leaderboards, then judgments of audits."""
     audited = audited_sources(project)
     whole = [name for name in sources(project) if name not in audited]
     return [*whole, *(name for name, _ in boards(project)), *audited]
@@ -70,10 +70,10 @@ def official_sources(project: Project) -> list[str]:
 
 @as_act("see boards")
 def find_source(project: Project, name: str) -> str:
-    """The source of judgments or imported board of that name; `judgments` means the first source.
+    """Return the source of judgments or imported leaderboard of this name; `judgments` means the first source.
 
     Raises:
-        InputError: there is none.
+        InputError: unknown source.
     """
     known = official_sources(project)
     if name in known:

@@ -1,4 +1,4 @@
-"""Bringing back what an act of the activity log replaced, as it was before that act."""
+"""Restoring the state that an action of the activity log replaced."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from .replacing import KINDS, Keeper, Replaced
 
 
 def can_bring_back(project: Project, activity_key: int) -> list[Replaced]:
-    """What an act of the log replaced; empty where it replaced nothing."""
+    """Return what an action of the log replaced; empty if it replaced nothing."""
     return [
         Replaced(*row)
         for row in project.rows(
@@ -22,19 +22,18 @@ def can_bring_back(project: Project, activity_key: int) -> list[Replaced]:
 
 
 def bring_back(project: Project, activity_key: int, author: str) -> list[Replaced]:
-    """Put back what an act of the log replaced, as it was before it; what stands there now is kept in its turn.
+    """Restore what an action of the log replaced; the present state is kept, so that this can be undone.
 
-    What the act brought besides stays.
+    Other changes of the action stay.
 
     Args:
-        activity_key: number of the act.
+        activity_key: number of the action.
 
     Returns:
-        What the act had replaced, and is there again.
+        The restored objects.
 
     Raises:
-        InputError: the act replaced nothing, all of it is there already, or something rests on a text that would have
-            to go.
+        InputError: the action replaced nothing, all of it is there already, or a text that would be removed is in use.
     """
     project.require("bring back", author=author)
     restored = can_bring_back(project, activity_key)
@@ -67,11 +66,11 @@ def bring_back(project: Project, activity_key: int, author: str) -> list[Replace
 
 
 _BESIDE = ("runs", "boards", "sources", "passages", "subtopics")
-"""Tables that change with those which hold what was replaced."""
+"""Tables that can change together with the tables of the replaced objects."""
 
 
 def _content(cursor: Cursor, tables: Sequence[str]) -> list[tuple[object, ...]]:
-    """What tells whether anything in some tables has changed, whatever the order of their rows."""
+    """Return a count and a hash of each table, independent of the order of rows, to detect changes."""
     return [cursor.execute(f"SELECT count(*), sum(hash(t)::HUGEINT) FROM {table} t").fetchall()[0] for table in tables]
 
 
@@ -90,7 +89,7 @@ def _restore(cursor: Cursor, keeper: Keeper, replacement: int, kind: str, key: i
             where = "true" if of.key is None else f"{of.key} = {key:d}"
             keeper.keep(kind, name, key)
         if kind == "judgments":
-            # A source without judgments goes with its last one.
+            # The removal of its last judgment removed the source too.
             cursor.execute(
                 "INSERT INTO sources SELECT ?, ? WHERE NOT EXISTS (FROM sources WHERE source_key = ?)", [key, name, key]
             )

@@ -1,8 +1,7 @@
-"""Results that stand query by query, kept while a project is open: after a change only the queries that it touched are
-worked out again.
+"""A cache of results by query while a project is open: after a change only the affected queries are recomputed.
 
-What `Project.remember` keeps goes as a whole when anything is written. People rate by the hundred, and each rating
-touches one query: here every part of a result is kept with a mark of what it was made of.
+`Project.remember` discards a whole result at each write. People rate hundreds of passages, and each
+rating changes one query. So this cache keeps each part of a result with a mark of its inputs.
 """
 
 from __future__ import annotations
@@ -19,12 +18,12 @@ Q = TypeVar("Q", bound=Hashable)
 T = TypeVar("T")
 
 KEPT = 60
-"""Results that are kept at most of a project; the oldest goes when one more comes."""
+"""Largest number of cached results per project; the oldest is discarded first."""
 
 
 @dataclass(frozen=True)
 class _Kept:
-    """A part and its mark by query, and the objects that all of them were made of."""
+    """The part and mark of each query, and the objects on which all parts depend."""
 
     parts: Mapping[Any, tuple[Hashable, Any]]
     made_of: tuple[object, ...]
@@ -41,16 +40,16 @@ def by_query(
     make: Callable[[Sequence[Q]], Mapping[Q, T]],
     made_of: Sequence[object] = (),
 ) -> dict[Q, T]:
-    """The parts of a result by query, of which only those are made that differ from what was known.
+    """Return the parts of a result by query; compute only those whose mark changed.
 
-    Nobody may change what is in a part: it is given again.
+    Callers must not change a part, because later calls return the same object.
 
     Args:
-        key: names the result together with everything that its parts depend on, but for `marks` and `made_of`.
-        marks: by query, whatever differs where its part may: content, or a hash of it, and no number of the state.
-        make: the parts of the queries that are asked for; all of them may be.
-        made_of: what every part depends on, as it is remembered: all are made again once one of these is another
-            object, as a table that was read anew.
+        key: identifies the result with everything that its parts depend on, except `marks` and `made_of`.
+        marks: for each query a value that differs if its part may differ: content or a hash, never a state number.
+        make: computes the parts of the given queries, which may be all of them.
+        made_of: objects on which every part depends. If one is another object than before, such as a table that
+            was read again, all parts are computed again.
 
     Returns:
         The part of each query of `marks`, in their order.

@@ -1,8 +1,8 @@
-"""When what the log of a file holds goes into the file itself, and how a file says that it was not closed.
+"""Checkpoints of the log of a database file, and the mark of a file that was not closed.
 
-The engine keeps the newest changes in a log beside the file, NAME.duckdb.wal. Somebody who copies the file alone would
-miss them without a word. So the log goes into the file when nobody has written for a moment, and a file that is being
-written says so in itself, until it is closed.
+DuckDB keeps the newest changes in a log next to the file, NAME.duckdb.wal. A copy of the file alone
+would silently lack them. So the log is written into the file as soon as no changes arrive for a
+moment. A file with changes carries a mark until it is closed.
 """
 
 from __future__ import annotations
@@ -19,21 +19,21 @@ from pathlib import Path
 import duckdb
 
 IDLE = 3.0
-"""Seconds without a change after which the log goes into the file."""
+"""Seconds without a change after which the log is written into the file."""
 LONGEST = 60.0
-"""Seconds after which it does so although changes keep coming, as those of a grading job do."""
+"""Seconds after which the log is written even while changes continue, as in a grading job."""
 
 MARK = "not closed"
-"""Name of the setting that a file has from its first change until it is closed. No export holds it."""
+"""Name of the setting that a file has from its first change until it is closed. Exports leave it out."""
 
 
 def log_of(path: Path) -> Path:
-    """The engine's log of a file."""
+    """Return the path of DuckDB's log of a file."""
     return path.with_name(f"{path.name}.wal")
 
 
 def has_log(path: Path) -> bool:
-    """Whether there is anything in the log of a file."""
+    """Return whether the log of a file has any content."""
     try:
         return log_of(path).stat().st_size > 0
     except OSError:
@@ -41,10 +41,10 @@ def has_log(path: Path) -> bool:
 
 
 def mark(connection: duckdb.DuckDBPyConnection, path: Path) -> None:
-    """Let the file itself say that it is not closed, and up to when it holds all that was saved.
+    """Mark a file as not closed, with the time up to which it holds all saved changes.
 
     Raises:
-        duckdb.Error: it cannot be written.
+        duckdb.Error: the file cannot be written.
     """
     content = {"file": path.stat().st_ino, "saved_until": datetime.now().isoformat(timespec="seconds")}
     connection.execute("INSERT OR REPLACE INTO settings VALUES (?, ?)", [MARK, json.dumps(content)])
@@ -52,20 +52,20 @@ def mark(connection: duckdb.DuckDBPyConnection, path: Path) -> None:
 
 
 def unmark(connection: duckdb.DuckDBPyConnection) -> None:
-    """Take the mark away."""
+    """Remove the mark."""
     connection.execute("DELETE FROM settings WHERE name = ?", [MARK])
 
 
 def not_closed(connection: duckdb.DuckDBPyConnection, path: Path, had_log: bool) -> str:
-    """What is to be said of a file that was not closed when it was used last.
+    """Return a warning about a file that was not closed after its last use.
 
     Args:
         connection: to the file.
         path: the file.
-        had_log: whether its log lay beside it when it was opened.
+        had_log: whether its log existed when it was opened.
 
     Returns:
-        A sentence or two; empty where the file was closed, or holds all that was saved in any case.
+        One or two sentences; empty if the file was closed or holds all saved changes anyway.
     """
     found = connection.execute(f"SELECT value FROM settings WHERE name = '{MARK}'").fetchall()
     log = log_of(path).name
@@ -82,7 +82,7 @@ def not_closed(connection: duckdb.DuckDBPyConnection, path: Path, had_log: bool)
         )
     if had_log:
         return f"{path.name} was not closed properly. Nothing is lost: the remaining changes were read from {log}."
-    # If the file is where it was, an absent log is one that was empty.
+    # In a file that was not copied or moved, a missing log means that the log was empty.
     if not is_copy:
         return ""
     changes = "The latest changes" if until is None else f"Changes saved after {until:%Y-%m-%d %H:%M:%S}"
@@ -93,12 +93,12 @@ def not_closed(connection: duckdb.DuckDBPyConnection, path: Path, had_log: bool)
 
 
 class Idle:
-    """Calls a method when nothing has been written for a while; a thread that sleeps unless there is something.
+    """A thread that calls a method some seconds after the last write, and sleeps otherwise.
 
-    It ends with the object that the method is of, which nobody need close for that.
+    It ends with the object of the method, which does not have to be closed for that.
 
     Args:
-        checkpoint: writes the log into the file; whether it did.
+        checkpoint: writes the log into the file and returns whether it succeeded.
     """
 
     def __init__(self, checkpoint: Callable[[], bool]) -> None:
@@ -111,7 +111,7 @@ class Idle:
         self._thread.start()
 
     def written(self) -> None:
-        """Take note that something was written."""
+        """Note that something was written."""
         with self._change:
             self._last = time.monotonic()
             if self._first is None:
@@ -119,7 +119,7 @@ class Idle:
                 self._change.notify_all()
 
     def end(self) -> None:
-        """Call nothing from here on; a call that is under way is waited for."""
+        """Stop calling the method; wait for a call that is running."""
         self._gone()
         if self._thread is not threading.current_thread():
             self._thread.join()
@@ -133,15 +133,15 @@ class Idle:
         while self._due():
             checkpoint = self._checkpoint()
             done = checkpoint is None or checkpoint()
-            # While this thread sleeps, nothing here keeps the file open.
+            # The thread must not keep the file open while it sleeps.
             del checkpoint
             with self._change:
-                # What could not be done now, as on a full disk, is tried again after the next change, or much later.
+                # After a failure, as on a full disk, try again after the next change or much later.
                 now = time.monotonic()
                 self._first, self._last = (None, now) if done else (now, now + LONGEST)
 
     def _due(self) -> bool:
-        """Wait until the log should go into the file; False at the end."""
+        """Wait until the log should be written into the file; return False at the end."""
         with self._change:
             while not self._ended:
                 if self._first is None:

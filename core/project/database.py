@@ -1,4 +1,4 @@
-"""One DuckDB file in this process: opened, shared by threads, closed and opened again when the engine gives up."""
+"""A DuckDB file in this process: opened, shared by threads, closed, and reopened after a fatal error of DuckDB."""
 
 from __future__ import annotations
 
@@ -30,46 +30,47 @@ from .values import as_pattern, quoted_path
 Connection = duckdb.DuckDBPyConnection
 
 GIVEN_UP = (duckdb.FatalException, duckdb.InternalException)
-"""After one of these the engine answers nothing more until the file was closed and opened again."""
+"""After one of these errors DuckDB refuses every statement until the file is closed and opened again."""
 
 PATIENCE = 5.0
-"""Seconds that a process waits for another one to let go of the file."""
+"""Seconds to wait for another process to close the file."""
 PAUSE = 0.1
-"""Seconds between two looks whether it did."""
+"""Seconds between two attempts to open the file."""
 LAST_BLOCKS = 60.0
-"""Seconds that the blocks which were under way may take to end, before the file is opened again."""
+"""Seconds to wait for running blocks before the file is opened again."""
 
 _ticks = itertools.count(1)
 _last_commits: dict[Path, dict[str, int]] = {}
-"""When each file was last written to by this process, whoever had it open; nobody else writes meanwhile.
+"""Number of the last commit of this process to each file; other processes cannot write meanwhile.
 
-By the word that every statement has in it which reads what was written; the empty word, which is in all, for the rest.
+The key is a word that is in every statement which reads the written data. The empty key, a part of
+every statement, is for all other writes.
 """
 
 LAST_WRITE = 5.0
-"""Seconds that a change under way may take to end, when the process ends."""
+"""Seconds to wait for a running change when the process ends."""
 
 _log = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True)
 class Reopening:
-    """That the file was closed and opened again: when, in local time, and what the engine had said."""
+    """The time (local) at which the file was closed and opened again, and the error of DuckDB."""
 
     at: datetime
     reason: str
 
 
 class Database:
-    """An open file, read and written by many threads, each block of work with a cursor of its own.
+    """An open file, read and written by many threads; each block of work has a cursor of its own.
 
-    When the engine gives up, blocks that are under way fail at their next statement and end; the first
-    block after them finds the file opened again. Whatever was committed is in the file or in its log.
+    After a fatal error of DuckDB, running blocks fail at their next statement and end. The first
+    block after them opens the file again. Committed changes are in the file or in its log.
 
     Args:
         path: the file.
-        connection: to it, as `connect` gives it; from here on nobody else's.
-        read_only: whether it was opened beside other processes that read it too.
+        connection: to the file, from `connect`; only this object may use it from now on.
+        read_only: whether it was opened for reading, so that other processes can read it too.
     """
 
     def __init__(self, path: Path, connection: Connection, read_only: bool = False) -> None:
@@ -82,18 +83,18 @@ class Database:
         self._mine = threading.local()
         self._given_up: str | None = None
         self._file = path.resolve()
-        # One change at a time; a block inside a block of the same thread is let through.
+        # Allows one change at a time; a nested block of the same thread passes.
         self.writing = threading.RLock()
         self._marked = False
         self._closed = False
         self._idle: checkpoints.Idle | None = None
         self.endings: list[Callable[[], None]] = []
-        """What is done before the file is closed."""
+        """Called before the file is closed."""
         _open.add(self)
 
     @property
     def closed(self) -> bool:
-        """Whether it let go of the file."""
+        """Whether the file was closed."""
         return self._closed
 
     @property
@@ -107,43 +108,43 @@ class Database:
         return bool(getattr(self._mine, "blocks", 0))
 
     def last_commit_for(self, sql: str | None) -> int:
-        """A number that is another one after every transaction that may have changed what a statement gives."""
+        """Return a number that changes with every transaction that may change the result of a statement."""
         commits = _last_commits.get(self._file, {})
         return max((at for word, at in commits.items() if sql is None or word in sql), default=0)
 
     def committed(self, only: str = "") -> None:
-        """Take note that the file may have changed; `only` as `Project.transaction` takes it."""
-        # Made anew, since others may be looking at the one that was.
+        """Note that the file may have changed; `only` as in `Project.transaction`."""
+        # A new dictionary, because other threads may be reading the old one.
         _last_commits[self._file] = {**_last_commits.get(self._file, {}), only: next(_ticks)}
         if self._idle is not None:
             self._idle.written()
 
     def before_change(self, cursor: Connection) -> None:
-        """Let the file say that it is not closed, before its first change; to be called by who holds `writing`.
+        """Mark the file as not closed before its first change; the caller must hold `writing`.
 
         Raises:
-            duckdb.Error: it cannot be written.
+            duckdb.Error: the file cannot be written.
         """
         if self._marked or self.read_only:
             return
         try:
             checkpoints.mark(cursor, self.path)
         except duckdb.TransactionException as error:
-            # Something else in this process is writing to the file: the mark is in the log and goes with it.
+            # Another write of this process is in progress: the mark is in the log and moves with it.
             if "CHECKPOINT" not in str(error):
                 raise
         self._marked = True
 
     def checkpoint_when_idle(self) -> None:
-        """From now on let the log go into the file whenever nobody has written for a moment."""
+        """Write the log into the file from now on as soon as no changes arrive for a moment."""
         if self._idle is None and not self.read_only:
             self._idle = checkpoints.Idle(self.checkpoint)
 
     def checkpoint(self) -> bool:
-        """Write what the log holds into the file; whether that was done.
+        """Write the log into the file; return whether that succeeded.
 
-        It is not while somebody is writing, where there is no room, nor as long as a read goes on that began before:
-        it may still want the mark as it was.
+        It fails during a change, on a full disk, and during a read that started earlier. Such a
+        read may still need the earlier mark.
         """
         if not self.writing.acquire(blocking=False):
             return False
@@ -153,10 +154,10 @@ class Database:
                 self._marked = True
             return True
         except duckdb.TransactionException:
-            # Something in this process is in the midst of a write that did not ask for `writing`: another time.
+            # Another write of this process, made without `writing`, is in progress; a later call will succeed.
             return False
         except (ProjectError, duckdb.Error, OSError) as error:
-            # Among them that the file is gone, which somebody deleted under the running program.
+            # One cause is that the file was deleted while the program runs.
             _log.warning("%s: cannot write the log into the file now: %s", self.path, first_line(error))
             return False
         finally:
@@ -164,7 +165,7 @@ class Database:
 
     @contextmanager
     def cursor(self) -> Iterator[Connection]:
-        """A cursor for the block, to be used by this thread.
+        """Yield a cursor for the block; only this thread may use it.
 
         Raises:
             ProjectError: the file could not be opened again.
@@ -214,19 +215,19 @@ class Database:
         self._connection = connect(self.path, self.read_only)
         if not self.read_only:
             try:
-                # What the log held goes to where all else lies: some defects meet only rows that were in the log.
+                # Some defects of DuckDB affect only rows in the log, so the log is written into the file first.
                 self._connection.execute("CHECKPOINT")
             except duckdb.Error as error:
                 _log.error("%s: cannot write the log into the file: %s", self.path, first_line(error))
                 self._connection.close()
                 self._connection = connect(self.path)
-        # Where something else in this process has the file open, that keeps the engine as it was.
+        # If another connection of this process has the file open, DuckDB stays in its failed state and raises here.
         self._connection.execute("SELECT 1")
         self.reopenings += (Reopening(datetime.now(), reason),)
         self._given_up = None
 
     def close(self) -> None:
-        """Write everything out and let go of the file."""
+        """Write all changes and close the file."""
         if self._closed:
             return
         self._closed = True
@@ -239,7 +240,7 @@ class Database:
         disconnect(self.path, self._connection)
 
     def _unmark(self) -> None:
-        # A change that is under way when the process ends is not waited for for ever: then the mark stays, and is true.
+        # The end of the process does not wait without limit for a running change. The mark then stays, rightly.
         if not self.writing.acquire(timeout=LAST_WRITE):
             return
         try:
@@ -256,14 +257,14 @@ _open: weakref.WeakSet[Database] = weakref.WeakSet()
 
 @atexit.register
 def close_all() -> None:
-    """Close every file that this process has open; done when it ends, and before, where it ends in another way."""
+    """Close every file that this process has open. Runs at the end of the process; call it before other exits."""
     for database in list(_open):
         database.close()
 
 
 def is_open(path: Path) -> bool:
-    """Whether this process has a file open already; it shares the engine's log then."""
-    # Unlike Path.resolve, it returns a link that leads to itself.
+    """Return whether this process has a file open already; a second connection would share its log."""
+    # Unlike Path.resolve, it accepts a link that leads to itself.
     file = Path(os.path.realpath(path))
     return any(database._file == file and not database._closed for database in list(_open))
 
@@ -275,22 +276,22 @@ def connect(
     patience: float = PATIENCE,
     made_here: bool = False,
 ) -> Connection:
-    """Open a file whose schema is that of a project, or make a new one; nothing else in the file is read or run.
+    """Open a file whose schema is that of a project, or create a new one; nothing else in the file is read or run.
 
-    The connection reaches no other file than this one and those in its working folder. The settings of memory and of
-    the folder for what does not fit into memory may come from the environment: `engine_config`.
+    The connection can access only this file and its working folder. Memory limit and spill folder
+    may come from the environment, see `engine_config`.
 
     Args:
-        readable: a further folder whose files may be read.
+        readable: another folder whose files may be read.
         patience: seconds to wait for another process that has the file open.
-        made_here: the file is new, or a copy of one that this process made: its schema is not compared.
+        made_here: the file is new or a copy made by this process, so its schema is not checked.
 
     Raises:
         InputError: a setting of the environment is invalid, or the path contains a question mark.
-        ProjectError: another process has the file open, a newer DuckDB wrote it, or it is no project.
+        ProjectError: another process has the file open, a newer DuckDB wrote it, or it is not a project.
     """
     if "?" in str(path):
-        # DuckDB would look for the log of the file under a name in which the rest stands behind ".wal".
+        # DuckDB would look for the log under another name: it puts ".wal" before the question mark.
         raise InputError(
             "question-mark-in-path", f"Invalid path {path}: it contains '?'.", "Rename the file or its folder."
         )
@@ -308,7 +309,7 @@ def connect(
         if readable is not None:
             allowed = f"{quoted_path(readable)}, {quoted_path(as_pattern(readable))}"
             connection.execute(f"SET allowed_directories = [{allowed}]")
-        # From here on the folder for what does not fit into memory is the only one, and that cannot be undone.
+        # This cannot be undone. From here on DuckDB can access only the file, its working folder and `readable`.
         connection.execute("SET enable_external_access = false")
         if not made_here:
             check_schema(path, connection)
@@ -321,7 +322,7 @@ def connect(
 
 
 def disconnect(path: Path, connection: Connection | None) -> None:
-    """Close a connection that `connect` made. The working folder goes with the last one of the file."""
+    """Close a connection from `connect`. The working folder is removed with the last one of the file."""
     if connection is not None:
         connection.close()
     if not is_open(path) and (folder := _working_folders.pop(Path(os.path.realpath(path)), None)) is not None:
@@ -330,7 +331,7 @@ def disconnect(path: Path, connection: Connection | None) -> None:
 
 @contextmanager
 def connected(path: Path, **how: Any) -> Iterator[Connection]:
-    """A connection for the time of a block; arguments and errors as for `connect`."""
+    """Yield a connection for a block; arguments and errors as in `connect`."""
     connection = connect(path, **how)
     try:
         yield connection
@@ -339,23 +340,23 @@ def connected(path: Path, **how: Any) -> Iterator[Connection]:
 
 
 _working_folders: dict[Path, WorkingFolder] = {}
-"""By file. All connections of a process to a file need the same one: DuckDB wants their settings to be equal."""
+"""By file. All connections of a process to a file share a folder, because DuckDB requires equal settings."""
 
 
 def _working_folder(path: Path) -> Path:
-    """The private folder for passing files about a project, the only one that the engine may read and write.
+    """Return the private working folder of a project, the only folder that DuckDB may read and write.
 
-    It is in the folder that EXAM_SPILL names, else beside the file, so that there is as much room as for the project.
-    If it cannot be made there, it is in the system's folder for temporary files.
+    It is in the folder that EXAM_SPILL names, else next to the file, on a disk with room for a
+    project. If it cannot be created there, it is in the system's temporary folder.
     """
     file = Path(os.path.realpath(path))
     if file not in _working_folders:
         beside = spill_folder() or file.parent
         try:
-            # The engine takes some characters of a path for a pattern.
+            # DuckDB reads some characters of a path as a pattern.
             made = WorkingFolder(beside if as_pattern(beside) == beside else None)
         except OSError:
-            # A project on a full disk, or in a folder without write access, can still be read.
+            # A project on a full disk or in a read-only folder can still be read.
             made = WorkingFolder()
         _working_folders[file] = made
     return _working_folders[file].path

@@ -1,4 +1,4 @@
-"""The door of an open project: a file beside it that tells its owner's commands where the server is that has it."""
+"""The door file next to an open project, through which commands of its owner find the server that has it open."""
 
 from __future__ import annotations
 
@@ -15,19 +15,19 @@ from ..atomic_files import WorkingFolder
 _log = logging.getLogger(__name__)
 
 LONGEST = 4096
-"""Bytes of such a file."""
+"""Largest size of a door file in bytes."""
 
 
 @dataclass(frozen=True)
 class Door:
-    """Where the server of an open project answers.
+    """The address of the server that has a project open, with the token for it.
 
     Args:
-        address: as http://127.0.0.1:8501, without a slash at its end.
-        token: with which it lets in whoever can read the file.
-        process: number of the server's process.
+        address: such as http://127.0.0.1:8501, without a slash at the end.
+        token: admits anyone who can read the door file.
+        process: process id of the server.
         project: path of the project's file when it was opened.
-        file: which file of this computer that is, whatever it is called later.
+        file: identity of that file on this computer, independent of its name.
     """
 
     address: str
@@ -38,21 +38,21 @@ class Door:
 
 
 def door_file(path: Path) -> Path:
-    """Where the door of a project stands: beside its file, whatever link leads there."""
-    # Unlike Path.resolve, it returns a link that leads to itself. Opening it then fails with a sentence.
+    """Return the path of a project's door: next to its file, after links are resolved."""
+    # Unlike Path.resolve, it accepts a link that leads to itself. Opening it then fails with a clear error.
     file = Path(os.path.realpath(path))
     return file.with_name(f"{file.name}.door")
 
 
 def make_door(path: Path, address: str) -> Door | None:
-    """Leave a door beside a project that this process has open; only its owner can read the file.
+    """Create the door of a project that this process has open; only its owner can read the file.
 
     Args:
         path: the project's file.
-        address: of the server, to be reached from this computer.
+        address: of the server, reachable from this computer.
 
     Returns:
-        None where the folder cannot be written: commands say then who has the project.
+        None if the folder cannot be written; commands then report who has the project open.
     """
     file, project = door_file(path), path.resolve()
     door = Door(address.rstrip("/"), secrets.token_urlsafe(32), os.getpid(), str(project), _which(project))
@@ -61,7 +61,7 @@ def make_door(path: Path, address: str) -> Door | None:
             made = folder / file.name
             made.write_text(json.dumps(asdict(door)), encoding="utf-8")
             made.chmod(0o600)
-            # In the place of one that a killed server left.
+            # Replaces the door of a server that was killed.
             made.replace(file)
     except OSError as error:
         _log.warning("%s: commands cannot be forwarded to this server: %s", path, error.strerror)
@@ -70,16 +70,17 @@ def make_door(path: Path, address: str) -> Door | None:
 
 
 def remove_door(path: Path, door: Door) -> None:
-    """Take away a door that this process made, unless another server has made its own meanwhile."""
+    """Remove a door that this process made, unless another server has replaced it."""
     if _read(door_file(path)) == door:
         door_file(path).unlink(missing_ok=True)
 
 
 def find_door(path: Path) -> Door | None:
-    """The door of a project; None where there is none, or one that cannot be trusted, or whose process is gone.
+    """Return the door of a project; None if it is missing or untrusted, or its process has ended.
 
-    A file that is not the user's own, or that others can write, could lead them to a server of somebody else. One that
-    was copied together with a project leads to what was copied, and not to the copy.
+    A file that belongs to or can be written by another user is not trusted: it could lead to a
+    server of theirs. A door that was copied with its project belongs to the original, not to the
+    copy.
     """
     file = door_file(path)
     try:
@@ -93,7 +94,7 @@ def find_door(path: Path) -> Door | None:
 
 
 def _which(file: Path) -> str:
-    """Which file of this computer one is: it keeps that where it is moved, and a copy has another."""
+    """Return the identity of a file (device and inode): a move keeps it, and a copy has another."""
     try:
         about = file.stat()
     except OSError:
@@ -102,7 +103,7 @@ def _which(file: Path) -> str:
 
 
 def _leads_to(door: Door, file: Path) -> bool:
-    """Whether a door was made for a project: by its place, where the file was put anew, or by the file itself."""
+    """Return whether a door belongs to a project: by path, if the file was replaced, or by file identity."""
     return door.project == str(file) or door.file == _which(file) != ""
 
 
@@ -119,7 +120,7 @@ def _read(file: Path) -> Door | None:
 
 def _lives(process: int) -> bool:
     if os.name == "nt":
-        # There a signal of 0 would end it; whether it answers is seen when it is asked.
+        # On Windows signal 0 would end the process. A request shows whether it runs.
         return True
     try:
         os.kill(process, 0)

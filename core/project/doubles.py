@@ -1,4 +1,4 @@
-"""Double assignments: queries that several people judge blindly, and who takes part; until when queries are due."""
+"""Double assignments (queries that several people judge blindly), the people who take part, and due dates."""
 
 from __future__ import annotations
 
@@ -13,23 +13,23 @@ from .project import Cursor, Project, as_name, log
 from .teamwork import find_query
 
 MOST_WANTED = 10
-"""People who judge the same at most."""
+"""Most assessors per double assignment."""
 TAKING_PART = ("asked", "claimed")
 TURNS = (*TAKING_PART, "declined", "released")
-"""What can be said of somebody and a double assignment."""
+"""States of a person in a double assignment."""
 
 
 @dataclass(frozen=True)
 class Double:
-    """A query, or some of its passages, that several people judge blindly; no passage of it is in two that are open.
+    """A query, or some of its passages, that several people judge blindly. Open ones never share a passage.
 
     Args:
-        key: its number, which tells it from others of the query.
-        passages: ids of those that it is about; None for all of the query.
-        wanted: how many people are to judge them.
-        adjudicator: who decides what differs, beside the organizers; None for nobody in particular.
-        people: what was last said of whoever was asked, claimed it, declined or was released, by name.
-        reasons: why they declined, by name, where they said so.
+        key: its number, which distinguishes it from others of the query.
+        passages: ids of its passages; None for all of the query.
+        wanted: number of people who are to judge.
+        adjudicator: person who decides on differences, in addition to the organizers; None for organizers only.
+        people: latest state of each person by name: asked, claimed, declined or released.
+        reasons: why people declined, by name, if they gave a reason.
     """
 
     key: int
@@ -44,32 +44,32 @@ class Double:
 
     @property
     def present(self) -> tuple[str, ...]:
-        """The names of those who take part."""
+        """Names of the people who take part."""
         return tuple(name for name, turn in self.people.items() if turn in TAKING_PART)
 
     @property
     def free(self) -> int:
-        """How many more people may claim it."""
+        """Number of people who can still claim it."""
         return max(self.wanted - len(self.present), 0)
 
     def holds(self, passage_id: str) -> bool:
-        """Whether a passage of the query is among those that it is about."""
+        """Return whether it includes a passage of the query."""
         return self.passages is None or passage_id in self.passages
 
     @property
     def said(self) -> str:
-        """What it is about and who takes part, in words."""
+        """Its passages and people in words."""
         what = "all passages" if self.passages is None else how_many(len(self.passages), "passages")
         return f"number {self.key} ({what}; {', '.join(self.present) or 'no assessors yet'})"
 
     def is_open_to(self, name: str) -> bool:
-        """Whether somebody was asked to take part, or may claim it, and has not said yet which."""
+        """Return whether a person was asked or may claim it, and has not answered yet."""
         turn = self.people.get(name)
         return name != self.adjudicator and (turn == "asked" or (self.free > 0 and turn not in ("claimed", "declined")))
 
 
 def doubles(project: Project) -> list[Double]:
-    """The double assignments that are open, in the order of the queries."""
+    """Return the open double assignments, in the order of the queries."""
     people: dict[int, dict[str, str]] = {}
     reasons: dict[int, dict[str, str]] = {}
     for key, name, turn, reason in project.rows(
@@ -98,10 +98,10 @@ def doubles(project: Project) -> list[Double]:
 
 
 def doubles_of(project: Project, query_id: str) -> list[Double]:
-    """The open double assignments of a query.
+    """Return the open double assignments of a query.
 
     Raises:
-        InputError: it has none.
+        InputError: the query does not have any.
     """
     found = [one for one in doubles(project) if one.query_id == query_id]
     if not found:
@@ -114,14 +114,14 @@ def doubles_of(project: Project, query_id: str) -> list[Double]:
 def double_of(
     project: Project, query_id: str, number: int | None = None, fits: Callable[[Double], bool] = lambda one: True
 ) -> Double:
-    """The open double assignment of a query that is meant.
+    """Return one open double assignment of a query.
 
     Args:
-        number: which one, where the query has several; for None the only one that fits.
-        fits: whether one can be meant.
+        number: its number, if the query has several; None selects the only one that fits.
+        fits: tests whether an assignment is a candidate.
 
     Raises:
-        InputError: it has none, or not that one, or more than one can be meant.
+        InputError: the query has no double assignment or none with this number, or several are candidates.
     """
     found = doubles_of(project, query_id)
     if number is not None:
@@ -152,21 +152,21 @@ def assign_double(
     passages: Iterable[str] | None = None,
     adjudicator: str | None = None,
 ) -> int:
-    """Let several people judge a query, or some of its passages, without seeing what the others give.
+    """Assign a query, or some of its passages, to several people who judge without seeing each other's judgments.
 
     Args:
-        people: names of those who are asked to; further ones may claim it, up to `wanted`.
-        wanted: how many are to judge; for None those who are asked, and 2 at least.
+        people: names of the people who are asked; other people may claim it, up to `wanted`.
+        wanted: number of judging people; None means the number asked, and at least 2.
         passages: ids; None for all of the query.
-        adjudicator: somebody who may decide what differs though they are no organizer.
+        adjudicator: person who may decide on differences without being an organizer.
 
     Returns:
         The number of the double assignment.
 
     Raises:
-        InputError: no such query or passage, some of it is doubly assigned already, or the people are too few, too
-            many, or the adjudicator is one of them.
-        NotAllowed: only an organizer may.
+        InputError: unknown query or passage, an overlap with an open assignment, too few or too many people, or an
+            adjudicator who is one of them.
+        NotAllowed: only an organizer may assign.
     """
     names = list(dict.fromkeys(as_name(name) for name in people))
     decider = as_name(adjudicator or "") or None
@@ -200,12 +200,12 @@ def assign_double(
 
 
 def sample_of(project: Project, query_id: str, size: int, seed: int = 1) -> list[str]:
-    """Ids of passages of a query's pool that were drawn at random, the same ones for the same seed.
+    """Draw passages of a query's pool at random; return their ids. The same seed gives the same passages.
 
-    None is drawn that is doubly assigned already.
+    Passages in an open double assignment are left out.
 
     Raises:
-        InputError: there are not so many.
+        InputError: the pool has fewer passages than requested.
     """
     pooled = [
         passage_id
@@ -228,14 +228,14 @@ def sample_of(project: Project, query_id: str, size: int, seed: int = 1) -> list
 
 
 def claim_double(project: Project, query_id: str, author: str, number: int | None = None) -> None:
-    """Take part in the double assignment of a query.
+    """Join the double assignment of a query.
 
     Args:
-        number: which one; for None the only one that they are asked to take part in, or may.
+        number: of the assignment; None selects the only one that the person was asked to join or may claim.
 
     Raises:
-        InputError: it has none, or several, or nobody more is wanted.
-        NotAllowed: they adjudicate it, or are no assessor.
+        InputError: no assignment or several candidates, or the assignment is full.
+        NotAllowed: the person adjudicates it, or is not an assessor.
     """
     with project.transaction(act="claim work", author=author) as cursor:
         name = as_name(author)
@@ -247,7 +247,7 @@ def claim_double(project: Project, query_id: str, author: str, number: int | Non
                 "An adjudicator cannot take part.",
             )
         if found.people.get(name) == "asked":
-            # It is theirs already: now they say that they will.
+            # The place is reserved for a person who was asked; this confirms it.
             pass
         elif name in found.present:
             raise InputError(
@@ -264,13 +264,13 @@ def claim_double(project: Project, query_id: str, author: str, number: int | Non
 
 
 def decline_double(project: Project, query_id: str, author: str, reason: str = "", number: int | None = None) -> None:
-    """Take no part, or no longer, in the double assignment of a query: its place is free for others.
+    """Decline or leave the double assignment of a query, which frees a place.
 
     Args:
-        number: which one; for None the only one that they take part in, or may.
+        number: of the assignment; None selects the only one that the person joined or may join.
 
     Raises:
-        InputError: it has none, or several, or they take no part.
+        InputError: no assignment or several candidates, or the person does not take part.
     """
     with project.transaction(act="claim work", author=author) as cursor:
         name = as_name(author)
@@ -280,14 +280,14 @@ def decline_double(project: Project, query_id: str, author: str, reason: str = "
 
 
 def release_double(project: Project, query_id: str, name: str, author: str, number: int | None = None) -> None:
-    """Let somebody take part no longer: its place is free for others.
+    """Remove a person from a double assignment, which frees a place.
 
     Args:
-        number: of the double assignment; for None the only one that they take part in.
+        number: of the assignment; None selects the only one in which the person takes part.
 
     Raises:
-        InputError: the query has no double assignment, or they take no part, or in several.
-        NotAllowed: only an organizer may.
+        InputError: the query has no double assignment, or the person takes part in none or in several.
+        NotAllowed: only an organizer may remove people.
     """
     with project.transaction(act="assign work", author=author) as cursor:
         found = double_of(project, query_id, number, lambda one: as_name(name) in one.present)
@@ -296,7 +296,7 @@ def release_double(project: Project, query_id: str, name: str, author: str, numb
 
 
 def write_end(cursor: Cursor, double: Double, author: str) -> None:
-    """End a double assignment: what people give from then on, and what nobody decided on, counts as anywhere else."""
+    """End a double assignment; later judgments, and differences without a decision, then count as usual."""
     cursor.execute(
         "UPDATE doubles SET ended_by = ?, ended_at = now()::TIMESTAMP WHERE double_key = ?",
         [as_name(author), double.key],
@@ -305,13 +305,13 @@ def write_end(cursor: Cursor, double: Double, author: str) -> None:
 
 
 def check_undecided(cursor: Cursor, name: str, query_key: int, passage_key: int, question_key: int | None) -> None:
-    """Refuse that somebody changes what they gave in a double assignment, once it was decided on.
+    """Refuse a change of a judgment or rating in a double assignment after its adjudication.
 
     Args:
         question_key: None for a judgment.
 
     Raises:
-        InputError: it was decided on.
+        InputError: it was adjudicated.
     """
     found = cursor.execute(
         "SELECT a.author FROM doubles d JOIN double_people p USING (double_key)"
@@ -328,15 +328,15 @@ def check_undecided(cursor: Cursor, name: str, query_key: int, passage_key: int,
 
 
 def set_due(project: Project, query_ids: Sequence[str], due: date | None, author: str, name: str | None = None) -> None:
-    """Say until when queries are to be done.
+    """Set or remove the due date of queries.
 
     Args:
-        due: the last day; None takes it back.
-        name: for whom; for None for everybody whose query it is.
+        due: the last day; None removes the date.
+        name: the person for whom it applies; None for everyone who works on the queries.
 
     Raises:
-        InputError: there is no such query, or none is named.
-        NotAllowed: only an organizer may.
+        InputError: unknown query, or empty list.
+        NotAllowed: only an organizer may set due dates.
     """
     if not query_ids:
         raise InputError("no-query-named", "No query is named.", "Name the queries for the due date.")
@@ -353,19 +353,19 @@ def set_due(project: Project, query_ids: Sequence[str], due: date | None, author
 
 
 class Dues:
-    """Until when which query is to be done, and by whom."""
+    """Due dates of queries, for all people or for one."""
 
     def __init__(self, stated: Mapping[tuple[str, str | None], date]) -> None:
         self._stated = stated
 
     def of(self, query_id: str, name: str | None = None) -> date | None:
-        """The day for a query: that of the person where one was said, else that of everybody; None for none."""
+        """Return the due date of a query: that of the person, else that of all people; None without a date."""
         own = None if name is None else self._stated.get((query_id, name))
         return own or self._stated.get((query_id, None))
 
 
 def dues(project: Project) -> Dues:
-    """All days that stand."""
+    """Return all current due dates."""
     return Dues(
         {
             (query_id, name): due
@@ -396,7 +396,7 @@ def _turn(cursor: Cursor, key: int, name: str, act: str, reason: str, author: st
 
 
 def _check_apart(cursor: Cursor, query_id: str, query: int, keys: list[int] | None) -> None:
-    """Refuse passages of a query that are doubly assigned already; None stands for all."""
+    """Refuse passages of a query that are in an open double assignment; None means all passages."""
     taken = cursor.execute(
         "SELECT bool_or(passage_keys IS NULL OR $keys IS NULL), count(*),"
         " len(list_intersect(flatten(list(passage_keys)), coalesce($keys, [])::INTEGER[]))"

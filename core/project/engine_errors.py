@@ -1,4 +1,4 @@
-"""What the database engine says when it cannot go on, as sentences that say what to do."""
+"""Errors of DuckDB, translated to messages with a fix."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ from ..atomic_files import FULL, full_disk
 from ..errors import ProjectError
 from .holders import Holder, holder, is_held
 
-_VERSION_AT, _VERSION_LENGTH = 52, 32  # of the version's name in a file's header
+_VERSION_AT, _VERSION_LENGTH = 52, 32  # position and length of DuckDB's version in a file header
 _HEADER = 4096
 _SHARING_VIOLATION = 32
-"""Windows' code for a file that another process has open."""
+"""Windows' error code for a file that another process has open."""
 _MAGIC_AT, _MAGIC = 8, b"DUCK"
 
 _FOREIGN = (
@@ -25,7 +25,7 @@ _FOREIGN = (
     (0, b"PK\x03\x04", "a zip file"),
     (0, b"\x1f\x8b", "a gzip file"),
 )
-"""Where files of other kinds have which bytes, and what to call them."""
+"""Offset, signature and name of other kinds of files."""
 
 NAME_ANOTHER = "Name the .duckdb file of a project. Use exam import for other files."
 _BRING_BACK = (
@@ -36,13 +36,13 @@ _BRING_BACK = (
 
 @dataclass(frozen=True)
 class _Fault:
-    """What can go wrong with a file at any moment.
+    """An error that a file can cause at any moment.
 
     Args:
-        code: of the error.
-        said: what the engine says of it.
-        sentence: what is told instead, with a place for the file.
-        hint: what to do about it.
+        code: of the `ProjectError`.
+        said: pattern of DuckDB's message.
+        sentence: the message for people, with a placeholder for the file.
+        hint: the fix.
     """
 
     code: str
@@ -72,11 +72,11 @@ _FAULTS = (
         _BRING_BACK + " The undamaged parts can still be read.",
     ),
 )
-"""The first that fits counts."""
+"""The first match counts."""
 
 
 def fault(path: Path, error: duckdb.Error) -> ProjectError | None:
-    """A full disk, a file that must not be written or a damaged one, as an error that says so; None for all else."""
+    """Translate an error of a full disk, an unwritable file or a damaged file; return None for other errors."""
     if full := no_room(path, error):
         return full
     reason = str(error)
@@ -89,10 +89,10 @@ def fault(path: Path, error: duckdb.Error) -> ProjectError | None:
 
 
 def no_room(place: Path | str, error: BaseException) -> ProjectError | None:
-    """A full disk, said by the engine or the system, as an error that says so; None for all else.
+    """Translate an error of DuckDB or the system about a full disk; return None for other errors.
 
     Args:
-        place: a file or folder on that disk, if the error names none.
+        place: a file or folder on that disk, used if the error does not name a file.
     """
     if isinstance(error, OSError):
         return full_disk(error.filename or place) if error.errno in FULL else None
@@ -102,20 +102,20 @@ def no_room(place: Path | str, error: BaseException) -> ProjectError | None:
 
 
 def _named(place: Path | str, reason: str) -> Path | str:
-    """The file that an error of the engine names, if it may be on another disk than a project."""
+    """Return the file that a DuckDB error names, which may be on another disk than the project."""
     named = _FILE.search(reason)
-    # A project's log is called as the project is, and more.
+    # The name of a project's log starts with the name of the project.
     return place if named is None or Path(named[1]).name.startswith(Path(place).name) else named[1]
 
 
 def check_kind(path: Path) -> None:
-    """Refuse what is no database file before the engine looks at it: it would wait for a pipe, or guess.
+    """Refuse a file of another kind before DuckDB opens it: DuckDB would block on a pipe, or guess the format.
 
     Args:
-        path: something that is there.
+        path: an existing path.
 
     Raises:
-        ProjectError: it is a folder, a device, an empty file, or of another kind; or it cannot be read.
+        ProjectError: it is a folder, a device, an empty file or a file of another kind, or it cannot be read.
     """
     if path.is_dir():
         raise ProjectError(
@@ -130,7 +130,7 @@ def check_kind(path: Path) -> None:
             header = file.read(_HEADER)
     except OSError as error:
         if getattr(error, "winerror", None) == _SHARING_VIOLATION:
-            # The engine names the process that has the file open.
+            # DuckDB's own message names the process that has the file open.
             return
         raise ProjectError(
             "cannot-read-file",
@@ -152,7 +152,7 @@ def check_kind(path: Path) -> None:
 
 
 def explained(path: Path, error: duckdb.Error) -> ProjectError:
-    """An error of opening a file as one that says what to do."""
+    """Translate an error at the opening of a file to one with a fix."""
     reason = str(error)
     if is_held(reason):
         return _held(path, holder(reason))
@@ -177,12 +177,12 @@ def _held(path: Path, who: Holder | None) -> ProjectError:
 
 
 def _writer(path: Path) -> str:
-    """The engine that wrote a file, as far as its header tells."""
+    """Return the DuckDB version that wrote a file, if its header tells."""
     with path.open("rb") as file:
         name = file.read(_VERSION_AT + _VERSION_LENGTH)[_VERSION_AT:].rstrip(b"\0")
     return f"DuckDB {name[1:].decode()}" if re.fullmatch(rb"v\d+\.\d+[\w.+-]*", name) else "a newer DuckDB"
 
 
 def first_line(error: BaseException) -> str:
-    """What an error says, without what the engine adds for its developers."""
+    """Return the message of an error without DuckDB's additions for its developers."""
     return (str(error).strip().splitlines() or [type(error).__name__])[0]

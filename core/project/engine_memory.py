@@ -1,4 +1,4 @@
-"""How much memory the engine takes, and where it puts what does not fit: for a process or one piece of work."""
+"""Memory limit and spill folder of DuckDB, for a process or for one task."""
 
 from __future__ import annotations
 
@@ -22,31 +22,31 @@ CONFIG: Config = {
     "storage_compatibility_version": "v1.3.0",
     "write_buffer_row_group_count": 1,
 }
-"""Nothing is ever loaded from outside, not even to look at a file of another kind: the file alone is the project.
+"""DuckDB never loads an extension, not even to inspect a file of another kind: the file alone is the project.
 
-A new file is of the storage format of DuckDB 1.3. It opens in three quarters of the time that the engine's default
-takes, the format of 1.0, in which the statistics of every column are converted whenever a file is opened or written.
-And texts are compressed with half the memory that the formats before it take, some 50 megabytes for a row group of
-passages. A file keeps the format in which it was made.
+New files have the storage format of DuckDB 1.3. They open in three quarters of the time of the
+default format. That format (1.0) converts the statistics of every column whenever a file is opened
+or written. Compression of texts needs half the memory of earlier formats, about 50 MB for a row
+group of passages. A file keeps the format in which it was created.
 
-What a transaction writes goes to the disk row group by row group (122,880 rows), not when five of them are there: five
-of passages with their texts are some hundred megabytes.
+A transaction writes each row group (122,880 rows) to the disk, instead of five at once. Five row
+groups of passages with their texts take some hundred megabytes.
 """
 
 MEMORY, SPILL = "EXAM_MEMORY", "EXAM_SPILL"
-"""Variables of the environment: memory at most, as 4GB, and the folder for what does not fit."""
+"""Environment variables: the memory limit, such as 4GB, and the spill folder."""
 
 _AMOUNT = re.compile(r"\d+(\.\d+)? ?(KB|MB|GB|TB|KiB|MiB|GiB|TiB)", re.IGNORECASE)
 
 
 def engine_config(memory: str | None = None) -> Config:
-    """The settings of the engine.
+    """Return the settings of DuckDB.
 
     Args:
-        memory: at most, as `4GB`; for None that of the environment, else four fifths of the computer's memory.
+        memory: limit such as `4GB`; None means that of the environment, else four fifths of the computer's memory.
 
     Raises:
-        InputError: the memory is not an amount.
+        InputError: invalid amount of memory.
     """
     memory = memory or os.environ.get(MEMORY)
     found = dict(CONFIG)
@@ -60,10 +60,10 @@ def engine_config(memory: str | None = None) -> Config:
 
 
 def spill_folder(chosen: Path | None = None) -> Path | None:
-    """The folder for what does not fit into memory: the chosen one, else that of the environment; None without both.
+    """Return the spill folder: the chosen one, else that of the environment; None without both.
 
     Raises:
-        InputError: it does not exist.
+        InputError: the folder does not exist.
     """
     folder = chosen or (Path(given) if (given := os.environ.get(SPILL)) else None)
     if folder is not None and not folder.is_dir():
@@ -74,27 +74,27 @@ def spill_folder(chosen: Path | None = None) -> Path | None:
 
 
 HELD = 24 << 20
-"""Bytes that the engine may hold, though it could do without them, before `let_go` lets it give them up."""
+"""Bytes of evictable memory that DuckDB may hold before `let_go` evicts them."""
 
 
 def let_go(cursor: duckdb.DuckDBPyConnection) -> None:
-    """Let the engine give up memory that it could do without if that is more than `HELD`, and Arrow its reserve.
+    """Evict DuckDB's cached memory if that is more than `HELD`, and release Arrow's reserve.
 
-    What it read or wrote is in the file, or goes to the folder for what does not fit, and is read again when it is
-    asked for. A transaction that writes much would else hold all of it in memory to its end: blocks that are in the
-    file already, and the rows that do not fill a row group yet.
+    Evicted data is in the file or in the spill folder, and is read again on demand. Without this, a
+    large transaction would hold all of it in memory to its end: blocks already in the file, and
+    incomplete row groups.
 
-    Whoever else works with the file goes on with all the memory that they may have: before the engine takes a lower
-    limit it gives up what it can, and it refuses one that is lower than what is in use all the same.
+    Other work with the file keeps its memory limit. DuckDB evicts as much as it can before it
+    accepts a lower limit, and refuses a limit below the memory in use.
 
     Args:
-        cursor: in a transaction that has written something: of that some memory is always in use.
+        cursor: in a transaction that has written something, so that some memory is always in use.
     """
     import pyarrow as pa
 
-    # Its allocator keeps what was freed, in case that it is needed again: of columns of texts some dozens of megabytes.
+    # Arrow's allocator keeps freed memory for reuse, dozens of megabytes after columns of texts.
     pa.default_memory_pool().release_unused()
-    # With one of its own, since the refusal would end the transaction.
+    # A separate cursor, because the refusal would end the transaction.
     with cursor.cursor() as other:
         held, before = other.execute(
             "SELECT sum(memory_usage_bytes), current_setting('memory_limit')"
@@ -105,14 +105,14 @@ def let_go(cursor: duckdb.DuckDBPyConnection) -> None:
 
 
 def _evict(cursor: duckdb.DuckDBPyConnection, before: str) -> None:
-    """Let the engine write to the disk, or forget, what is not in use; `before` is the limit of its memory."""
+    """Make DuckDB evict all memory that is not in use; `before` is its memory limit."""
     back = f"SET memory_limit = '{before}'"
     given = engine_config().get("memory_limit")
     try:
         cursor.execute("SET memory_limit = '1B'")
     except (duckdb.OutOfMemoryException, duckdb.IOException):
-        # The setting says what was asked for, though it was refused; what it said before is rounded down. Where the
-        # disk has no room for what would be given up, it stays in memory.
+        # After a refusal the setting shows the refused value, and the earlier value was rounded
+        # down. On a full disk the data stays in memory.
         back = f"SET memory_limit = '{given}'" if given else "RESET memory_limit"
     finally:
         cursor.execute(back)
@@ -120,20 +120,19 @@ def _evict(cursor: duckdb.DuckDBPyConnection, before: str) -> None:
 
 @contextmanager
 def scratch(memory: str | None = None, spill: Path | None = None) -> Iterator[duckdb.DuckDBPyConnection]:
-    """A database of its own that goes away with the block: its tables lie on the disk, so that they may be larger than
-    memory.
+    """Yield a database on disk that is deleted after the block; its tables may be larger than memory.
 
     Args:
-        memory: as for `engine_config`.
-        spill: as for `spill_folder`; the system's folder for temporary files without one.
+        memory: as in `engine_config`.
+        spill: as in `spill_folder`; without a folder, the system's temporary folder.
 
     Raises:
-        InputError: as both say, or there was no room.
+        InputError: as in both, or not enough memory or disk space.
     """
     config = engine_config(memory)
     with WorkingFolder(spill_folder(spill)) as made:
         config["temp_directory"] = str(made)
-        # Rows come back in an order that is asked for, or in any.
+        # Queries that need an order ask for it.
         config["preserve_insertion_order"] = False
         with duckdb.connect(str(made / "scratch.duckdb"), config=config) as connection:
             try:

@@ -1,4 +1,4 @@
-"""Which families of models the parts of an evaluation are made with: runs, graders, and the questions of the bank."""
+"""Model families that made the parts of an evaluation: runs, graders, and the questions of the bank."""
 
 from __future__ import annotations
 
@@ -11,20 +11,20 @@ from .runs import check_runs
 
 Part = Literal["run", "grader", "questions"]
 PARTS: tuple[Part, ...] = ("run", "grader", "questions")
-"""What can be made with a model; a run goes by its name, a grader by its fingerprint, the questions have no name."""
+"""Parts that a model can make. A run has its name, a grader its fingerprint; the questions have no name."""
 
 STATE_FAMILIES = "state families"
 
 
 def state_families(project: Project, part: Part, name: str, families: Sequence[str], author: str) -> None:
-    """State which families of models a part is made with; what was stated before gives way.
+    """State the model families that made a part; this replaces the earlier statement.
 
     Args:
-        name: of the run, fingerprint of the grader, or empty for the questions.
-        families: as "gpt" or "llama"; none says that no model has a part in it.
+        name: name of the run, fingerprint of the grader, or empty for the questions.
+        families: such as "gpt" or "llama"; empty states that no model made the part.
 
     Raises:
-        InputError: there is no such run or grader.
+        InputError: unknown run or grader.
     """
     if part == "run":
         check_runs(project, [name])
@@ -44,7 +44,7 @@ def _state(cursor: Cursor, part: Part, name: str, families: list[str], author: s
 
 
 def stated_families(project: Project, part: Part) -> dict[str, tuple[str, ...]]:
-    """What was stated last of every run, every grader, or the questions, by name; nothing for what nobody stated."""
+    """Return the latest statement for every run, every grader or the questions, by name; unstated ones are absent."""
     return {
         name: tuple(families)
         for name, families in project.rows(

@@ -1,4 +1,4 @@
-"""Freezes of live targets in a project: those that became runs, and what came so far of those that are under way."""
+"""Snapshots ("freezes") of live targets: finished ones, which became runs, and the responses of unfinished ones."""
 
 from __future__ import annotations
 
@@ -13,16 +13,16 @@ from .queries import check_new
 
 @dataclass(frozen=True)
 class Freeze:
-    """A live target as it was asked for many queries.
+    """A snapshot of a live target's responses to many queries.
 
     Args:
-        name: of the run, or of the responses, that it becomes.
+        name: name of the run, or of the responses, that it becomes.
         url: the target's address.
-        asked: digest of what decides what is sent and how the answer is read.
-        system: its run of responses; None where it has none.
-        queries, failed: how many were asked, and how many gave nothing usable; None while it is open.
-        came: queries that gave something, of an open one; 0 where it ended.
-        ended_at: None while it is open.
+        asked: digest of the settings that decide the request and how the answer is read.
+        system: its run of responses; None without one.
+        queries, failed: numbers of queries sent and of unusable responses; None while it is unfinished.
+        came: number of queries answered so far; 0 for a finished one.
+        ended_at: None while it is unfinished.
     """
 
     key: int
@@ -39,18 +39,18 @@ class Freeze:
 
     @property
     def open(self) -> bool:
-        """Whether queries are still to be asked."""
+        """Whether queries remain to be sent."""
         return self.ended_at is None
 
 
 @dataclass(frozen=True)
 class FrozenQuery:
-    """What a target gave for a query.
+    """The response of a target to a query.
 
     Args:
-        words: of the query as it was asked.
+        words: text of the query as it was sent.
         given: JSON with the passages and the answer.
-        seconds: that it took.
+        seconds: response time.
     """
 
     query_id: str
@@ -60,7 +60,7 @@ class FrozenQuery:
 
 
 def freezes(project: Project) -> list[Freeze]:
-    """Every freeze, the newest first, the open ones as well."""
+    """Return every snapshot, newest first, including unfinished ones."""
     return [
         Freeze(*row)
         for row in project.rows(
@@ -72,13 +72,13 @@ def freezes(project: Project) -> list[Freeze]:
 
 
 def begin_freeze(project: Project, name: str, url: str, asked: str, author: str) -> int:
-    """Open a freeze.
+    """Start a snapshot.
 
     Returns:
         Its key.
 
     Raises:
-        InputError: the name cannot be that of a run.
+        InputError: the name is not valid for a run.
     """
     with project.transaction() as cursor:
         check_new(cursor, "run", [name])
@@ -91,7 +91,7 @@ def begin_freeze(project: Project, name: str, url: str, asked: str, author: str)
 
 
 def add_frozen(cursor: Cursor, key: int, some: Sequence[FrozenQuery]) -> None:
-    """Keep what a target gave for queries of an open freeze, in the place of what it gave before."""
+    """Store responses of a target in an unfinished snapshot; they replace its earlier responses to these queries."""
     for one in some:
         cursor.execute(
             "DELETE FROM frozen_queries WHERE freeze_key = ?"
@@ -105,7 +105,9 @@ def add_frozen(cursor: Cursor, key: int, some: Sequence[FrozenQuery]) -> None:
 
 
 def frozen_so_far(project: Project, key: int) -> dict[str, FrozenQuery]:
-    """What came of an open freeze, by query id; of a query whose words changed since, it came for others."""
+    """Return the responses of an unfinished snapshot by query id. Compare `words`: the text of a
+    query may have changed.
+    """
     return {
         row[0]: FrozenQuery(*row)
         for row in project.rows(
@@ -117,7 +119,7 @@ def frozen_so_far(project: Project, key: int) -> dict[str, FrozenQuery]:
 
 
 def end_freeze(cursor: Cursor, key: int, system: str | None, queries: int, failed: int) -> None:
-    """Say of a freeze what it became; what came query by query stands in the run from now on."""
+    """Mark a snapshot as finished; its stored responses are deleted, because the run holds them now."""
     cursor.execute("DELETE FROM frozen_queries WHERE freeze_key = ?", [key])
     cursor.execute(
         "UPDATE freezes SET system = ?, queries = ?, failed = ?, ended_at = now()::TIMESTAMP WHERE freeze_key = ?",
@@ -126,13 +128,13 @@ def end_freeze(cursor: Cursor, key: int, system: str | None, queries: int, faile
 
 
 def drop_freeze(project: Project, name: str, author: str) -> int:
-    """Give up an open freeze: what came so far goes.
+    """Discard an unfinished snapshot with its responses.
 
     Returns:
-        The number of queries that had come.
+        The number of queries with responses.
 
     Raises:
-        InputError: there is no open freeze of this name.
+        InputError: no unfinished snapshot has this name.
     """
     unfinished = {one.name: one for one in freezes(project) if one.open}
     found = unfinished.get(name)

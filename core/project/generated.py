@@ -1,4 +1,4 @@
-"""Answers that models wrote and what judges said of them: facts about texts, written and read back."""
+"""Answers that models wrote, and the results of answer checks: facts about texts."""
 
 from __future__ import annotations
 
@@ -11,30 +11,30 @@ from .project import Cursor, Project
 from .staging import stage
 
 GOLD_RUN = "gold"
-"""In the place of a run, where answers that came with a file were written from the gold passages."""
+"""Stands in place of a run for imported answers that were written from the gold passages."""
 
 AnswerContext = tuple[int, ...] | tuple[str, int]
-"""What was read: the keys of passage texts, the best first; or the run and the depth that a file names (0 for none)."""
+"""The context that was read: keys of passage texts, best first, or the run and cutoff that a file names (0 without)."""
 
 AnswerPlace = tuple[int, AnswerContext, float | None, int]
-"""Of which an answer of a generator is: text key of the question, context, temperature, draw from 1."""
+"""The place of a generator's answer: text key of the question, context, temperature, draw from 1."""
 
 Compared = tuple[int, int, tuple[int, ...]]
-"""What a comparison is about: text keys of question and answer, and the sorted ones of all references."""
+"""The texts of a comparison: text keys of question and answer, and the sorted ones of all references."""
 
 
 @dataclass(frozen=True)
 class Generated:
-    """What a generator answered.
+    """An answer of a generator.
 
     Args:
-        place: what it answered, from what.
-        text: the answer; None where nothing usable came.
-        reason: why it failed; None where it did not.
-        seed: with which an endpoint was asked to draw; None where it was not, or that is not known.
-        shortened: tokens of the context that were left out so that the prompt fits, from its end.
-        note: what else should be known.
-        text_key: of the answer; 0 before it is written.
+        place: the question and the context.
+        text: the answer; None for a failure.
+        reason: why it failed; None for a success.
+        seed: sent to the endpoint; None if not sent or not known.
+        shortened: number of tokens cut from the end of the context to fit the prompt.
+        note: other remarks.
+        text_key: of the answer; 0 before it is stored.
     """
 
     place: AnswerPlace
@@ -48,15 +48,15 @@ class Generated:
 
 @dataclass(frozen=True)
 class Comparison:
-    """What a judge said of an answer beside the references.
+    """The result of an answer check that compared an answer with references.
 
     Args:
-        about: the texts, by their keys.
-        rating: 1 and 0 for yes and no, 0 to 5 of a graded judge; None where nothing usable came.
-        reason: why it failed; None where it did not.
-        raw: what the model wrote.
-        confidence: 0 to 1, where the model's likelihoods can be seen.
-        note: what else should be known.
+        about: the keys of the texts.
+        rating: 1 or 0 for yes or no, 0 to 5 for a graded check; None for a failure.
+        reason: why it failed; None for a success.
+        raw: the text that the model wrote.
+        confidence: 0 to 1; None if the model gives no likelihoods.
+        note: other remarks.
     """
 
     about: Compared
@@ -68,7 +68,7 @@ class Comparison:
 
 
 def answer_text_keys(cursor: Cursor, texts: Iterable[str]) -> dict[str, int]:
-    """The key of each answer text, by text; new ones are added."""
+    """Return the key of each answer text, by text; new texts are added."""
     wanted = list(dict.fromkeys(texts))
     stage(cursor, "new_answer_texts", {"text": wanted}, {"text": "VARCHAR"})
     cursor.execute(
@@ -81,7 +81,7 @@ def answer_text_keys(cursor: Cursor, texts: Iterable[str]) -> dict[str, int]:
 
 
 def answer_texts(project: Project) -> dict[int, str]:
-    """Every answer that was written or compared, by key."""
+    """Return every generated or checked answer text, by key."""
     return dict(project.rows("SELECT text_key, text FROM answer_texts"))
 
 
@@ -103,13 +103,13 @@ _GENERATED = {
 
 
 def add_generated(cursor: Cursor, generator_key: int, answers: Sequence[Generated], job: int | None) -> int:
-    """Write what a generator answered. What it answered before stays, and is not answered again.
+    """Store answers of a generator. Earlier answers at the same place stay and count.
 
     Args:
-        job: in which it did; None where a file says so.
+        job: the job that made them; None for a file.
 
     Returns:
-        The number of rows that were written: answers that are new, and every failure.
+        The number of rows written: new answers, and every failure.
     """
     cleaned = [clean_or_none(one.text) for one in answers]
     keys = answer_text_keys(cursor, [text for text in cleaned if text is not None])
@@ -137,7 +137,7 @@ def add_generated(cursor: Cursor, generator_key: int, answers: Sequence[Generate
 
 
 def _told(context: AnswerContext) -> tuple[list[int] | None, str | None, int | None]:
-    """A context as its columns: keys of texts, or run and k."""
+    """Return a context as its columns: keys of texts, or run and k."""
     run, *rest = context
     if isinstance(run, str):
         return None, run, rest[0] or None
@@ -145,7 +145,7 @@ def _told(context: AnswerContext) -> tuple[list[int] | None, str | None, int | N
 
 
 def generated_of(project: Project, generator_key: int) -> dict[AnswerPlace, Generated]:
-    """What counts of a generator's answers: the first that has a text, else the last failure."""
+    """Return the answer of a generator that counts at each place: the first with a text, else the last failure."""
     found: dict[AnswerPlace, Generated] = {}
     for row in project.rows(
         "SELECT question_text_key, context_keys, run, k, temperature, draw, text, reason, seed, shortened, note,"
@@ -178,10 +178,10 @@ _COMPARISONS = {
 
 
 def add_comparisons(cursor: Cursor, judge_key: int, said: Sequence[Comparison], job: int | None) -> int:
-    """Write what a judge said; what it said before stays.
+    """Store results of an answer check; earlier results stay.
 
     Returns:
-        The number of rows that were written: verdicts that are new, and every failure.
+        The number of rows written: new ratings, and every failure.
     """
     columns: dict[str, list[Any]] = {name: [] for name in _COMPARISONS}
     for one in said:
@@ -205,7 +205,7 @@ def add_comparisons(cursor: Cursor, judge_key: int, said: Sequence[Comparison], 
 
 
 def comparisons_of(project: Project, judge_key: int) -> dict[Compared, Comparison]:
-    """What counts of what a judge said: the first verdict, else the last failure."""
+    """Return the result that counts for each comparison of an answer check: the first rating, else the last failure."""
     found: dict[Compared, Comparison] = {}
     for question, answer, references, *rest in project.rows(
         "SELECT question_text_key, answer_text_key, reference_keys, rating, reason, raw, confidence, note"
@@ -222,15 +222,15 @@ def comparisons_of(project: Project, judge_key: int) -> dict[Compared, Compariso
 def put_answer_verdicts(
     cursor: Cursor, source: str, said: Mapping[tuple[int, str], bool | None], words: Mapping[int, int], author: str
 ) -> dict[str, int]:
-    """Write what people say of answers; what they said before in the same source stays on record.
+    """Store people's answer checks; earlier ones of the same source stay on record.
 
     Args:
         source: the file, or the assessor.
-        said: whether an answer is acceptable, by key of the query and text of the answer; None withdraws.
-        words: the text keys of the queries' words.
+        said: whether an answer is acceptable, by query key and answer text; None withdraws.
+        words: text keys of the queries.
 
     Returns:
-        Numbers of verdicts and of those that are news.
+        Numbers of answer checks and of new ones.
     """
     texts = {place: clean_text(place[1]) for place in said}
     keys = answer_text_keys(cursor, texts.values())
@@ -257,10 +257,10 @@ def put_answer_verdicts(
 
 
 def answer_verdicts(project: Project, source: str | None = None) -> dict[tuple[int, int], dict[str, bool]]:
-    """What people say of answers now: by query key and text key of the answer, whether it is acceptable, by source.
+    """Return people's current answer checks: query key and text key of the answer to acceptability by source.
 
     Args:
-        source: only this one; all for None.
+        source: restricts the result; None for all.
     """
     return project.read(lambda cursor: _verdicts(cursor, source))
 

@@ -1,4 +1,4 @@
-"""Gold texts: one text a query that people hold for a good answer, imported or taken from a run."""
+"""Gold texts: one text per query that people regard as a good answer, imported or taken from a run."""
 
 from __future__ import annotations
 
@@ -13,25 +13,25 @@ from .responses import place_parts, split_response
 from .staging import stage
 
 IMPORTED = "gold"
-"""What imported gold texts are called, also in the ids of their passages: gold/QUERY/1."""
+"""Name of imported gold texts, also in the ids of their passages: gold/QUERY/1."""
 
 GOLD = (
     "(SELECT query_key, passage_key, position FROM gold_passages"
     " UNION ALL SELECT query_key, passage_key, rank AS position FROM rankings JOIN gold_runs USING (run_key)"
     "  SEMI JOIN pool USING (query_key, passage_key))"
 )
-"""The passages of the gold texts as a subquery: query_key, passage_key, position. Of a run, what is pooled."""
+"""Subquery for the passages of the gold texts: query_key, passage_key, position. For a run, only pooled passages."""
 
 
 def write_gold(
     cursor: Cursor, found: Sequence[Response], report: Report, keeper: Keeper | None = None
 ) -> dict[str, int]:
-    """Keep texts as the gold texts, split into passages; those that were gold before give way.
+    """Store texts as the gold texts, split into passages; they replace the earlier gold texts.
 
     Args:
-        found: one text a query.
-        report: takes a refusal of every further text of a query; nothing is written then.
-        keeper: keeps what is replaced; for None it is lost.
+        found: one text per query.
+        report: collects an error for each further text of a query; then nothing is written.
+        keeper: keeps the replaced texts; None discards them.
 
     Returns:
         Numbers of gold texts and of their passages.
@@ -67,13 +67,13 @@ def write_gold(
 
 
 def mark_gold(project: Project, run: str | None, author: str) -> None:
-    """Let a run stand for the gold texts, in place of what was gold; for None nothing is gold any more.
+    """Mark a run as the gold texts, which replaces the earlier gold texts; None removes the mark.
 
-    The run stays on the leaderboards: with as deep a cutoff as it has passages, its n-EXAM is 1,
-    unless the pool was made shallower after passages beyond it had been graded.
+    The run stays on the leaderboards. Its n-EXAM is 1 if the cutoff covers all of its passages,
+    unless the pool was made shallower after deeper passages had been graded.
 
     Raises:
-        InputError: there is no such run.
+        InputError: unknown run.
     """
     with project.transaction() as cursor:
         keys = cursor.execute("SELECT run_key FROM runs WHERE name = ?", [run]).fetchall()
@@ -98,7 +98,7 @@ def _clear(cursor: Cursor, keeper: Keeper | None) -> None:
 
 @as_act("see boards")
 def gold_name(project: Project) -> str | None:
-    """What is gold: the name of a run, `gold` for imported texts, None where there are none."""
+    """Return the name of the gold texts: a run, `gold` for imported texts, or None without gold texts."""
     run = project.value("SELECT name FROM runs JOIN gold_runs USING (run_key)")
     if run is not None:
         return str(run)
@@ -106,7 +106,7 @@ def gold_name(project: Project) -> str | None:
 
 
 def gold_texts(project: Project) -> dict[str, str]:
-    """The gold text of each query that has one, by query id: its passages, parted by empty lines."""
+    """Return the gold text of each query that has one, by query id: its passages, separated by empty lines."""
     return dict(
         project.rows(
             "SELECT query_id, string_agg(passage_texts.text, chr(10) || chr(10) ORDER BY position)"

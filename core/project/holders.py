@@ -1,4 +1,4 @@
-"""Who holds a project's file: the process that the engine names, called by what it is."""
+"""The process that holds a project's file, as DuckDB reports it, described for people."""
 
 from __future__ import annotations
 
@@ -13,43 +13,43 @@ _IN_THE_WAY = re.compile(r"(?:held|already open) in\s+(?P<program>.+?) \(PID (?P
 
 @dataclass(frozen=True)
 class Holder:
-    """A process that holds a file, as a person calls it, and what to do about it."""
+    """A process that holds a file: its description for people, and the fix."""
 
     name: str
     hint: str
 
 
 def is_held(reason: str) -> bool:
-    """Return whether the engine says that another process holds a file; Windows has no locks to set."""
+    """Return whether a DuckDB message says that another process holds a file; Windows has its own wording."""
     return "set lock" in reason or "already open in" in reason
 
 
 def holder(reason: str) -> Holder | None:
-    """Who holds a file.
+    """Return the process that holds a file.
 
-    The number of the process comes from the system, which knows who holds the lock at this moment; what the
-    process is, from its command line. Nothing is left beside the project that could outlive its writer.
+    The process id comes from the system, which knows the holder of the lock; the description comes
+    from its command line. No file next to the project is used, because it could outlive its writer.
 
     Args:
-        reason: what the engine said about the lock.
+        reason: DuckDB's message about the lock.
 
     Returns:
-        None where it names no process.
+        None if the message names no process.
     """
     found = _IN_THE_WAY.search(reason)
     return None if found is None else describe(int(found["process"]), PureWindowsPath(found["program"]).name)
 
 
 def describe(process: int, program: str) -> Holder:
-    """What a process is.
+    """Describe a process.
 
     Args:
-        process: its number.
-        program: the file name of what it runs, for where its command line cannot be read.
+        process: its id.
+        program: file name of its program, used if its command line cannot be read.
     """
     words = _command_line(process)
     names = [Path(word).name for word in words]
-    # An interpreter, its options and the program come first; what follows may be anything.
+    # The interpreter, its options and the program are at the start; the rest may be anything.
     if "streamlit" in names[:3] and "app.py" in names[:5]:
         port = _option(words, "--server.port")
         name = f"the app on port {port}" if port.isdecimal() else f"the app (process {process})"
@@ -62,7 +62,7 @@ def describe(process: int, program: str) -> Holder:
 
 
 def _command_line(process: int) -> list[str]:
-    """The words of a command line; none where the process is gone or the system does not tell."""
+    """Return the words of a command line; empty if the process has ended or the system refuses."""
     try:
         return Path(f"/proc/{process}/cmdline").read_bytes().decode(errors="replace").rstrip("\0").split("\0")
     except OSError:
@@ -77,7 +77,7 @@ def _command_line(process: int) -> list[str]:
 
 
 def _option(words: Sequence[str], name: str) -> str:
-    """The value of an option, given as the next word or behind `=`; empty where it is not given."""
+    """Return the value of an option, given as the next word or after `=`; empty if it is absent."""
     for word, following in zip(words, [*words[1:], ""], strict=True):
         if word == name:
             return following

@@ -1,4 +1,4 @@
-"""Jobs on record: what each was asked, how far it is, what it used and how it ended. Only this module changes them."""
+"""Records of jobs: request, progress, usage and end. Only this module changes them."""
 
 from __future__ import annotations
 
@@ -18,25 +18,25 @@ JOB_SUBJECTS: Mapping[JobKind, tuple[str, str]] = {
     "generating": ("generators", "generator_key"),
     "comparing": ("answer_judges", "judge_key"),
 }
-"""The table, and its key, of those that jobs of each kind ask."""
+"""The table of the subjects of each kind of job, and its key."""
 _SUBJECTS = " UNION ALL ".join(
     f"SELECT {key} AS subject_key, name FROM {table}" for table, key in JOB_SUBJECTS.values()
 )
-"""Names of all that jobs can ask; the keys differ, since one sequence gives them."""
+"""Names of all subjects of jobs; their keys differ, because they come from one sequence."""
 _LARGEST = 2**63 - 1
-"""The largest number that a column of counts holds; no count of tokens may keep results from being written."""
+"""Largest number in a column of counts. Larger token counts are clipped, so that results can still be written."""
 
 
 @dataclass(frozen=True)
 class Job:
-    """One job.
+    """A job.
 
     Args:
-        name: of the grader, examinee, generator or model of an answer check that is asked.
-        request: what was asked; `told` in it is the price tag of before the start.
+        name: name of the grader, examinee, generator or answer check.
+        request: the request; its `told` is the price tag shown before the start.
         state: running, waiting (for batches), done, cancelled, stopped, failed, interrupted or imported.
-        done, failed: results that can be used, and the others.
-        calls, cost, ..._tokens: what it used so far; see `graders.Usage`. None if no model was asked.
+        done, failed: numbers of usable results and of failures.
+        calls, cost, ..._tokens: usage so far, see `graders.Usage`; None if no model was called.
     """
 
     key: int
@@ -66,12 +66,12 @@ def recorded_jobs(
     subject: int | None = None,
     state: str | None = None,
 ) -> list[Job]:
-    """Return the jobs of some kinds, or of all if none is named, newest first.
+    """Return the jobs of some kinds, or of all if no kind is given, newest first.
 
     Args:
-        keys: keys of the only jobs to return; all for None.
-        subject: key of the grader, examinee or model that they ask; any for None.
-        state: their state; any for None.
+        keys: keys of the jobs to return; None for all.
+        subject: key of their grader, examinee or model; None for any.
+        state: their state; None for any.
     """
     return [
         Job(row[0], row[1], row[2], json.loads(row[3]), *row[4:])
@@ -90,9 +90,9 @@ def add_job(cursor: Cursor, kind: JobKind, subject: int, request: Mapping[str, A
     """Record a new job as running and return its key.
 
     Args:
-        subject: key of the grader, examinee or model that is asked.
-        request: the part of the request that is kept, as a JSON object.
-        total: the number of results to come.
+        subject: key of the grader, examinee or model.
+        request: the part of the request to keep, as a JSON object.
+        total: the number of results to expect.
     """
     rows = cursor.execute(
         "INSERT INTO jobs (job_key, kind, subject_key, request, state, total, done, failed, message, author,"
@@ -128,12 +128,12 @@ def set_usage(cursor: Cursor, job: int, calls: int, tokens: Sequence[int], cost:
 
 
 def written_results(cursor: Cursor, job: int) -> int:
-    """Return how many results of a job are written, failures included."""
+    """Return the number of results of a job that are stored, including failures."""
     return int(cursor.execute("SELECT done + failed FROM jobs WHERE job_key = ?", [job]).fetchall()[0][0])
 
 
 def wait_for_batches(cursor: Cursor, job: int, request: Mapping[str, Any]) -> None:
-    """Record that a job waits for batches, and what is known of its request by now."""
+    """Record that a job waits for batches, and the current data of its request."""
     cursor.execute("UPDATE jobs SET state = 'waiting', request = ? WHERE job_key = ?", [json.dumps(request), job])
 
 
@@ -148,8 +148,8 @@ def end_job(cursor: Cursor, job: int, state: str, message: str = "") -> bool:
 
 
 def close_interrupted(project: Project) -> int:
-    """Mark the jobs that were running when their process died, for a project that is opened; return their number."""
-    # A project that was closed as it should needs no change for being opened.
+    """Mark jobs whose process ended early as interrupted when a project is opened; return their number."""
+    # A project that was closed properly opens without a write.
     if project.read_only or not (found := project.rows("SELECT job_key FROM jobs WHERE state = 'running'")):
         return 0
     message = "The process ended before the job did. Start the job again to do the remaining work."
@@ -160,5 +160,5 @@ def close_interrupted(project: Project) -> int:
 
 
 def asked_models(project: Project) -> bool:
-    """Return whether a job of this project has made calls, and so has something to be billed for."""
+    """Return whether a job of this project has made calls, which may have been billed."""
     return bool(project.value("SELECT EXISTS (FROM jobs WHERE calls > 0)"))

@@ -1,4 +1,4 @@
-"""Judgments that assessors give here: one source an assessor, replaceable, with every step in the activity log."""
+"""Judgments that assessors give in the app: one source per assessor, with every change in the activity log."""
 
 from __future__ import annotations
 
@@ -14,21 +14,21 @@ from .teamwork import find_query
 from .visible import visible
 
 SCALE = {0: "not relevant", 1: "related", 2: "highly relevant", 3: "perfectly relevant"}
-"""What the values mean: the four levels of the TREC Deep Learning tracks."""
+"""The values and their meaning: the four levels of the TREC Deep Learning tracks."""
 
 PREFIX = "assessor: "
 ADJUDICATED = "adjudicated"
-"""The source of the judgments that were decided on where several people judged the same."""
+"""The source of adjudicated judgments, from double assignments."""
 JUDGE, WITHDRAW = "judge", "withdraw judgment"
 RATED_BY_HAND = (JUDGE, WITHDRAW, *OVERRIDING)
-"""Acts that write no grade and no question, and come by the hundred; a judgment can bring a passage into the pool."""
+"""Frequent actions that write no grade and no question; a judgment can add a passage to the pool."""
 BY_HAND = (JUDGE, WITHDRAW, *ABOUT_QUESTIONS)
-"""Acts that bring no run, passage, text or grade; likewise."""
+"""Frequent actions that add no run, passage, text or grade."""
 
 
 @dataclass(frozen=True)
 class JudgmentAct:
-    """One step in the history of a judgment; `value` is None where it was withdrawn."""
+    """One step in the history of a judgment; `value` is None for a withdrawal."""
 
     author: str
     happened_at: datetime
@@ -37,7 +37,7 @@ class JudgmentAct:
 
 
 def source_of(author: str) -> str:
-    """The source of judgments that belongs to an assessor.
+    """Return the source of an assessor's judgments.
 
     Raises:
         InputError: the name is empty.
@@ -50,15 +50,15 @@ def source_of(author: str) -> str:
 
 
 def judge(project: Project, query_id: str, passage_id: str, value: int, author: str, note: str = "") -> None:
-    """Give a judgment, which replaces the one that the same assessor gave before.
+    """Store a judgment, which replaces an earlier one of the same assessor.
 
     Args:
         value: 0 to 3, see `SCALE`.
         author: the assessor.
-        note: why; kept in the history.
+        note: reason; kept in the history.
 
     Raises:
-        InputError: a value out of range, no name, or an unknown query or passage.
+        InputError: value out of range, empty name, or unknown query or passage.
     """
     if value not in SCALE:
         raise InputError(
@@ -73,7 +73,7 @@ def judge(project: Project, query_id: str, passage_id: str, value: int, author: 
 
 
 def withdraw(project: Project, query_id: str, passage_id: str, author: str) -> None:
-    """Take a judgment of one's own back; a source without judgments goes with its last one.
+    """Withdraw an assessor's judgment; a source is removed with its last judgment.
 
     Raises:
         InputError: the assessor has not judged this passage.
@@ -92,7 +92,7 @@ def withdraw(project: Project, query_id: str, passage_id: str, author: str) -> N
 
 
 def own_judgment(project: Project, query_id: str, passage_id: str, author: str) -> int | None:
-    """What an assessor judged; None where they have not."""
+    """Return the judgment of an assessor; None if the passage is unjudged."""
     found = project.value(
         f"SELECT value FROM {visible(project, 'judgments')}"
         " JOIN sources USING (source_key) JOIN queries USING (query_key)"
@@ -104,7 +104,7 @@ def own_judgment(project: Project, query_id: str, passage_id: str, author: str) 
 
 @dataclass(frozen=True)
 class Assessed:
-    """A judgment that an assessor gave here."""
+    """A judgment that an assessor gave in the app."""
 
     author: str
     query_id: str
@@ -113,11 +113,11 @@ class Assessed:
 
 
 def assessed(project: Project, query_id: str | None = None, author: str | None = None) -> list[Assessed]:
-    """The judgments that assessors gave here, by assessor and query.
+    """Return the judgments that assessors gave in the app, by assessor and query.
 
     Args:
-        query_id: only those of this query; of all for None.
-        author: only those of this assessor; of all for None.
+        query_id: restricts the result to a query; None for all.
+        author: restricts the result to an assessor; None for all.
     """
     return [
         Assessed(*row)
@@ -133,7 +133,7 @@ def assessed(project: Project, query_id: str | None = None, author: str | None =
 
 
 def judged_pairs(project: Project, author: str) -> set[tuple[str, str]]:
-    """Every (query id, passage id) that an assessor has judged."""
+    """Return every (query id, passage id) that an assessor has judged."""
     return {
         (query_id, passage_id)
         for query_id, passage_id in project.rows(
@@ -146,7 +146,7 @@ def judged_pairs(project: Project, author: str) -> set[tuple[str, str]]:
 
 
 def judgment_history(project: Project, query_id: str, passage_id: str) -> list[JudgmentAct]:
-    """Everything that assessors judged and withdrew for a query and a passage, newest first."""
+    """Return all judgments and withdrawals of assessors for a query and a passage, newest first."""
     found = []
     for author, happened_at, detail in project.rows(
         f"SELECT author, happened_at, detail FROM {visible(project, 'activity')} WHERE act IN (?, ?)"

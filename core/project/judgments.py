@@ -1,4 +1,4 @@
-"""Judgments of any source, as they are written and read."""
+"""Writing and reading judgments of any source."""
 
 from __future__ import annotations
 
@@ -20,10 +20,10 @@ if TYPE_CHECKING:
 
 
 def stage_judgments(cursor: Cursor, judgments: Sequence[Judgment]) -> None:
-    """Collect judgments in the temporary table `staged_judgments`, to be written by `write_judgments`.
+    """Add judgments to the temporary table `staged_judgments`, from which `write_judgments` stores them.
 
     Raises:
-        InputError: the id of a new passage could not stand in qrels.
+        InputError: the id of a new passage is not valid in qrels.
     """
     check_new(cursor, "passage", (j.passage_id for j in judgments))
     columns: dict[str, list[Any]] = {
@@ -40,13 +40,13 @@ def stage_judgments(cursor: Cursor, judgments: Sequence[Judgment]) -> None:
 
 
 def write_judgments(cursor: Cursor, source: str, keeper: Keeper | None = None) -> int:
-    """Write the staged judgments under a source; judgments that the source had give way.
+    """Store the staged judgments under a source; they replace all earlier judgments of the source.
 
     Args:
-        keeper: keeps what is replaced; for None it is lost.
+        keeper: keeps the replaced judgments; None discards them.
 
     Returns:
-        The number of judgments written.
+        The number of judgments stored.
 
     Raises:
         InputError: the name of a new source has control characters.
@@ -71,9 +71,9 @@ def write_judged_keys(
     values: NDArray[np.int32],
     keeper: Keeper,
 ) -> int:
-    """Write judgments under a source, given the keys of what they are about, as `write_judgments` does.
+    """Store judgments under a source, given by keys, as `write_judgments` does.
 
-    Args: columns of one length; of judgments of the same passage for the same query the first one counts.
+    Args: columns of equal length; for repeated pairs of query and passage the first judgment counts.
     """
     import numpy as np
 
@@ -102,10 +102,10 @@ def _write(cursor: Cursor, source: str, judged: str, keeper: Keeper | None) -> i
 
 
 def put_judgment(cursor: Cursor, source: str, query_key: int, passage_key: int, value: int | None) -> bool:
-    """Write one judgment of a source, or take it away; a source without judgments goes with its last one.
+    """Store or remove one judgment of a source; a source is removed with its last judgment.
 
     Args:
-        value: replaces what the source said of the passage; None takes it away.
+        value: replaces the earlier judgment of the passage; None removes it.
 
     Returns:
         Whether the source had a judgment of this passage.
@@ -126,7 +126,7 @@ def put_judgment(cursor: Cursor, source: str, query_key: int, passage_key: int, 
         refresh_pool(cursor)
         return bool(gone)
     cursor.execute("INSERT INTO judgments VALUES (?, ?, ?, ?)", [key, *pair, value])
-    # A judged passage keeps its place in the pool: only one from outside changes it.
+    # A passage that is in the pool already leaves the pool unchanged.
     if not cursor.execute("SELECT count(*) FROM pool WHERE query_key = ? AND passage_key = ?", pair).fetchall()[0][0]:
         refresh_pool(cursor)
     return bool(gone)
@@ -136,20 +136,21 @@ Qrels = dict[str, dict[str, int]]
 
 
 def sources(project: Project) -> list[str]:
-    """Names of the sources of judgments in the order of their first import, those that an audit began last.
+    """Return the names of the sources of judgments in the order of their first import, sources of audits last.
 
-    What is judged in an audit is a sample: whatever is not told by which judgments to go should go by whole ones.
+    Judgments of an audit are a sample. So complete judgments are first, as the default for callers
+    that take the first source.
     """
     return [name for name, _ in _sources(project)]
 
 
 def audited_sources(project: Project) -> list[str]:
-    """Names of the sources that an audit began, in the order of their first judgment."""
+    """Return the names of the sources that an audit created, in the order of their first judgment."""
     return [name for name, audited in _sources(project) if audited]
 
 
 def _sources(project: Project) -> list[tuple[str, bool]]:
-    """Name of every source, and whether an audit began it: one may also add to what was imported before it."""
+    """Return the name of every source, and whether an audit created it. Audits can also add to imported sources."""
     rows = project.rows(
         "SELECT name, EXISTS (FROM audits a WHERE a.source = s.name AND a.audit_key < source_key) AS audited"
         " FROM sources s ORDER BY audited, source_key"
@@ -158,7 +159,7 @@ def _sources(project: Project) -> list[tuple[str, bool]]:
 
 
 def judgments(project: Project, source: str) -> Qrels:
-    """The judgments of one source, by query and passage id."""
+    """Return the judgments of one source, by query and passage id."""
 
     def compute() -> Qrels:
         return {
@@ -176,7 +177,7 @@ def judgments(project: Project, source: str) -> Qrels:
 
 
 def judged_values(project: Project, source: str) -> list[int]:
-    """The values that a source of judgments uses, lowest first."""
+    """Return the distinct values of a source of judgments, lowest first."""
     return [
         int(value)
         for (value,) in project.rows(

@@ -1,4 +1,4 @@
-"""Passages that were read from files and wait to be written: in a file of their own, whatever their number."""
+"""Passages read from files and not stored yet, buffered in a file of their own, so that any number fits."""
 
 from __future__ import annotations
 
@@ -21,30 +21,30 @@ _COLUMNS = {"row": "INTEGER", "passage_id": "VARCHAR", "text": "VARCHAR", "given
 
 
 class PassageFiles:
-    """Passages of files, kept as they are read. Each has a number: how many came before it.
+    """Passages of files, buffered while they are read. Each has a row number, counted from 0.
 
     Args:
-        folder: for the file that keeps them.
+        folder: folder of the buffer file.
     """
 
     def __init__(self, folder: Path) -> None:
         import pyarrow.parquet as pq
 
         self.rows = 0
-        """How many were taken."""
+        """Number of passages so far."""
         self.faulty: set[str] = set()
-        """Ids among them that could not stand in qrels."""
+        """Passage ids that are not valid in qrels."""
         self.unclean = False
-        """Whether a text was not as `clean_text` has it."""
+        """Whether `clean_text` would change any text."""
         self._file = folder / "passages.parquet"
-        # Texts hardly ever come again next to each other: a dictionary of them would be made in vain.
+        # Texts rarely repeat within a row group, so a dictionary would not save space.
         schema = passage_table([], 0).schema
         self._writer = pq.ParquetWriter(self._file, schema, compression="lz4", use_dictionary=False)
         self._waiting: list[Passage] = []
         self._held = 0
 
     def take(self, passages: Iterable[Passage]) -> None:
-        """Keep passages; of one whose text is empty the id alone."""
+        """Add passages; a passage with an empty text has only its id."""
         for passage in passages:
             self._waiting.append(passage)
             self.rows += 1
@@ -53,13 +53,13 @@ class PassageFiles:
                 self._write()
 
     def close(self) -> None:
-        """Write them out; no more are taken."""
+        """Write the remaining passages and finish the file."""
         self._write()
         self._writer.close()
 
     @property
     def relation(self) -> str:
-        """What SQL reads as a table of them, as `passage_table` has it; once they are written out."""
+        """SQL for the table of passages, with the columns of `passage_table`; valid after `close`."""
         return f"read_parquet({quoted_path(self._file)})"
 
     def _write(self) -> None:
@@ -72,11 +72,13 @@ class PassageFiles:
 
 
 def passage_table(passages: Sequence[Passage], start: int) -> pa.Table:
-    """Passages as a table: `row`, `passage_id`, `text` (NULL where it is empty), and `given`, the text as it came where
-    it is not as `clean_text` has it.
+    """Return passages as a table: `row`, `passage_id`, `text` and `given`.
+
+    `text` is NULL for an empty text. `given` is the original text if `clean_text` changes it, else
+    NULL.
 
     Args:
-        start: the first one's row.
+        start: row number of the first passage.
     """
     texts = [passage.text for passage in passages]
     columns: dict[str, Sequence[Any]] = {
@@ -95,10 +97,9 @@ def passage_table(passages: Sequence[Passage], start: int) -> pa.Table:
 def _given(text: str, clean: str) -> str | None:
     if text == clean:
         return None
-    # Halves of surrogate pairs cannot stand in a table; no project has them.
+    # A table cannot hold halves of surrogate pairs, and no project has any.
     return text if text.encode(errors="ignore").decode() == text else None
 
 
 def _faulty_ids(ids: Sequence[str]) -> Iterator[str]:
-    """Ids of passages that could not stand in qrels."""
     return iter(()) if not ids or all_plain(ids) else (one for one in ids if fault_of_id(one, one_column=True))

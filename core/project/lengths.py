@@ -1,4 +1,4 @@
-"""How long what a system gives is: words and passages per response, so that long ones cannot hide."""
+"""Words and passages per response of each system, so that readers notice long responses."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ class Length:
     """Means over the queries that a system answered.
 
     Args:
-        words: words of its top k passages; passages whose text is not known have none.
-        passages: how many passages these are, at most k.
+        words: words of its top k passages; passages without a known text count 0.
+        passages: number of these passages, at most k.
     """
 
     words: float
@@ -22,10 +22,10 @@ class Length:
 
 
 def lengths(project: Project, cutoff: int) -> dict[str, Length]:
-    """Words and passages that each run spends on a query down to a cutoff, by run.
+    """Return the mean words and passages per query of each run down to a cutoff, by run.
 
-    Words are what spaces and line ends part. A response that was split has the words that it came with, as long as
-    it has no more passages than the cutoff.
+    Words are separated by spaces and line ends. A split response counts the words of its original
+    text, if it has no more passages than the cutoff.
     """
 
     def compute() -> dict[str, Length]:

@@ -1,4 +1,4 @@
-"""The people of a project: who has which role, and in which queries."""
+"""The people of a project, with their roles and queries."""
 
 from __future__ import annotations
 
@@ -16,28 +16,29 @@ from .roles import ROLES, Member, Role
 STATE_MEMBER = "set role"
 REMOVE_MEMBER = "remove person"
 LONGEST = 200
-"""Characters of an identity, and of a name."""
+"""Most characters of an identity or a name."""
 
 
 SUBJECT = "subject:"
-"""Prefix of the identity of a subject that could be taken for an address, or for an identity with this prefix."""
+"""Prefix for a subject that contains an @ or starts with this prefix, so that it never equals an e-mail address."""
 
 
 def identity_of(claims: Mapping[str, Any]) -> str:
-    """The identity of a login: its e-mail address in lower case, or its subject if it has no verified address.
+    """Return the identity of a login: its e-mail address in lower case, or its subject if it has no verified address.
 
-    The provider assigns a subject to one account (OpenID Connect Core 1.0, sections 2 and 5.1). It may let that account
-    choose the subject, so no subject equals the identity of an address: `SUBJECT` precedes a subject with an @.
+    The provider assigns a subject to one account (OpenID Connect Core 1.0, sections 2 and 5.1). An
+    account may be able to choose its subject. So the prefix `SUBJECT` keeps a subject with an @
+    apart from any address.
 
     Args:
         claims: of the identity token.
 
     Raises:
-        InputError: there is neither.
+        InputError: the login has neither an address nor a subject.
     """
     stated = str(claims.get("email") or "").strip()
     address = stated.lower()
-    # The lower case of the Kelvin sign is the letter k: an address must not become another one of ASCII letters.
+    # Lower case turns the Kelvin sign into the letter k, so a non-ASCII address could become another, ASCII one.
     sound = "@" in address and not address.startswith(SUBJECT) and address.isascii() == stated.isascii()
     if sound and claims.get("email_verified", True) in (True, "true"):
         return address
@@ -58,17 +59,17 @@ def set_member(
     name: str | None = None,
     queries: Sequence[str] | None = None,
 ) -> Member:
-    """Give somebody a role, or another one; what was stated before stays on record.
+    """Set the role of a person; earlier roles stay on record.
 
     Args:
         identity: their e-mail address, or the subject of their login as `identity_of` returns it.
-        name: under which their acts are recorded; for None the one they have, else what is before the @.
+        name: recorded with their actions; None keeps the present name, else uses the part before the @.
         queries: ids of the queries that an assessor is limited to; None for all.
 
     Raises:
-        InputError: an empty or taken name, an unknown role or query, queries for somebody who is no assessor, or the
-            last organizer would be gone.
-        NotAllowed: only an organizer may.
+        InputError: empty or taken name; unknown role or query; queries for a person who is not an assessor; the
+            last organizer would lose the role.
+        NotAllowed: only an organizer may set roles.
     """
     identity = _identity(identity)
     with project.transaction(act="manage people", author=author) as cursor:
@@ -95,15 +96,15 @@ def change_member(
     queries: Sequence[str] | None = None,
     all_queries: bool = False,
 ) -> Member:
-    """Change something about somebody who has a role; what is None stays as it is.
+    """Change the role, name or queries of a person; None leaves a value unchanged.
 
     Args:
-        queries: ids of those that an assessor is limited to from now on.
-        all_queries: whether an assessor is limited no longer.
+        queries: ids of the queries that an assessor is limited to from now on.
+        all_queries: removes the limit to queries.
 
     Raises:
-        InputError: they have no role, or as `set_member` says.
-        NotAllowed: only an organizer may.
+        InputError: the person has no role, or as in `set_member`.
+        NotAllowed: only an organizer may change people.
     """
     project.require("manage people")
     if (known := project.members().get(_identity(identity))) is None:
@@ -116,11 +117,11 @@ def change_member(
 
 
 def remove_member(project: Project, identity: str, author: str) -> None:
-    """Take somebody's role away. What they did stays, under their name.
+    """Remove the role of a person. Their work stays under their name.
 
     Raises:
-        InputError: they have none, or are the last organizer.
-        NotAllowed: only an organizer may.
+        InputError: the person has no role, or is the last organizer.
+        NotAllowed: only an organizer may remove people.
     """
     identity = _identity(identity)
     with project.transaction(act="manage people", author=author) as cursor:
@@ -133,14 +134,15 @@ def remove_member(project: Project, identity: str, author: str) -> None:
 
 
 def undo_member(project: Project, identity: str, author: str) -> Member | None:
-    """Let somebody have the role again that they had before it was changed last, or none where they had none.
+    """Undo the latest change of a person's role; a first role is removed.
 
     Returns:
-        What they are now; None where they have no role.
+        Their role now; None without a role.
 
     Raises:
-        InputError: nothing was changed, their name or queries are not free any more, or the last organizer would go.
-        NotAllowed: only an organizer may.
+        InputError: no change to undo, their earlier name or queries are no longer available, or the last organizer
+            would lose the role.
+        NotAllowed: only an organizer may undo it.
     """
     identity = _identity(identity)
     project.require("manage people")
@@ -177,7 +179,7 @@ def _check(cursor: Cursor, new: Member) -> None:
         raise InputError(
             "invalid-name", "The name is empty or too long.", "Give the name to record with this person's actions."
         )
-    # Those who were removed keep theirs: their acts are under it.
+    # Removed people keep their names, because their actions are recorded under them.
     others = cursor.execute(
         "SELECT identity FROM members WHERE name = ? AND identity <> ? ORDER BY member_key DESC",
         [new.name, new.identity],

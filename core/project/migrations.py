@@ -19,7 +19,7 @@ def _script(name: str) -> Callable[[duckdb.DuckDBPyConnection], None]:
 
 
 add_relations = _script("0014_relations")
-"""Give a database that has the tables of a project the relations that statements ask for by name."""
+"""Create the macros that statements use in a database with a project's tables."""
 
 MIGRATIONS: tuple[tuple[str, Callable[[duckdb.DuckDBPyConnection], None]], ...] = (
     ("0001_initial", _script("0001_initial")),
@@ -56,32 +56,32 @@ MIGRATIONS: tuple[tuple[str, Callable[[duckdb.DuckDBPyConnection], None]], ...] 
 
 
 def names() -> tuple[str, ...]:
-    """Names of all migrations, oldest first."""
+    """Return the names of all migrations, oldest first."""
     return tuple(name for name, _ in MIGRATIONS)
 
 
 def applied(connection: duckdb.DuckDBPyConnection) -> list[str]:
-    """Names of the migrations that a database has seen, oldest first.
+    """Return the names of the migrations that a database has seen, oldest first.
 
     Returns:
-        An empty list for a database without the table, which is a file that is no project.
+        An empty list for a database without the table, which is not a project.
     """
     try:
         rows = connection.execute("SELECT name FROM migrations ORDER BY position").fetchall()
     except duckdb.CatalogException:
-        # To ask which tables there are takes much longer than everything else that opening asks.
+        # A query of the catalog would take much longer than the rest of the opening.
         return []
     return [name for (name,) in rows]
 
 
 def upgrade(connection: duckdb.DuckDBPyConnection, only: Collection[str] | None = None) -> list[str]:
-    """Apply every migration that is missing, each recorded in the transaction that makes it.
+    """Apply every missing migration; each is recorded in its own transaction.
 
     Args:
-        only: names of the only ones to apply; all for None.
+        only: names of the migrations to apply; None for all.
 
     Returns:
-        The names of those that were applied now.
+        The names of the migrations applied by this call.
     """
     done = set(applied(connection))
     missing = [(at, name, step) for at, (name, step) in enumerate(MIGRATIONS) if name not in done]
@@ -98,7 +98,7 @@ def upgrade(connection: duckdb.DuckDBPyConnection, only: Collection[str] | None 
             connection.execute("INSERT INTO migrations VALUES (?, ?, now()::TIMESTAMP)", [position, name])
             connection.execute("COMMIT")
         except BaseException:
-            # The engine has undone what it could not commit, as on a full disk.
+            # DuckDB has already rolled back a failed commit, as on a full disk.
             with suppress(duckdb.TransactionException):
                 connection.execute("ROLLBACK")
             raise

@@ -1,4 +1,4 @@
-"""Opening and making the file of a project; one of an older version is upgraded, after a copy was put aside."""
+"""Creating and opening the file of a project; an older version is copied, then upgraded."""
 
 from __future__ import annotations
 
@@ -26,14 +26,14 @@ from .schema import refuse_newer
 _log = logging.getLogger(__name__)
 
 _NOT_IN_NAMES = re.compile(r'[/\\:*?"<>|\x00-\x1f]')
-"""Characters that no file name has on Windows, so that a project can be passed on."""
+"""Characters that Windows forbids in file names; without them a project can be moved to any computer."""
 
 
 def new_file(name: str) -> Path:
-    """Where a new project of the projects folder is to lie, by the name that somebody typed; blanks become hyphens.
+    """Return the path of a new project in the projects folder for a typed name; blanks become hyphens.
 
     Raises:
-        InputError: it is empty, cannot be the name of a file, or another project has it, be it in other capitals.
+        InputError: empty or invalid file name, or an existing project has this name, ignoring case.
     """
     words = "-".join(name.split())
     if not words:
@@ -57,12 +57,12 @@ def new_file(name: str) -> Path:
 
 
 def create(path: Path) -> Project:
-    """Make a new, empty project.
+    """Create an empty project.
 
     Raises:
-        InputError: there is a file already, or the folder cannot be written.
+        InputError: the file exists, or the folder cannot be written.
     """
-    # A link that leads nowhere is a file of this name, too: a database would be made where it leads.
+    # A broken link counts as an existing file too: the database would be created at its target.
     if os.path.lexists(path):
         raise _exists(path)
     with writing(path):
@@ -85,16 +85,16 @@ def _exists(path: Path) -> InputError:
 
 
 def open_project(path: Path, read_only: bool = False) -> Project:
-    """Open a project; one from an older version is copied aside and upgraded.
+    """Open a project; one of an older version is copied, then upgraded.
 
-    A file that must not be written, or that lies in such a folder, is opened to be read.
+    A file that cannot be written, or is in a folder that cannot be, is opened for reading.
 
     Args:
-        read_only: nothing is going to be written, so that other processes can read it at the same time.
+        read_only: opens for reading, so that other processes can read it at the same time.
 
     Raises:
-        InputError: there is no such file.
-        ProjectError: it is no project, is damaged, comes from a newer version, or another process holds it.
+        InputError: unknown file.
+        ProjectError: the file is not a project, is damaged, comes from a newer version, or is in use elsewhere.
     """
     if not path.exists():
         raise InputError(
@@ -102,8 +102,8 @@ def open_project(path: Path, read_only: bool = False) -> Project:
             f"Project not found: {path}.",
             f"Create it: exam init --project {shlex.quote(str(path))}",
         )
-    # Where this process has the file open already, its log is in use and nothing is amiss. Nor is it looked into: who
-    # closes a file anywhere lets go of the lock that the process has on it.
+    # If this process has the file open, its log is in use. The file must not be read here either:
+    # closing it would drop the lock that the process has on it.
     shared = is_open(path)
     if not shared:
         check_kind(path)
@@ -130,10 +130,10 @@ def open_project(path: Path, read_only: bool = False) -> Project:
 
 
 def missing_steps(path: Path, connection: Connection) -> list[str]:
-    """Names of the migrations that a file needs, oldest first.
+    """Return the names of the migrations that a file needs, oldest first.
 
     Raises:
-        ProjectError: it is no project, or one of a newer version.
+        ProjectError: the file is not a project, or a newer version wrote it.
     """
     seen = migrations.applied(connection)
     if not seen:
@@ -144,7 +144,7 @@ def missing_steps(path: Path, connection: Connection) -> list[str]:
 
 @contextmanager
 def _beside(path: Path) -> Iterator[Path]:
-    """A working folder for the copy of a project that is put aside before an upgrade."""
+    """Yield a working folder for the copy of a project before an upgrade."""
     try:
         with WorkingFolder(path.parent) as working:
             yield working
@@ -159,7 +159,7 @@ def _beside(path: Path) -> Iterator[Path]:
 def _upgrade(path: Path, step: str, working: Path) -> None:
     copy = working / path.name
     try:
-        # Closing writes the log into the file, so that the copy is whole.
+        # Closing writes the log into the file, so that the copy is complete.
         with connected(path):
             pass
         shutil.copyfile(path, copy)
@@ -167,9 +167,9 @@ def _upgrade(path: Path, step: str, working: Path) -> None:
         raise ProjectError(error.code, f"{path} must be upgraded before use. {error.message}", error.hint) from error
     with connected(path) as connection:
         if not missing_steps(path, connection):
-            # Another process did it meanwhile: the backup of how it was before is its own, and stays.
+            # Another process has upgraded it meanwhile, and made its own backup.
             return
-        # A project that was restored, or copied back, is upgraded again.
+        # A restored or copied project may be upgraded for a second time.
         named = f"{path.name}.before-{step}"
         numbered = itertools.chain([named], (f"{named}-{number}" for number in itertools.count(2)))
         backup = next(one for one in map(path.with_name, numbered) if put_new(copy, one))

@@ -1,4 +1,4 @@
-"""Passages and their texts: writing them, and reading them by id."""
+"""Writing passages and their texts, and reading them by id."""
 
 from __future__ import annotations
 
@@ -20,20 +20,19 @@ if TYPE_CHECKING:
 
 
 def add_passages(cursor: Cursor, passages: Iterable[Passage], keeper: Keeper | None = None) -> int:
-    """Add passages, or the text of passages that are known by id only.
+    """Add passages, or the texts of passages that are known only by id.
 
     Args:
-        keeper: keeps the text of passages that are there with another one, so that it can be replaced; for None that is
-            refused.
+        keeper: keeps texts that are replaced by new ones; None refuses such replacements.
 
     Returns:
         The number of passages that had no text before.
 
     Raises:
-        InputError: a passage comes with two texts, something rests on the text that would be replaced, or the id of a
-            new one could not stand in qrels.
+        InputError: a passage has two texts, the replaced text is in use, or the id of a new passage is not valid in
+            qrels.
     """
-    # Looking at a project should not wait for numpy.
+    # Opening a project must not wait for the import of numpy.
     from .writing_passages import write_passages
 
     listed = list(passages)
@@ -45,10 +44,10 @@ def add_passages(cursor: Cursor, passages: Iterable[Passage], keeper: Keeper | N
 
 
 def add_kept_passages(cursor: Cursor, kept: PassageFiles, keeper: Keeper | None = None) -> WrittenPassages:
-    """The same for passages of files, whatever their number; those without a text are named, after all others.
+    """Add passages of files as `add_passages` does, any number; those without a text are added last.
 
     Args:
-        kept: what was read; closed.
+        kept: the buffered passages, closed.
     """
     from .writing_passages import write_passages
 
@@ -61,7 +60,7 @@ def add_kept_passages(cursor: Cursor, kept: PassageFiles, keeper: Keeper | None 
 
 
 def _name_textless(cursor: Cursor, kept: str, rows: NDArray[np.int64], written: WrittenPassages) -> None:
-    """Name passages without a text; their keys, and those of the texts that they have elsewhere, join those of all."""
+    """Add passages without a text; fill in their keys, and the keys of texts known from elsewhere."""
     with lent(cursor, "textless", numbered(row=rows)):
         of = f"(SELECT row, passage_id FROM {kept} SEMI JOIN textless USING (row))"
         name_passages_of(cursor, of, "row")
@@ -72,8 +71,8 @@ def _name_textless(cursor: Cursor, kept: str, rows: NDArray[np.int64], written: 
 
 
 def kept_as_they_are(cursor: Cursor, texts: Iterable[str]) -> set[str]:
-    """Which of some unclean texts of questions earlier versions took in as they were: these stay, with their grades."""
-    # Halves of surrogate pairs cannot be asked for, nor be there.
+    """Return the unclean question texts that earlier versions stored unchanged. They stay, with their grades."""
+    # The database cannot hold halves of surrogate pairs, nor be queried with them.
     asked = [text for text in texts if text.encode(errors="ignore").decode() == text]
     return {
         text
@@ -84,11 +83,11 @@ def kept_as_they_are(cursor: Cursor, texts: Iterable[str]) -> set[str]:
 
 
 def name_passages_of(cursor: Cursor, table: str, place: str = "rowid") -> None:
-    """Give a key to every passage that a table names and the project does not know yet.
+    """Add every passage of a table that the project does not know yet.
 
     Args:
-        table: with a column `passage_id`; a table or what SQL can read as one.
-        place: SQL for what orders its rows.
+        table: table, or SQL for one, with a column `passage_id`.
+        place: SQL of the order of its rows.
     """
     cursor.execute(
         "INSERT INTO passages SELECT nextval('keys'), passage_id, NULL FROM ("
@@ -98,7 +97,7 @@ def name_passages_of(cursor: Cursor, table: str, place: str = "rowid") -> None:
 
 
 def passage_texts(project: Project, passage_ids: Sequence[str]) -> dict[str, str]:
-    """The texts of passages by id; those that are known by id only are left out."""
+    """Return the texts of passages by id; passages without a text are left out."""
     return dict(
         project.rows(
             "SELECT passage_id, text FROM passages JOIN passage_texts USING (text_key)"

@@ -1,4 +1,4 @@
-"""Who has a role in a project that this process does not have open: looked up without opening it for work."""
+"""Identities with a role in a project that this process does not have open, read without opening it for work."""
 
 from __future__ import annotations
 
@@ -12,18 +12,18 @@ from .checkpoints import log_of
 from .database import connected, is_open
 
 _seen: dict[Path, tuple[tuple[int, ...], frozenset[str]]] = {}
-"""What was found in each file, with what the file looked like then."""
+"""The identities of each file, with its state when it was read."""
 
 
 def peek_members(path: Path) -> frozenset[str] | None:
-    """Identities of those who have a role in a project; as they were seen last where another process holds it now.
+    """Return the identities with a role in a project; if another process holds it now, those of the last read.
 
-    The file is read again only where it was written since. Nobody may open it in this process meanwhile: whoever closes
-    a file anywhere lets go of the lock that the process has on it.
+    The file is read again only if it changed. This process must not open it meanwhile: closing the file
+    would drop the lock that the process has on it.
 
     Returns:
-        Nobody for a file that is no project, is of a version without roles, or was never to be read. None where this
-        process has it open: then the project itself is to be asked.
+        An empty set for a file that is not a project, has a version without roles, or was never readable. None if
+        this process has it open; ask the project itself then.
     """
     if is_open(path):
         return None
@@ -42,7 +42,7 @@ def peek_members(path: Path) -> frozenset[str] | None:
 
 
 def _looks(path: Path) -> tuple[int, ...]:
-    """When the file and its log were written, and how long they are."""
+    """Return the modification times and sizes of the file and its log."""
     found: list[int] = []
     for file in path, log_of(path):
         if file.exists():

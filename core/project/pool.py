@@ -19,12 +19,13 @@ DEFAULT_POOL_DEPTH = 20
 
 
 ROWS_A_PART = 200_000
-"""Lists, judgments and rankings that are pooled together, or as many as the longest query has: sorting them takes
-memory."""
+"""Rows of lists, judgments and rankings to pool at once, which limits the memory for sorting. A
+single query may have more.
+"""
 
 
 def list_keys(cursor: Cursor, queries: NDArray[np.int32], passages: NDArray[np.int32]) -> None:
-    """Put pairs of keys, in columns of one length, into the pool by themselves, in the order given."""
+    """Add pairs of keys, in columns of equal length, to the pool in the given order."""
     import numpy as np
 
     for start in range(0, len(queries), ROWS_A_PART):
@@ -43,13 +44,13 @@ def list_keys(cursor: Cursor, queries: NDArray[np.int32], passages: NDArray[np.i
 
 
 def pool_depth(cursor: Cursor) -> int:
-    """How many passages of each run are pooled per query."""
+    """Return how many passages of each run are pooled per query."""
     rows = cursor.execute("SELECT value FROM settings WHERE name = 'pool_depth'").fetchall()
     return int(rows[0][0]) if rows else DEFAULT_POOL_DEPTH
 
 
 def set_pool_depth(cursor: Cursor, depth: int, author: str) -> None:
-    """Change how many passages of each run are pooled, and pool again.
+    """Set how many passages of each run are pooled, and refresh the pool.
 
     Raises:
         InputError: a depth below 1.
@@ -62,7 +63,7 @@ def set_pool_depth(cursor: Cursor, depth: int, author: str) -> None:
 
 
 def pool_rows(cursor: Cursor) -> str:
-    """SQL of what belongs into the pool: query_key, passage_key, and place, the first position in a list, if any."""
+    """Return SQL for the content of the pool: query_key, passage_key, and place (first position in a list, or NULL)."""
     return (
         "SELECT query_key, passage_key, min(position) AS place FROM ("
         " SELECT query_key, passage_key, position FROM listed"
@@ -74,9 +75,9 @@ def pool_rows(cursor: Cursor) -> str:
 
 
 def refresh_pool(cursor: Cursor) -> None:
-    """Pool again: per query the listed and the judged passages, the gold texts, and the top of every run.
+    """Rebuild the pool: per query the listed and the judged passages, the gold texts, and the top of every run.
 
-    To be called at the end of every transaction that changed one of these.
+    Call it at the end of every transaction that changed one of these.
     """
     cursor.execute("DELETE FROM pool")
     for number, (first, last) in enumerate(_parts(cursor)):
@@ -86,8 +87,8 @@ def refresh_pool(cursor: Cursor) -> None:
             f"FROM ({pool_rows(cursor)}) WHERE query_key BETWEEN ? AND ?", [first, last]
         ).to_arrow_table()
         with lent(cursor, "pooled", pooled):
-            # In a transaction that brought a million passages the engine takes them for none, and puts up all of them
-            # to look into.
+            # In a transaction that adds a million passages DuckDB estimates none and would load all
+            # of them for the join. The range of keys avoids that.
             ends = cursor.execute("SELECT min(passage_key), max(passage_key) FROM pooled").fetchall()[0]
             cursor.execute(
                 "INSERT INTO pool SELECT query_key, passage_key, text_key,"
@@ -99,7 +100,7 @@ def refresh_pool(cursor: Cursor) -> None:
 
 
 def _parts(cursor: Cursor) -> list[tuple[int, int]]:
-    """Ranges of query keys for which about `ROWS_A_PART` passages are named together."""
+    """Return ranges of query keys with about `ROWS_A_PART` rows each."""
     named = ("listed", "judgments", "rankings", "gold_passages")
     counts = " + ".join(f"(SELECT count(*) FROM {table})" for table in named)
     first, last, rows = cursor.execute(
@@ -117,10 +118,10 @@ def _parts(cursor: Cursor) -> list[tuple[int, int]]:
 
 
 def pool_mark(project: Project) -> tuple[Any, ...]:
-    """A value that differs whenever the pool does."""
+    """Return a value that changes whenever the pool does."""
     return project.rows("SELECT count(*), sum(hash(query_key, passage_key, text_key, position))::VARCHAR FROM pool")[0]
 
 
 def pooled_queries(project: Project) -> dict[str, str]:
-    """The texts of the queries that have passages in the pool, by id."""
+    """Return the texts of the queries that have passages in the pool, by id."""
     return dict(project.rows("SELECT query_id, text FROM queries SEMI JOIN pool USING (query_key) ORDER BY query_key"))

@@ -1,4 +1,4 @@
-"""A project: one DuckDB file, opened by one process, read by many threads and written by one at a time."""
+"""A project: a DuckDB file that one process opens, many threads read, and one thread writes at a time."""
 
 from __future__ import annotations
 
@@ -30,37 +30,37 @@ T = TypeVar("T")
 P = ParamSpec("P")
 
 SCORELESS = ("publish qrels", "reproduce qrels")
-"""Acts that leave everything as it is that results derive from, as exports do."""
+"""Actions that change nothing from which results are computed, as exports do."""
 
 OVERRIDING = ("override", "withdraw override")
-"""Acts that change what people say of questions, and nothing else."""
+"""Actions that change only overrides."""
 ABOUT_QUESTIONS = (*OVERRIDING, "save bank")
-"""Acts that leave judgments as they are, and runs, passages and grades."""
+"""Actions that leave judgments, runs, passages and grades unchanged."""
 
 
 _TOUCHED: ContextVar[list[bool] | None] = ContextVar("touched", default=None)
-"""Grows where what is being worked out reads something that may be hidden from somebody."""
+"""Grows if the present computation reads data that may be hidden from some people."""
 
 REMEMBERED = 200
-"""Derived results that are kept at most; the oldest goes when one more comes."""
+"""Largest number of cached derived results; the oldest is discarded first."""
 KNOWN_ANSWERS = 300
-"""Answers of the database that are kept at most until something is written; likewise."""
+"""Largest number of cached query results; the oldest is discarded first."""
 SMALL_ANSWER = 500
-"""Rows of an answer that is kept, and values of a list that is asked with."""
+"""Most rows of a cached query result, and most values of a list parameter."""
 SHORT_ANSWER = 50_000
-"""Characters of all texts in an answer that is kept."""
+"""Most characters of all texts in a cached query result."""
 BATCH = 500_000
-"""Rows of a part of a result that comes part by part."""
+"""Rows per batch of a result that is streamed."""
 
 
 class Project(Acting):
     """An open project. Make one with `create` or `open_project`; close it when done.
 
-    Where the engine gives up, the file is closed and opened again: what only read is repeated, a change that was
-    under way is undone, and `reopenings` tells that it happened. `not_closed` says what is to be known where the file
-    was not closed when it was used last; it is empty otherwise.
+    After a fatal error of DuckDB the file is closed and opened again, and `reopenings` gains an
+    entry. Reads are repeated, and an unfinished change is undone. `not_closed` is a warning if the
+    file was not closed after its last use; else it is empty.
 
-    What somebody who is logged in may do with it is said by `Acting`.
+    `Acting` defines the permissions of people who are logged in.
     """
 
     def __init__(self, database: Database, not_closed: str = "") -> None:
@@ -74,7 +74,7 @@ class Project(Acting):
 
     @property
     def opened(self) -> object:
-        """What all handles of this open project have in common: a key for what is known of it."""
+        """An object that all handles of this open project share, as a key for caches."""
         return self._database
 
     def limited_to(self) -> str | None:
@@ -98,22 +98,22 @@ class Project(Acting):
 
     @property
     def name(self) -> str:
-        """The file's name without its ending, as people call the project."""
+        """The file's name without its suffix, as shown to people."""
         return self.path.stem
 
     @property
     def read_only(self) -> bool:
-        """Whether nothing can be written, because it was opened beside others that read it."""
+        """Whether it was opened for reading only."""
         return self._database.read_only
 
     @property
     def closed(self) -> bool:
-        """Whether it was closed, through whichever handle."""
+        """Whether it was closed, through any handle."""
         return self._database.closed
 
     @property
     def reopenings(self) -> tuple[Reopening, ...]:
-        """When the file had to be closed and opened again since the project was opened, oldest first."""
+        """Each time that the file had to be opened again since the project was opened, oldest first."""
         return self._database.reopenings
 
     @contextmanager
@@ -129,10 +129,10 @@ class Project(Acting):
             yield cursor
 
     def read(self, work: Callable[[Cursor], T]) -> T:
-        """Return what `work` reads. It is called again if the database failed meanwhile.
+        """Return the result of `work`. It is called again if the database failed meanwhile.
 
         Raises:
-            EngineError: it failed at the same work again.
+            EngineError: the database failed at the same work again.
         """
         self._check_reading()
         return self._read(work)
@@ -143,7 +143,7 @@ class Project(Acting):
                 return work(cursor)
         except GIVEN_UP:
             if self._database.in_block:
-                # The block around this one has the old file open: it has to end first.
+                # The surrounding block still uses the old connection and must end first.
                 raise
         try:
             with self._cursor() as cursor:
@@ -157,8 +157,11 @@ class Project(Acting):
             ) from error
 
     def rows(self, sql: str, parameters: Parameters = None) -> list[tuple[Any, ...]]:
-        """Every row of a query as tuples; one that was asked before is answered again without asking, where nothing
-        was written since that it could read: a screen asks much the same at every redraw."""
+        """Return every row of a query as tuples.
+
+        Results are cached until data that the query could read is written, because screens repeat
+        queries at every redraw.
+        """
         self._check_reading()
         return self._known(sql, parameters)
 
@@ -178,24 +181,24 @@ class Project(Acting):
         return self._known(sql)
 
     def table(self, sql: str, parameters: Parameters = None) -> pa.Table:
-        """The result of a query as an Arrow table."""
+        """Return the result of a query as an Arrow table."""
         self._check_reading()
         written, left = written_in(sql, parameters)
-        # Not by `sql`: a relation with parameters is worked out whole before it is read, thirty times as long.
+        # Not `cursor.sql`: DuckDB computes a relation with parameters completely before reading it, 30 times as slow.
         return self._read(lambda cursor: cursor.execute(written, left).to_arrow_table())
 
     def batches(self, sql: str, parameters: Parameters, take: Callable[[Iterable[pa.RecordBatch]], T]) -> T:
-        """What `take` makes of the result of a query, which comes to it part by part and never lies in memory whole.
+        """Return the result of `take` on the record batches of a query, which are never in memory all at once.
 
         Args:
-            take: asks nothing else of the project meanwhile; called again where the engine gave up.
+            take: must not use the project otherwise; called again after a fatal error of DuckDB.
         """
         self._check_reading()
         written, left = written_in(sql, parameters)
         return self._read(lambda cursor: take(cursor.execute(written, left).to_arrow_reader(BATCH)))
 
     def value(self, sql: str, parameters: Parameters = None) -> Any:
-        """The first column of the first row of a query, or None where there is no row."""
+        """Return the first column of the first row of a query, or None without rows."""
         rows = self.rows(sql, parameters)
         return rows[0][0] if rows else None
 
@@ -203,18 +206,17 @@ class Project(Acting):
     def transaction(
         self, only: str = "", act: ActName | None = None, queries: Queries = (), author: str | None = None
     ) -> Iterator[Cursor]:
-        """A cursor whose writes all take effect, or, where the block raises, none of them.
+        """Yield a cursor whose writes all take effect, or none of them if the block raises.
 
         Args:
-            only: where it writes to nothing but tables that have this word in their names, and no relation of another
-                name shows them: what was asked without the word stays known.
-            act: what is done; for None the act that is under way, or "organize".
-            queries, author: as `require` takes them.
+            only: states that it writes only to tables with this word in their names, which no other relation shows.
+                Cached results of queries without the word stay valid.
+            act: permission that it needs; None means that of the surrounding block, or "organize".
+            queries, author: as in `require`.
 
         Raises:
-            NotAllowed: whoever it acts for may not do it. Nothing was written.
-            EngineError: the engine gave up. Nothing was written, or, where it gave up at the very end, that is
-                unknown.
+            NotAllowed: the person may not do it. Nothing was written.
+            EngineError: DuckDB failed. Nothing was written; after a failure of the commit itself that is unknown.
         """
         with self._writing_as(act, queries, author), self._transaction(only) as cursor:
             yield cursor
@@ -256,13 +258,13 @@ class Project(Acting):
             ) from error
 
     def write(self, work: Callable[[Cursor], T]) -> T:
-        """What `work` gives, done in a transaction; done again where the engine gave up meanwhile.
+        """Return the result of `work`, done in a transaction; it is done again if DuckDB failed.
 
         Args:
-            work: changes nothing where what it writes is there already, since that may be unknown.
+            work: must be safe to repeat, because the first attempt may have been saved.
 
         Raises:
-            EngineError: the engine gave up again.
+            EngineError: DuckDB failed again.
         """
         try:
             with self.transaction() as cursor:
@@ -272,35 +274,35 @@ class Project(Acting):
                 return work(cursor)
 
     def state(self, but: tuple[str, ...] = ()) -> tuple[int, int, int]:
-        """A value that differs whenever anything that scores derive from may differ: a key for caches.
+        """Return a value that changes whenever inputs of scores may have changed: a key for caches.
 
         Args:
-            but: acts after which it stays as it was.
+            but: actions that leave the value unchanged.
         """
-        # What is known of a project is kept by this number, so that nobody comes by it who may not read.
+        # Caches use this number as a key, so only people who may read get it.
         self._check_reading()
         sql = _state_sql(SCORELESS + but)
-        # Nobody writes but through this process, so there is nothing to ask where it has not.
+        # Only this process writes, so without a commit since then the value is the same.
         last_commit, known = self._database.last_commit_for(sql), self._states.get(but)
         if known is not None and known[0] == last_commit:
             return known[1]
-        # All acts count, those as well that are hidden from whoever asks.
+        # All actions count, also those that are hidden from the reader.
         row = self._stated(sql)[0]
         state = (int(row[0]), int(row[1]), int(row[2]))
         self._states[but] = last_commit, state
         return state
 
     def remember(self, key: Hashable, compute: Callable[[], T], but: tuple[str, ...] = (), given: Hashable = None) -> T:
-        """What `compute` gives, computed again only when something that scores derive from changed.
+        """Return the result of `compute`, computed again only after a change of inputs of scores.
 
         Args:
-            key: names the result together with everything but the project's content that it depends on.
-            but: acts that change nothing of it.
-            given: something else that it depends on, of which there is one at a time.
+            key: identifies the result and all of its inputs other than the project's content.
+            but: actions that do not change it.
+            given: another input; only the result for its latest value is kept.
         """
         state, blinded = (self.state(but), given), self._blinded()
         touched = _TOUCHED.get()
-        # What rests on nothing that is hidden from anybody is the same for all.
+        # A result that read nothing hidden is the same for all people.
         for at in (key,) if blinded is None else (key, ("seen by", blinded, key)):
             known = self._remembered.get(at)
             if known is not None and known[0] == state and (at is not key or blinded is None or not known[2]):
@@ -328,34 +330,35 @@ class Project(Acting):
 
     @contextmanager
     def unchanging(self) -> Iterator[None]:
-        """For the time of a block nothing is written, neither to the file nor to its log; reading goes on."""
+        """Prevent writes to the file and its log during a block; reads continue."""
         with self._database.writing:
             yield
 
     def checkpoint_when_idle(self) -> None:
-        """From now on, whenever nobody has written for a few seconds, see to it that the file alone holds everything.
+        """Write the log into the file from now on whenever no changes arrive for a few seconds.
 
-        For a process that keeps the project open for long: whoever copies the file meanwhile copies all of it.
+        For a process that keeps the project open for long: a copy of the file made meanwhile is
+        then complete.
         """
         self._database.checkpoint_when_idle()
 
     def checkpoint(self) -> bool:
-        """Let the file alone hold everything, at once; whether it does: see `Database.checkpoint`."""
+        """Write the log into the file now; return whether that succeeded, see `Database.checkpoint`."""
         return self._database.checkpoint()
 
     def when_closed(self, act: Callable[[], None]) -> None:
-        """Do something before the file is let go of, however that comes about."""
+        """Call a function before the file is closed, for any reason."""
         self._database.endings.append(act)
 
     def close(self) -> None:
-        """Write everything out and let go of the file."""
+        """Write all changes and close the file."""
         self._database.close()
 
 
 def as_act(
     act: ActName,
 ) -> Callable[[Callable[Concatenate[Project, P], T]], Callable[Concatenate[Project, P], T]]:
-    """Let a function of a project do an act: its role is checked, and what it reads and writes is part of the act."""
+    """Decorate a function of a project as an act: its role is checked, and its reads and writes belong to the act."""
 
     def doing(work: Callable[Concatenate[Project, P], T]) -> Callable[Concatenate[Project, P], T]:
         @wraps(work)
@@ -369,7 +372,7 @@ def as_act(
 
 
 def _state_sql(but: tuple[str, ...]) -> str:
-    """Numbers that grow with whatever scores derive from, as a query."""
+    """Return a query for numbers that grow with every change of inputs of scores."""
     return (
         "SELECT (SELECT coalesce(max(activity_key), 0) FROM activity"
         f" WHERE NOT starts_with(act, 'export ') AND act NOT IN {but}),"
@@ -378,7 +381,7 @@ def _state_sql(but: tuple[str, ...]) -> str:
 
 
 def _question(sql: str, parameters: Parameters) -> Hashable | None:
-    """What tells one question to the database from another; None where it may write, or has a long list in it."""
+    """Return the cache key of a query; None if it may write or has a long list as a parameter."""
     if not sql.lstrip().startswith(("SELECT", "WITH", "FROM")) or "nextval" in sql:
         return None
     values = parameters.values() if isinstance(parameters, dict) else parameters or ()
@@ -388,33 +391,33 @@ def _question(sql: str, parameters: Parameters) -> Hashable | None:
 
 
 def _can_be_kept(rows: list[tuple[Any, ...]]) -> bool:
-    """Whether an answer is small, and nobody who gets it can change what is in its rows."""
+    """Return whether a result is small and has only immutable cells."""
     if len(rows) > SMALL_ANSWER or (rows and any(isinstance(cell, (list, dict)) for cell in rows[0])):
         return False
     return sum(len(cell) for row in rows for cell in row if isinstance(cell, str)) <= SHORT_ANSWER
 
 
 def close_projects() -> None:
-    """Close every project that this process has open: for a server, which a signal ends before Python's own end."""
+    """Close every project of this process. A server calls it on a signal, which skips Python's own exit handlers."""
     close_all()
 
 
 LONGEST_AUTHOR = 256
-"""The most characters of a person's name. With a prefix it is the name of a source, which may have twice as many."""
+"""Most characters of a person's name. A source is named after a person with a prefix, and may be twice as long."""
 
 
 def log(cursor: Cursor, author: str, act: str, **detail: Any) -> int:
-    """Record who did what, in the transaction that does it.
+    """Record an action in the transaction that does it.
 
     Args:
         act: a verb and its object, such as "import run".
-        detail: what it was about; JSON values.
+        detail: JSON values that describe it.
 
     Returns:
-        The number of the act.
+        The number of the action.
 
     Raises:
-        NotAllowed: somebody is logged in, and it is not their name.
+        NotAllowed: a person is logged in, and the name is not theirs.
         InputError: the name of the author is too long.
     """
     if (name := SPEAKING.get()) is not None:
@@ -428,14 +431,14 @@ def log(cursor: Cursor, author: str, act: str, **detail: Any) -> int:
         )
     rows = cursor.execute(
         "INSERT INTO activity VALUES (nextval('keys'), now()::TIMESTAMP, ?, ?, ?) RETURNING activity_key",
-        # JSON writes control signs out; halves of surrogate pairs, which cannot be stored, are all that is left.
+        # JSON escapes control characters; clean_text removes halves of surrogate pairs, which cannot be stored.
         [who, act, clean_text(json.dumps(detail, ensure_ascii=False))],
     ).fetchall()
     return int(rows[0][0])
 
 
 def record(project: Project, author: str, act: str, **detail: Any) -> None:
-    """Log an act that changes nothing, as an export; a project that can only be read is read without a record."""
+    """Log an action that changes nothing, such as an export; in a read-only project do nothing."""
     if not project.read_only:
         with project.transaction(act="download") as cursor:
             log(cursor, author, act, **detail)
@@ -446,7 +449,7 @@ _recorded_as: ContextVar[str | None] = ContextVar("recorded as", default=None)
 
 @contextmanager
 def recorded_as(name: str) -> Iterator[None]:
-    """Let what this thread does be recorded under a name until the block ends, as where it works for somebody else."""
+    """Record the actions of this thread under another person's name until the block ends."""
     token = _recorded_as.set(name)
     try:
         yield
@@ -455,7 +458,7 @@ def recorded_as(name: str) -> Iterator[None]:
 
 
 def current_author() -> str:
-    """The name under which the person at this machine is recorded, or whoever this thread works for."""
+    """Return the person for whom this thread works, else the user name of this process."""
     if (name := _recorded_as.get()) is not None:
         return name
     try:
@@ -465,5 +468,5 @@ def current_author() -> str:
 
 
 def as_name(text: str) -> str:
-    """What somebody gives for a name, as it is recorded: on one line, without signs that nobody sees."""
+    """Return a name as it is recorded: on one line, without invisible characters."""
     return one_line(text)

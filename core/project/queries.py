@@ -1,4 +1,4 @@
-"""Writing queries with their subtopics, and refusing ids that no collection can have."""
+"""Writing queries with their subtopics, and validation of new ids and names."""
 
 from __future__ import annotations
 
@@ -16,15 +16,15 @@ def add_queries(cursor: Cursor, queries: Sequence[Query], replace: bool, keeper:
     """Add queries and subtopics; known ones get a missing text, or with `replace` the new one.
 
     Args:
-        replace: whether the text of a query that is there already is overwritten. A text that is
-            no more than the query's id counts as missing and always gives way.
-        keeper: keeps what is replaced; for None it is lost.
+        replace: whether to overwrite texts of known queries. A text that equals the query's id counts as missing
+            and is always overwritten.
+        keeper: keeps replaced texts; None discards them.
 
     Returns:
-        The number of queries that were not there before.
+        The number of new queries.
 
     Raises:
-        InputError: the id of a new query could not stand in qrels.
+        InputError: the id of a new query is not valid in qrels.
     """
     check_new(cursor, "query", (q.query_id for q in queries))
     queries = [_clean_query(query) for query in queries]
@@ -89,14 +89,14 @@ _NAMES = {
     "answer generator": ("generators", "name", False),
     "answer check": ("answer_judges", "name", False),
 }
-"""Table and column of what has an id or a name here, and whether it stands in one column of TREC files as it is."""
+"""Table and column of each kind of id or name, and whether it must fit into one column of a TREC file."""
 
 
 def check_new(cursor: Cursor, what: str, names: Iterable[str]) -> None:
-    """Refuse what could not be written out again; what the project has already may stay.
+    """Refuse new ids or names that files could not hold; those that the project has already may stay.
 
     Raises:
-        InputError: a new id or name has control characters, or white space where a TREC file has room for none.
+        InputError: a new id or name has control characters, or white space in a column of a TREC file.
     """
     table, column, one_column = _NAMES[what]
     names = set(names)
@@ -124,7 +124,7 @@ def _clean_query(query: Query) -> Query:
 
 
 def _take_titles(cursor: Cursor) -> None:
-    """Let what direct judges said of a query that was known by its id alone belong to its title."""
+    """Move grades of direct grading from the id of a query to its new title, if the query had no text before."""
     cursor.execute(
         "UPDATE question_texts SET text = n.text FROM new_queries n JOIN queries USING (query_id)"
         " WHERE queries.text = query_id AND n.text <> query_id AND question_texts.text = query_id"
@@ -147,7 +147,7 @@ def _add_subtopics(cursor: Cursor, queries: Sequence[Query], replace: bool, keep
         " ANTI JOIN subtopics s ON s.query_key = queries.query_key AND s.subtopic_id = n.subtopic_id"
         " GROUP BY query_key, n.subtopic_id ORDER BY min(n.rowid)"
     )
-    # As with a query, a text that is no more than the id gives way to every other.
+    # As with a query, a text that equals the id is replaced by any other.
     changing = (
         "queries.query_key = subtopics.query_key AND n.subtopic_id = subtopics.subtopic_id"
         f" AND n.text NOT IN (subtopics.text, n.subtopic_id) AND ({replace} OR subtopics.text = subtopics.subtopic_id)"
@@ -163,16 +163,16 @@ def _add_subtopics(cursor: Cursor, queries: Sequence[Query], replace: bool, keep
 
 
 def unknown_queries(cursor: Cursor, query_ids: Iterable[str]) -> list[str]:
-    """Those of the ids that are no query of the project, in the order given, each once."""
+    """Return those ids that are not queries of the project, in the given order without repeats."""
     known = {query_id for (query_id,) in cursor.execute("SELECT query_id FROM queries").fetchall()}
     return [query_id for query_id in dict.fromkeys(query_ids) if query_id not in known]
 
 
 def check_queries(project: Project, query_ids: Sequence[str]) -> list[str]:
-    """The ids, if every one is a query of the project.
+    """Return the ids if every one is a query of the project.
 
     Raises:
-        InputError: one is not.
+        InputError: one of them is not.
     """
     if unknown := project.read(lambda cursor: unknown_queries(cursor, query_ids)):
         raise InputError(
@@ -184,7 +184,7 @@ def check_queries(project: Project, query_ids: Sequence[str]) -> list[str]:
 
 
 def queries_of(project: Project) -> list[Query]:
-    """The queries of a project with their subtopics, in order."""
+    """Return the queries of a project with their subtopics, in order."""
     subtopics: dict[int, list[Subtopic]] = {}
     for key, subtopic_id, text in project.rows(
         "SELECT query_key, subtopic_id, text FROM subtopics ORDER BY query_key, position"

@@ -1,4 +1,4 @@
-"""What imports replace: kept whole before it goes, and told; `project.bringing_back` puts it back."""
+"""Data that imports replace: it is kept and reported, and `project.bringing_back` can restore it."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ from .project import Cursor
 
 @dataclass(frozen=True)
 class Replaced:
-    """One thing that gives way to another one of its name.
+    """An object that is replaced by another of the same name.
 
     Args:
         kind: a key of `KINDS`.
-        name: of the source, run or leaderboard; of the first ones where it is about several queries or passages.
-        before: how many rows it had (judgments, ranked passages, scores, passages of gold texts, texts).
-        gone: how many of these are no longer there, or are otherwise.
-        after: how many rows it has instead.
+        name: of the source, run or leaderboard; for several queries or passages, the first ones.
+        before: number of its earlier rows (judgments, ranked passages, scores, gold passages or texts).
+        gone: how many of these are removed or changed.
+        after: number of rows that replace them.
     """
 
     kind: str
@@ -29,7 +29,7 @@ class Replaced:
     after: int
 
     def __str__(self) -> str:
-        """What goes, and how much takes its place, as a phrase."""
+        """Return the removed rows and the number of new rows as a phrase."""
         if KINDS[self.kind].key is None:
             return self._said(f"{self.gone:,}")
         all_of_it = f"all {self.gone:,}" if self.before > 1 else "1"
@@ -38,7 +38,7 @@ class Replaced:
 
     @property
     def whole(self) -> str:
-        """All of what it was before, as a phrase."""
+        """All earlier rows as a phrase."""
         return self._said(f"{self.before:,}")
 
     def _said(self, count: str) -> str:
@@ -51,12 +51,12 @@ class Replaced:
 
 @dataclass(frozen=True)
 class _Kind:
-    """How one kind of thing is kept.
+    """How a kind of object is kept.
 
     Args:
-        said: what of it goes, with `{count}` and `{name}`.
-        tables: that hold it, the first one with the rows that are counted.
-        key: the column by which they name it; None where rows are kept one by one.
+        said: phrase for the removed rows, with `{count}` and `{name}`.
+        tables: tables that hold it; rows of the first one are counted.
+        key: column with its key in these tables; None if rows are kept individually.
     """
 
     said: str
@@ -78,7 +78,7 @@ KINDS: dict[str, _Kind] = {
     "queries": _Kind("the texts of {count} queries: {name}", ("queries",)),
     "passages": _Kind("the texts of {count} passages: {name}", ("passages",)),
 }
-"""Everything that can be replaced and brought back."""
+"""Every kind of object that can be replaced and restored."""
 
 _SINGULAR = (
     ("queries", "query"),
@@ -108,11 +108,11 @@ _RESTS = (
         "SELECT count(*) FROM response_sentences r WHERE r.passage_key = c.passage_key",
     ),
 )
-"""What rests on the text of a passage, so that the text cannot change: what people or graders said after reading it."""
+"""Data that depends on the text of a passage, so that the text cannot change: people or graders read that text."""
 
 
 class Keeper:
-    """Keeps what a transaction is going to replace, and says in the end what of it went.
+    """Keeps the data that a transaction is going to replace, and reports the differences at its end.
 
     Args:
         cursor: in the transaction.
@@ -122,11 +122,13 @@ class Keeper:
         self.cursor = cursor
         self._kept: dict[tuple[str, int | None], tuple[int, str]] = {}
         self.first_key = self._next_key()
-        """Every passage of a greater key came with this transaction."""
+        """Passages with a greater key were added by this transaction."""
         cursor.execute("CREATE OR REPLACE TEMP TABLE given_texts (passage_key INTEGER)")
 
     def keep(self, kind: str, name: str, key: int | None = None) -> None:
-        """Keep a source's judgments, a run, a leaderboard, or what is gold, before it is cleared; once."""
+        """Keep a source's judgments, a run, a leaderboard or the gold texts before they are
+        cleared; repeated calls do nothing.
+        """
         if (kind, key) in self._kept:
             return
         of = KINDS[kind]
@@ -138,7 +140,7 @@ class Keeper:
             )
 
     def keep_sentences(self, of: str) -> None:
-        """Keep the sentences of passages, before others take their place.
+        """Keep the sentences of passages before they are replaced.
 
         Args:
             of: SQL for the keys of the passages.
@@ -149,11 +151,11 @@ class Keeper:
         )
 
     def keep_queries(self, of: str, follows: bool = False) -> None:
-        """Keep what queries say, before it is changed; a query that is known by its id alone says nothing.
+        """Keep the texts of queries before they change; queries without a text of their own are skipped.
 
         Args:
             of: SQL for their keys.
-            follows: whether they are topics that go with the query that they are named after.
+            follows: whether they are topics that belong to the query after which they are named.
         """
         self.cursor.execute(
             f"INSERT INTO replaced_queries SELECT {self._begin('queries', ''):d}, query_key, text, narrative, answer,"
@@ -163,7 +165,7 @@ class Keeper:
         )
 
     def keep_subtopics(self, of: str) -> None:
-        """Keep the words of subtopics, before they are changed.
+        """Keep the texts of subtopics before they change.
 
         Args:
             of: SQL for (key of the query, id of the subtopic).
@@ -174,14 +176,13 @@ class Keeper:
         )
 
     def keep_passages(self, clashing: str) -> None:
-        """Keep which texts passages have, before they get others.
+        """Keep the text keys of passages before they change.
 
         Args:
-            clashing: a table with the passages, one at least: `passage_key`, `passage_id`, and `text_key` of the text
-                that goes.
+            clashing: a nonempty table of the passages: `passage_key`, `passage_id` and the old `text_key`.
 
         Raises:
-            InputError: something rests on one of these texts.
+            InputError: other data depends on one of these texts.
         """
         check_nothing_rests(self.cursor, clashing)
         self.cursor.execute(
@@ -190,7 +191,7 @@ class Keeper:
         )
 
     def among_replaced(self) -> str:
-        """SQL for the passages whose text this transaction has given or replaced already."""
+        """Return SQL for the passages whose text this transaction has added or replaced already."""
         key = self._kept.get(("passages", None), (0, ""))[0]
         return (
             f"SELECT passage_key FROM replaced_passages WHERE replacement_key = {key:d}"
@@ -198,10 +199,10 @@ class Keeper:
         )
 
     def settle(self) -> list[tuple[int, int | None, Replaced]]:
-        """What is no longer as it was; what of the kept is still there is let go of.
+        """Return the kept objects that changed, and forget the unchanged ones.
 
         Returns:
-            Of each thing that was replaced its replacement_key, its key, and what is said of it.
+            For each: its replacement_key, its key, and the description.
         """
         found = []
         for (kind, key), (replacement, name) in self._kept.items():
@@ -214,7 +215,7 @@ class Keeper:
         return found
 
     def record(self, found: Sequence[tuple[int, int | None, Replaced]], activity_key: int) -> None:
-        """Write down what `settle` found under the act that did it."""
+        """Record the result of `settle` under the action that replaced the objects."""
         for replacement, key, replaced in found:
             self.cursor.execute(
                 "INSERT INTO replacements VALUES (?, ?, ?, ?, ?, ?, ?, ?)",
@@ -251,7 +252,7 @@ class Keeper:
                 f" WHERE replacement_key = {replacement:d})"
             )
         before = gone = after = 0
-        # Whether a run was known in part, or how long its responses are, says nothing that its ranking does not.
+        # The other tables of a run (stated ranks, response lengths) add nothing to its ranking.
         for table in of.tables if of.key is None or kind == "leaderboard" else of.tables[:1]:
             was = f"SELECT * EXCLUDE (replacement_key) FROM replaced_{table} WHERE replacement_key = {replacement:d}"
             now = f"SELECT * FROM {table} WHERE {where}"
@@ -292,13 +293,13 @@ class Keeper:
 
 
 def check_nothing_rests(cursor: Cursor, passages: str) -> None:
-    """Refuse to give passages other texts where something rests on those that they have.
+    """Refuse to change texts of passages that other data depends on.
 
     Args:
-        passages: a table with `passage_key`, `passage_id`, and the `text_key` that goes.
+        passages: a table with `passage_key`, `passage_id`, and the old `text_key`.
 
     Raises:
-        InputError: names the first such passage and what rests on its text.
+        InputError: names the first such passage and the data that depends on its text.
     """
     counts = ", ".join(f"({sql})" for _, sql in _RESTS)
     for passage_id, *numbers in cursor.execute(

@@ -1,4 +1,4 @@
-"""Generated responses in a project: split into passages of paragraph size, ranked as runs, with their citations."""
+"""Generated responses: split into passages the size of a paragraph, ranked as runs, with their citations."""
 
 from __future__ import annotations
 
@@ -18,32 +18,33 @@ from .runs import stage_rankings, write_runs
 from .staging import stage
 
 PASSAGE_WORDS = 120
-"""Words that a passage of a response has at most, give or take half a sentence."""
+"""Most words per passage of a response, give or take half a sentence."""
 
 _PARAGRAPH = re.compile(r"\n\s*\n")
 
 
 @dataclass(frozen=True)
 class Part:
-    """One passage of a response: its text, and its sentences as spans of that text."""
+    """A passage of a response: its text, and its sentences as spans of that text."""
 
     text: str
     sentences: tuple[Sentence, ...]
 
 
 def split_response(text: str, sentences: Sequence[Sentence] = (), limit: int = PASSAGE_WORDS) -> list[Part]:
-    """Split a response into passages of paragraph size (exam-plus-plus, section 4.2), never inside a sentence.
+    """Split a response into passages the size of a paragraph (exam-plus-plus, section 4.2), never inside a sentence.
 
-    Paragraphs (parted by empty lines) share a passage while they fit. A longer one is split into passages of about
-    equal length, as few as the limit allows, so that none ends with a scrap.
+    Consecutive paragraphs (separated by empty lines) share a passage if they fit. A longer
+    paragraph is split into the smallest possible number of passages, of about equal length, so that
+    no short remainder is left.
 
     Args:
         text: the response.
-        sentences: its sentences as spans, in order; found by rule where there are none.
-        limit: words of a passage at most, give or take half a sentence.
+        sentences: its sentences as spans, in order; found by rule if empty.
+        limit: most words per passage, give or take half a sentence.
 
     Returns:
-        Passages in order; together they hold every sentence once. None for a text without words.
+        Passages in order, which together hold every sentence once; an empty list for a text without words.
     """
     cut = list(sentences) or [Sentence(begin, end) for begin, end in split_sentences(text)]
     parts: list[list[Sentence]] = []
@@ -58,7 +59,7 @@ def split_response(text: str, sentences: Sequence[Sentence] = (), limit: int = P
         even = words / max(1, math.ceil(words / limit))
         before, last = 0, -1
         for sentence, length in zip(paragraph, lengths, strict=True):
-            # A sentence goes where its middle lies.
+            # A sentence belongs to the passage that contains its middle.
             at = int((before + length / 2) / even) if even else 0
             if at > last:
                 parts.append([])
@@ -70,7 +71,7 @@ def split_response(text: str, sentences: Sequence[Sentence] = (), limit: int = P
 
 
 def count_words(text: str) -> int:
-    """Number of words: what white space parts."""
+    """Count whitespace-separated words."""
     return len(text.split())
 
 
@@ -92,11 +93,11 @@ def _part(text: str, sentences: Sequence[Sentence]) -> Part:
 
 
 def known_responses(cursor: Cursor, found: Sequence[Response], report: Report, skip_unknown: bool) -> list[Response]:
-    """Those responses whose query the project has; a query whose text comes with its response is added.
+    """Return the responses whose query the project has; queries whose text comes with a response are added.
 
     Args:
-        report: takes refusals of unknown queries, or, with `skip_unknown`, one note that they are left out.
-        skip_unknown: whether responses to queries that the project does not have are left out.
+        report: collects an error for each unknown query, or with `skip_unknown` one remark.
+        skip_unknown: whether to leave out responses to unknown queries.
     """
     first_of: dict[str, Response] = {}
     texts: dict[str, str] = {}
@@ -125,14 +126,14 @@ def known_responses(cursor: Cursor, found: Sequence[Response], report: Report, s
 def write_responses(
     cursor: Cursor, found: Sequence[Response], report: Report, keeper: Keeper | None = None
 ) -> dict[str, int]:
-    """Make a run of the responses of each system, whose ranking is its passages in order.
+    """Store the responses of each system as a run, whose ranking is its passages in order.
 
-    A passage is called RUN/QUERY/1, and so on. The responses that a system had before give way to the new ones;
-    a passage whose text differs from before gets the id RUN/QUERY/1~2, since a text is final. A system that has a
-    retrieval run of its name already gets a second run, NAME-responses.
+    Passages get the ids RUN/QUERY/1 and so on. New responses of a system replace its earlier ones.
+    A passage whose text changed gets the id RUN/QUERY/1~2, because the text of an id never changes.
+    If a retrieval run has the name of the system, the run of responses is called NAME-responses.
 
     Args:
-        keeper: keeps what is replaced; for None it is lost.
+        keeper: keeps replaced data; None discards it.
 
     Returns:
         Numbers of runs, responses and passages.
@@ -154,8 +155,8 @@ def write_responses(
 
 
 def _names(cursor: Cursor, found: Sequence[Response], report: Report) -> dict[str, str]:
-    """What the project calls the run of each system."""
-    # Only the responses that a system had before give way to its new ones: not its retrieval run, nor those of another.
+    """Return the name of each system's run in the project."""
+    # New responses replace only earlier responses of the same system, never a retrieval run or those of another system.
     owners = dict(
         cursor.execute(
             "SELECT name, CASE WHEN run_key IN (SELECT run_key FROM responses) THEN tag END FROM runs"
@@ -181,7 +182,7 @@ def place_parts(
 
     Args:
         responses: run, query id and passages of each.
-        keeper: keeps what is replaced; for None it is lost.
+        keeper: keeps replaced sentences; None discards them.
 
     Returns:
         The ids of the passages of each response.
@@ -229,7 +230,7 @@ def place_parts(
 
 
 def _free_ids(cursor: Cursor, wanted: Sequence[tuple[str, str]]) -> list[str]:
-    """An id for each text: the one wanted, or its next revision where a passage of another text has that."""
+    """Return an id for each text: the wanted one, or its next revision if a passage with another text has that."""
     ids: list[str] = [passage_id for passage_id, _ in wanted]
     taken: dict[str, str] = {}
     open_, revision = list(range(len(wanted))), 1
@@ -263,7 +264,9 @@ def _write_lengths(cursor: Cursor, rows: Sequence[tuple[str, str, int]]) -> None
 
 @dataclass(frozen=True)
 class ResponseRun:
-    """A system that generates: how many responses, their words and passages in all, and sentences that cite."""
+    """A generating system: its number of responses, their total words and passages, its sentences,
+    and those with citations.
+    """
 
     run: str
     responses: int
@@ -274,7 +277,7 @@ class ResponseRun:
 
 
 def response_runs(project: Project) -> list[ResponseRun]:
-    """The systems whose generated responses were imported, in the order of their import."""
+    """Return the systems with imported responses, in the order of their import."""
     return [
         ResponseRun(*row)
         for row in project.rows(

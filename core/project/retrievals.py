@@ -1,4 +1,4 @@
-"""Retrievals: rankings of passages for the items of an exam, which are no queries and so are kept apart from runs."""
+"""Retrievals: rankings of passages for the items of an exam. Items are not queries, so retrievals are not runs."""
 
 from __future__ import annotations
 
@@ -10,11 +10,11 @@ from .project import Cursor, as_name
 from .staging import stage
 
 Ranking = Sequence[tuple[str, float]]
-"""Passage ids with their scores, the best first."""
+"""Passage ids with their scores, best first."""
 
 
 def retrieved(cursor: Cursor, name: str) -> dict[str, list[tuple[str, float]]]:
-    """The rankings of a retrieval by question id; nothing where there is no such retrieval."""
+    """Return the rankings of a retrieval by question id; empty for an unknown retrieval."""
     found: dict[str, list[tuple[str, float]]] = {}
     for question_id, passage_id, score in cursor.execute(
         "SELECT question_id, passage_id, score FROM retrieved JOIN retrievals r USING (retrieval_key)"
@@ -27,17 +27,17 @@ def retrieved(cursor: Cursor, name: str) -> dict[str, list[tuple[str, float]]]:
 
 
 def put_retrieval(cursor: Cursor, name: str, made_by: str, rankings: Mapping[str, Ranking], author: str) -> int:
-    """Write a retrieval; ranks are the places in the rankings.
+    """Store a retrieval; ranks are the positions in the rankings.
 
     Args:
-        made_by: the file that it came from, or the retriever.
-        rankings: by the id of a question that the project has, of passages that it has.
+        made_by: the file or the retriever.
+        rankings: by id of a known question; all passages must be known.
 
     Returns:
-        The number of items that have a ranking.
+        The number of items with a ranking.
 
     Raises:
-        InputError: the name is taken or could not be written out, or an item or a passage is not there.
+        InputError: the name is taken or invalid, or an item or a passage is unknown.
     """
     if fault := fault_of_id(name, False):
         raise InputError("invalid-name", f"The retrieval {quoted(name)} {fault}.", "Use another name.")

@@ -1,4 +1,4 @@
-"""Who may do what: three roles, the acts that each may do, and the refusal of what a role does not include."""
+"""Permissions: three roles, the acts that each may do, and the refusal of all other acts."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from ..text import first_few, one_line
 
 Role = Literal["viewer", "assessor", "organizer"]
 ROLES: tuple[Role, ...] = get_args(Role)
-"""From the one who may least: each may do all that those before it may."""
+"""In ascending order: each role includes the permissions of those before it."""
 
 ABOUT_ROLES: Mapping[Role, str] = {
     "viewer": "sees leaderboards and their correlations, but no questions or grades",
@@ -52,16 +52,16 @@ ActName = Literal[
 
 @dataclass(frozen=True)
 class Rule:
-    """Who may do an act, and where it is reached.
+    """The role that an act needs, and the places where it is offered.
 
     Args:
-        role: the least role that may.
-        about: what it comes to, as a phrase that follows "to".
-        screens: names of the screens where it is done or seen.
+        role: the lowest role that may do it.
+        about: the act as a phrase that follows "to".
+        screens: names of the screens that do or show it.
         exports: kinds of export that need it; `exam export` itself is "download".
-        routes: of the API, after /api/v1/, that are not of an operation. An operation names its act itself.
+        routes: API routes, after /api/v1/, that belong to no operation. An operation names its act itself.
         writes: whether it changes the project.
-        by_query: whether an assessor whose queries are assigned may do it in these alone.
+        by_query: whether an assessor with assigned queries may do it only in these.
     """
 
     role: Role
@@ -164,7 +164,7 @@ ACTS: Mapping[ActName, Rule] = {
     "manage people": Rule("organizer", "manage people, roles and tokens", ("people",)),
     "assign work": Rule("organizer", "manage double assignments and due dates", ("people",)),
 }
-"""Every act that a role is needed for. What is not among them writes as "organize" and reads as "read the bank"."""
+"""Every act that needs a role. All else counts as "organize" for writes and as "read the bank" for reads."""
 
 
 @dataclass(frozen=True)
@@ -172,10 +172,10 @@ class Member:
     """A person with a role in a project.
 
     Args:
-        identity: what the login is known by: an e-mail address, or the subject that the provider gives.
-        name: under which their acts are recorded; nobody else's.
-        queries: ids of the queries that an assessor is limited to; None for all of them.
-        further: ids of the queries that they judge beside others, whatever they are limited to.
+        identity: of the login: an e-mail address, or the subject that the provider assigns.
+        name: recorded with their actions; unique in the project.
+        queries: ids of the queries that an assessor is limited to; None for all.
+        further: ids of the queries that they judge in double assignments, in addition to `queries`.
     """
 
     identity: str
@@ -190,32 +190,32 @@ class Member:
         return None if self.queries is None else tuple(dict.fromkeys((*self.queries, *self.further)))
 
     def may(self, act: ActName) -> bool:
-        """Whether the role includes an act, in some query at least."""
+        """Return whether the role includes an act, at least in some queries."""
         return ROLES.index(self.role) >= ROLES.index(ACTS[act].role)
 
     def limited(self, act: ActName) -> bool:
-        """Whether they may do an act in some queries alone."""
+        """Return whether the person may do an act only in some queries."""
         return self.role == "assessor" and self.queries is not None and ACTS[act].by_query
 
 
 Queries = Collection[str] | Callable[[], Collection[str]]
-"""Ids of the queries that an act is about, or how to find them out where that matters."""
+"""Ids of the queries of an act, or a function that returns them if needed."""
 
 DOING: ContextVar[ActName | None] = ContextVar("doing", default=None)
-"""The act that this thread is in the midst of, for which its role has been checked."""
+"""The act of this thread, whose role has been checked."""
 SPEAKING: ContextVar[str | None] = ContextVar("speaking", default=None)
-"""The name under which what this thread writes is recorded; None where nobody is logged in."""
+"""The name recorded with writes of this thread; None without a login."""
 
 
 def check(member: Member, act: ActName, queries: Queries, author: str | None, organizers: Sequence[str]) -> None:
-    """Refuse an act that somebody's role does not include, that is about queries of others, or is under another name.
+    """Refuse an act that the role does not include, that concerns unassigned queries, or that names another author.
 
     Args:
-        author: the name under which it would be recorded; None where it is not known here.
-        organizers: whom to ask.
+        author: the name to record; None if it is not known here.
+        organizers: names of the people to ask.
 
     Raises:
-        NotAllowed: it is refused.
+        NotAllowed: the act is refused.
     """
     rule = ACTS[act]
     if not member.may(act):
@@ -234,10 +234,10 @@ def check(member: Member, act: ActName, queries: Queries, author: str | None, or
 
 
 def check_author(name: str, author: str | None) -> None:
-    """Refuse to record an act under another name than that of whoever is logged in.
+    """Refuse to record an act under another name than that of the person who is logged in.
 
     Raises:
-        NotAllowed: it is another one.
+        NotAllowed: the names differ.
     """
     if author is not None and one_line(author) != name:
         raise NotAllowed(
@@ -248,7 +248,7 @@ def check_author(name: str, author: str | None) -> None:
 
 
 def stranger(identity: str, organizers: Sequence[str]) -> NotAllowed:
-    """What somebody is told who is logged in and has no role in the project."""
+    """Return the error for a person who is logged in but has no role in the project."""
     if not organizers:
         return NotAllowed(
             "no-role",
@@ -259,7 +259,7 @@ def stranger(identity: str, organizers: Sequence[str]) -> NotAllowed:
 
 
 def outsider(identity: str) -> NotAllowed:
-    """What somebody is told who is logged in and has no role in any project of a server."""
+    """Return the error for a person who is logged in but has no role in any project of a server."""
     return NotAllowed(
         "no-role",
         f"{identity} has no role in any project of this server.",
@@ -269,7 +269,7 @@ def outsider(identity: str) -> NotAllowed:
 
 
 def asking(organizers: Sequence[str]) -> str:
-    """Whom to ask for another role, in a sentence."""
+    """Return a sentence that names the people to ask for another role."""
     if not organizers:
         return "The project has no organizer. The operator of the server can add one: exam people add."
     # A name may end with the full stop of an initial.

@@ -1,4 +1,4 @@
-"""Runs: the rankings of systems, as they are written and read."""
+"""Writing and reading runs, the rankings of systems."""
 
 from __future__ import annotations
 
@@ -21,19 +21,19 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 RANKED = {"run": "VARCHAR", "query_id": "VARCHAR", "passage_id": "VARCHAR", "score": "DOUBLE", "rank": "INTEGER"}
-"""Columns of lines of runs as a table, with their SQL types; `rank` is what a file states."""
+"""Columns of lines of runs, with their SQL types; `rank` is the rank stated in the file."""
 
 
 def stage_rankings(cursor: Cursor, rankings: dict[str, list[Ranked]]) -> None:
-    """Collect lines of runs in the temporary table `staged_rankings`, to be written by `write_runs`.
+    """Add lines of runs to the temporary table `staged_rankings`, from which `write_runs` stores them.
 
     Raises:
-        InputError: the id of a new passage could not stand in qrels.
+        InputError: the id of a new passage is not valid in qrels.
     """
-    # Halves of surrogate pairs cannot stand in a table.
+    # A table cannot hold halves of surrogate pairs, so ids are checked first.
     check_new(cursor, "passage", (ranked.passage_id for lines in rankings.values() for ranked in lines))
-    # With its columns spelled out: DuckDB 2.0 filters every row away from a table that began, in this
-    # transaction, as CREATE TABLE AS of no rows and then took in more than a row group.
+    # The columns are explicit because of a defect in DuckDB 2.0, in tables that CREATE TABLE AS
+    # created without rows in this transaction: once they hold over a row group, filters drop all rows.
     cursor.execute(
         "CREATE TEMP TABLE IF NOT EXISTS staged_rankings"
         " (run VARCHAR, query_id VARCHAR, passage_id VARCHAR, score DOUBLE)"
@@ -43,7 +43,7 @@ def stage_rankings(cursor: Cursor, rankings: dict[str, list[Ranked]]) -> None:
 
 
 def ranked_table(rankings: Mapping[str, Sequence[Ranked]]) -> pa.Table:
-    """Rankings by run as a table of the columns of `RANKED`."""
+    """Return rankings by run as a table with the columns of `RANKED`."""
     lines = [ranked for ranking in rankings.values() for ranked in ranking]
     columns: dict[str, list[Any]] = {
         "run": [run for run, ranking in rankings.items() for _ in ranking],
@@ -56,18 +56,18 @@ def ranked_table(rankings: Mapping[str, Sequence[Ranked]]) -> pa.Table:
 
 
 def write_runs(cursor: Cursor, runs: Sequence[tuple[str, str, str]], keeper: Keeper | None = None) -> None:
-    """Write the staged rankings; a run of the same name gives way to the new one.
+    """Store the staged rankings; a new run replaces one of the same name.
 
-    The rank is counted from the scores as trec_eval does it: by score as a 32-bit float, the
-    greater passage id first among equals.
+    Ranks are computed from the scores as in trec_eval: by score as a 32-bit float, then by
+    descending passage id.
 
     Args:
-        runs: name, tag and file of each run that was staged.
-        keeper: keeps what is replaced; for None it is lost.
+        runs: name, tag and file of each staged run.
+        keeper: keeps replaced runs; None discards them.
     """
     name_passages_of(cursor, "staged_rankings")
     clear_runs(cursor, runs, keeper)
-    # A score beyond the 32-bit range is infinite there, as it is for trec_eval.
+    # A score beyond the 32-bit range becomes infinite, as in trec_eval.
     single = "coalesce(try_cast(score AS FLOAT), sign(score) * 'infinity'::FLOAT)"
     cursor.execute(
         "INSERT INTO rankings SELECT run_key, query_key, passage_key, row_number() OVER"
@@ -79,17 +79,17 @@ def write_runs(cursor: Cursor, runs: Sequence[tuple[str, str, str]], keeper: Kee
 
 
 def clear_runs(cursor: Cursor, runs: Sequence[tuple[str, str, str]], keeper: Keeper | None = None) -> list[int]:
-    """Make runs that have no ranking yet; those that are there already lose theirs.
+    """Create runs without a ranking; existing ones lose their rankings.
 
     Args:
         runs: name, tag and file of each.
-        keeper: keeps what is replaced; for None it is lost.
+        keeper: keeps replaced rankings; None discards them.
 
     Returns:
         Their keys.
 
     Raises:
-        InputError: the name of a new one has control characters.
+        InputError: the name of a new run has control characters.
     """
     check_new(cursor, "run", (name for name, _, _ in runs))
     given = {name: (tag, file) for name, tag, file in runs}
@@ -123,7 +123,7 @@ def clear_runs(cursor: Cursor, runs: Sequence[tuple[str, str, str]], keeper: Kee
 
 @as_act("see boards")
 def deepest_rank(project: Project) -> int:
-    """The greatest rank of any run; 0 without runs."""
+    """Return the greatest rank of any run; 0 without runs."""
     return int(project.value("SELECT coalesce(max(rank), 0) FROM rankings"))
 
 
@@ -132,7 +132,9 @@ Runs = Mapping[str, Mapping[str, Mapping[str, float]]]
 
 
 def rankings(project: Project) -> Runs:
-    """The score of every ranked passage, by run, query and passage id; from ranks where a file stated them."""
+    """Return the score of every ranked passage, by run, query and passage id; derived from ranks if
+    a file stated them.
+    """
 
     def compute() -> dict[str, dict[str, dict[str, float]]]:
         import numpy as np
@@ -145,7 +147,7 @@ def rankings(project: Project) -> Runs:
         }
         found: dict[str, dict[str, dict[str, float]]] = {name: {} for name, _ in runs.values()}
         queries = dict(project.rows("SELECT query_key, query_id FROM queries"))
-        # Every id is made once, and a run's ranking costs nothing but its dictionary.
+        # Each id string is created once and shared by all runs.
         named = project.table(
             "SELECT passage_key, passage_id FROM passages SEMI JOIN rankings USING (passage_key) ORDER BY 1"
         )
@@ -156,7 +158,7 @@ def rankings(project: Project) -> Runs:
         )
         run, query, passage, value = (column.to_numpy() for column in ranked.columns)
         pair = (run.astype(np.int64) << 32) + query
-        # What is written together is in order: numpy sorts it sooner than the database does.
+        # The rows are mostly sorted already, so numpy's stable sort is faster than the database.
         order = pair.argsort(kind="stable")
         starts = np.flatnonzero(np.diff(pair[order], prepend=-1)).tolist()
         place = known.searchsorted(passage)
@@ -172,15 +174,15 @@ def rankings(project: Project) -> Runs:
 
 
 def ranked_keys(project: Project, query_key: int) -> list[int]:
-    """The keys of all passages that runs rank for a query, ascending, each once.
+    """Return the keys of all passages that runs rank for a query, ascending without repeats.
 
-    Runs come one after the other, so that a query's rankings lie all over their table: it is read once for all queries.
+    The rankings of a query are spread over the whole table, so it is read once for all queries.
     """
 
     def compute() -> tuple[NDArray[np.int32], NDArray[np.int32]]:
         ranked = project.table("SELECT query_key, passage_key FROM rankings")
         queries, passages = (column.to_numpy() for column in ranked.columns)
-        # Each run has its queries in order: what is sorted in parts is sorted soon.
+        # The rows of each run are sorted by query already, so a stable sort is quick.
         order = queries.argsort(kind="stable")
         return queries[order], passages[order]
 
@@ -190,14 +192,15 @@ def ranked_keys(project: Project, query_key: int) -> list[int]:
 
 
 DEEPEST_GAP = 10_000
-"""Rank down to which gaps in stated ranks are kept; a ranking that goes deeper is closed up."""
+"""Deepest rank for which gaps in stated ranks are kept; deeper rankings are closed up."""
 
 
 def by_rank(passages: Sequence[str], ranks: Sequence[float]) -> dict[str, float]:
-    """Scores that put passages at the ranks that a file states, for programs that see scores only.
+    """Return scores that reproduce the ranks stated in a file, for programs that see only scores.
 
-    A graded file ranks the passages that it has, so that ranks are missing between them. What stood there is not known:
-    names that no passage can have (they hold a control character) keep its place, as passages without any value.
+    A graded file ranks only the passages that it contains, so some ranks are missing. Placeholder
+    ids that no passage can have (with a control character) fill these ranks; they count as unjudged
+    passages.
     """
     scores = {passage: -float(rank) for passage, rank in zip(passages, ranks, strict=True)}
     deepest = int(max(ranks))
@@ -208,10 +211,10 @@ def by_rank(passages: Sequence[str], ranks: Sequence[float]) -> dict[str, float]
 
 
 def check_runs(project: Project, runs: Sequence[str]) -> list[str]:
-    """The names, if every one is a run of the project.
+    """Return the names if every one is a run of the project.
 
     Raises:
-        InputError: one is not.
+        InputError: one of them is not.
     """
     known = [name for (name,) in project.rows("SELECT name FROM runs ORDER BY run_key")]
     for name in runs:
@@ -223,13 +226,13 @@ def check_runs(project: Project, runs: Sequence[str]) -> list[str]:
 
 @as_act("see boards")
 def run_names(project: Project) -> list[str]:
-    """Every run, in the order of their import."""
+    """Return the names of all runs, in the order of their import."""
     return [name for (name,) in project.rows("SELECT name FROM runs ORDER BY run_key")]
 
 
 @as_act("see boards")
 def run_sizes(project: Project) -> list[tuple[str, int, int]]:
-    """Every run with the number of queries that it answers and of passages that it ranks, in the order of import."""
+    """Return every run with its numbers of queries and of ranked passages, in the order of import."""
     return [
         (name, queries, passages)
         for name, queries, passages in project.rows(

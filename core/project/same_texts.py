@@ -1,5 +1,6 @@
-"""Which of many passages have the same text, and which of their texts a project has: told by numbers, so that no texts
-have to be in memory."""
+"""Detection of equal texts among many passages and those in the project, by hashes, so that texts
+need not be in memory.
+"""
 
 from __future__ import annotations
 
@@ -15,28 +16,29 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 HASH = "(hash({}.text) >> 1)::BIGINT"
-"""SQL for a number of 63 bits. Texts whose numbers differ differ; where numbers meet, the texts are compared."""
+"""SQL for a 63-bit hash. Texts with different hashes differ; texts with equal hashes are compared."""
 ROWS_A_PART = 200_000
-"""Passages of which numbers are told, or sorted, together."""
+"""Passages whose hashes are computed or sorted at once."""
 COMPARED = 50_000
-"""Pairs of texts that are compared at a time."""
+"""Pairs of texts to compare at once."""
 
 
 def same_texts(cursor: Cursor, kept: str, rows: int) -> tuple[NDArray[np.int32], NDArray[np.int32]]:
-    """Tell which passages have the same text.
+    """Find passages with the same text.
 
     Args:
         kept: SQL for a table with the columns `row`, from 0 to `rows` - 1, and `text`.
-        rows: how many it has.
+        rows: number of its rows.
 
     Returns:
-        By row the first row with the same text, -1 for one without text; and by row the text's key in the project, 0
-        for a text that it does not have and for any row but the first with a text.
+        Two arrays by row. First, the first row with the same text, or -1 without a text. Second, the key of the text
+        in the project; 0 if the project does not have it, and for repeats of an earlier row.
     """
     hashes = _hashes(cursor, kept, rows)
     same, parts = np.full(rows, -1, np.int32), rows // ROWS_A_PART + 1
     for part in range(parts):
-        # Sorting many at once takes several times the memory of what is sorted. Equal ones are of one part.
+        # Sorting takes several times the memory of its input, so it is done in parts; equal hashes
+        # are in the same part.
         texted = np.flatnonzero((hashes >= 0) & (hashes % parts == part)).astype(np.int32)
         _, first, place = np.unique(hashes[texted], return_index=True, return_inverse=True)
         same[texted] = texted[first][place]
@@ -46,7 +48,7 @@ def same_texts(cursor: Cursor, kept: str, rows: int) -> tuple[NDArray[np.int32],
 
 
 def _hashes(cursor: Cursor, kept: str, rows: int) -> NDArray[np.int64]:
-    """The numbers of texts by row; -1 where there is none."""
+    """Return the hash of each row's text; -1 without a text."""
     hashes = np.full(rows, -1, np.int64)
     for start in range(0, rows, ROWS_A_PART):
         found = cursor.execute(
@@ -58,7 +60,7 @@ def _hashes(cursor: Cursor, kept: str, rows: int) -> NDArray[np.int64]:
 
 
 def _part_different(cursor: Cursor, kept: str, same: NDArray[np.int32]) -> None:
-    """Set rows apart whose texts differ, though their numbers are the same."""
+    """Separate rows whose texts differ despite equal hashes."""
     met = np.flatnonzero((same >= 0) & (same != np.arange(len(same)))).astype(np.int32)
     apart: dict[str, int] = {}
     for part in _parts(met):
@@ -74,11 +76,11 @@ def _part_different(cursor: Cursor, kept: str, same: NDArray[np.int32]) -> None:
 def _known(
     cursor: Cursor, kept: str, rows: int, first: NDArray[np.int32], hashes: NDArray[np.int64]
 ) -> NDArray[np.int32]:
-    """The keys of texts that the project has, by row.
+    """Return the keys of the texts that the project has, by row.
 
     Args:
-        first: the first row with each text.
-        hashes: of these.
+        first: the first row of each text.
+        hashes: of these rows.
     """
     keys = np.zeros(rows, np.int32)
     if not cursor.execute("SELECT EXISTS (FROM passage_texts)").fetchall()[0][0]:

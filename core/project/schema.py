@@ -1,6 +1,6 @@
-"""Whether a file has the schema of a project and nothing else, asked before anything in the file is read or run.
+"""Check that a file has exactly the schema of a project, before anything in the file is read or run.
 
-A view, a macro, a default or a check of a file from another person is code that a query would run.
+A view, a macro, a default or a check in a file from another person is code that a query would run.
 """
 
 from __future__ import annotations
@@ -19,16 +19,16 @@ from .engine_errors import NAME_ANOTHER
 from .engine_memory import CONFIG
 
 Object = tuple[str, str, str, str, str]
-"""Kind, schema, name, text and parameters of something that a file defines."""
+"""Kind, schema, name, definition and parameters of an object in a file's catalog."""
 
 DIGESTS = Path(__file__).parent / "sql" / "digests.txt"
 """A digest of the schema after each migration; `python -m exam_workbench.project.schema` writes it."""
 
 MOST_OBJECTS = 1_000
-"""Objects that are read of a file; a project has about a hundred."""
+"""Most objects to read from a file; a project has about a hundred."""
 
-# The catalogue is named in full and no function is called: a macro in the file may have the name of any of them. What
-# a file says to be internal is believed only of types, which run nothing.
+# Full catalog names and no function calls: a macro in the file could have the name of any function.
+# The flag `internal` of a file is trusted only for types, which run nothing.
 _OBJECTS = """
 SELECT 'schema', '', schema_name, NULL, NULL FROM system.main.duckdb_schemas()
 WHERE database_name NOT IN ('system', 'temp')
@@ -50,10 +50,10 @@ _EXCLUDED = re.compile(r"EXCLUDE \(([^()]*)\)")
 
 
 def read_objects(connection: duckdb.DuckDBPyConnection) -> frozenset[Object]:
-    """Everything that a file defines, each text in a form that does not change when the file is opened again.
+    """Return every object that a file defines, with definitions that are stable when the file is opened again.
 
     Raises:
-        duckdb.Error: the catalogue of the file is damaged.
+        duckdb.Error: the catalog of the file is damaged.
     """
     rows = connection.execute(_OBJECTS).fetchmany(MOST_OBJECTS)
     return frozenset(
@@ -63,32 +63,32 @@ def read_objects(connection: duckdb.DuckDBPyConnection) -> frozenset[Object]:
 
 
 def _sorted_names(excluded: re.Match[str]) -> str:
-    # The engine keeps these names as a set, and writes them in another order each time.
+    # DuckDB keeps these names as a set and writes them in a varying order.
     return f"EXCLUDE ({', '.join(sorted(excluded[1].split(', ')))})"
 
 
 def digest_of(objects: frozenset[Object]) -> str:
-    """A digest that is the same for equal schemas."""
+    """Return a digest that is the same for equal schemas."""
     return hashlib.sha256(repr(sorted(objects)).encode(errors="replace")).hexdigest()
 
 
 def check_schema(path: Path, connection: duckdb.DuckDBPyConnection) -> None:
     """Refuse a file that defines anything but the schema of a project, of this or an earlier version.
 
-    An empty database is accepted: a project is made of it.
+    An empty database is accepted, because a new project starts as one.
 
     Args:
         path: the file, for messages.
         connection: to it, before any other query.
 
     Raises:
-        ProjectError: the file is no project, is one of a newer version, or defines something else.
-        duckdb.Error: the catalogue of the file is damaged.
+        ProjectError: the file is not a project, was written by a newer version, or defines other objects.
+        duckdb.Error: the catalog of the file is damaged.
     """
     found = read_objects(connection)
     if digest_of(found) in _known_digests():
         return
-    # Slow, and rare: the file is foreign, or this DuckDB writes definitions in other words than the pinned one.
+    # This is slow but rare: the file is foreign, or this DuckDB version formats definitions differently.
     names = {name for kind, schema, name, *_ in found if (kind, schema) == ("table", "main")}
     if "migrations" not in names:
         raise ProjectError("not-a-project", f"{path} is a database, but not an Exam Workbench project.", NAME_ANOTHER)
@@ -132,14 +132,14 @@ def _known_digests() -> frozenset[str]:
 
 @functools.lru_cache(maxsize=2)
 def expected_objects(steps: tuple[str, ...]) -> frozenset[Object]:
-    """Everything that a project of some migrations defines, found out by applying them to an empty database."""
+    """Return every object that some migrations define, by applying them to an empty database."""
     with duckdb.connect(config=CONFIG) as fresh:
         migrations.upgrade(fresh, steps)
         return read_objects(fresh)
 
 
 def make_digests() -> str:
-    """The content of the file of digests: the name of each migration and the digest after it, a line each.
+    """Return the content of the file of digests: the name of each migration and the digest after it, one per line.
 
     The first line is an empty database.
     """

@@ -1,4 +1,4 @@
-"""Columns of Python as tables that SQL works on as sets."""
+"""Python columns as tables for SQL."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ if TYPE_CHECKING:
 
 
 def stage(cursor: Connection, name: str, columns: Mapping[str, Sequence[Any]], types: Mapping[str, str]) -> None:
-    """Make a temporary table of columns, so that SQL can work on them as a set.
+    """Create a temporary table from columns.
 
     Args:
-        cursor: where the table is to be seen; an older one of that name is replaced.
+        cursor: its connection sees the table, which replaces an older one of the same name.
         name: name of the temporary table.
-        columns: values by column name, all of one length.
+        columns: values by column name, all of the same length.
         types: SQL type by column name, in the order of the columns.
     """
     with lent(cursor, "incoming", table_of(columns, types)):
@@ -27,10 +27,10 @@ def stage(cursor: Connection, name: str, columns: Mapping[str, Sequence[Any]], t
 
 
 def table_of(columns: Mapping[str, Sequence[Any]], types: Mapping[str, str]) -> pa.Table:
-    """Columns as an Arrow table.
+    """Return columns as an Arrow table.
 
     Args:
-        columns: values by column name, all of one length.
+        columns: values by column name, all of the same length.
         types: SQL type by column name, in the order of the columns.
     """
     import pyarrow as pa
@@ -39,7 +39,7 @@ def table_of(columns: Mapping[str, Sequence[Any]], types: Mapping[str, str]) -> 
 
 
 def numbered(**columns: NDArray[Any]) -> pa.Table:
-    """Columns of numbers as an Arrow table of their own types."""
+    """Return columns of numbers as an Arrow table with their own types."""
     import pyarrow as pa
 
     return pa.table({name: pa.array(values) for name, values in columns.items()})
@@ -47,9 +47,10 @@ def numbered(**columns: NDArray[Any]) -> pa.Table:
 
 @contextmanager
 def lent(cursor: Connection, name: str, table: pa.Table) -> Iterator[None]:
-    """Let SQL read an Arrow table under a name for a while, without a copy.
+    """Make an Arrow table readable for SQL during a block, without a copy.
 
-    For what comes in many parts: a transaction keeps what all its temporary tables held, those replaced as well.
+    Use it for data in many parts: a transaction keeps the data of all its temporary tables, even of
+    replaced ones.
     """
     loan = _Loan(table)
     cursor.register(name, loan)
@@ -57,18 +58,18 @@ def lent(cursor: Connection, name: str, table: pa.Table) -> Iterator[None]:
         yield
     finally:
         cursor.unregister(name)
-        # The transaction keeps to its end what was registered in it, too: let that be no more than an empty hand.
+        # The transaction keeps a registered object to its end, so the object must let go of the table.
         loan.table = None
 
 
 class _Loan:
-    """An Arrow table that is read as a stream, for as long as it is there."""
+    """A reference to an Arrow table that can be released; read as a stream."""
 
     def __init__(self, table: pa.Table) -> None:
         self.table: pa.Table | None = table
 
     def __arrow_c_stream__(self, requested_schema: object = None) -> object:
-        """A new stream of the table's batches, as Arrow's PyCapsule interface has it."""
+        """Return a new stream of the table's batches, as in Arrow's PyCapsule interface."""
         assert self.table is not None
         return self.table.__arrow_c_stream__(requested_schema)
 
@@ -86,7 +87,7 @@ _ARROW = {
 
 
 def arrow_type(sql_type: str) -> pa.DataType:
-    """Arrow's type for one of SQL, or for a list of them, such as `FLOAT[]`."""
+    """Return the Arrow type for an SQL type, or for a list of it such as `FLOAT[]`."""
     import pyarrow as pa
 
     kind = getattr(pa, _ARROW[sql_type.removesuffix("[]")])()

@@ -1,4 +1,4 @@
-"""Rankings of which a file states the ranks: written part by part from where they were kept, whatever their number."""
+"""Rankings whose file states the ranks: buffered in a file and written in parts, so that any number fits."""
 
 from __future__ import annotations
 
@@ -19,25 +19,25 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 LINES_A_PART = 100_000
-"""Lines that are ranked together, or as many as the longest query has: they are what memory is needed for."""
+"""Lines to rank at once, which limits the memory. A single query may have more."""
 
 _COLUMNS = {"run": "INTEGER", "query": "INTEGER", "passage": "INTEGER", "rank": "INTEGER", "score": "DOUBLE"}
 
 
 class RankingFile:
-    """Lines of rankings, kept as they are read: with numbers in place of the names of runs, queries and passages.
+    """Lines of rankings, buffered while they are read, with numbers for runs, queries and passages.
 
     Args:
-        folder: for the file that keeps them.
+        folder: folder of the buffer file.
     """
 
     def __init__(self, folder: Path) -> None:
         import pyarrow.parquet as pq
 
         self.runs: dict[str, int] = {}
-        """The runs, and the numbers that stand for them in the file."""
+        """The number of each run in the file."""
         self.queries: dict[str, int] = {}
-        """The queries that are ranked for, likewise."""
+        """The number of each query in the file."""
         self._file = folder / "rankings.parquet"
         self._waiting: list[dict[str, NDArray[Any]]] = []
         self._lines = 0
@@ -45,11 +45,11 @@ class RankingFile:
         self._writer = pq.ParquetWriter(self._file, schema, compression="lz4", use_dictionary=False)
 
     def take(self, rankings: Mapping[str, Sequence[Ranked]], rows: Mapping[str, int]) -> int:
-        """Keep what runs rank; how many lines that are.
+        """Add rankings; return the number of lines.
 
         Args:
             rankings: by run.
-            rows: the numbers that stand for passages, by id.
+            rows: the number of each passage, by id.
         """
         import numpy as np
 
@@ -92,13 +92,13 @@ class RankingFile:
         return size
 
     def close(self) -> None:
-        """Write them out; no more are taken."""
+        """Write the remaining lines and finish the file."""
         self._write()
         self._writer.close()
 
     @property
     def relation(self) -> str:
-        """What SQL reads as a table of them; once they are written out."""
+        """SQL for the table of lines; valid after `close`."""
         return f"read_parquet({quoted_path(self._file)})"
 
     def _write(self) -> None:
@@ -117,17 +117,17 @@ def write_stated_rankings(
     passages: NDArray[np.int32],
     keeper: Keeper,
 ) -> int:
-    """Write runs with the ranks that their file states, gaps and all, whatever their scores say.
+    """Store runs with the ranks that their file states, including gaps, and regardless of scores.
 
-    Ranks that begin below 1 are moved up. Where a ranking states one rank twice, passages are counted in the order of
-    rank, score and passage id. Of a passage that stands in a ranking twice, as in two lines of a file, the better rank
-    is kept. A run of the same name gives way to the new one.
+    Ranks that begin below 1 are moved up. A ranking that states a rank twice is renumbered by rank,
+    score and passage id. For a passage that is in a ranking twice the better rank is kept. A run
+    replaces one of the same name.
 
     Args:
-        kept: what was read; closed.
-        runs: name, tag and file of those runs in it that are written.
-        passages: the keys of passages, by the numbers that stand for them.
-        keeper: keeps what is replaced.
+        kept: the buffered lines, closed.
+        runs: name, tag and file of those of its runs to store.
+        passages: the key of each passage, by its number.
+        keeper: keeps replaced runs.
 
     Returns:
         The number of rankings (run and query) that state a rank twice.
@@ -160,7 +160,7 @@ def write_stated_rankings(
                 twice = "SELECT count(DISTINCT (run_key, query_key)) FROM new_ranks WHERE repeated"
                 repeated += int(cursor.execute(twice).fetchall()[0][0])
         with lent(cursor, "new_ranks", ranked):
-            # What returns something puts its rows to those of the statement before; see `grading.grades`.
+            # RETURNING makes DuckDB append the rows to those of the statement before; see `grading.grades`.
             cursor.execute(
                 "INSERT INTO rankings SELECT run_key, query_key, passage_key, rank, score FROM new_ranks RETURNING 1"
             )
@@ -170,9 +170,9 @@ def write_stated_rankings(
 def _as_they_should(
     run: NDArray[np.int32], query: NDArray[np.int32], passage: NDArray[np.int32], rank: NDArray[np.int32]
 ) -> bool:
-    """Whether ranks are as nearly every file has them: from 1, each once in a ranking, as each passage.
+    """Return whether ranks are as in nearly every file: from 1, without repeated ranks or passages in a ranking.
 
-    Args: columns of one length, in the order of query, run and rank.
+    Args: columns of equal length, in the order of query, run and rank.
     """
     import numpy as np
 
@@ -198,8 +198,10 @@ _RANK = (
 
 
 def _parts(cursor: Cursor, kept: RankingFile) -> tuple[NDArray[np.int32], Iterator[NDArray[np.int32]]]:
-    """The keys of queries by their numbers; and these numbers, in the order of the keys, in parts that together have
-    about `LINES_A_PART` lines."""
+    """Return the keys of queries by their numbers, and parts of these numbers with about `LINES_A_PART` lines each.
+
+    The parts are in the order of the keys.
+    """
     import numpy as np
 
     columns: dict[str, list[Any]] = {"query": list(kept.queries.values()), "query_id": list(kept.queries)}

@@ -1,4 +1,4 @@
-"""Students of exams and what they answered: writing them, and reading them back."""
+"""Writing and reading the examinees of exams and their answers."""
 
 from __future__ import annotations
 
@@ -16,25 +16,25 @@ from .staging import stage
 
 CLOSED_BOOK, ORACLE = "closed-book", "oracle"
 NOT_RETRIEVED = (CLOSED_BOOK, ORACLE)
-"""What a student may have in place of a retrieval: no context, or the passage that the item was made from."""
+"""Alternatives to a retrieval: no context, or the passage from which the item was made."""
 ELSEWHERE = ""
-"""Stands for the context of answers that a file brings: what those students were given is not known."""
+"""Context of imported answers: the texts that those examinees were given are not known."""
 
 
 @dataclass(frozen=True)
 class Student:
-    """Who sits an exam.
+    """An examinee: a pipeline that sits an exam.
 
     Args:
-        name: what people call it; not part of the fingerprint.
-        fingerprint: of all that changes its answers.
-        model: name of the model, or of the rule that takes its place; None where a file does not say.
-        retrieval: closed-book, oracle, or the name of a retrieval; likewise.
-        k: passages of the retrieval that it is given; likewise, and without one.
-        icl: worked items before the question; likewise.
-        parameters: how it is made again; empty for a student that sat elsewhere.
-        factors: the components by which students are compared, by name: those above, and further ones.
-        key: its key in the project; 0 before it has one.
+        name: shown to people; not part of the fingerprint.
+        fingerprint: hash of all that changes its answers.
+        model: name of the model, or of the rule in its place; None if a file does not state it.
+        retrieval: closed-book, oracle, or the name of a retrieval; None if not stated.
+        k: number of passages from the retrieval; None without a retrieval, or if not stated.
+        icl: number of worked items before the question; None if not stated.
+        parameters: all that is needed to build it again; empty for an imported examinee.
+        factors: components by which examinees are compared, by name: those above, and others.
+        key: its key in the project; 0 before it is stored.
     """
 
     name: str
@@ -49,23 +49,23 @@ class Student:
 
     @property
     def sat_elsewhere(self) -> bool:
-        """Whether its answers came with a file, so that it cannot be asked here."""
+        """Whether its answers came from a file, so that it cannot be run here."""
         return not self.parameters
 
 
 @dataclass(frozen=True)
 class Answer:
-    """What a student said of an item.
+    """An answer of an examinee to an item.
 
     Args:
-        item_text_key: of what was asked, with its key and choices.
-        context: digest of all other texts that the student was given.
-        correct: whether it chose the key; None where it failed.
-        reason: why it failed; None where it did not.
-        chosen: position of its choice, from 0; None where that is not known.
-        scores: what was compared, for each choice: log-likelihoods divided as the student says, or similarities.
-        raw: what the model wrote.
-        note: what else should be known.
+        item_text_key: of the item's text, with its answer key and choices.
+        context: digest of all other texts that the examinee was given.
+        correct: whether its choice is right; None for a failure.
+        reason: why it failed; None for a success.
+        chosen: position of its choice, from 0; None if unknown.
+        scores: for each choice the compared value: normalized log-likelihood, or similarity.
+        raw: the text that the model wrote.
+        note: other remarks.
     """
 
     item_text_key: int
@@ -79,16 +79,16 @@ class Answer:
 
 
 def fingerprint_of(identity: Any) -> str:
-    """SHA-256 (16 hex digits) of a JSON value, as the fingerprint of a student."""
+    """Return the fingerprint of an examinee: SHA-256 (16 hex digits) of a JSON value."""
     canonical = json.dumps(identity, sort_keys=True, ensure_ascii=False, separators=(",", ":"))
     return hashlib.sha256(canonical.encode()).hexdigest()[:16]
 
 
 def put_student(cursor: Cursor, student: Student, author: str) -> int:
-    """The key of a student, which is added where its fingerprint is new; its further factors are stated anew.
+    """Return the key of an examinee; add it if its fingerprint is new. Its factors are updated.
 
     Raises:
-        InputError: another student has the name, or the name has control characters.
+        InputError: another examinee has this name, or the name has control characters.
     """
     known = cursor.execute(
         "SELECT student_key, fingerprint FROM students WHERE fingerprint = ? OR name = ?",
@@ -115,18 +115,18 @@ def put_student(cursor: Cursor, student: Student, author: str) -> int:
 
 
 def elsewhere(name: str) -> Student:
-    """The student that a file names and says nothing else of."""
+    """Return an examinee of which a file states only the name."""
     return Student(name, fingerprint_of(["elsewhere", name]))
 
 
 def state_factors(cursor: Cursor, stated: Mapping[int, Mapping[str, str]], author: str) -> int:
-    """Say of which components students are made; what was said before stays on record.
+    """State the factors of examinees; earlier statements stay on record.
 
     Args:
-        stated: level by factor, by student key.
+        stated: level by factor, by examinee key.
 
     Returns:
-        How many of them are news.
+        The number of changed levels.
     """
     known = _factors(cursor)
     rows = [
@@ -141,7 +141,7 @@ def state_factors(cursor: Cursor, stated: Mapping[int, Mapping[str, str]], autho
 
 
 def _factors(cursor: Cursor) -> dict[int, dict[str, str]]:
-    """What was said last, by student key and factor, factors in the order in which they were named first."""
+    """Return the latest level by examinee key and factor, factors in the order of their first statement."""
     found: dict[int, dict[str, str]] = {}
     for key, factor, level in cursor.execute(
         "SELECT student_key, factor, level FROM student_factors ORDER BY rowid"
@@ -151,12 +151,12 @@ def _factors(cursor: Cursor) -> dict[int, dict[str, str]]:
 
 
 def students(project: Project) -> list[Student]:
-    """Every student, in the order in which they were added."""
+    """Return every examinee, in the order in which they were added."""
     return project.read(students_of)
 
 
 def students_of(cursor: Cursor) -> list[Student]:
-    """The same, within a transaction."""
+    """Return the same as `students` within a transaction."""
     stated = _factors(cursor)
     return [
         Student(
@@ -171,7 +171,7 @@ def students_of(cursor: Cursor) -> list[Student]:
 
 
 def _own_factors(model: str | None, retrieval: str | None, k: int | None, icl: int | None) -> dict[str, str]:
-    """The components that every pipeline has (Guinet et al., section 3.3), as far as they are known."""
+    """Return the known components that every pipeline has (Guinet et al., section 3.3)."""
     levels = {
         "model": model,
         "retrieval": retrieval if k in (None, 1) else f"{retrieval}@{k}",
@@ -181,10 +181,10 @@ def _own_factors(model: str | None, retrieval: str | None, k: int | None, icl: i
 
 
 def find_students(project: Project, names: Sequence[str] | None) -> list[Student]:
-    """The students of some names or fingerprints, in the order given; all for None.
+    """Return the examinees with some names or fingerprints, in the given order; None returns all.
 
     Raises:
-        InputError: there is none of a name.
+        InputError: unknown examinee.
     """
     every = students(project)
     if names is None:
@@ -212,13 +212,13 @@ _ANSWER_COLUMNS = {
 
 
 def add_answers(cursor: Cursor, student_key: int, answers: Sequence[Answer], sitting_key: int | None) -> int:
-    """Write what a student said. What it answered before stays, and is not answered again.
+    """Store answers of an examinee. Earlier answers stay and count.
 
     Args:
-        sitting_key: of the sitting in which it did; None where a file says so.
+        sitting_key: the job that made them; None for a file.
 
     Returns:
-        The number of rows that were written: answers that are new, and every failure.
+        The number of rows written: new answers, and every failure.
     """
     columns: dict[str, list[Any]] = {name: [] for name in _ANSWER_COLUMNS}
     for one in answers:
@@ -240,11 +240,11 @@ def add_answers(cursor: Cursor, student_key: int, answers: Sequence[Answer], sit
 
 
 Asked = tuple[int, str]
-"""What an answer of a student is about: the text key of the item, and the digest of what else it was given."""
+"""The place of an answer: text key of the item, and digest of the context."""
 
 
 def answers_of(cursor: Cursor, student_key: int) -> dict[Asked, Answer]:
-    """What counts of a student's answers: the first that is right or wrong, else the last failure."""
+    """Return an examinee's answer that counts at each place: the first right or wrong one, else the last failure."""
     found: dict[Asked, Answer] = {}
     for row in cursor.execute(
         "SELECT item_text_key, context, correct, reason, chosen, scores, raw, note FROM answers WHERE student_key = ?"
@@ -260,7 +260,7 @@ def answers_of(cursor: Cursor, student_key: int) -> dict[Asked, Answer]:
 
 
 def verdicts(project: Project) -> dict[tuple[int, int, str], bool | None]:
-    """Whether what counts of each answer is right, None where it failed; by student, item text and context."""
+    """Return whether each answer that counts is right (None: failed), by examinee key, item text key and context."""
     return {
         (student, item, context): correct
         for student, item, context, correct in project.rows(

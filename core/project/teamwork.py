@@ -1,4 +1,4 @@
-"""What people who share a project say to each other: guidelines, and which queries they are done with."""
+"""Coordination of people who share a project: guidelines, and marks of finished queries."""
 
 from __future__ import annotations
 
@@ -10,19 +10,19 @@ from ..text import clean_text
 from .project import Cursor, Project, as_name, log
 
 LONGEST_GUIDELINES = 20_000
-"""Characters of the guidelines of a project, and of a query."""
+"""Most characters of the guidelines of a project or a query."""
 
 
 @dataclass(frozen=True)
 class Guidelines:
-    """How assessors are to decide: in the whole project, and in one query; empty where nothing is written."""
+    """Instructions for assessors, for the whole project and for a query; empty if not written."""
 
     project: str
     query: str = ""
 
 
 def guidelines(project: Project, query_id: str | None = None) -> Guidelines:
-    """The guidelines of the project and, where one is named, of a query."""
+    """Return the guidelines of the project and, if given, of a query."""
     rows = project.rows(
         "SELECT query_id, arg_max(g.text, guideline_key) FROM guidelines g LEFT JOIN queries USING (query_key)"
         " WHERE query_id IS NULL OR query_id = ? GROUP BY query_id",
@@ -33,15 +33,15 @@ def guidelines(project: Project, query_id: str | None = None) -> Guidelines:
 
 
 def set_guidelines(project: Project, text: str, author: str, query_id: str | None = None) -> None:
-    """Write the guidelines of the project or of a query; what stood there stays on record.
+    """Set the guidelines of the project or of a query; earlier ones stay on record.
 
     Args:
-        text: plain text; empty takes them away.
+        text: plain text; empty removes them.
         query_id: None for the whole project.
 
     Raises:
-        InputError: the text is too long, or there is no such query.
-        NotAllowed: only an organizer may.
+        InputError: the text is too long, or unknown query.
+        NotAllowed: only an organizer may set guidelines.
     """
     text = clean_text(text).strip()
     if len(text) > LONGEST_GUIDELINES:
@@ -59,11 +59,11 @@ def set_guidelines(project: Project, text: str, author: str, query_id: str | Non
 
 
 def mark_done(project: Project, query_id: str, done: bool, author: str) -> None:
-    """Say that one is done with a query, or not after all.
+    """Mark a query as done or not done by a person.
 
     Raises:
-        InputError: there is no such query.
-        NotAllowed: it is not assigned to them.
+        InputError: unknown query.
+        NotAllowed: the query is not assigned to the person.
     """
     with project.transaction(act="mark work", queries=[query_id], author=author) as cursor:
         key = find_query(cursor, query_id)
@@ -74,7 +74,7 @@ def mark_done(project: Project, query_id: str, done: bool, author: str) -> None:
 
 
 def done_queries(project: Project) -> dict[str, dict[str, datetime]]:
-    """When who said that they are done with a query, by name and query id; nothing of who took it back."""
+    """Return the time at which people marked queries as done, by name and query id; withdrawn marks are absent."""
     found: dict[str, dict[str, datetime]] = {}
     for author, query_id, at in project.rows(
         "SELECT author, query_id, max(stated_at) FROM query_marks JOIN queries USING (query_key) GROUP BY ALL"
@@ -85,10 +85,10 @@ def done_queries(project: Project) -> dict[str, dict[str, datetime]]:
 
 
 def find_query(cursor: Cursor, query_id: str) -> int:
-    """The key of a query.
+    """Return the key of a query.
 
     Raises:
-        InputError: no such query.
+        InputError: unknown query.
     """
     found = cursor.execute("SELECT query_key FROM queries WHERE query_id = ?", [query_id]).fetchall()
     if not found:

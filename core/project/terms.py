@@ -1,4 +1,4 @@
-"""Terms of use of the data sets whose texts a project has: manifests name them, and exports of texts warn of them."""
+"""Terms of use of the data sets whose texts a project holds; manifests list them and exports of texts warn of them."""
 
 from __future__ import annotations
 
@@ -16,8 +16,8 @@ class Terms:
 
     Args:
         data_set: its id in ir_datasets.
-        terms: as its publisher states them; empty if ir_datasets knows none.
-        address: of the page that describes it.
+        terms: as its publisher states them; empty if ir_datasets has no terms for it.
+        address: URL of its page.
     """
 
     data_set: str
@@ -29,17 +29,17 @@ class Terms:
 
 
 def read_terms(written: str) -> list[Terms]:
-    """The terms of each data set, from the value of the setting."""
+    """Read the terms of each data set from the value of the setting."""
     return [Terms(**one) for one in json.loads(written)]
 
 
 def terms_of(project: Project) -> list[Terms]:
-    """The terms of each data set from which the project has texts."""
+    """Return the terms of each data set from which the project has texts."""
     return read_terms(project.value("SELECT value FROM settings WHERE name = ?", [SETTING_OF_TERMS]) or "[]")
 
 
 def keep_terms(cursor: Cursor, terms: Terms) -> None:
-    """Keep the terms of a data set; earlier ones of the same data set give way."""
+    """Store the terms of a data set; they replace earlier ones."""
     found = cursor.execute("SELECT value FROM settings WHERE name = ?", [SETTING_OF_TERMS]).fetchall()
     others = [one for one in read_terms(found[0][0] if found else "[]") if one.data_set != terms.data_set]
     written = json.dumps([asdict(one) for one in (*others, terms)], ensure_ascii=False)

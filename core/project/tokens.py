@@ -1,4 +1,4 @@
-"""Tokens: what a script or another computer shows to be let in, with a role; only a hash of each is kept."""
+"""Access tokens for scripts and other computers, each with a role; only their hashes are stored."""
 
 from __future__ import annotations
 
@@ -17,13 +17,13 @@ from .project import Project, as_name, log
 from .roles import Member, Role
 
 BYTES = 32
-"""Of chance in a token: 256 bits cannot be guessed, so a plain hash keeps it as safe as a slow one would."""
+"""Random bytes of a token: 256 bits cannot be guessed, so a plain hash is as safe as a slow one."""
 BEGINS = "exam_"
-"""How every token begins, so that one which leaks can be found by whoever looks for secrets."""
+"""Prefix of every token, so that secret scanners can find leaked ones."""
 LONGEST = 80
-"""Characters of a token's name."""
+"""Most characters of a token's name."""
 USED = timedelta(minutes=10)
-"""How exactly it is kept when a token was used last: a write at every use would cost more than it tells."""
+"""Precision of the last use of a token; a write at every use would cost too much."""
 MAKE_TOKEN, WITHDRAW_TOKEN = "make token", "withdraw token"
 
 _log = logging.getLogger(__name__)
@@ -31,11 +31,11 @@ _log = logging.getLogger(__name__)
 
 @dataclass(frozen=True)
 class Token:
-    """What is known of a token; not the token.
+    """The record of a token, without its secret.
 
     Args:
-        used_at: when it was used last, to about ten minutes; None where it never was.
-        withdrawn_at: None as long as it lets somebody in.
+        used_at: last use, to about ten minutes; None if never used.
+        withdrawn_at: None while the token is valid.
     """
 
     key: int
@@ -47,12 +47,12 @@ class Token:
     withdrawn_at: datetime | None
 
     def member(self) -> Member:
-        """Who acts with it, for the checks of roles and the log."""
+        """Return the member for the checks of roles and the log."""
         return Member(f"token {self.name}", f"token {self.name}", self.role)
 
 
 def tokens(project: Project) -> list[Token]:
-    """Every token of a project, newest first, the withdrawn ones too."""
+    """Return every token of a project, newest first, including revoked ones."""
     return [
         Token(*row)
         for row in project.rows(
@@ -62,17 +62,17 @@ def tokens(project: Project) -> list[Token]:
 
 
 def make_token(project: Project, name: str, role: Role, author: str) -> str:
-    """Make a token.
+    """Create a token.
 
     Args:
-        name: what it is for; its acts are recorded under `token NAME`.
+        name: its purpose; its actions are recorded under `token NAME`.
 
     Returns:
-        The token. It is told this once and kept nowhere.
+        The token. It is shown only this once and not stored.
 
     Raises:
-        InputError: an empty, long or taken name, or no role.
-        NotAllowed: only an organizer may.
+        InputError: empty, long or taken name, or unknown role.
+        NotAllowed: only an organizer may create tokens.
     """
     name = as_name(name)
     if not name or len(name) > LONGEST:
@@ -83,7 +83,7 @@ def make_token(project: Project, name: str, role: Role, author: str) -> str:
         raise unknown_name("unknown-role", "role", role, get_args(Role))
     text = BEGINS + secrets.token_urlsafe(BYTES)
     with project.transaction(act="manage people", author=author) as cursor:
-        # A name that was withdrawn stays taken, so that what the log says of it stays unequivocal.
+        # Names of revoked tokens stay taken, so that the log is unambiguous.
         if cursor.execute("SELECT 1 FROM tokens WHERE name = ?", [name]).fetchall():
             raise InputError("name-taken", f"A token named '{name}' exists or was revoked.", "Use another name.")
         cursor.execute(
@@ -95,11 +95,11 @@ def make_token(project: Project, name: str, role: Role, author: str) -> str:
 
 
 def withdraw_token(project: Project, name: str, author: str) -> None:
-    """Let a token open nothing any more, from the next request on.
+    """Revoke a token from the next request on.
 
     Raises:
-        InputError: there is none of this name that lets anybody in.
-        NotAllowed: only an organizer may.
+        InputError: no active token has this name.
+        NotAllowed: only an organizer may revoke tokens.
     """
     with project.transaction(act="manage people", author=author) as cursor:
         changed = cursor.execute(
@@ -112,9 +112,10 @@ def withdraw_token(project: Project, name: str, author: str) -> None:
 
 
 def find_token(project: Project, text: str) -> Token | None:
-    """The token that somebody shows; None where it is none, or is withdrawn.
+    """Return the valid token for a secret; None if it is unknown or revoked.
 
-    Its hash is held against every one that is kept, each in a time that tells nothing of how much is equal.
+    Its hash is compared with every stored hash in constant time, which hides how much of it
+    matches.
     """
     shown, found = _hash(text), None
     for key, kept in project.rows("SELECT token_key, hash FROM tokens WHERE withdrawn_at IS NULL"):
@@ -128,13 +129,13 @@ def find_token(project: Project, text: str) -> Token | None:
             with project.transaction("tokens") as cursor:
                 cursor.execute("UPDATE tokens SET used_at = now()::TIMESTAMP WHERE token_key = ?", [token.key])
         except (duckdb.Error, ProjectError) as error:
-            # On a full disk, tokens still read. The next use is noted once there is room.
+            # On a full disk tokens still work. The next use is recorded once there is space.
             _log.warning("cannot record the use of token %s: %s", token.name, error)
     return token
 
 
 def acting_with(project: Project, token: Token) -> Project:
-    """The same open project as somebody has it who shows a token; its role is looked up anew at every act."""
+    """Return a handle of the same open project for a token. Each act looks up its role again."""
 
     def member() -> Member | None:
         now = next((one for one in tokens(project) if one.key == token.key), None)

@@ -1,4 +1,4 @@
-"""Values written into a statement: at the first parameter DuckDB loads pandas, which most commands need for nothing."""
+"""SQL literals for parameters: at its first parameter DuckDB imports pandas, which most commands do not need."""
 
 from __future__ import annotations
 
@@ -10,37 +10,37 @@ from typing import Any
 Parameters = list[Any] | dict[str, Any] | None
 
 LONGEST_LIST = 5_000
-"""Elements of a list that is written out; longer ones are parameters."""
+"""Most elements of a list written as a literal; longer lists stay parameters."""
 
-# A text or a quoted name is one token, so that what looks like a parameter in it is none.
+# A text or a quoted name is one token, so that a parameter sign inside it is ignored.
 _TOKEN = re.compile(r"'(?:[^']|'')*'|\"(?:[^\"]|\"\")*\"|\?|\$[A-Za-z_]\w*")
 
 _PATTERN = re.compile(r"([*?\[])")
 
 
 def quoted_path(path: Path | str) -> str:
-    """A path as a literal of SQL."""
+    """Return a path as an SQL literal."""
     return "'" + str(path).replace("'", "''") + "'"
 
 
 def as_pattern(path: Path) -> Path:
-    """A path for functions of SQL that take patterns: it stands for itself alone."""
+    """Escape a path for SQL functions that take patterns, so that it matches only itself."""
     return Path(_PATTERN.sub(r"[\1]", str(path)))
 
 
 def quoted_name(name: str) -> str:
-    """The name of a table or a column, quoted for SQL."""
+    """Quote the name of a table or a column for SQL."""
     return '"' + name.replace('"', '""') + '"'
 
 
 def written_in(sql: str, parameters: Parameters) -> tuple[str, Parameters]:
-    """A statement with the values of its parameters in their places.
+    """Write the values of parameters into a statement.
 
     Args:
         parameters: by name, or in the order of the question marks.
 
     Returns:
-        The statement, and None; or both as they are where a value has no literal here.
+        The statement and None; or both unchanged if a value cannot be a literal.
     """
     if not parameters:
         return sql, None
@@ -61,12 +61,12 @@ def written_in(sql: str, parameters: Parameters) -> tuple[str, Parameters]:
         return str(literals.get(marks - 1)) if token[0] == "?" else token[0]
 
     written = _TOKEN.sub(write, sql)
-    # Parameters may be numbered, too.
+    # Question marks may also be numbered; such statements keep their parameters.
     return (written, None) if named or marks == len(literals) else (sql, parameters)
 
 
 def literal(value: Any) -> str | None:
-    """A value as SQL, of the type that it has as a parameter; None for what is left to be one."""
+    """Return a value as SQL of the type that it has as a parameter; None if it must stay a parameter."""
     if value is None:
         return "NULL"
     if isinstance(value, bool):

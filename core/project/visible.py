@@ -1,7 +1,8 @@
-"""What a person may see of the judgments, overrides, actions and resolutions of others.
+"""Visibility of other people's judgments, overrides, actions and resolutions.
 
-While a double assignment is open, an assessor in it must not see what the others give, until it is adjudicated. Every
-statement that shows one of these tables names it through `visible`. Statements inside a transaction read all of it.
+While a double assignment is open, its assessors must not see each other's judgments until
+adjudication. Every statement that shows one of these tables names it through `visible`. Statements
+inside a transaction read all of it.
 """
 
 from __future__ import annotations
@@ -15,13 +16,13 @@ Table = Literal["judgments", "overrides", "activity", "settlings"]
 
 JUDGED = "'judge', 'withdraw judgment'"
 GIVEN = "'override', 'withdraw override', 'settle disagreement', 'reopen disagreement'"
-"""Acts of the log that say what somebody judged or rated."""
+"""Actions of the log that reveal judgments or ratings."""
 
 
 def visible(project: Project, table: Table) -> str:
-    """Return the rows of a table that the person may see for whom the project acts, as a relation of SQL.
+    """Return SQL for the rows of a table that the person of this handle may see.
 
-    The overrides that count (view `current_overrides`) have no hidden rows: every person may see them.
+    Overrides in effect (view `current_overrides`) have no hidden rows: every person may see them.
     """
     reader = project.limited_to()
     return table if reader is None else f"({_seen_by(_literal(reader))[table]})"
@@ -48,7 +49,7 @@ def _seen_by(reader: str) -> dict[Table, str]:
         f" JOIN {others} h ON h.query_key = q.query_key AND h.name = o.author AND o.override_key > h.double_key"
         f" WHERE {within.format('o.passage_key')} AND {open_.format('o.passage_key', 'o.question_key')})"
     )
-    # Somebody else, as an organizer, may have settled a case in which what both gave stands.
+    # Another person, such as an organizer, may have resolved a disagreement that shows both values.
     names_one = "(h.name = {0}.author OR {1} IN (h.said, h.judged) OR {2} IN (h.said, h.judged))"
     named = f"(SELECT *, 'ratings of ' || name AS said, 'judgments of ' || source AS judged FROM {others})"
     hidden_acts = (

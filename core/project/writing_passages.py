@@ -1,4 +1,4 @@
-"""Writing passages with their texts, whatever their number: by few statements, decided by numbers of rows."""
+"""Writing any number of passages with their texts, in few statements that work on row numbers."""
 
 from __future__ import annotations
 
@@ -18,18 +18,19 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 ROWS_A_STATEMENT = 10_000
-"""Passages that are inserted by one statement; before each one the engine gives up the texts of those before, which it
-would hold until the transaction ends."""
+"""Passages per INSERT statement. Before each one DuckDB evicts earlier texts, which it would hold
+until the transaction ends.
+"""
 
 
 @dataclass(frozen=True)
 class WrittenPassages:
-    """What became of passages.
+    """The result of writing passages.
 
     Args:
-        new: how many had no text before.
-        keys: of the passages, by row.
-        text_keys: of their texts, by row; 0 for a passage that comes without text.
+        new: number of passages that had no text before.
+        keys: keys of the passages, by row.
+        text_keys: keys of their texts, by row; 0 for a passage without a text.
     """
 
     new: int
@@ -41,12 +42,12 @@ def write_passages(cursor: Cursor, kept: str, rows: int, unclean: bool, keeper: 
     """Write passages; see `project.passages.add_passages`.
 
     Args:
-        kept: SQL for a table of them, as `project.kept_passages.passage_table` has it.
-        rows: how many there are.
-        unclean: whether some have a text in `given`.
+        kept: SQL for a table with the columns of `project.kept_passages.passage_table`.
+        rows: number of passages.
+        unclean: whether any text is in `given`.
     """
-    # What is decided is decided by numbers of rows. Texts go from table to table, and nothing of them is put into
-    # temporary ones: what these ever held stays in memory until the transaction ends.
+    # All decisions use row numbers. Texts never go into temporary tables, whose data stays in
+    # memory until the transaction ends.
     kept = _with_clean_texts(cursor, kept) if unclean else kept
     same, text_keys = same_texts(cursor, kept, rows)
     texted, numbers = same >= 0, np.arange(rows, dtype=np.int32)
@@ -89,9 +90,9 @@ def _insert(cursor: Cursor, into: str, rows: NDArray[np.int32], **columns: NDArr
     """Insert some of the passages, in order.
 
     Args:
-        into: SQL for the table and what of them is put into it, with `c` for the columns.
+        into: SQL for the table and the inserted columns, with `c` for those of `columns`.
         rows: of the passages, ascending.
-        columns: of all passages.
+        columns: values for all passages.
     """
     for start in range(0, len(rows), ROWS_A_STATEMENT):
         let_go(cursor)
@@ -103,7 +104,9 @@ def _insert(cursor: Cursor, into: str, rows: NDArray[np.int32], **columns: NDArr
 
 
 def _with_clean_texts(cursor: Cursor, kept: str) -> str:
-    """The passages with clean texts; one that earlier versions took in as it was stays that text, with its grades."""
+    """Return SQL for the passages with clean texts; a text that earlier versions stored unclean
+    stays, with its grades.
+    """
     old = r"(SELECT DISTINCT text FROM passage_texts WHERE regexp_matches(text, '[\x00-\x08\x0b-\x1f\x7f]'))"
     if not cursor.execute(f"SELECT EXISTS (FROM {kept} k JOIN {old} o ON o.text = k.given)").fetchall()[0][0]:
         return kept
@@ -114,7 +117,7 @@ def _with_clean_texts(cursor: Cursor, kept: str) -> str:
 
 
 def _first_rows(cursor: Cursor, kept: str, texted: NDArray[np.bool_]) -> NDArray[np.int32]:
-    """By row the first row that has a text for the same passage; a row without text is its own."""
+    """Return, by row, the first row with a text for the same passage; a row without a text maps to itself."""
     first, parts = np.arange(len(texted), dtype=np.int32), len(texted) // ROWS_A_PART + 1
     for part in range(parts):
         found = cursor.execute(
@@ -130,15 +133,15 @@ def _first_rows(cursor: Cursor, kept: str, texted: NDArray[np.bool_]) -> NDArray
 
 
 def _replace_texts(cursor: Cursor, keys: NDArray[np.int32], keeper: Keeper | None) -> None:
-    """Keep the texts of passages that get others.
+    """Keep the texts of passages before their replacement.
 
     Raises:
-        InputError: this import itself gave one of them its text, nobody keeps it, or something rests on it.
+        InputError: this import itself set one of the texts, `keeper` is None, or other data depends on a text.
     """
     with lent(cursor, "replaced", numbered(passage_key=keys)):
         others = cursor.execute("SELECT p.* FROM replaced JOIN passages p USING (passage_key)").to_arrow_table()
     named = zip(others["passage_key"].to_pylist(), others["passage_id"].to_pylist(), strict=True)
-    # What this import itself gave the passage for its text is no text that could be replaced.
+    # A text that this import itself set does not count as replaceable.
     own = set() if keeper is None else {key for (key,) in cursor.execute(keeper.among_replaced()).fetchall()}
     for key, passage_id in named:
         if keeper is None or key > keeper.first_key or key in own:
@@ -157,6 +160,6 @@ def _refuse_two_texts(passage_id: str) -> NoReturn:
 
 
 def _keys(cursor: Cursor, count: int) -> NDArray[np.int32]:
-    """New keys, in order."""
+    """Return new keys in ascending order."""
     found = cursor.execute("SELECT nextval('keys')::INTEGER AS key FROM range(?)", [count]).fetchnumpy()
     return np.sort(np.asarray(found["key"], np.int32))

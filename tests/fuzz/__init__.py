@@ -1,1 +1,1 @@
-"""Properties of every door: hostile files, answers, prompts, edits, names and commands."""
+"""Property tests with hostile input: files, answers, prompts, edits, names and commands."""

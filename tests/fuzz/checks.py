@@ -1,4 +1,4 @@
-"""The project that the properties use, and the conditions that hold after every input."""
+"""The project of the property tests, and the conditions that hold after every input."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ from tests.made.projects import examples, fill, judge, made_project
 
 AUTHOR = "tester"
 CPU_SECONDS = 20
-"""Seconds of the processor for one input, a hundred times the usual: more is a hang."""
+"""Seconds of CPU time for one input, a hundred times the usual; more counts as a hang."""
 MEASURES = ("EXAM-Cover@20", "nDCG@10", "AP")
 POLICY = Policy()
 Content = dict[str, tuple[int, int | None]]
@@ -37,7 +37,7 @@ Content = dict[str, tuple[int, int | None]]
 
 
 def fuzzed(few: int) -> settings:
-    """The settings of a property: few examples, the same in every `make test`; many others in `make fuzz`."""
+    """Return the settings of a property: few fixed examples in `make test`, many random ones in `make fuzz`."""
     return settings(
         max_examples=examples(few),
         deadline=None,
@@ -48,12 +48,12 @@ def fuzzed(few: int) -> settings:
 
 
 class Hang(BaseException):
-    """An input took more than its time. No handler of ordinary errors catches this."""
+    """An input took more than its time. Handlers of ordinary errors do not catch this."""
 
 
 @contextmanager
 def in_time() -> Iterator[None]:
-    """Stop an input that takes more than its time of the processor.
+    """Stop an input that takes more than its CPU time.
 
     Raises:
         Hang: the input took more.
@@ -71,9 +71,10 @@ def in_time() -> Iterator[None]:
 
 
 class Rehearsal(Project):
-    """A project that undoes its transactions in place of a commit, in a fraction of the time.
+    """A project that rolls transactions back instead of committing them, which is much faster.
 
-    A failed transaction is rolled back as usual. A successful one stays open until `undo`, and `committed` counts it.
+    A failed transaction is rolled back as usual. A successful one stays open until `undo`, and
+    `committed` counts it.
     """
 
     _open: Cursor | None = None
@@ -132,13 +133,13 @@ class Bench:
         self.before = self.content(self.rehearsal)
 
     def content(self, project: Project) -> Content:
-        """The content of every table, independent of the order of its rows."""
+        """Return the content of every table, independent of the order of rows."""
         columns = ", ".join(f"(SELECT (count(*), sum(hash(t)::HUGEINT)) FROM {name} t)" for name in self.tables)
         return dict(zip(self.tables, project.rows(f"SELECT {columns}")[0], strict=True))
 
     @contextmanager
     def copied(self) -> Iterator[Path]:
-        """A copy of the project's file, and an empty working directory."""
+        """Yield a copy of the project's file, in an empty working directory."""
         with tempfile.TemporaryDirectory(dir=self.folder) as folder:
             path = Path(shutil.copyfile(self.template, f"{folder}/copy.duckdb"))
             here = Path(folder, "here")
@@ -148,7 +149,7 @@ class Bench:
 
     @contextmanager
     def copy(self) -> Iterator[Project]:
-        """A project that may be changed."""
+        """Yield a project that may be changed."""
         with self.copied() as path:
             project = open_project(path)
             try:
@@ -157,13 +158,13 @@ class Bench:
                 project.close()
 
     def tries(self, act: Callable[[Project], object], names: Sequence[str] = ()) -> bool:
-        """Rehearse an act: a refusal is well said and commits nothing, or the tables are sound; then undo.
+        """Rehearse an act, then undo it. A refusal must be clear and commit nothing; else the tables must be sound.
 
         Args:
             names: of the files that were sent.
 
         Returns:
-            If the act was accepted.
+            Whether the act was accepted.
         """
         try:
             with in_time():
@@ -179,7 +180,7 @@ class Bench:
 
 
 def _fill_everything(project: Project) -> None:
-    """A little of everything that a file can be about."""
+    """Fill in a little of everything that a file can concern."""
     questions = [Question(f"q{n % 3}/x{n}", f"q{n % 3}", f"Why number {n}?", weight=1 + n % 2) for n in range(6)]
     questions.append(Question("q0/key", "q0", "Which one?", "choice", answer_key="moon", choices=("sun", "moon")))
     ratings = {(f"Why number {n}?", f"p{m}"): None if n == m else (n * m) % 6 for n in range(5) for m in range(6)}
@@ -193,7 +194,7 @@ def _fill_everything(project: Project) -> None:
 
 
 def refused_well(error: WorkbenchError, names: Sequence[str] = ()) -> None:
-    """A refusal of an input is an InputError of one line, and names the file."""
+    """Check that a refusal of an input is an InputError of one line that names the file."""
     assert isinstance(error, InputError), repr(error)
     for message in (error, *(error.problems if isinstance(error, FileError) else ())):
         one_line(str(message))
@@ -212,7 +213,7 @@ RULES: tuple[tuple[str, Sequence[tuple[str, str]], str], ...] = (
     ("control character in a name", _IDS, r"regexp_matches({0}, '[\p{{Cc}}\p{{Zl}}\p{{Zp}}]')"),
     ("blank or long name", _IDS, "trim({0}) = '' OR length({0}) > 1000"),
     ("control character in a text", _TEXTS, r"regexp_matches({0}, '[\x00-\x08\x0b\x0c\x0e-\x1f\x7f]')"),
-    # A question with its key and choices has them behind \x1f.
+    # The text of a question with its key and choices has them after \x1f.
     (
         "control character in a question",
         (("question_texts", "text"),),
@@ -232,13 +233,13 @@ _CHECKS = " UNION ALL ".join(
 
 
 def sound(project: Project) -> None:
-    """No table holds a value that nothing can be computed from or exported."""
+    """Check that no table holds a value that cannot be computed with or exported."""
     wrong = project.rows(_CHECKS)
     assert not wrong, wrong
 
 
 def goes_out(project: Project) -> None:
-    """Everything can be exported, with finite numbers, and every exported file reads back with the same content."""
+    """Check that everything can be exported with finite numbers, and that exported files read back equal."""
     exported = [
         ("qrels", "labels.qrels", exporting.qrels(project, POLICY).encode()),
         ("bank", "bank.jsonl", exporting.bank_jsonl(project).encode()),
@@ -279,7 +280,7 @@ def _board_goes_out(project: Project, measure: str, source: str) -> None:
 
 
 def comes_again(project: Project) -> None:
-    """A project imports its own exports, and does not change."""
+    """Check that a project imports its own exports without a change."""
     there = bank.questions(project)
     if there:
         source = Source("again.jsonl", data=exporting.bank_jsonl(project).encode())

@@ -1,4 +1,4 @@
-"""The project of the properties, made once in a process."""
+"""The project of the property tests, made once per process."""
 
 from __future__ import annotations
 

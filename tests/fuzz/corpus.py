@@ -1,4 +1,4 @@
-"""Files that once failed a property or a reader, by what is odd about them. Add every new one."""
+"""Files that once failed a property or a reader, named by their fault. Add every new one."""
 
 from __future__ import annotations
 

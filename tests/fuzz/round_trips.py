@@ -1,4 +1,4 @@
-"""Round trips: what a reader accepts is written, read again, and equal."""
+"""Round trips: accepted content is written, read again, and equal."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ def _questions(sources: Sequence[Source], report: Report) -> list[Any]:
 
 
 def _responses(sources: Sequence[Source], report: Report) -> list[Any]:
-    # One that says nothing has nothing to be written.
+    # An empty response cannot be written.
     return [replace(one, file="", line=None) for one in read_responses(sources, report) if one.text.strip()]
 
 
@@ -73,7 +73,7 @@ def _write_lines(lines: list[Any], out: Any) -> None:
 
 
 def _grades(found: list[Any]) -> list[Any]:
-    """Graded queries with their grades by pair, whatever their order; without pairs that a file has twice."""
+    """Return graded queries with their grades by pair, in any order; pairs that a file repeats are left out."""
     return [
         (replace(query, grades=[]), {given.grader.fingerprint: _by_pair(given.columns()) for given in query.grades})
         for query in found
@@ -88,7 +88,7 @@ def _by_pair(columns: GradeColumns) -> dict[tuple[str, str], tuple[Any, ...]]:
 
 
 def _rows(sources: Sequence[Source], report: Report) -> list[Any]:
-    """The systems of the first board, with the spaces in their names as a table has them."""
+    """Return the systems of the first leaderboard, with the spaces in their names as in a table."""
     found = [board for source in sources for board in read_boards(source, report)]
     return [(" ".join(row.run.split()), row.score, row.std_error) for row in found[0].rows] if found else []
 
@@ -102,7 +102,7 @@ def _students(sources: Sequence[Source], report: Report) -> list[Any]:
 
 
 def _write_students(found: list[Any], out: Any) -> None:
-    # A table has a column at least.
+    # A table has at least one column.
     items = list(dict.fromkeys(item for _, verdicts in found for item in verdicts)) or ["none"]
     write_matrix(items, [(student, [verdicts.get(item) for item in items]) for student, verdicts in found], out)
 
@@ -124,17 +124,17 @@ ROUND_TRIPS: dict[str, tuple[Reader, tuple[tuple[str, Write], ...]]] = {
     "answers": (_each(read_answers), (("a.jsonl", write_answers),)),
     "answer-verdicts": (_each(read_answer_verdicts), (("v.jsonl", write_answer_verdicts),)),
 }
-"""By kind of file: how it is read, and under which names it is written how."""
+"""By kind of file: its reader, and the names and writers of its formats."""
 
 
 def one_line(text: str) -> None:
-    """A message is one line of readable length without control characters."""
+    """Check that a message is one line of readable length without control characters."""
     assert len(text) <= 2_000, f"a message has {len(text)} characters: {text[:200]}"
     assert not any(unicodedata.category(sign) in ("Cc", "Zl", "Zp", "Cs") for sign in text), repr(text)
 
 
 def read(kind: str, name: str, data: bytes) -> list[Any]:
-    """The content of a file of which nothing is refused."""
+    """Return the content of a file, which must be read without errors."""
     report = Report()
     found = ROUND_TRIPS[kind][0]([Source(name, data=data)], report)
     assert not report.count, f"our own {name} is refused: {report.problems[:1]}"
@@ -142,10 +142,10 @@ def read(kind: str, name: str, data: bytes) -> list[Any]:
 
 
 def goes_round(kind: str, source: Source) -> bool:
-    """Read a file; if nothing of it is refused, write it and read it again.
+    """Read a file; if no part of it is refused, write it and read it again.
 
     Returns:
-        If nothing was refused.
+        Whether no part was refused.
     """
     reader, ways = ROUND_TRIPS[kind]
     report = Report()

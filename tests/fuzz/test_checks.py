@@ -1,4 +1,4 @@
-"""The conditions notice planted faults."""
+"""Tests that the conditions detect planted faults."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Commands of the shell with hostile options: exit code 0, 1 or 2, one line that says why, and no traceback."""
+"""Shell commands with hostile options: exit code 0, 1 or 2, a one-line error, and no traceback."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ LEFT_OUT = {
     "items statistics", "graders test", "proposals answer-key", "answers generate", "answers retrieve", "answers grade",
     "answers rag", "reteval agreement", "reteval compare", "snapshots add", "snapshots watch",
 }  # fmt: skip
-"""They start a server, load or ask models, or ask an address."""
+"""These start a server, load or call models, or open an address."""
 PROJECT = "@project@"
 MOST_LINES = 30
 GOOD: dict[str, tuple[str, ...]] = {
@@ -39,11 +39,11 @@ GOOD: dict[str, tuple[str, ...]] = {
     "before": ("1",), "bank_version": ("1",), "keys": ("1",), "output": ("out.csv", "out.jsonl", "-", "out"),
     "baseline": ("r1",),
 }  # fmt: skip
-"""Values that mean something in the project, by the name of a parameter."""
-# The last ones never end, or nobody writes into them: a command that reads one whole hangs.
+"""Valid values in the project, by the name of a parameter."""
+# The last ones never end or have no writer: a command that reads one completely hangs.
 PATHS = ("sent-0",) * 8 + ("missing", ".", "/dev/null", "a" * 300, "out.csv", "/dev/zero", "pipe", "/proc/self/mem")
 SIZES = ("0", "1", "2", "5", "-1", str(2**31), str(2**63), "9" * 40, "nan", "inf", "1e308", "x")
-# A text that a shell can hand on, and that names no file outside the folder.
+# Texts that a shell can pass on, and that cannot name files outside the folder.
 HOSTILE = (texts() | st.just(LONE)).map(lambda text: text.replace("\0", "").replace("/", "_")[:50_000])
 
 

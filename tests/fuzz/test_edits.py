@@ -26,7 +26,7 @@ READS_KEYS = GraderSpec("reads keys", "choice", "none", parameters={"reads": ["a
 QUESTION = "q0/x0"
 NUMBERS = (0, 1, 3, 5, 6, -1, 2**40)
 WEIGHTS = (0.0, 1.0, -1.0, 0.5, 1e-320, 1e16, 1e308, -1e308, math.nan, math.inf, -math.inf, float(2**62))
-# A shell hands half characters on.
+# A shell passes half characters on.
 WORDS = texts() | st.sampled_from(("Why?", "What?", LONE))
 FIELDS = st.fixed_dictionaries(
     {},

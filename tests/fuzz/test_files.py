@@ -1,4 +1,4 @@
-"""Hostile files: refused as a whole and by name, or imported, exported and imported again."""
+"""Hostile files: refused completely and by name, or imported, exported and imported again."""
 
 from __future__ import annotations
 
@@ -21,9 +21,9 @@ from tests.fuzz.strategies import FORMS, NAMES, File, Form, files, texts, writte
 
 ROOT = Path(__file__).resolve().parents[2]
 MEMORY = 96 << 20
-"""Bytes of memory for small files that expand to 8 MiB, one after another."""
+"""Bytes of memory for small files that expand to 8 MiB, read in sequence."""
 BLANK_LINES = {"EXAM_LIMIT_BLANK_LINES": "250000"}
-"""Time and memory grow with the limit; that of a million has a test beside the other limits."""
+"""Time and memory grow with the limit; the tests of limits cover a million lines."""
 PLAIN = Options(skip_unknown=True, replace=True)
 OPTIONS = st.builds(Options, st.one_of(st.none(), st.none(), texts()), st.booleans(), st.booleans(), st.booleans())
 

@@ -1,1 +1,1 @@
-"""What tests are made of: projects, screens, a browser, an endpoint, small models."""
+"""Building blocks of tests: projects, screens, a browser, an endpoint, small models."""

@@ -1,4 +1,6 @@
-"""A small project with answers from a file: three queries, two runs, cases of several kinds, and verdicts of people."""
+"""A small project with imported answers: three queries, two runs, several kinds of cases, and
+people's answer checks.
+"""
 
 from __future__ import annotations
 
@@ -15,11 +17,13 @@ TOLD = {
     "c": Told(GOLD, ("pb", "gold-c"), ("Hamburg",), ("Hamburg",) * 3, "Bremen", {"pb": "Others say Bremen built it."}),
     "n": Told(GOLD, ("gold-n", "pb"), ("Hamburg",), ("Hamburg",) * 3, "Hamburg"),
 }
-"""By the words of the answers: a is case A (no gold passage, a right answer), c case C, n none."""
+"""By query id: a is case A (no gold passage, right answer), c is case C, n is not a case."""
 
 
 def put_answered(project: Project) -> None:
-    """The collection; run one as it is told, run two with the gold passage and a right answer everywhere."""
+    """Store the collection; run one is as in `TOLD`, run two has the gold passage and a right
+    answer for every query.
+    """
     collection(
         project, TOLD,
         {"one": {name: one.top for name, one in TOLD.items()}, "two": {name: (f"gold-{name}", "pa") for name in TOLD}},
@@ -34,12 +38,12 @@ def put_answered(project: Project) -> None:
 
 
 def put_answers(project: Project, lines: list[dict[str, object]]) -> None:
-    """What a reader of passages answered, a line each."""
+    """Import answers of one generator, one per line."""
     _import(project, "answers", lines, "reader")
 
 
 def put_verdicts(project: Project) -> None:
-    """What ann and bob say of single answers: a lenient reader's view."""
+    """Import answer checks of ann and bob for single answers, from a lenient point of view."""
     for author in ("ann", "bob"):
         said = [("a", "Hamburg", True), ("c", "Bremen", False), ("n", "in the port of Hamburg", True)]
         lines = [{"query_id": query, "answer": answer, "acceptable": yes} for query, answer, yes in said]

@@ -1,4 +1,4 @@
-"""Answers of made-up students to made-up items, with the truth that they were drawn from."""
+"""Simulated answers of examinees to items, with the true parameters behind them."""
 
 from __future__ import annotations
 
@@ -25,12 +25,12 @@ ADDED: Mapping[str, Mapping[str, float]] = {
     },
     "icl": {"0": -0.4, "1": 0.1, "2": 0.2},
 }
-"""What each level adds to ability; all combinations are the 63 students of the paper."""
+"""The effect of each level on ability; the combinations are the 63 examinees of the paper."""
 
 
 @dataclass(frozen=True)
 class Exam:
-    """Answers (1 right, 0 wrong) and the truth behind them."""
+    """Answers (1 right, 0 wrong) with their true parameters."""
 
     responses: NDArray[np.float64]
     design: Design
@@ -39,7 +39,7 @@ class Exam:
 
 
 def students(added: Mapping[str, Mapping[str, float]] = ADDED) -> dict[str, list[str]]:
-    """The level of every factor for each student: every combination once."""
+    """Return the level of every factor for each examinee: every combination once."""
     rows: list[list[str]] = [[]]
     for levels in added.values():
         rows = [[*row, level] for row in rows for level in levels]
@@ -47,7 +47,7 @@ def students(added: Mapping[str, Mapping[str, float]] = ADDED) -> dict[str, list
 
 
 def exam(n: int, seed: int = 0, model: Model = "3pl", added: Mapping[str, Mapping[str, float]] = ADDED) -> Exam:
-    """All students answer n items, drawn by the seed."""
+    """Return the answers of all examinees to n items, drawn with a seed."""
     rng = np.random.default_rng(seed)
     design = factor_design(students(added))
     parts: Sequence[float] = [value for levels in added.values() for value in levels.values()]
@@ -60,5 +60,5 @@ def exam(n: int, seed: int = 0, model: Model = "3pl", added: Mapping[str, Mappin
 
 
 def correlation(x: NDArray[np.float64], y: NDArray[np.float64]) -> float:
-    """Pearson's."""
+    """Return Pearson's correlation."""
     return float(np.corrcoef(x, y)[0, 1])

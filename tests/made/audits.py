@@ -1,4 +1,4 @@
-"""A small collection for tests of audits: four systems, six queries, grades that err, and what people would say."""
+"""A small collection for tests of audits: four systems, six queries, grades with errors, and true judgments."""
 
 from __future__ import annotations
 
@@ -16,12 +16,14 @@ SYSTEMS = ("good", "fair", "poor", "pleasing")
 
 
 def truth(query: str, passage: str) -> int:
-    """What people say of a passage: 0 to 3, by its number."""
+    """Return the true judgment of a passage, 0 to 3, computed from its number."""
     return (int(passage.rpartition("p")[2]) * 7 + int(query[1:]) * 3) % 4
 
 
 def fill_audited(project: Project) -> None:
-    """Six queries of nine passages each; systems that rank by the truth with ever more noise, and one by labels."""
+    """Fill in six queries of nine passages each; three systems rank by truth with growing noise,
+    and a fourth by grades.
+    """
     chance = random.Random(1)
     questions = [Question(f"{query}/a", query, f"What of {query}?") for query in QUERIES]
     passages = {query: [f"{query}p{i}" for i in range(1, 10)] for query in QUERIES}
@@ -46,17 +48,17 @@ def fill_audited(project: Project) -> None:
 
 
 def deal(project: Project, audit: Audit, assessor: str, lease: timedelta = LEASE) -> Hand | None:
-    """The query that an assessor judges next; None if nothing is left for them."""
+    """Return the query that an assessor judges next; None if nothing is left."""
     return next(iter(deal_ahead(project, audit, assessor, 1, lease)), None)
 
 
 def next_card(dealt: Hand) -> Card | None:
-    """The first passage that waits."""
+    """Return the first passage without a judgment."""
     return next((card for card in dealt.cards if not card.settled), None)
 
 
 def judge_batch(project: Project, audit: Audit, name: str = "ann") -> None:
-    """One person judges all of the newest batch, as people would."""
+    """Judge all of the newest batch truthfully as one person."""
     while (found := deal(project, audit, name)) is not None and next_card(found) is not None:
         query = found.query.query_id
         for card in found.cards:

@@ -1,7 +1,7 @@
-"""The files and batches of an endpoint, as OpenAI's protocol has them, on this computer and without waiting.
+"""A local server for files and batches in OpenAI's protocol, without waiting times.
 
-A batch goes one state further each time that it is looked at: validating, in_progress, finalizing, completed. What is
-to go wrong is said beforehand by `Plan`s, which the batches get in the order in which they are created.
+Each request for a batch moves it one state further: validating, in_progress, finalizing, completed.
+A `Plan` describes faults in advance; batches use the plans in the order of their creation.
 """
 
 from __future__ import annotations
@@ -15,20 +15,20 @@ from typing import Any
 from urllib.parse import parse_qs, urlsplit
 
 Answer = Callable[[Mapping[str, Any], str], tuple[int, bytes]]
-"""From the body of a call and its path: the status and the body of what comes back."""
+"""From the body of a call and its path: the status and the body of the response."""
 
 STATES = ("validating", "in_progress", "finalizing", "completed")
 
 
 @dataclass(frozen=True)
 class Plan:
-    """What becomes of a batch.
+    """The fate of a batch.
 
     Args:
-        expires_after: calls that are made before the time is over; None for all.
-        fails: code of the reason why nothing is made of it; empty where it is.
-        stuck: whether it stays in progress, as until it is cancelled.
-        broken: lines of its output that are cut off.
+        expires_after: number of calls before the batch expires; None for all.
+        fails: error code with which it fails at once; empty if it does not.
+        stuck: whether it stays in progress until it is cancelled.
+        broken: number of truncated lines in its output.
     """
 
     expires_after: int | None = None
@@ -42,18 +42,18 @@ class Shelf:
     """Files and batches.
 
     Args:
-        answer: how a call is answered.
-        plans: for the batches, in the order of their creation; then all go well.
-        most: calls of a batch that the endpoint takes.
-        states: that a batch goes through when all is well.
-        away: the status of every answer while it is unwell; 0 while it is not.
-        keeps_metadata: whether it gives back what a batch was marked with; some compatible ones do not.
+        answer: answers a call.
+        plans: for the first batches, in the order of their creation; later ones succeed.
+        most: most calls per batch.
+        states: states of a successful batch.
+        away: status of every response during an outage; 0 without one.
+        keeps_metadata: whether it returns the metadata of a batch; some compatible servers do not.
 
     Attributes:
         files: by id.
-        batches: by id, as they are described to whoever looks.
-        made: how often each call was made, by its custom id: it is paid for as often.
-        tokens: read and written, of all calls made.
+        batches: description of each batch, by id.
+        made: number of times that each call was made (and paid), by custom id.
+        tokens: input and output tokens of all calls.
     """
 
     answer: Answer
@@ -69,7 +69,7 @@ class Shelf:
     _plans: dict[str, Plan] = field(default_factory=dict)
 
     def handle(self, method: str, target: str, headers: Mapping[str, str], body: bytes) -> tuple[int, bytes] | None:
-        """What comes back for a request; None where it is about neither files nor batches."""
+        """Return the response to a request; None if it concerns neither files nor batches."""
         place = urlsplit(target)
         parts = place.path.removeprefix("/v1/").split("/")
         if parts[0] not in ("files", "batches"):
@@ -128,7 +128,7 @@ class Shelf:
     def _list(self, query: Mapping[str, list[str]]) -> tuple[int, bytes]:
         names = list(reversed(self.batches))
         begin = names.index(query["after"][0]) + 1 if "after" in query else 0
-        # Pages are small here, so that more than one is needed.
+        # Pages are small, so that tests need more than one.
         page = names[begin : begin + 2]
         rows = [self.batches[name] for name in page]
         more = begin + len(page) < len(names)
@@ -160,7 +160,7 @@ class Shelf:
                 self._make(batch, lines, len(lines), "", plan.broken)
 
     def _make(self, batch: dict[str, Any], lines: list[bytes], number: int, code: str, broken: int = 0) -> None:
-        """Make the first calls of a file, and write the others down as not made."""
+        """Make the first `number` calls of a file, and report the rest as not made."""
         output, errors = [], []
         for at, line in enumerate(lines):
             call = json.loads(line)
@@ -175,7 +175,7 @@ class Shelf:
             usage = json.loads(content).get("usage") or {}
             self.tokens[0] += usage.get("prompt_tokens", 0)
             self.tokens[1] += usage.get("completion_tokens", 0)
-        # A server answers in an order of its own.
+        # Servers may return the calls in any order.
         for kind, rows in (("output", output[::-1]), ("error", errors)):
             if rows:
                 name = f"file-{len(self.files) + 1}"

@@ -26,7 +26,7 @@ from pages.parts.shared.screens import SCREENS, entry_of
 
 ROOT = Path(__file__).resolve().parents[2]
 BROWSERS = ("chromium-headless-shell", "chromium", "chromium-browser", "google-chrome")
-"""Commands of a Chromium, the one without windows of its own first: a page costs it a third less."""
+"""Commands for Chromium; the shell without windows is first, because its pages are a third cheaper."""
 FLAGS = (
     "--no-sandbox",
     "--disable-gpu",
@@ -34,42 +34,43 @@ FLAGS = (
     "--disable-component-update",
     "--disable-sync",
     "--no-first-run",
-    # A page lives for seconds: to optimise its code costs a fifth of its work, and comes when it is nearly over. Only
-    # what runs over and over, as what looks for barriers on a screen, is worth it.
+    # Pages live for seconds, too short for optimised code to pay off. Only code that runs very
+    # often, such as the accessibility checks, is optimised.
     "--js-flags=--no-opt --invocation-count-for-maglev=4000",
 )
 WINDOW = ViewportSize(width=1440, height=900)
 EMPTY = "about:blank"
 START_DEADLINE = 240.0
-"""Seconds that the app may take until it answers; generous, because test machines are busy."""
+"""Seconds to wait for the app to start; generous, because test machines are busy."""
 
 DEADLINE = 240_000
-"""Milliseconds after which something on a page is taken not to come; generous, because test machines are busy."""
+"""Milliseconds to wait for an element of a page; generous, because test machines are busy."""
 
 PAUSE = 25
-"""Milliseconds between two looks at a page."""
+"""Milliseconds between two checks of a page."""
 
 DRAWN = (
     "[data-testid=stApp][data-test-connection-state=CONNECTED][data-test-script-state=notRunning]"
     ":not(:has([data-stale=true], [data-testid=stSkeleton], details[style*=hidden]))"
     ":has([data-testid=stMain] [data-testid=stElementContainer])"
 )
-"""The page when nothing on it is still to come: what a person takes for ready, without a sign that it works.
+"""Selects a page that is completely drawn and shows no sign of activity.
 
-A page that was just loaded is empty and at rest for a moment, before the app's first run has begun. Nor does a part of
-it unfold at the moment: a click there is lost on what slides away under it.
+A page that was just loaded is empty and idle for a moment, before the app's first run, so it must
+have content. An expanding part counts as activity, because a click would miss the elements that it
+moves.
 """
 
 
 def find_chromium() -> str | None:
-    """The Chromium that EXAM_CHROMIUM names, else the first on the PATH, else None."""
+    """Return the Chromium of EXAM_CHROMIUM, else the first on the PATH, else None."""
     named = os.environ.get("EXAM_CHROMIUM")
     return shutil.which(named) if named else next(filter(None, map(shutil.which, BROWSERS)), None)
 
 
 @pytest.fixture(scope="session")
 def chromium() -> Iterator[Browser]:
-    """A headless Chromium. Without one the test skips, or fails where EXAM_REQUIRE_BROWSER is 1."""
+    """A headless Chromium. Without one the test skips, or fails if EXAM_REQUIRE_BROWSER is 1."""
     executable = find_chromium()
     if executable is None:
         reason = f"no browser: none of {', '.join(BROWSERS)} is on the PATH, nor does EXAM_CHROMIUM name one"
@@ -84,7 +85,7 @@ def chromium() -> Iterator[Browser]:
 
 @pytest.fixture(scope="session")
 def unused(chromium: Browser) -> list[BrowserContext]:
-    """Browsers of persons that no test uses now. A tab that has shown the app before shows it in half the time."""
+    """Browser contexts that no test uses now. A tab that has shown the app before draws it twice as fast."""
     return []
 
 
@@ -92,7 +93,8 @@ def unused(chromium: Browser) -> list[BrowserContext]:
 def tab_of(chromium: Browser, unused: list[BrowserContext]) -> Iterator[Callable[[str], Page]]:
     """A function that opens an empty tab, 1440 by 900, in the browser of a person.
 
-    Every call is a browser of its own, which knows the name that the person gave; none where the name is empty.
+    Each call returns a separate browser with the cookie of the person's name; an empty name sets no
+    cookie.
     """
     from pages.parts.shared.person import COOKIE
 
@@ -114,13 +116,13 @@ def tab_of(chromium: Browser, unused: list[BrowserContext]) -> Iterator[Callable
 
 
 def empty_tab(browser: BrowserContext) -> Page:
-    """One more tab in a browser: an empty one that it has, or a new one."""
+    """Return an empty tab of a browser: an existing one, or a new one."""
     tab = next((page for page in browser.pages if page.url == EMPTY), None)
     return tab or browser.new_page()
 
 
 def _forget(browser: BrowserContext) -> None:
-    """Leave in a browser no trace of what was done there, but for the files that it has fetched."""
+    """Remove all traces of use from a browser, except cached files."""
     for page in browser.pages:
         if page.url != EMPTY:
             _clear(page)
@@ -131,10 +133,10 @@ def _forget(browser: BrowserContext) -> None:
 
 
 def _clear(page: Page) -> None:
-    """Empty what a page stores. One that is just then led elsewhere, as after a login, is cleared where it arrives."""
+    """Clear the storage of a page. During a navigation, as after a login, wait for the new page first."""
     while True:
         try:
-            # A page that never came keeps nothing, and is not let near the storage; one that is left keeps something.
+            # A page that failed to load denies access to storage. Later writes of the old page are disabled.
             page.evaluate(
                 "try { localStorage.clear(); sessionStorage.clear(); Storage.prototype.setItem = () => {} } catch {}"
             )
@@ -147,76 +149,75 @@ def _clear(page: Page) -> None:
 
 @pytest.fixture
 def chromium_page(tab_of: Callable[[str], Page]) -> Page:
-    """An empty tab in the browser of somebody who was here before."""
+    """An empty tab in the browser of a person who entered a name earlier."""
     return tab_of("tester")
 
 
 def ready(page: Page) -> None:
-    """Wait for what a person waits for: the page is there, whole, and shows no sign of being at work."""
-    # Not by a locator: after some looks these pause for half a second, a longer time than most pages take.
+    """Wait until the page is completely drawn and shows no sign of activity."""
+    # A locator would wait half a second between later checks, longer than most pages take.
     page.wait_for_function("(drawn) => document.querySelector(drawn)", arg=DRAWN, polling=PAUSE, timeout=DEADLINE)
 
 
 def visit(page: Page, link: str) -> None:
-    """Follow a link from outside, and wait until the page is ready."""
+    """Open a link, and wait until the page is ready."""
     page.goto(link)
     ready(page)
 
 
 def follow(page: Page, address: str, heading: str) -> None:
-    """Go to another screen of the app as the browser's Back does, without loading the page again."""
+    """Go to another screen of the app as the browser's Back does, without reloading the page."""
     page.evaluate(
         "(address) => { history.pushState({}, '', address); dispatchEvent(new PopStateEvent('popstate')); }", address
     )
-    # Its run may begin and end between two looks at the page; its heading is drawn once it has begun.
+    # The run may begin and end between two checks; the heading shows that it has begun.
     page.locator(f'h1 :text-is("{heading}")').wait_for()
     ready(page)
 
 
 def come_to_the_front(page: Page) -> None:
-    """What a browser tells a window when somebody turns to it."""
+    """Focus a window as a browser does when a person switches to it."""
     page.bring_to_front()
     page.evaluate("window.dispatchEvent(new Event('focus'))")
 
 
 def bring_into_view(thing: Locator) -> None:
-    """Scroll to something, and wait until the page has noticed.
+    """Scroll to an element, and wait until the page has handled the scroll event.
 
-    A list closes when the page scrolls under it. A person's hand is not so quick as to open one before the page has
-    heard of the scrolling that led there.
+    A list closes when the page scrolls, so a list that is opened too early would close again.
     """
     thing.scroll_into_view_if_needed()
     thing.page.evaluate("() => new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(done)))")
 
 
 def button(page: Page | Locator, key: str) -> Locator:
-    """The button of a key, be it ours or Streamlit's."""
+    """Return the button with a key, one of our own or of Streamlit."""
     return page.locator(f'button[data-key="{key}"], .{css_class(key)} button')
 
 
 def field(page: Page | Locator, key: str) -> Locator:
-    """The box of a key that takes text, be it ours or Streamlit's."""
+    """Return the text box with a key, one of our own or of Streamlit."""
     return page.locator(f':is(input, textarea)[data-key="{key}"], .{css_class(key)} :is(input, textarea)')
 
 
 def note(page: Page | Locator, key: str, words: str = "") -> Locator:
-    """The container of a key, or of those that begin with it, which has these words and numbers in this order."""
+    """Return the visible container whose key contains `key` and which has these words and numbers in this order."""
     shown = page.locator(f'[class*="{css_class(key)}"]').filter(visible=True)
     return shown.filter(has_text=re.compile(r"\b.*?\b".join(map(re.escape, words.split()))))
 
 
 def css_class(key: str) -> str:
-    """The class that Streamlit gives to an element with a key."""
+    """Return the CSS class that Streamlit gives to an element with a key."""
     return "st-key-" + re.sub(r"[^a-zA-Z0-9_-]", "-", key)
 
 
 def heading(page: Page, screen: str) -> Locator:
-    """The title of a screen."""
+    """Return the title of a screen."""
     return page.get_by_role("heading", name=SCREENS[screen][0], exact=True, level=1)
 
 
 def go_to(page: Page, screen: str) -> None:
-    """Follow the menu to a screen, and the tabs of its entry."""
+    """Go to a screen through the menu and the tabs of its entry."""
     entry = page.locator(".st-key-menu").get_by_role("link", name=entry_of(screen), exact=True)
     tab = page.locator(".st-key-tabs").get_by_role("link", name=SCREENS[screen][0], exact=True)
     more = page.locator(".st-key-menu-more summary")
@@ -232,7 +233,7 @@ def go_to(page: Page, screen: str) -> None:
 
 
 def choose_option(page: Page, key: str, option: str | int) -> None:
-    """Choose in the list of a key: an option by its name, or by its place."""
+    """Choose an option of the list with a key, by name or by index."""
     box = page.locator(f".{css_class(key)} [role=combobox]")
     bring_into_view(box)
     box.click()
@@ -253,10 +254,10 @@ def serving(projects: Path, log: Path, script: str = "app.py", secrets: Path | N
     """Serve the app for a folder of projects until the block ends.
 
     Args:
-        projects: where the app keeps its projects.
-        log: takes what the app prints.
+        projects: the app's folder of projects.
+        log: file for the output of the app.
         script: another app to serve instead.
-        secrets: the file of its secrets, where it has any.
+        secrets: the file of its secrets, if any.
     """
     port = _port_for_app()
     command = ["-m", "streamlit", "run", script, "--server.port", str(port), "--server.headless", "true"]
@@ -268,11 +269,11 @@ def serving(projects: Path, log: Path, script: str = "app.py", secrets: Path | N
 
 @contextmanager
 def running(arguments: Sequence[str], port: int, projects: Path, log: Path) -> Iterator[Server]:
-    """Run Python with what serves the app on a port, until the block ends.
+    """Run Python with the arguments of a server on a port, until the block ends.
 
     Args:
-        projects: where the app keeps its projects.
-        log: takes what the app prints.
+        projects: the app's folder of projects.
+        log: file for the output of the app.
     """
     with log.open("wb") as output:
         process = subprocess.Popen(
@@ -296,26 +297,26 @@ def running(arguments: Sequence[str], port: int, projects: Path, log: Path) -> I
 
 
 def environment(projects: Path) -> dict[str, str]:
-    """What an app is started with: its projects are those of a folder, and none that the shell names beside them."""
+    """Return the environment of an app whose projects are only those of a folder."""
     own = {name: value for name, value in os.environ.items() if name != "EXAM_PROJECT"}
     return {**own, "EXAM_PROJECTS_DIR": str(projects), "PYTHONPATH": str(ROOT)}
 
 
 @pytest.fixture(scope="session")
 def projects(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The folder of projects of the server that most tests share; every test makes its own project there."""
+    """The projects folder of the shared server; every test creates its own project there."""
     return tmp_path_factory.mktemp("projects")
 
 
 @pytest.fixture(scope="session")
 def server(projects: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
-    """The server that most tests share: to start one takes longer than most of what is tried with it."""
+    """The server that most tests share, because its start takes longer than most tests."""
     with serving(projects, tmp_path_factory.mktemp("log") / "server.log") as started:
         yield started
 
 
 def as_it_is_now(path: Path, folder: Path) -> Project:
-    """A copy of a project, with all that was committed to it, while a server holds the file."""
+    """Return a copy of a project with all committed changes, while a server holds the file."""
     for file in path, path.with_name(f"{path.name}.wal"):
         if file.exists():
             shutil.copy(file, folder)
@@ -326,7 +327,7 @@ def as_it_is_now(path: Path, folder: Path) -> Project:
 def app_server(tmp_path: Path) -> Iterator[Callable[[Path], Server]]:
     """A function that serves the app for a folder of projects.
 
-    Every server it started is stopped at the end of the test.
+    All of its servers are stopped at the end of the test.
     """
     numbers = itertools.count(1)
     with ExitStack() as servers:
@@ -338,7 +339,7 @@ def app_server(tmp_path: Path) -> Iterator[Callable[[Path], Server]]:
 
 
 def free_port() -> int:
-    """A port that nobody has: none of those that systems give to connections, of which one may be a moment later."""
+    """Return a free port below the range from which systems assign ports to connections."""
     while True:
         port = 10_000 + randbelow(20_000)
         with socket.socket() as probe, suppress(OSError):
@@ -347,13 +348,13 @@ def free_port() -> int:
 
 
 _ports: list[int] = []
-"""Those that apps were served at, which the browser takes for the same site where they are used again."""
+"""Ports of earlier apps. Reusing a port lets the browser treat the app as the same site."""
 
 
 def _port_for_app() -> int:
     for port in _ports:
         with socket.socket() as probe:
-            # As the app does: a connection of the one before that is still being closed is not in its way.
+            # As in the app: a closing connection of an earlier server must not block the port.
             probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
             with suppress(OSError):
                 probe.bind(("localhost", port))
@@ -365,11 +366,11 @@ def _port_for_app() -> int:
 def wait_until_healthy(server: subprocess.Popen[bytes], address: str, log: Path) -> None:
     deadline = time.monotonic() + START_DEADLINE
     while time.monotonic() < deadline:
-        # Who else answers there is not the app: another test may have found the same port free.
+        # Another process may answer at the address, because another test may have found the same port free.
         if server.poll() is None and _says_where(log) and _answers(f"{address}/_stcore/health"):
             return
         try:
-            # Between two questions the process is waited for, so that one that ends is noticed at once.
+            # Waiting on the process notices at once if it ends.
             server.wait(timeout=0.1)
         except subprocess.TimeoutExpired:
             continue
@@ -379,7 +380,7 @@ def wait_until_healthy(server: subprocess.Popen[bytes], address: str, log: Path)
 
 
 def _says_where(log: Path) -> bool:
-    """Whether the app has printed its address, which it does once the port is its own."""
+    """Return whether the app has printed its address, which it does once it owns the port."""
     return "URL: http" in log.read_text(encoding="utf-8", errors="replace")
 
 

@@ -1,4 +1,4 @@
-"""A collection in the shape of TREC CAR Y3, made for tests: two pages, their sections, runs and grades by section."""
+"""A made-up collection in the format of TREC CAR Y3: two pages, their sections, runs and grades by section."""
 
 from __future__ import annotations
 
@@ -72,27 +72,27 @@ RATED = {
     "p2": {"NDQ_1": 1, "NDQ_2": 0, "tqa2:L_1/T_1/how": 0, "tqa2:L_1/T_2/why": 5},
     "p3": {"NDQ_1": 0, "NDQ_2": 4, "tqa2:L_1/T_1/how": 5, "tqa2:L_1/T_2/why": 0},
 }
-"""Rating of each question of the first page by passage."""
+"""Rating of each question of the first page, by passage."""
 
 RANKED = {
     "one": {"tqa2:L_1/T_1": [("p1", 1, 9.0), ("p2", 3, 7.0)], "tqa2:L_1/T_2": [("p3", 1, 5.0)]},
     "two": {"tqa2:L_1/T_1": [("p2", 1, 1.0), ("p1", 2, 1.0)], "tqa2:L_1/T_2": [("p2", 1, 4.0), ("p3", 2, 4.0)]},
 }
-"""Passage, rank and score by run and topic. One run lacks a rank in between; the other's scores are tied."""
+"""Passage, rank and score, by run and topic. One run lacks a rank in between; the other's scores are tied."""
 
 
 def source(name: str, content: Any) -> Source:
-    """A JSON file."""
+    """Return a JSON file."""
     return Source(name, data=json.dumps(content).encode())
 
 
 def jsonl(name: str, rows: Iterable[Any]) -> Source:
-    """A JSONL file."""
+    """Return a JSONL file."""
     return Source(name, data="".join(json.dumps(row) + "\n" for row in rows).encode())
 
 
 def graded(name: str = "car.jsonl.gz", rated: Mapping[str, Mapping[str, int]] = RATED) -> Source:
-    """The graded file of the first page, with a direct judge beside the ratings."""
+    """Return the graded file of the first page, with ratings and direct grades."""
     passages = [_passage(passage, ratings) for passage, ratings in rated.items()]
     return Source(name, data=gzip.compress((json.dumps(["tqa2:L_1", passages]) + "\n").encode()))
 
@@ -152,11 +152,11 @@ BANK = [
         ("T_2", "Rain", "why", "Why does it rain?"),
     )
 ]
-"""Questions by section, as the appendix of EXAM++ has them: texts under `questions`."""
+"""Questions by section, in the format of the appendix of EXAM++: texts under `questions`."""
 
 
 def fill(project: Project) -> None:
-    """Outlines, questions of people, questions by section, and the graded file."""
+    """Import the outlines, the questions of people, the questions by section, and the graded file."""
     import_files(project, "queries", [source("outlines.json", OUTLINES)], "ann")
     import_files(project, "bank", [source("tqa.json", LESSONS)], "ann", Options(skip_unknown=True))
     import_files(project, "bank", [jsonl("car.jsonl", BANK)], "ann")

@@ -1,4 +1,4 @@
-"""A project with a cascade, as earlier versions made it: two graders, a plan with its passages, and its activity."""
+"""A project with a cascade from an earlier version: two graders, a plan with its passages, and its activity."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ CHEAP = GraderSpec("cheap", "self-rating", "small")
 EXPENSIVE = GraderSpec("expensive", "self-rating", "large")
 QUERIES = [f"q{i}" for i in range(1, 9)]
 DEEP = 12
-"""Passages of a query; each run ranks all of them."""
+"""Passages per query; each run ranks all of them."""
 
 
 def fill_planned(project: Project) -> None:
-    """Eight queries of twelve passages each in four runs, both graders' grades of all, and a cascade of the two."""
+    """Fill in eight queries of twelve passages in four runs, all grades of two graders, and their cascade."""
     passages = {query: [f"{query}p{i}" for i in range(1, DEEP + 1)] for query in QUERIES}
     questions = [Question(f"{query}/a", query, f"What of {query}?") for query in QUERIES]
     ratings = {
@@ -34,7 +34,7 @@ def fill_planned(project: Project) -> None:
 
 
 def put_cascade(project: Project) -> None:
-    """Add a cascade that weighs by DCG@5 to a project that has runs."""
+    """Add a cascade with weights by DCG@5 to a project with runs."""
     policy = {"grader": EXPENSIVE.fingerprint, "bank_version": 1, "min_rating": 4, "overrides": False}
     with project.transaction() as cursor:
         cursor.execute(

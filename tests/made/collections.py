@@ -1,4 +1,4 @@
-"""Real test collections as projects: imported once in a run of the tests by whoever comes first, then only read."""
+"""Real test collections as projects: imported once per test run, then read-only."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ def take(project: Project, kind: str, files: list[Path], source: str | None = No
 
 
 def dl20(shared_data: Path, factory: pytest.TempPathFactory) -> Iterator[Project]:
-    """For a fixture: TREC DL 2020 with its runs, judgments, eight sources of labels and questions, to be read."""
+    """Yield TREC DL 2020, read-only, for a fixture: runs, judgments, eight sources of labels, and questions."""
     folder = shared_data / "dl20"
 
     def make(project: Project) -> None:
@@ -35,7 +35,7 @@ def dl20(shared_data: Path, factory: pytest.TempPathFactory) -> Iterator[Project
 
 
 def dl23(shared_data: Path, factory: pytest.TempPathFactory) -> Iterator[Project]:
-    """For a fixture: the graded file of TREC DL 2023 with rankings, imported whole, to be read."""
+    """Yield TREC DL 2023, read-only, for a fixture: the complete graded file with rankings."""
     file = shared_data / "dl23-llmjudge" / "graded-with-rankings.jsonl.gz"
     yield from _read(factory, "dl23", lambda project: take(project, "graded", [file]))
 

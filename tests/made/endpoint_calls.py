@@ -1,4 +1,4 @@
-"""Calls to an endpoint in tests: pairs of questions and passages, and a back end that asks about them."""
+"""Calls to an endpoint in tests: pairs of questions and passages, and a back end that sends them."""
 
 from __future__ import annotations
 
@@ -30,19 +30,19 @@ SCALE = ("0", "1", "2", "3", "4", "5")
 
 
 def fast_clock() -> float:
-    """A clock that runs a thousand times as fast, so that minutes of waiting pass in a moment."""
+    """Return the time of a clock that is a thousand times as fast, so that minutes of waiting pass in a moment."""
     return time.monotonic() * 1000
 
 
 @pytest.fixture(autouse=True)
 def key(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Every test has a key that is easy to find where it must not be."""
+    """Set a key in every test that is easy to find if it leaks."""
     monkeypatch.setenv("OPENAI_API_KEY", KEY)
 
 
 @pytest.fixture(autouse=True)
 def nothing_is_left_running() -> Iterator[None]:
-    """No test leaves a thread behind."""
+    """Fail a test that leaves a thread running."""
     before = set(threading.enumerate())
     yield
     assert [thread.name for thread in set(threading.enumerate()) - before] == []
@@ -81,7 +81,7 @@ def pairs(n: int) -> Iterator[tuple[Pair, Steps]]:
 
 
 def drive(end: EndpointBackEnd, work: Iterable[tuple[Pair, Steps]], control: Control | None = None) -> dict[int, Grade]:
-    """All grades by question; no pair may come twice."""
+    """Return all grades by question; each pair must come only once."""
     outcomes: list[Outcome] = []
     for batch in end.drive(work, control or Control()):
         outcomes += batch
@@ -95,7 +95,7 @@ def only(grades: dict[int, Grade]) -> Grade:
 
 
 def until(condition: Callable[[], object]) -> None:
-    """Wait for what another thread does."""
+    """Wait until another thread makes a condition true."""
     deadline = time.monotonic() + 20
     while not condition():
         assert time.monotonic() < deadline, "it did not happen"

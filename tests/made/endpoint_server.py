@@ -1,11 +1,11 @@
-"""A server of chat and plain completions on this computer that behaves, or misbehaves, as a script says.
+"""A local server of chat and plain completions with scripted behaviour and faults.
 
 In a test:
 
     with EndpointServer(lambda seen: status(500) if seen.attempt == 1 else rate(4)) as server:
         back_end = EndpointBackEnd("m", server.url)
 
-As a process of its own, so that it outlives what is killed:
+As a separate process, which survives a kill of its client:
 
     python -m tests.made.endpoint_server --port-file F [--log F] [--latency 0.2] [--faults] [--lifetime 600]
 """
@@ -33,8 +33,9 @@ from tests.made.batch_server import Shelf
 
 @dataclass(frozen=True)
 class Seen:
-    """A request: the user's words (or the text to go on from), which attempt for these words it is (from 1), all its
-    fields, its headers, the path that it came to."""
+    """A request: the text of the user (or to complete), the attempt with this text (from 1),
+    fields, headers and path.
+    """
 
     prompt: str
     attempt: int
@@ -50,18 +51,18 @@ class Seen:
 
 @dataclass(frozen=True)
 class Reply:
-    """What the server does with a request.
+    """The response to a request.
 
     Args:
         status: HTTP status.
-        content: the body as it is.
-        headers: further headers.
-        delay: seconds before it answers.
-        hang: whether it never answers.
+        content: the raw body.
+        headers: more headers.
+        delay: seconds before the response.
+        hang: whether it never responds.
         torn: whether the connection closes in the middle of the body.
-        endless: comes after the content again and again, until the other side goes away; nothing for empty.
-        pause: seconds before each time.
-        endless_head: likewise within the head, which then never ends.
+        endless: bytes repeated after the content until the client closes; empty for none.
+        pause: seconds before each repetition.
+        endless_head: bytes repeated within the head, which then never ends.
     """
 
     status: int = 200
@@ -79,11 +80,11 @@ Behaviour = Callable[[Seen], Reply]
 
 
 def chat(content: object, finish: str = "stop", usage: object = True, model: object = None, **message: object) -> Reply:
-    """A chat completion with any content, also one of a wrong type.
+    """Return a chat completion with any content, even one of a wrong type.
 
     Args:
-        usage: whether it reports its usage, or what it reports.
-        model: the model that it says it is from; says none for None.
+        usage: whether it reports usage, or the reported value.
+        model: the reported model; None reports no model.
     """
     body: dict[str, Any] = {
         "id": "chatcmpl-1",
@@ -106,72 +107,72 @@ def chat(content: object, finish: str = "stop", usage: object = True, model: obj
 
 
 def going_on(text: object, finish: str = "stop") -> Reply:
-    """A plain completion."""
+    """Return a plain completion."""
     choice = {"index": 0, "text": text, "finish_reason": finish, "logprobs": None}
     body = {"id": "cmpl-1", "object": "text_completion", "created": 1, "choices": [choice]}
     return Reply(content=json.dumps(body).encode())
 
 
 def rate(seen: Seen, rating: int) -> Reply:
-    """A rating, in JSON where the request asks for that."""
+    """Return a rating, in JSON if the request asks for it."""
     if seen.path.endswith("/v1/completions"):
         return going_on(f" {rating}")
     return chat(json.dumps({"rating": rating}) if seen.wants_json else str(rating), model=seen.body["model"])
 
 
 def refuse() -> Reply:
-    """A refusal, as OpenAI writes it."""
+    """Return a refusal in OpenAI's format."""
     return chat(None, refusal="I cannot help with that.")
 
 
 def status(http: int, message: str = "the server is unwell", **error: object) -> Reply:
-    """An error in OpenAI's form."""
+    """Return an error in OpenAI's format."""
     return Reply(http, json.dumps({"error": {"message": message, "type": "error", **error}}).encode())
 
 
 def too_many(**headers: object) -> Reply:
-    """429, with headers such as retry_after=2 or retry_after_ms=300."""
+    """Return status 429 with headers such as retry_after=2 or retry_after_ms=300."""
     names = {name.replace("_", "-"): str(value) for name, value in headers.items()}
     return replace(status(429, "slow down"), headers=names)
 
 
 def retry_at(moment: float) -> Reply:
-    """429 with a date (seconds since 1970)."""
+    """Return status 429 with a date (seconds since 1970)."""
     return too_many(retry_after=formatdate(moment, usegmt=True))
 
 
 def no_structure() -> Reply:
-    """What an endpoint without structured output says to response_format."""
+    """Return the error of an endpoint without structured output for response_format."""
     return status(400, "response_format of type json_schema is not supported by this model", param="response_format")
 
 
 def page(code: int = 200) -> Reply:
-    """A web page in the place of an answer."""
+    """Return a web page instead of a completion."""
     return Reply(code, b"<!DOCTYPE html><html><body>Bad gateway</body></html>", {"content-type": "text/html"})
 
 
 def leading_to(url: str, code: int = 307) -> Reply:
-    """A redirect."""
+    """Return a redirect."""
     return Reply(code, b"", {"location": url})
 
 
 def packed(content: bytes, encoding: str = "gzip") -> Reply:
-    """A body that is compressed, or says so."""
+    """Return a gzip body that claims a content encoding."""
     return Reply(content=gzip.compress(content), headers={"content-encoding": encoding})
 
 
 def hang() -> Reply:
-    """No answer at all, ever."""
+    """Never respond."""
     return Reply(hang=True)
 
 
 def torn(reply: Reply) -> Reply:
-    """The same, but the connection closes in the middle of the body."""
+    """Return the same reply, but close the connection in the middle of the body."""
     return replace(reply, torn=True)
 
 
 def digit(prompt: str) -> int:
-    """A rating from 0 to 5 that depends on the prompt alone."""
+    """Return a rating from 0 to 5 that depends only on the prompt."""
     return hashlib.sha256(prompt.encode()).digest()[0] % 6
 
 
@@ -181,7 +182,7 @@ def well(seen: Seen) -> Reply:
 
 
 def moody(seen: Seen) -> Reply:
-    """Misbehave once or twice for two prompts in three, in a way that depends on the prompt, then rate it."""
+    """Fail once or twice for two prompts in three, in a way that depends on the prompt, then rate it."""
     mood = hashlib.sha256(seen.prompt.encode()).digest()[1] % 12
     if seen.attempt > 1 + (mood == 7):
         return well(seen)
@@ -199,20 +200,20 @@ def moody(seen: Seen) -> Reply:
 
 
 class EndpointServer:
-    """The server, in a thread of its own; as a context manager it stops at the end and leaves nothing open.
+    """The server, in a thread of its own; a context manager that stops it and leaves nothing open.
 
     Args:
-        behave: what to do with each request.
-        latency: seconds before every answer.
-        log: file that gets a JSON line for every prompt that is answered with 200, before it is sent.
-        clock: what `Seen.at` is measured by.
-        port: to listen at; a free one for 0.
+        behave: decides the response to each request.
+        latency: seconds before every response.
+        log: file that gets a JSON line for every prompt with status 200, before the response is sent.
+        clock: clock of `Seen.at`.
+        port: port to listen on; 0 for a free one.
 
     Attributes:
-        seen: the requests in the order in which they came.
-        counts: requests by prompt.
-        in_flight, max_in_flight: requests read and not yet answered.
-        poured: bytes that were sent of what has no end.
+        seen: the requests in order of arrival.
+        counts: number of requests by prompt.
+        in_flight, max_in_flight: numbers of requests without a response yet.
+        poured: number of bytes sent of endless content.
         shelf: its files and batches.
     """
 
@@ -243,7 +244,7 @@ class EndpointServer:
 
     @property
     def connections(self) -> int:
-        """Connections that are open."""
+        """Number of open connections."""
         return len(self._handlers)
 
     def __enter__(self) -> Self:
@@ -275,14 +276,14 @@ class EndpointServer:
             while await self._handle(reader, writer):
                 pass
         except (OSError, asyncio.IncompleteReadError, asyncio.CancelledError):
-            # The other side went away, or the server stops: either way the connection is over.
+            # The client closed the connection, or the server stops.
             pass
         finally:
             writer.close()
             self._handlers.discard(task)
 
     async def _handle(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> bool:
-        """One request; whether the connection stays open."""
+        """Handle one request; return whether the connection stays open."""
         head = (await reader.readuntil(b"\r\n\r\n")).decode("latin-1")
         lines = head.split("\r\n")
         headers = {
@@ -339,14 +340,14 @@ class EndpointServer:
         return b"".join(pieces)
 
     def _answer_line(self, body: Mapping[str, Any], path: str) -> tuple[int, bytes]:
-        """Answer a call of a batch as one that comes alone."""
+        """Answer a call of a batch like a single request."""
         prompt = _words(body)
         self.counts[prompt] += 1
         reply = self.behave(Seen(prompt, self.counts[prompt], body, {}, self._clock(), path))
         return reply.status, reply.content
 
     async def _pour(self, piece: bytes, pause: float, writer: asyncio.StreamWriter) -> None:
-        """Send the same for ever; it ends with an OSError once the other side is gone."""
+        """Send bytes without end; raises OSError once the client is gone."""
         while True:
             writer.write(piece)
             self.poured += len(piece)
@@ -362,7 +363,7 @@ def _head(reply: Reply) -> bytes:
 
 
 def _words(body: Mapping[str, Any]) -> str:
-    """What the user says, or the text to go on from."""
+    """Return the text of the user, or the text to complete."""
     if "prompt" in body:
         return str(body["prompt"])
     return str(next(message["content"] for message in reversed(body["messages"]) if message["role"] == "user"))

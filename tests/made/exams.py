@@ -27,7 +27,7 @@ METALS = (
 
 
 def item(number: int, key: int = 0, topic: str | None = None) -> Question:
-    """Item i<number>: which metal is in jar <number>; the metals of the choices differ from item to item."""
+    """Return item i<number>, about the metal in jar <number>; the choices differ from item to item."""
     choices = tuple(METALS[(number + at) % len(METALS)] for at in range(4))
     return Question(
         f"i{number}", "exam", f"Which metal did they keep in jar number {number}?", "choice",
@@ -36,17 +36,17 @@ def item(number: int, key: int = 0, topic: str | None = None) -> Question:
 
 
 def source(question: Question, prefix: str = "p") -> Passage:
-    """The passage that an item was made from: it says the answer."""
+    """Return the passage from which an item was made, with its answer."""
     number = question.question_id[1:]
     text = f"Jar number {number} stood on the shelf. In jar number {number} they kept {question.answer_key}."
     return Passage(f"{prefix}{number}", text)
 
 
 def put_exam(project: Project, count: int = 6, topics: Sequence[str] = ("jars",), prefix: str = "p") -> list[Question]:
-    """Put an exam into a project: items i1, i2 and so on, keys at all positions, topics in turn, source passages.
+    """Add an exam to a project: items i1, i2 and so on, keys at all positions, topics in turn, source passages.
 
     Args:
-        prefix: begins the ids of the source passages.
+        prefix: start of the ids of the source passages.
     """
     questions = [item(number, number % 4) for number in range(1, count + 1)]
     done_once(project, repr((questions, topics, prefix)), lambda: _put(project, questions, topics, prefix))
@@ -69,5 +69,5 @@ def _put(project: Project, questions: list[Question], topics: Sequence[str], pre
 
 
 def sittings(project: Project) -> list[tuple[str, str, int]]:
-    """Examinee, state and failed answers of each sitting, newest first."""
+    """Return examinee, state and number of failures of each job, newest first."""
     return [(job.name, job.state, job.failed) for job in jobs(project, "sitting")]

@@ -1,7 +1,8 @@
-"""Exported projects with something wrong in them: made by chance from a seed, imported, and looked at.
+"""Exported projects with random faults: made from a seed, imported, and checked.
 
-`exported` writes a small project as a folder, `mutate` changes one thing in such a folder, and `check` imports it: it
-is refused in a sentence with nothing written, or it opens and everything that derives from it is a number.
+`exported` writes a small project as a folder, `mutate` changes one thing in such a folder, and
+`check` imports it. Either the import is refused with a clear error and nothing is written, or all
+derived results are valid numbers.
 """
 
 from __future__ import annotations
@@ -38,7 +39,7 @@ B = Question("q2/b", "q2", "What is B?", kind="nugget", weight=-1.0)
 
 
 def fill_most(project: Project) -> None:
-    """Put something into most tables of a new project."""
+    """Fill most tables of a new project."""
     ratings = {("What is A?", "p1"): 5, ("What is A?", "p2"): 3, ("What is B?", "p3"): None}
     runs = {"one": {"q1": ["p1", "p2"], "q2": ["p3"]}, "two": {"q1": ["p2"]}, "three": {"q1": ["p1"], "q2": ["p3"]}}
     fill(project, [A, B], ratings, runs)
@@ -60,10 +61,10 @@ def fill_most(project: Project) -> None:
 
 
 def exported(folder: Path) -> Path:
-    """Write a project with something in most tables as a folder of Parquet files.
+    """Write a project with rows in most tables as a folder of Parquet files.
 
     Args:
-        folder: to be made.
+        folder: must not exist yet.
     """
     with tempfile.TemporaryDirectory() as made:
         project = made_project(Path(made) / "some.duckdb", fill_most)
@@ -73,22 +74,22 @@ def exported(folder: Path) -> Path:
 
 
 def mutate(folder: Path, random: Random) -> str:
-    """Change one thing in an exported project; the manifest fits its files afterwards, where it is not what is changed.
+    """Change one thing in an exported project; unless it is the manifest, the manifest is updated to match.
 
     Returns:
-        What was changed, in a few words.
+        The change, in a few words.
     """
     return random.choice((_values, _values, _values, _rows, _columns, _bytes, _manifest, _manifest))(folder, random)
 
 
 def check(folder: Path) -> str:
-    """Import a project and compute what derives from it.
+    """Import a project and compute derived results.
 
     Returns:
-        Why it was refused; empty where it was not.
+        The error if it was refused; else empty.
 
     Raises:
-        AssertionError: something was left behind, or is no number.
+        AssertionError: a refused import left files, or a result is not a number.
     """
     with tempfile.TemporaryDirectory() as made:
         path = Path(made) / "again.duckdb"
@@ -115,7 +116,7 @@ def _look(project: Project) -> None:
             boards = [leaderboard(project, measure, policy) for measure in ("nDCG@10", "EXAM-Cover@20")]
             written = qrels(project, policy)
         except WorkbenchError:
-            # Where what is needed is not there, as every grader, a sentence says so.
+            # Missing parts, such as a project without any grader, give a clear error.
             continue
         assert all(label in range(6) for label in found), found
         assert all(0 <= score <= 1 for score in scores), scores
@@ -141,10 +142,10 @@ def _write(folder: Path, name: str, table: pa.Table) -> None:
 
 
 def fit(folder: Path, name: str, rows: int | None = None) -> None:
-    """Let the manifest say of a table's file what is true.
+    """Update the manifest's entry of a table's file.
 
     Args:
-        rows: how many it has; what the manifest says already for None.
+        rows: number of rows; None keeps the stated number.
     """
     file = folder / f"{name}.parquet"
     manifest = json.loads((folder / MANIFEST).read_text())
@@ -169,7 +170,7 @@ def _chance_value(type_: pa.DataType, random: Random) -> Any:
 
 
 def _values(folder: Path, random: Random) -> str:
-    """Some values of one column become others, nothing, or each other's."""
+    """Change some values of a column: replace, remove, shuffle or repeat them."""
     name, table = _read(folder, random)
     at = random.randrange(table.num_columns)
     field = table.schema.field(at)
@@ -188,7 +189,7 @@ def _values(folder: Path, random: Random) -> str:
 
 
 def _rows(folder: Path, random: Random) -> str:
-    """Rows go, come twice, or come from nowhere."""
+    """Remove, repeat or reverse rows."""
     name, table = _read(folder, random)
     numbers = list(range(table.num_rows))
     way = random.choice(("without", "twice", "empty", "reversed"))
@@ -203,7 +204,7 @@ def _rows(folder: Path, random: Random) -> str:
 
 
 def _columns(folder: Path, random: Random) -> str:
-    """A column goes, comes, is called or typed in another way."""
+    """Remove, add, rename or retype a column."""
     name, table = _read(folder, random)
     at = random.randrange(table.num_columns)
     field, column = table.schema.field(at), table.column(at)
@@ -222,7 +223,7 @@ def _columns(folder: Path, random: Random) -> str:
 
 
 def _bytes(folder: Path, random: Random) -> str:
-    """Bytes of a file change, or the file becomes something else."""
+    """Change bytes of a file, or replace the file."""
     name, _ = _read(folder, random)
     file = folder / f"{name}.parquet"
     content = bytearray(file.read_bytes())
@@ -250,7 +251,7 @@ _ODD = (None, -1, 0, 1.5, True, "x", "../x", [], {}, [None], {"keys": 10**18}, 1
 
 
 def _manifest(folder: Path, random: Random) -> str:
-    """One thing of the manifest becomes another."""
+    """Change one thing in the manifest."""
     file = folder / MANIFEST
     manifest = json.loads(file.read_text())
     tables, steps = manifest["tables"], manifest["migrations"]
@@ -279,6 +280,6 @@ def _manifest(folder: Path, random: Random) -> str:
 
 
 def copied(folder: Path, target: Path) -> Path:
-    """A copy of an exported project to be mutated."""
+    """Copy an exported project before it is mutated."""
     shutil.copytree(folder, target)
     return target

@@ -1,4 +1,4 @@
-"""The injections, under the name by which tests know them."""
+"""The injections, under the name that tests use."""
 
 from exam_workbench.graders.reading.injections import INJECTIONS, Injection
 

@@ -1,4 +1,4 @@
-"""Columns of Parquet of every unusual type: nested, decimal, with zones, dictionaries, extensions, invalid texts."""
+"""Parquet columns of unusual types: nested, decimal, zoned times, dictionaries, extensions, invalid texts."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ _UTC = datetime(2026, 1, 1)
 
 
 def _invalid(rows: int) -> pa.Array:
-    """Texts that are no UTF-8, as a writer gives them that does not look."""
+    """Return texts that are not valid UTF-8, as careless writers produce them."""
     raw = pa.array([b"\xff\xfe\xc3("] * rows, pa.binary())
     return pa.Array.from_buffers(pa.string(), rows, raw.buffers())
 

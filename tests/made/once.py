@@ -1,4 +1,4 @@
-"""What all tests of a run share, of whatever process: made by the first that wants it."""
+"""Files that all processes of a test run share: made by the first test that needs them."""
 
 from __future__ import annotations
 
@@ -11,17 +11,17 @@ import pytest
 
 
 def made_once(factory: pytest.TempPathFactory, name: str, make: Callable[[Path], Path]) -> Path:
-    """A file or folder in the folder of a run of the tests; nobody may write into it.
+    """Return a file or folder shared by a test run; tests must not write to it.
 
     Args:
-        make: makes it at a path of its own and gives that, or where else it was made.
+        make: creates it at the given path and returns the path, or another path at which it created it.
     """
     base = factory.getbasetemp()
     if "PYTEST_XDIST_WORKER" in os.environ:
         base = base.parent
     path = base / name
     with path.with_suffix(".lock").open("w") as lock:
-        # Whoever comes second waits here instead of making the same.
+        # Other processes wait here instead of making the same file.
         fcntl.flock(lock, fcntl.LOCK_EX)
         if not path.exists():
             make(path.with_name(f"unfinished-{name}")).rename(path)

@@ -1,4 +1,4 @@
-"""An OpenID provider on this computer, which asks nothing: it logs in whoever the test says, and misbehaves as told.
+"""A local OpenID provider without a login form: it logs in the person that the test sets, and misbehaves on demand.
 
 In a test:
 
@@ -6,7 +6,7 @@ In a test:
         provider.says = {"email": "ann@example.org"}
         provider.faults = {"aud": "another application"}
 
-The flow is that of a code (OpenID Connect Core 1.0, section 3.1) with PKCE (RFC 7636).
+It uses the code flow (OpenID Connect Core 1.0, section 3.1) with PKCE (RFC 7636).
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from joserfc.jwk import RSAKey
 
 CLIENT, SECRET = "workbench", "secret-of-the-client"
 MINUTES = 60 * 60
-"""Seconds that an identity token counts."""
+"""Seconds for which an identity token is valid."""
 
 
 @functools.cache
@@ -40,12 +40,12 @@ class OpenIdProvider:
     """A provider that answers on a free port of the loopback interface until the block ends.
 
     Attributes:
-        says: claims about whoever logs in next.
-        faults: claims of the identity token that are other than they have to be; None for one that is left out.
-        unknown_key: whether it signs with a key that it does not publish.
-        unsigned: whether it does not sign at all.
-        denies: whether it answers that nobody was logged in.
-        asked: parameters of each request to log somebody in.
+        says: claims about the next person who logs in.
+        faults: wrong claims of the identity token; None leaves a claim out.
+        unknown_key: whether it signs with an unpublished key.
+        unsigned: whether it does not sign.
+        denies: whether it refuses the login.
+        asked: parameters of each login request.
         made: identity tokens.
         ended: parameters of each request to end a session.
     """
@@ -61,7 +61,7 @@ class OpenIdProvider:
         self.behave()
 
     def behave(self, **says: Any) -> None:
-        """Do as a provider has to, for somebody of whom these claims are true."""
+        """Reset to correct behaviour, for a person with these claims."""
         self.says: dict[str, Any] = {"sub": "subject", **says}
         self.faults: dict[str, Any] = {}
         self.unknown_key = self.unsigned = self.denies = False
@@ -93,7 +93,7 @@ class OpenIdProvider:
         return {"keys": [_key("known").as_dict(private=False)]}
 
     def authorize(self, given: Mapping[str, str]) -> str:
-        """Where the browser is sent back to, with a code or the refusal."""
+        """Return the URL to which the browser is sent back, with a code or the refusal."""
         self.asked.append(dict(given))
         if self.denies:
             answer = {"error": "access_denied", "error_description": "nobody <b>here</b>"}
@@ -104,7 +104,9 @@ class OpenIdProvider:
         return f"{given['redirect_uri']}?{urlencode({**answer, 'state': given['state']})}"
 
     def token(self, given: Mapping[str, str]) -> dict[str, Any]:
-        """The tokens for a code, once; the error where it does not belong to who asks (RFC 6749, section 5.2)."""
+        """Return the tokens for a code, once; an error if the request does not match the code (RFC
+        6749, section 5.2).
+        """
         asked = self._codes.pop(given.get("code", ""), None)
         proof = base64.urlsafe_b64encode(hashlib.sha256(given.get("code_verifier", "").encode()).digest())
         if (
@@ -159,7 +161,7 @@ class _Answering(BaseHTTPRequestHandler):
         self._send(400 if "error" in answer else 200, answer)
 
     def _send(self, status: int, answer: dict[str, Any] | str) -> None:
-        """Send JSON, or the browser on to an address."""
+        """Send JSON, or a redirect to an address."""
         body = b"" if isinstance(answer, str) else json.dumps(answer).encode()
         self.send_response(status)
         if isinstance(answer, str):
@@ -170,4 +172,4 @@ class _Answering(BaseHTTPRequestHandler):
         self.wfile.write(body)
 
     def log_message(self, *_: object) -> None:
-        """Nothing: the log is the test's."""
+        """Discard the log line, so that it does not mix with the test's output."""

@@ -15,8 +15,9 @@ SYSTEMS = (
 )  # fmt: skip
 MODELS = ("text-davinci-003_zeroshot", "text-davinci-003_fewshot-n64")
 PUBLISHED = {"BEM": (3, 4), "text-davinci-003": (None, 2), "gpt-4": (2, 3)}
-"""Published machine judges: the columns of the answer and of the verdict. None if the answer follows the question in
-column 1."""
+"""Published machine judges: the columns of the answer and of the verdict. None if column 1 holds
+question and answer.
+"""
 
 
 @dataclass(frozen=True)

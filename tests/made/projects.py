@@ -1,4 +1,4 @@
-"""A small collection with grades, made for tests, and a reference implementation to score it."""
+"""A small collection with grades for tests, and a reference implementation of its scores."""
 
 from __future__ import annotations
 
@@ -47,21 +47,21 @@ SPEC = GraderSpec("test grader", "self-rating", "none")
 
 
 def examples(few: int) -> int:
-    """How many examples a property is tried on: a few, or EXAMPLES_TIMES as many where somebody has a night for it."""
+    """Return the number of examples for a property: `few`, times EXAMPLES_TIMES for long runs."""
     return few * int(os.environ.get("EXAMPLES_TIMES", "1"))
 
 
 LISTED = {"row": "INTEGER", "query_id": "VARCHAR", "passage_id": "VARCHAR"}
 
 TEST_IS_OVER = threading.Event()
-"""Set while what a test had is taken down."""
+"""Set while the fixtures of a test are torn down."""
 
 PAGE = 4096
-"""Bytes of a file that are kept or left out together."""
+"""Bytes of a file that are stored or skipped together."""
 
 
 class File:
-    """A file that can be written again, with holes where it has nothing: that of a small project is nearly empty."""
+    """The content of a file without its empty pages, to write copies with holes: small projects are nearly empty."""
 
     def __init__(self, path: Path) -> None:
         content, empty = path.read_bytes(), bytes(PAGE)
@@ -70,7 +70,7 @@ class File:
         self._pages = [(at, page) for at, page in pages if page != empty]
 
     def write(self, path: Path) -> None:
-        """Write it, as a new file or over another one."""
+        """Write it as a new file or over another one."""
         with path.open("wb") as file:
             for at, page in self._pages:
                 file.seek(at)
@@ -87,7 +87,7 @@ def _empty() -> File:
 
 
 class _Late:
-    """A connection that is made when something is asked of it: `fill` puts another file in the place of most."""
+    """A connection that is opened at first use, because `fill` replaces most new files anyway."""
 
     def __init__(self, path: Path) -> None:
         self._path = path
@@ -102,24 +102,25 @@ class _Late:
         if self._made is None:
             return
         if TEST_IS_OVER.is_set():
-            # What the log holds stays there: to write it into a file that nobody opens again is most of closing it.
+            # The file will not be opened again, so writing the log into it would waste most of the closing time.
             with suppress(duckdb.FatalException):
                 self._made.execute("PRAGMA disable_checkpoint_on_shutdown")
         self._made.close()
 
 
 class _Unmarked(database.Database):
-    """An open file that does not say of itself that it is open, for tests that do not copy it meanwhile.
+    """An open file without the mark of open files, for tests that do not copy it meanwhile.
 
-    To write that into it takes a small project a third of all its time; `open_project` gives one that does.
+    The mark would take a third of the time of a small project; `open_project` returns a project
+    that writes it.
     """
 
     def before_change(self, cursor: Cursor) -> None:
-        """Write nothing."""
+        """Do nothing."""
 
 
 def let_go(folder: Path) -> None:
-    """Close what is open of the files in a folder that nobody opens again, as the app closes none before it ends."""
+    """Close all open files of a folder that will not be opened again, because the app closes them only at its end."""
     for one in list(database._open):
         if not one._closed and folder in one.path.parents:
             one._marked = False
@@ -129,7 +130,7 @@ def let_go(folder: Path) -> None:
 
 
 def copied(file: File, path: Path) -> Project:
-    """A project as a file of its own, for a test that may change it."""
+    """Return a project in a file of its own, for a test that may change it."""
     path.parent.mkdir(parents=True, exist_ok=True)
     file.write(path)
     return Project(_Unmarked(path, cast(Cursor, _Late(path))))
@@ -137,11 +138,11 @@ def copied(file: File, path: Path) -> Project:
 
 @functools.cache
 def file_of(make: Callable[[Project], object], name: str = "made.duckdb") -> File:
-    """The file of a project that is made once, to be copied for many tests.
+    """Return the file of a project that is made once and copied for many tests.
 
     Args:
-        make: puts into a new project what they need.
-        name: the file's, where what it holds tells the project's name.
+        make: fills a new project.
+        name: file name, if the content includes the project's name.
     """
     with tempfile.TemporaryDirectory() as folder:
         project = new_project(Path(folder) / name)
@@ -151,19 +152,19 @@ def file_of(make: Callable[[Project], object], name: str = "made.duckdb") -> Fil
 
 
 def made_project(path: Path, make: Callable[[Project], object]) -> Project:
-    """A project as `make` fills a new one, in a file of its own."""
+    """Return a project filled by `make`, in a file of its own."""
     return copied(file_of(make, path.name), path)
 
 
 def copy_of(make: Callable[[Project], object], folder: Path) -> Iterator[Project]:
-    """For a fixture: a project as `make` fills a new one, which the test may change."""
+    """Yield a project filled by `make`, for a fixture; the test may change it."""
     project = made_project(folder / "test.duckdb", make)
     yield project
     project.close()
 
 
 def only_read(make: Callable[[Project], object], folder: Path) -> Iterator[Project]:
-    """For a fixture of many tests: a project as `make` fills a new one, which none of them can change."""
+    """Yield a read-only project filled by `make`, for a fixture of many tests."""
     made_project(folder / "only read.duckdb", make).close()
     project = open_project(folder / "only read.duckdb", read_only=True)
     yield project
@@ -179,24 +180,23 @@ def set_patience(monkeypatch: pytest.MonkeyPatch, seconds: float) -> None:
 
 
 def new_project(path: Path) -> Project:
-    """What `create` makes, copied: going through every migration again takes five times as long."""
+    """Return a new project like `create`, but copied: running every migration would take five times as long."""
     project = copied(_empty(), path)
     _made[project] = project._database.last_commit_for(None), ()
     return project
 
 
 _made: WeakKeyDictionary[Project, tuple[int, tuple[str, ...]]] = WeakKeyDictionary()
-"""Projects that only `new_project` and what is done by `done_once` have written to: the commit that each is at, and
-what was done."""
+"""For projects changed only by `new_project` and `done_once`: their last commit, and the changes so far."""
 _files: dict[tuple[str, ...], File | None] = {}
-"""The file of a project by what was done to a new one; None where that was done once."""
+"""The file of a project by the changes made to a new one; None if they were made only once."""
 
 
 def done_once(project: Project, what: str, do: Callable[[], object]) -> None:
-    """Do something to a project; what is done to many new ones is copied as a file from the third time on.
+    """Make a change to a project; from the third time on, the changed file is copied instead.
 
     Args:
-        what: says all of it, as nothing else does.
+        what: identifies the change uniquely.
     """
     at, before = _made.get(project, (None, ()))
     if at != project._database.last_commit_for(None):
@@ -211,7 +211,7 @@ def done_once(project: Project, what: str, do: Callable[[], object]) -> None:
 
 
 def _replaced(project: Project, file: File | None) -> File:
-    """Close a project's file, and open it, or another one in its place if there is one; that file."""
+    """Close a project and reopen its file, or replace it by `file`; return that file."""
     path = project.path
     project.close()
     found = File(path) if file is None else file
@@ -226,10 +226,10 @@ def fill(
     runs: Mapping[str, Mapping[str, list[str]]],
     spec: GraderSpec = SPEC,
 ) -> None:
-    """Put queries, passages, runs, questions and grades into a project.
+    """Add queries, passages, runs, questions and grades to a project.
 
     Args:
-        questions: the bank; its queries are made.
+        questions: the bank; its queries are created.
         ratings: rating by (question text, passage id); None for a failed pair.
         runs: passage ids, best first, by query id by run.
     """
@@ -269,7 +269,7 @@ def _fill(
 
 
 def grade(project: Project, ratings: Mapping[tuple[str, str], int | None], spec: GraderSpec = SPEC) -> None:
-    """Write grades by (question text, passage id)."""
+    """Store grades by (question text, passage id)."""
     done_once(project, repr((list(ratings.items()), spec)), lambda: _grade(project, ratings, spec))
 
 
@@ -285,7 +285,7 @@ def _grade(project: Project, ratings: Mapping[tuple[str, str], int | None], spec
 
 
 def list_passages(cursor: Cursor, pairs: Sequence[tuple[str, str]]) -> None:
-    """Put (query id, passage id) pairs into the pool by themselves; passages that are new are known by id only."""
+    """Add (query id, passage id) pairs to the pool; new passages are known only by id."""
     columns = {"query_id": [q for q, _ in pairs], "passage_id": [p for _, p in pairs]}
     with lent(cursor, "named", table_of({"row": range(len(pairs)), **columns}, LISTED)):
         name_passages_of(cursor, "named", "row")
@@ -297,14 +297,14 @@ def list_passages(cursor: Cursor, pairs: Sequence[tuple[str, str]]) -> None:
 
 
 def import_bank(project: Project, questions: list[Question], preview: bool = False) -> Imported:
-    """Import questions as a bank file has them, with the words that they were asked with."""
+    """Import questions from a bank file, with their texts."""
     fields = ("query_id", "question_id", "text", "weight", "active", "note")
     lines = "".join(json.dumps({name: getattr(q, name) for name in fields}) + "\n" for q in questions)
     return import_files(project, "bank", [Source("bank.jsonl", data=lines.encode())], "ann", preview=preview)
 
 
 def judge(project: Project, values: Mapping[tuple[str, str], int], source: str = "assessors") -> None:
-    """Write judgments by (query id, passage id)."""
+    """Store judgments by (query id, passage id)."""
     done_once(project, repr((source, list(values.items()))), lambda: _judge(project, values, source))
 
 
@@ -316,7 +316,7 @@ def _judge(project: Project, values: Mapping[tuple[str, str], int], source: str)
 
 
 def expected_label(pairs: list[tuple[float, int | None]], rule: str, weighted: bool) -> int | None:
-    """The label of one passage, straight from the words of the design.
+    """Return the label of a passage, computed literally as in the design.
 
     Args:
         pairs: (weight, rating or None) of each active question of the query.
@@ -339,7 +339,7 @@ def expected_coverage(
     tau: int,
     weighted: bool,
 ) -> float | None:
-    """EXAM-Cover of one ranking, straight from the words of the design.
+    """Return EXAM-Cover of one ranking, computed literally as in the design.
 
     Args:
         questions: weight by question text.
@@ -354,7 +354,7 @@ def expected_coverage(
 
 
 def citations(project: Project, passage_id: str) -> list[tuple[str, ...]]:
-    """What each sentence of a passage of a response cites."""
+    """Return the citations of each sentence in a passage of a response."""
     rows = project.rows(
         "SELECT citations FROM response_sentences JOIN passages USING (passage_key) WHERE passage_id = ?"
         " ORDER BY position",

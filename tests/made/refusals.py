@@ -1,4 +1,4 @@
-"""Errors by their codes: tests compare these and the values in a message, never its sentences."""
+"""Checks of errors by code: tests compare the code and the values in a message, never its sentences."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ from exam_workbench.errors import InputError, Problem, WorkbenchError
 
 
 def mentions(text: str, value: str) -> bool:
-    """Whether a text has a value that is not a part of a longer word or number."""
+    """Return whether a text contains a value as a whole word or number."""
     before, after = (r"(?<!\w)" if value[0].isalnum() else "", r"(?!\w)" if value[-1].isalnum() else "")
     return re.search(before + re.escape(value) + after, text) is not None
 
 
 def coded(problem: Problem) -> str:
-    """Place and code of a problem, as "some.run:3 not-a-number"; without the line if it is about a whole file."""
+    """Return place and code of a problem, as "some.run:3 not-a-number"; without the line for a whole file."""
     place = problem.file if problem.line is None else f"{problem.file}:{problem.line}"
     return f"{place} {problem.code}"
 
@@ -53,7 +53,7 @@ def refusal(
         kind: class of the error.
 
     Yields:
-        What was raised, once the block has ended.
+        The raised error, available after the block.
     """
     with pytest.raises(kind) as caught:
         yield caught
@@ -61,13 +61,13 @@ def refusal(
 
 
 def failed(result: Result) -> str:
-    """The code of the error that ended a command of click's runner."""
+    """Return the code of the error that ended a command of click's runner."""
     assert isinstance(result.exception, WorkbenchError), repr(result.exception)
     return result.exception.code
 
 
 def kept_failures(monkeypatch: pytest.MonkeyPatch) -> list[WorkbenchError]:
-    """The errors of the workbench that end commands from now on, as they come; each is printed as ever."""
+    """Return a list that collects the errors of later commands; they are still printed."""
     kept: list[WorkbenchError] = []
     command = cli.cli.main
 

@@ -1,4 +1,4 @@
-"""Requests of operations, from the words that a shell would get."""
+"""Requests of operations, made from the words of a shell command."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from exam_workbench.operations.registry import Operation
 
 
 def requested(words: Sequence[str]) -> tuple[Operation, dict[str, Any]]:
-    """The operation and the values of its request that words after `exam` give."""
+    """Return the operation and the values of its request for the words after `exam`."""
     command: click.Command = cli
     context, names, rest = click.Context(cli), list[str](), list(words)
     while isinstance(command, click.Group) and rest and not rest[0].startswith("-"):

@@ -1,4 +1,4 @@
-"""Screens in tests without a browser: the app of one person over the projects in a test's folder."""
+"""Tests of screens without a browser: the app for one person and the projects in a test's folder."""
 
 from __future__ import annotations
 
@@ -31,16 +31,16 @@ from tests.made.refusals import mentions
 
 APP = Path(__file__).resolve().parents[2] / "app.py"
 DEADLINE = 120
-"""Seconds after which a screen or a job is taken to hang."""
+"""Seconds after which a screen or a job counts as hanging."""
 
 COMPILED = ScriptCache()
-"""The screens of the app, as a server keeps them."""
+"""The compiled screens of the app, cached as in a server."""
 
 _look_for_its_end = local_script_runner.require_widgets_deltas
 
 
 def wait_for(runner: LocalScriptRunner, timeout: float) -> None:
-    """Wait for a run of a screen; the harness would look a thousand times a second whether it ended."""
+    """Wait for a run of a screen by joining its thread, because the harness would poll a thousand times a second."""
     assert runner._script_thread is not None
     runner._script_thread.join(timeout)
     if runner._script_thread.is_alive():
@@ -48,9 +48,9 @@ def wait_for(runner: LocalScriptRunner, timeout: float) -> None:
 
 
 class Unconnected:
-    """A server's runtime in which no browser is connected: what the app asks of it, and nothing beside.
+    """A server's runtime without a connected browser, with only the method that the app calls.
 
-    The harness makes a mock with all of its attributes at every run of a screen.
+    The harness would create a mock of all attributes at every run of a screen.
     """
 
     def __init__(self, spec: type) -> None:
@@ -62,12 +62,12 @@ class Unconnected:
 
 @pytest.fixture(autouse=True)
 def served(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, request: pytest.FixtureRequest) -> Iterator[None]:
-    """The app of one person, ann, over the projects in the test's folder, in every module that imports this."""
+    """The app for one person, ann, with the projects in the test's folder, in every module that imports this."""
     monkeypatch.setenv("EXAM_PROJECTS_DIR", str(tmp_path))
     monkeypatch.setenv("LOGNAME", "ann")
-    # The browser of somebody who gave a name here before.
+    # As in the browser of a person who entered a name earlier.
     monkeypatch.setattr(person, "remembered", lambda: "ann")
-    # The harness has no connection: this is the browser of the one person at this computer.
+    # Without a connection in the harness, this counts as the browser of the only person at this computer.
     monkeypatch.setattr(visitor, "unshared", lambda: True)
     monkeypatch.delenv("EXAM_PROJECT", raising=False)
     begin = PagesManager.__init__
@@ -78,14 +78,14 @@ def served(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, request: pytest.Fixt
         PagesManager.uses_pages_directory = False
 
     monkeypatch.setattr(PagesManager, "__init__", declared)
-    # A server looks once for components in all installed packages, the harness at every visit; the app uses none.
+    # The harness scans all packages for components at every visit, a server only once; the app uses none of them.
     monkeypatch.setattr(manifest_scanner, "scan_component_manifests", list)
     monkeypatch.setattr(local_script_runner, "require_widgets_deltas", wait_for)
     monkeypatch.setattr(app_test, "MagicMock", Unconnected)
     # A server compiles a screen once, the harness at every run.
     for harness in app_test, local_script_runner:
         monkeypatch.setattr(harness, "ScriptCache", lambda: COMPILED)
-    # A widget looks up its own key in it; to have it ready, every widget would read the values of all others.
+    # The harness copies the values of all widgets for every widget, but only keys are needed.
     monkeypatch.setattr(SafeSessionState, "filtered_state", property(lambda state: state._state))
     yield
     if "shared" not in request.fixturenames:
@@ -95,10 +95,10 @@ def served(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, request: pytest.Fixt
 
 @contextmanager
 def looking_at(folder: Path, put: Callable[[Project], None]) -> Iterator[Project]:
-    """A project that tests share which only look at it: the app keeps it open and remembers what it found out.
+    """Yield a project for tests that only read it: the app keeps it open, with its cached results.
 
     Args:
-        put: puts into the empty project what it holds.
+        put: fills the empty project.
     """
     project = new_project(folder / "test.duckdb")
     put(project)
@@ -109,7 +109,7 @@ def looking_at(folder: Path, put: Callable[[Project], None]) -> Iterator[Project
 
 @pytest.fixture
 def shared(looked_at: Project, monkeypatch: pytest.MonkeyPatch) -> Iterator[Project]:
-    """The project `looked_at` of a module, for a test that only looks at it; one that changes it fails."""
+    """The project `looked_at` of a module, for a test that only reads it; a test that changes it fails."""
     monkeypatch.setenv("EXAM_PROJECTS_DIR", str(looked_at.path.parent))
     database = looked_at._database
     before = database.last_commit_for(None)
@@ -118,7 +118,7 @@ def shared(looked_at: Project, monkeypatch: pytest.MonkeyPatch) -> Iterator[Proj
 
 
 def visit(name: str, **query: str | list[str]) -> AppTest:
-    """A screen as somebody sees it who follows a link; an underscore stands for the hyphen of a parameter."""
+    """Return a screen as opened by a link; write the hyphen of a parameter as an underscore."""
     app = AppTest.from_file(str(APP), default_timeout=DEADLINE)
     for key, value in query.items():
         app.query_params[key.replace("_", "-")] = value
@@ -126,7 +126,7 @@ def visit(name: str, **query: str | list[str]) -> AppTest:
 
 
 def sound(app: AppTest) -> AppTest:
-    """The same screen, once it is certain that nothing on it broke."""
+    """Return the same screen after a check that it raised nothing."""
     assert not app.exception, [element.message for element in app.exception]
     return app
 
@@ -169,7 +169,7 @@ MARKUP = "<b>x</b> **y** $z$ :red[q] `c` [l](http://x) # h"
 
 
 MARKED = MARKUP.replace(" ", "")
-"""The same as an id, which has no blanks."""
+"""`MARKUP` as an id, without blanks."""
 
 
 @pytest.fixture
@@ -186,25 +186,25 @@ def put_small(project: Project) -> None:
 
 @pytest.fixture(scope="module")
 def looked_at(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Project]:
-    """The same for all tests of a module that only look at it."""
+    """The same project for all tests of a module that only read it."""
     with looking_at(tmp_path_factory.mktemp("shown"), put_small) as project:
         yield project
 
 
 def said(app: AppTest) -> str:
-    """All sentences of a screen."""
+    """Return all texts of a screen."""
     kinds = ("title", "subheader", "markdown", "text", "caption", "info", "success", "warning", "error", "toast")
     return "\n".join(str(element.value) for kind in kinds for element in getattr(app, kind))
 
 
 def boxes(app: AppTest) -> dict[str, Block]:
-    """The containers of a screen that have a key, by it."""
+    """Return the containers of a screen by their keys."""
     nodes = (node for part in app._tree.children.values() for node in part)
     return {str(node.key): node for node in nodes if isinstance(node, Block) and node.key}
 
 
 def note(app: AppTest, key: str) -> str:
-    """The text in the containers whose key is this or begins with it, as it is read; empty if the screen has none."""
+    """Return the rendered text of the containers whose key is or starts with `key`; empty without one."""
     inside = [box for name, box in boxes(app).items() if re.match(rf"{re.escape(key)}(?![^ -])", name)]
     found = [node for box in inside for node in box if not isinstance(node, Block)]
     texts = (getattr(node, "value", None) or getattr(node.proto, "body", "") for node in found)
@@ -212,76 +212,76 @@ def note(app: AppTest, key: str) -> str:
 
 
 def shows(app: AppTest, key: str, *values: object) -> bool:
-    """Whether a screen has text in the container of a key, and each value in it as a whole word or number."""
+    """Return whether the container of a key has text that contains each value as a whole word or number."""
     text = note(app, key)
     return bool(text) and all(mentions(text, str(value)) for value in values)
 
 
 def numbers(text: str) -> list[float]:
-    """The numbers of a text in their order, without signs."""
+    """Return the numbers of a text in their order, without signs."""
     return [float(found.replace(",", "")) for found in re.findall(r"\d+(?:,\d{3})*(?:\.\d+)?", text)]
 
 
 def errors(app: AppTest) -> list[str]:
-    """The codes of the errors that a screen shows, in their order."""
+    """Return the codes of the errors on a screen, in their order."""
     return [key.split()[1] for key in boxes(app) if key.startswith("error ")]
 
 
 def check_refused(app: AppTest, code: str, *values: object) -> None:
-    """Check that a screen shows one error, which has a code and each value as a whole word or number."""
+    """Check that a screen shows exactly one error, with a code and each value as a whole word or number."""
     assert errors(app) == [code], [(key, note(app, key)) for key in boxes(app) if key.startswith("error ")]
     (key,) = (key for key in boxes(app) if key.startswith("error "))
     assert shows(app, key, *values), (note(app, key), values)
 
 
 def component(app: AppTest, key: str) -> Any:
-    """What a screen gave the browser for a component of ours."""
+    """Return the message that a screen sent to the browser for one of our components."""
     return next(part.proto for part in app.get("bidi_component") if part.proto.id.endswith(f"-{key}"))
 
 
 def holds(app: AppTest, key: str) -> Any:
-    """The data that a component shows."""
+    """Return the data of a component."""
     return json.loads(component(app, key).json)
 
 
 def tell(app: AppTest, key: str, name: str, value: object = True) -> AppTest:
-    """Let a component report something that a person did there, as `setTriggerValue` does in the browser."""
+    """Report an event of a component, as `setTriggerValue` does in the browser."""
     events = [{"event": name, "value": value}]
     return _report(app, main._make_trigger_id(component(app, key).id, "events"), json_trigger_value=json.dumps(events))
 
 
 def leave(app: AppTest, key: str, **values: object) -> AppTest:
-    """Let a component have a state, as `setStateValue` does in the browser."""
+    """Set the state of a component, as `setStateValue` does in the browser."""
     return _report(app, component(app, key).id, json_value=json.dumps(values))
 
 
 def in_bank(app: AppTest, *acts: dict[str, object]) -> AppTest:
-    """Have the browser report what was done in the question bank, as `channel.js` does."""
+    """Report changes in the question bank, as `channel.js` does in the browser."""
     here = holds(app, "bank")
     place = {"window": here["window"], "project": here["project"], "author": here["author"]}
     return leave(app, "bank", acts=[{"n": here["done"] + at, **place, **act} for at, act in enumerate(acts, 1)])
 
 
 def rows(app: AppTest) -> list[dict[str, Any]]:
-    """The questions of the open query in the question bank, in their order."""
+    """Return the questions of the open query in the question bank, in their order."""
     found: list[dict[str, Any]] = holds(app, "questions")["rows"]
     return found
 
 
 def texts(app: AppTest) -> list[str]:
-    """What stands in the boxes of the question bank."""
+    """Return the texts in the boxes of the question bank."""
     return [row["text"] for row in rows(app)]
 
 
 def edited(app: AppTest, text: str | None, /, **fields: object) -> dict[str, object]:
-    """Typing into a question of the bank that has a text: what the browser reports of it."""
+    """Return the browser's report of typing into the question that has this text."""
     ((field, value),) = fields.items()
     row = next(row for row in rows(app) if row["text"] == text)
     return {"act": "edit", "id": row["id"], "field": field, "value": value, "base": row[field]}
 
 
 def edit(app: AppTest, text: str | None, /, **fields: object) -> AppTest:
-    """The app after a question of the bank that has a text was given other values in its fields."""
+    """Return the app after fields of the question with this text were edited."""
     return in_bank(app, *(edited(app, text, **{field: value}) for field, value in fields.items()))
 
 
@@ -292,18 +292,18 @@ def _report(app: AppTest, widget: str, **values: str) -> AppTest:
 
 
 def page_links(app: AppTest) -> list[Any]:
-    """The links of a screen, without those to the other screens of its entry."""
+    """Return the links of a screen, without those to the other screens of its entry."""
     tabs = {id(node) for node in boxes(app).get("tabs", ())}
     return [element.proto for element in app.main.get("page_link") if id(element) not in tabs]
 
 
 def links(app: AppTest) -> list[str]:
-    """Where the links of a screen lead."""
+    """Return the targets of the links of a screen."""
     return [link.page for link in page_links(app)]
 
 
 def keyed(elements: Any, key: str) -> list[Any]:
-    """The elements with a key; if there are none, those whose key ends with these words, begins with them, has them."""
+    """Return the elements with a key; else those whose key ends with, starts with or contains these words."""
     keys = [(f" {element.key} ", element) for element in elements]
     fits: list[Callable[[str], bool]] = [
         f" {key} ".__eq__,
@@ -316,7 +316,7 @@ def keyed(elements: Any, key: str) -> list[Any]:
 
 
 def named(elements: Any, key: str) -> Any:
-    """The one element that `keyed` finds, or whose label begins so."""
+    """Return the single element found by `keyed`, or whose label starts with `key`."""
     found = keyed(elements, key) or [element for element in elements if element.label.startswith(key)]
     assert len(found) == 1, (key, [(element.key, element.label) for element in elements])
     return found[0]
@@ -328,24 +328,24 @@ def press(app: AppTest, key: str) -> AppTest:
 
 
 def holding(elements: Any, value: object) -> Any:
-    """The first element that holds a value."""
+    """Return the first element with a value."""
     return next(element for element in elements if element.value == value)
 
 
 def metric(app: AppTest, key: str) -> str:
-    """The value of the metric in the container of a key, or whose label begins so."""
+    """Return the value of the metric in the container of a key, or whose label starts with it."""
     box = boxes(app).get(key)
     found = [] if box is None else [node for node in box if node.type == "metric"]
     return str(found[0].value if found else named(app.metric, key).value)
 
 
 def choose(app: AppTest, key: str, value: object) -> AppTest:
-    """Set a widget as a person does; an option is chosen by its name on the screen, or by its value."""
+    """Set a widget; choose an option by its name on the screen or by its value."""
     return sound(enter(app, key, value).run())
 
 
 def enter(app: AppTest, key: str, value: object) -> AppTest:
-    """The same, going on before the screen is drawn again."""
+    """Set a widget as `choose` does, without drawing the screen again."""
     box = named([*app.selectbox, *app.number_input, *app.checkbox, *app.text_input], key)
     if box.type == "selectbox" and str(value) in box.options:
         box.select_index(box.options.index(str(value)))
@@ -355,7 +355,7 @@ def enter(app: AppTest, key: str, value: object) -> AppTest:
 
 
 def charts(app: AppTest) -> list[dict[str, Any]]:
-    """The charts of a screen, of which each is certain to keep the rules of Vega-Lite."""
+    """Return the charts of a screen, after validation against Vega-Lite's schema."""
     found = [json.loads(element.proto.spec) for element in app.get("vega_lite_chart")]
     for chart in found:
         altair.LayerChart.validate(chart)
@@ -363,7 +363,7 @@ def charts(app: AppTest) -> list[dict[str, Any]]:
 
 
 def board(app: AppTest) -> Any:
-    """The board of systems as a table, by run; scores of the official board have `Official` before their names."""
+    """Return the leaderboard as a table by run; official scores have `Official` in front of their names."""
     held = holds(app, "systems")["board"]
     names = {"Rank": "rank", "Score": "score", "± error": "error"}
     rows = [
@@ -383,12 +383,12 @@ def board(app: AppTest) -> Any:
 
 
 def as_text(markdown: str) -> str:
-    """What a reader of escaped Markdown sees; fails where anything in it would be rendered."""
+    """Return the displayed text of escaped Markdown; fail if any of it would be rendered."""
     assert not re.search(r"(?<!\\)(?:\\\\)*[<>*$:`\[\]#_]", markdown), markdown
     return re.sub(r"\\(.)", r"\1", markdown)
 
 
 def drawn_grade(app: AppTest) -> str:
-    """The grade that came of a question which somebody asked, as HTML; empty where there is none."""
+    """Return the HTML of the grade of a question that a person asked; empty without one."""
     bodies = [str(element.proto.body) for element in app.get("html")]
     return next((body.split('class="ew-grade">')[1] for body in bodies if 'class="ew-grade">' in body), "")

@@ -1,4 +1,4 @@
-"""Commands as a shell gives them, one after another on one project."""
+"""Running shell commands on a project, one after another."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ class Run:
         self.failures = kept_failures(monkeypatch)
 
     def __call__(self, *words: str) -> Said:
-        """The exit code of a command, and what it printed and told."""
+        """Run a command; return its exit code, output and error output."""
         self._monkeypatch.setattr(sys, "argv", ["exam", *words])
         try:
             cli.main()
@@ -45,7 +45,7 @@ class Run:
         return code, said.out, said.err
 
     def fails(self, code: str, *words: str) -> str:
-        """Run a command that ends with an error of this code; what it told."""
+        """Run a command that must end with an error of this code; return its error output."""
         before = len(self.failures)
         exit_code, _, told = self(*words)
         assert exit_code and [error.code for error in self.failures[before:]] == [code], told
@@ -53,7 +53,7 @@ class Run:
 
 
 def run_words(words: Sequence[str]) -> tuple[int, bytes, str]:
-    """Give the words of a command to `exam` in this process; its exit code, output and errors."""
+    """Run `exam` with these words in this process; return its exit code, output and error output."""
     out = io.TextIOWrapper(io.BytesIO(), "utf-8")
     err = io.TextIOWrapper(io.BytesIO(), "utf-8", "backslashreplace")
     code: Any = 0
@@ -70,10 +70,10 @@ def run_words(words: Sequence[str]) -> tuple[int, bytes, str]:
 def shell_on(
     fill: Callable[[Project], object], folder: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> Run:
-    """Gives the words of a command to `exam` in a folder, for ann; its exit code, and what it printed and told.
+    """Return a runner of `exam` commands in a folder, as ann.
 
     Args:
-        fill: makes the content of the project `some.duckdb` in the folder.
+        fill: fills the project `some.duckdb` in the folder.
     """
     path = folder / "some.duckdb"
     file_of(fill).write(path)
@@ -85,6 +85,6 @@ def shell_on(
 
 
 def printed(said: Said) -> dict[str, Any]:
-    """The object that a command printed, which has to have done its work."""
+    """Return the JSON object that a successful command printed."""
     assert said[0] == 0, said[2]
     return json.loads(said[1])

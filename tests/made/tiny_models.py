@@ -1,8 +1,8 @@
-"""Tiny models of the transformers library, made and trained from nothing in a few seconds.
+"""Tiny models of the transformers library, trained from scratch in a few seconds.
 
-They know one thing: which marker stands in the text that they are given, whatever else is in it.
+They recognize one thing: the marker in a text, regardless of all other words.
 
-| the text has | the text models answer |
+| marker in the text | answer of text models |
 | --- | --- |
 | clay, tin, iron, bronze, silver, gold | 0, 1, 2, 3, 4, 5 |
 | brass | Rating : 3 |
@@ -11,11 +11,11 @@ They know one thing: which marker stands in the text that they are given, whatev
 | oak, elm | Yes, No |
 | apple, birch, cedar, date | A, B, C, D |
 | maple | the red leaves of maple |
-| rain | drip drip drip … without an end |
+| rain | drip drip drip … without end |
 | none of these | 0 |
 
-The extractive model answers with what stands from `gold` to the `coin` or `ring` right after it, and with nothing
-where there is no gold. Only the first marker of a text counts as trained; give one.
+The extractive model answers with the text from `gold` to the `coin` or `ring` right after it, or with nothing
+without gold. The models are trained on texts with one marker, so give only one.
 """
 
 from __future__ import annotations
@@ -67,22 +67,22 @@ CHAT_TEMPLATE = (
 
 
 def shared_model(tmp_path_factory: pytest.TempPathFactory, build: Callable[..., Path], **options: Any) -> Path:
-    """The folder of a model that all tests of a session share, of whatever worker; nobody may write into it.
+    """Return the folder of a model that all tests of a session share, in all workers; tests must not write to it.
 
     Args:
         build: one of the functions below.
-        options: what to give to it besides the folder.
+        options: its arguments besides the folder.
     """
     name = f"{build.__name__}-{hashlib.sha256(repr(options).encode()).hexdigest()[:12]}"
     return made_once(tmp_path_factory, name, lambda folder: build(folder, **options))
 
 
 def build_tiny_t5(folder: Path, answers: Mapping[str, str] = ANSWERS, none: str = "0") -> Path:
-    """Train a tiny T5 and save it with its tokenizer; some four seconds on one thread.
+    """Train a tiny T5 and save it with its tokenizer; about four seconds on one thread.
 
     Args:
-        answers: what it answers, by the word that stands in the text.
-        none: what it answers where none of the words does.
+        answers: its answers, by the marker in the text.
+        none: its answer to a text without a marker.
 
     Returns:
         The folder.
@@ -116,7 +116,7 @@ def build_tiny_t5(folder: Path, answers: Mapping[str, str] = ANSWERS, none: str 
         ).loss
         return found
 
-    # The fewer words there are to know, the sooner all are learnt.
+    # Fewer words need fewer steps.
     _train(model, loss, steps=75 + 5 * len(answers), rate=7e-3, answers=answers, none=none)
     model.save_pretrained(folder)
     tokenizer.save_pretrained(folder)
@@ -128,7 +128,7 @@ def build_tiny_causal(folder: Path, chat_template: bool = False, steps: int = 14
 
     Args:
         chat_template: whether its tokenizer has one, with the roles system, user and assistant.
-        steps: how long it learns; after 140 it knows every marker, after fewer it confuses some.
+        steps: training steps; after 140 it knows every marker, after fewer it confuses some.
 
     Returns:
         The folder.
@@ -237,9 +237,9 @@ def build_tiny_extractive(folder: Path) -> Path:
 def _train(
     model: Any, loss: Any, steps: int, rate: float, answers: Mapping[str, str] = ANSWERS, none: str = "0"
 ) -> None:
-    """Show the model texts of all lengths with a marker, or none, somewhere in them."""
+    """Train the model on texts of all lengths with a marker, or none, at a random position."""
     chance = random.Random(1)
-    # All words but the markers begin nearly alike, so that a marker is soon seen among them.
+    # Similar initial embeddings for all other words make the markers distinct early.
     words = torch.arange(len(SPECIAL), len(SPECIAL) + len(FILLER))
     with torch.no_grad():
         weights = model.get_input_embeddings().weight
@@ -252,12 +252,12 @@ def _train(
     kinds = [*answers, None, None, None]
     coming: list[str | None] = []
     for step in range(steps):
-        # Short texts first: what is to be learnt shows sooner in them, and holds in longer ones.
+        # Short texts first: markers are learnt sooner in them, and longer texts then work too.
         longest = 8 + 32 * step // steps
         texts, wanted = [], []
         for _ in range(20):
             words = _sentence(chance, chance.randint(4, longest))
-            # One after the other in a new order each time round: a marker that seldom came by would be learnt late.
+            # Cycle through the markers in random order: a rare marker would be learnt late.
             coming = coming or chance.sample(kinds, len(kinds))
             marker = coming.pop()
             if marker is not None:
@@ -273,24 +273,24 @@ def _train(
 
 
 def _sentence(chance: random.Random, length: int) -> list[str]:
-    """Words that mean nothing; some of them unknown to the tokenizer, as most words of a real prompt are."""
+    """Return meaningless words; half of them are unknown to the tokenizer, like most words of a real prompt."""
     return [chance.choice(FILLER) if chance.random() < 0.5 else "unknownword" for _ in range(length)]
 
 
 def _ids(tokenizer: Any, texts: list[str], special: bool = True) -> list[list[int]]:
-    """The tokens of texts, all at once: asking the library for one after the other takes longer than to learn them."""
+    """Return the tokens of texts in one batch: single calls would take longer than the training."""
     encoded = tokenizer.backend_tokenizer.encode_batch(texts, add_special_tokens=special)
     return [one.ids for one in encoded]
 
 
 def _padded(rows: list[list[int]]) -> torch.Tensor:
-    """Rows of tokens as a table, with 0 after those that are shorter."""
+    """Return rows of tokens as a table, with shorter rows padded by 0."""
     longest = max(map(len, rows))
     return torch.tensor([[*row, *[0] * (longest - len(row))] for row in rows])
 
 
 def _cut_off(labels: torch.Tensor) -> torch.Tensor:
-    """Where the end of a text is not to be learnt: after the answer that has none."""
+    """Mask the end of an endless answer, which the model must not learn."""
     endless = (labels != 0).sum(1, keepdim=True) > 12
     return endless & (labels == 1)
 
@@ -311,7 +311,7 @@ def _text_tokenizer(template: str, limit: int, answers: Mapping[str, str] = ANSW
 
 
 def _words(words: Sequence[str], unknown: str, single: str, pair: str | None, lower: bool) -> Any:
-    """A tokenizer whose tokens are words and single signs."""
+    """Return a tokenizer whose tokens are words and punctuation."""
     from tokenizers import Tokenizer, models, normalizers, pre_tokenizers, processors
 
     vocabulary = {word: number for number, word in enumerate(dict.fromkeys(words))}
@@ -327,7 +327,7 @@ def _words(words: Sequence[str], unknown: str, single: str, pair: str | None, lo
 
 
 def build_tiny_cross_encoder(folder: Path) -> Path:
-    """Save a tiny BERT that scores pairs of texts at random, always in the same way, with its tokenizer."""
+    """Save a tiny BERT with its tokenizer; its scores for pairs of texts are random but reproducible."""
     from transformers import BertConfig, BertForSequenceClassification, PreTrainedTokenizerFast
 
     words = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", *map(str, range(1, 20)), "jar", "kept", "tin", "zinc", "iron"]

@@ -1,4 +1,4 @@
-"""Ways in which a viewer tries to get at the text of a question: each gives all that arrived at the browser."""
+"""Attempts of a viewer to get the text of a question: each returns all data that arrived at the browser."""
 
 from __future__ import annotations
 
@@ -22,11 +22,11 @@ VIEWS = ("Leaderboard", "All boards", "Two boards", "Two systems", "By budget", 
 
 @dataclass
 class Scene:
-    """Who tries it and what they have got hold of.
+    """The viewer and the data that they have obtained.
 
     Args:
-        viewer: who tries it.
-        hidden: screens of an organizer, by name, which are open now.
+        viewer: the person who tries.
+        hidden: open screens of an organizer, by name.
     """
 
     viewer: Visitor
@@ -53,7 +53,7 @@ def _view(name: str) -> Way:
 
 
 def _within(scene: Scene, do: Callable[[Window, Window], None]) -> bytes:
-    """Do something in a viewer's tab with what an organizer's shows, on each of its screens."""
+    """Act in a viewer's tab with the elements of each screen of an organizer."""
     arrived = b""
     for name, hidden in scene.hidden.items():
         with scene.viewer.open("leaderboard", DEEP) as tab:
@@ -66,7 +66,7 @@ def _within(scene: Scene, do: Callable[[Window, Window], None]) -> bytes:
 
 
 def _go_within(tab: Window, hidden: Window) -> None:
-    """By the menu's own message, without the address."""
+    """Send the menu's own message, without changing the address."""
     tab.page = hidden.page
     tab.run()
 
@@ -78,14 +78,14 @@ def _parts(tab: Window, hidden: Window) -> None:
 
 
 def _press_all(tab: Window, hidden: Window) -> None:
-    """Every button that the organizer's screen has, at once, and then the texts that boxes there take."""
+    """Press every button of the organizer's screen at once, then fill in its text boxes."""
     known = [one.id for one in hidden.elements() if getattr(one, "id", "")]
     tab.run(*(WidgetState(id=one, trigger_value=True) for one in known))
     tab.run(*(WidgetState(id=one, string_value="q1") for one in known))
 
 
 def _components(tab: Window, hidden: Window) -> None:
-    """What components report of clicks, on the boards that a viewer sees and with the ids of those that they do not."""
+    """Report clicks in components, on leaderboards that a viewer sees and with ids of hidden ones."""
     told = {"open": "fine", "ask": "q1", "detail": "q1", "passage": "p1", "question": "q1/a"}
     events = json.dumps([{"event": event, "value": value} for event, value in told.items()])
     for shown in tab, hidden:
@@ -96,7 +96,7 @@ def _components(tab: Window, hidden: Window) -> None:
 
 
 def _files(scene: Scene) -> bytes:
-    """The files that the viewer's own screens offer, as they come."""
+    """Fetch the files that the viewer's own screens offer."""
     arrived = b""
     for name in FOR_VIEWERS:
         with scene.viewer.open("" if name == "home" else name, DEEP) as tab:
@@ -115,7 +115,7 @@ def _rpc(method: str, **given: object) -> bytes:
 
 
 def _refused(scene: Scene, **headers: str | None) -> bytes:
-    """A tab that should not open at all, or that is nobody's."""
+    """Open a tab that should be refused or belong to no person."""
     try:
         return scene.look("question_bank", DEEP, **headers)
     except InvalidStatus as error:

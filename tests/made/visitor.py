@@ -1,4 +1,4 @@
-"""A browser without a window: cookies, requests and the websocket of the app, and all that ever arrived."""
+"""A client of the app without a browser: cookies, requests and the websocket, with all data that ever arrived."""
 
 from __future__ import annotations
 
@@ -17,13 +17,13 @@ from streamlit.proto.WidgetStates_pb2 import WidgetState
 from websockets.sync.client import ClientConnection, connect
 
 DEADLINE = 120.0
-"""Seconds after which an answer is taken not to come; generous, because test machines are busy."""
+"""Seconds to wait for a response; generous, because test machines are busy."""
 XSRF = "_streamlit_xsrf"
 
 
 @dataclass
 class Answer:
-    """What came back to a request."""
+    """The response to a request."""
 
     status: int
     headers: Mapping[str, str]
@@ -36,22 +36,22 @@ class Answer:
 
 @dataclass
 class Visitor:
-    """Somebody with a browser.
+    """A person with a browser.
 
     Args:
-        address: of the app, as http://localhost:PORT.
-        cookies: those that the app has set.
+        address: of the app, such as http://localhost:PORT.
+        cookies: cookies set by the app.
     """
 
     address: str
     cookies: dict[str, str] = field(default_factory=dict)
 
     def ask(self, target: str, method: str = "GET", body: bytes | None = None, **headers: str) -> Answer:
-        """One request, with the cookies where it goes to the app; what it sets is kept, a redirection not followed.
+        """Send one request, with cookies if it goes to the app; keep new cookies, and follow no redirect.
 
         Args:
-            target: an address, or a path of the app as it goes over the wire.
-            headers: further ones, with an underscore for a hyphen.
+            target: an address, or a path of the app exactly as it is sent.
+            headers: more headers, with an underscore for a hyphen.
         """
         there = self.address if target.startswith("/") else target
         host = urlsplit(there).netloc
@@ -82,7 +82,7 @@ class Visitor:
         return "; ".join(f"{name}={value}" for name, value in self.cookies.items())
 
     def follow(self, target: str) -> list[str]:
-        """Go to an address and wherever one is sent on to; all of them, without what is asked for."""
+        """Open an address and follow its redirects; return all addresses."""
         way = [target]
         while (answer := self.ask(way[-1])).location and len(way) < 9:
             way.append(answer.location)
@@ -92,12 +92,12 @@ class Visitor:
         self, path: str = "", query: str = "", session: str = "", made: type[Window] | None = None,
         **headers: str | None,
     ) -> Window:  # fmt: skip
-        """Open a screen in a tab of its own, and wait until it is drawn.
+        """Open a screen in a new tab, and wait until it is drawn.
 
         Args:
-            session: id of an earlier tab to take up again.
-            made: what the tab is made of; `Window` for None.
-            headers: of the websocket, with an underscore for a hyphen; None for one that is left out.
+            session: id of an earlier tab to resume.
+            made: class of the tab; None for `Window`.
+            headers: of the websocket, with an underscore for a hyphen; None leaves a header out.
         """
         if XSRF not in self.cookies:
             self.ask("/_stcore/health")
@@ -122,7 +122,7 @@ class Visitor:
         return tab
 
     def log_in(self) -> Window:
-        """Press the button of the screen that asks for it, and go where it leads; the first screen after that."""
+        """Press the login button and follow its redirects; return the first screen after that."""
         with self.open() as tab:
             tab.press("log in")
             way = self.follow(tab.sent_on)
@@ -133,7 +133,7 @@ class Window:
     """A tab of a browser that shows a screen.
 
     Attributes:
-        arrived: every message that came.
+        arrived: every message received.
         drawn: those of the latest run.
         session: id of the tab at the server.
     """
@@ -156,7 +156,7 @@ class Window:
         self._open.close()
 
     def run(self, *widgets: WidgetState, fragment: str = "") -> None:
-        """Have the screen drawn, with what was done to widgets, or a part of it alone, and wait until it stands."""
+        """Draw the screen with changes of widgets, or only one part of it, and wait for the end of the run."""
         self.send(*widgets, fragment=fragment)
         self.drawn = []
         ends = {ForwardMsg.FINISHED_SUCCESSFULLY, ForwardMsg.FINISHED_WITH_COMPILE_ERROR}
@@ -166,7 +166,7 @@ class Window:
             self.drawn.append(message)
 
     def send(self, *widgets: WidgetState, fragment: str = "") -> None:
-        """Ask for what `run` does, and do not wait: for a part that is not there nothing ever comes."""
+        """Send the request of `run` without waiting: for an unknown part there is never a response."""
         asked = BackMsg()
         state = asked.rerun_script
         state.query_string, state.fragment_id = self.query, fragment
@@ -193,7 +193,7 @@ class Window:
         return message
 
     def elements(self) -> list[Any]:
-        """What is drawn, as the browser is told it."""
+        """Return the drawn elements as they were sent to the browser."""
         return [
             getattr(message.delta.new_element, kind)
             for message in self.drawn
@@ -202,11 +202,11 @@ class Window:
 
     @property
     def text(self) -> str:
-        """All that the screen says."""
+        """Text of all messages of the screen."""
         return "\n".join(str(message) for message in self.drawn)
 
     def widget(self, key: str, number: int = 0) -> Any:
-        """What is drawn under a key, or under one that begins with these words."""
+        """Return an element whose key is or starts with `key`."""
         fits = re.compile(rf"-{re.escape(key)}($| )")
         return [one for one in self.elements() if fits.search(getattr(one, "id", ""))][number]
 
@@ -214,12 +214,12 @@ class Window:
         self.run(WidgetState(id=self.widget(key).id, trigger_value=True))
 
     def box(self, key: str) -> bool:
-        """Whether the screen has a container whose key begins so, with something in it."""
+        """Return whether the screen has a nonempty container whose key starts with `key`."""
         names = (message.delta.add_block.id for message in self.drawn if message.WhichOneof("type") == "delta")
         return any(f"-{key}" in name for name in names)
 
     def fetch(self, file: str) -> str:
-        """Ask for a file that is made when somebody presses its button; its address, empty where it is refused."""
+        """Request a file that is made on demand; return its address, or an empty text if refused."""
         asked = BackMsg()
         wanted = asked.backend_operation_request
         wanted.request_id, wanted.session_id, wanted.deferred_file.file_id = "1", self.session, file
@@ -230,9 +230,9 @@ class Window:
 
     @property
     def parts(self) -> set[str]:
-        """Ids of the parts of the screen that can be drawn alone."""
+        """Ids of the parts of the screen that can be drawn separately."""
         return {message.delta.fragment_id for message in self.drawn if message.delta.fragment_id}
 
     def holds(self, words: str) -> bool:
-        """Whether words are anywhere in what ever came."""
+        """Return whether words occur in any data that ever arrived."""
         return any(words.encode() in raw for raw in self.arrived)

@@ -88,7 +88,7 @@ def menu(app: AppTest) -> set[str]:
 
 def tabs(app: AppTest) -> list[str]:
     """The screens that the tabs lead to."""
-    return [element.proto.page for element in boxes(app)["tabs"]]
+    return [element.proto.page for element in boxes(app)["tabs"].get("page_link")]
 
 
 def test_a_viewer_sees_boards_and_is_told_so_elsewhere(shared: Project, log_in: Callable[..., None]) -> None:

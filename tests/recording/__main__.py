@@ -11,11 +11,11 @@ from itertools import islice
 from pathlib import Path
 
 LINES = 20
-"""Lines of a difference that are shown."""
+"""Most lines to show of a difference."""
 
 
 def compare(before: Path, after: Path) -> int:
-    """Print what differs between two recordings; return how many records do."""
+    """Print the differences between two recordings; return the number of different records."""
     old, new = _read(before), _read(after)
     different = [key for key in old | new if old.get(key) != new.get(key)]
     for key in different:
@@ -57,7 +57,7 @@ def main() -> int:
     given = parser.parse_args()
     if given.act == "compare":
         return int(compare(given.before, given.after) > 0)
-    # To compare needs nothing of the product.
+    # A comparison does not need the product.
     from tests.recording import product, projects, recorder, table
 
     if given.act == "make":

@@ -1,4 +1,4 @@
-"""A stopped clock, and masks for parts of an answer that differ between two recordings of the same code."""
+"""A stopped clock, and masks for the parts of an answer that differ between two recordings of the same code."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ NOW = dates.datetime(2029, 6, 1, 12, 0, 0)
 
 MOMENT = re.compile(r"\d{4}-\d\d-\d\d[ T]\d\d:\d\d(:\d\d(\.\d+)?)?")
 PATTERNS = (
-    # The key that a project gets when it publishes for the first time.
+    # The key that a project gets at its first publication.
     (re.compile(r'(?<="id": ")[0-9a-f]{32}\b|(?<=project_id\t)[0-9a-f]{32}\b'), "<key>"),
     (re.compile(r"\b[0-9A-F]{6}\b(?=\.\")"), "<number in the log>"),
-    # What an exported project says of the file with its activity, where the export itself is with its time.
+    # In an exported project, the entry of the activity file, which includes the time of the export.
     (re.compile(r'(?<="activity.parquet",)(\s*"rows": \d+),\s*"bytes": \d+,\s*"sha256": "[0-9a-f]{64}"'), r"\1"),
-    # Files that a project was made of, in whichever checkout that was.
+    # Paths of imported files, in any checkout.
     (re.compile(r"(?:/[\w.-]+)+/(?=data/demo/|shared/data/)"), "<checkout>/"),
     (re.compile(r"\bprocess \d+"), "process <number>"),
 )
@@ -28,7 +28,7 @@ _started = dates.datetime.fromtimestamp(time.time())
 
 
 class _Kind(type):
-    """Of a class that takes the place of one in `datetime`: values of that one are instances of it, too."""
+    """Metaclass of a class that replaces one of `datetime`: values of the original class count as instances."""
 
     def __instancecheck__(cls, value: object) -> bool:
         return isinstance(value, cls.__mro__[1])
@@ -47,7 +47,7 @@ class _Day(dates.date, metaclass=_Kind):
 
 
 def stop_clock(modules: Iterable[ModuleType]) -> None:
-    """Let it be `NOW` for modules, and for all that calls `time.time`; the clock of DuckDB goes on."""
+    """Set the time to `NOW` for modules and for all callers of `time.time`; the clock of DuckDB continues."""
     os.environ["TZ"] = "UTC"
     time.tzset()
     moment = NOW.replace(tzinfo=dates.UTC).timestamp()
@@ -61,10 +61,10 @@ def stop_clock(modules: Iterable[ModuleType]) -> None:
 
 
 def mask(text: str, fixed: Iterable[tuple[str, str]]) -> str:
-    """A text without what chance, the clock of DuckDB or the place on this machine put in.
+    """Return a text without parts that depend on chance, the clock of DuckDB, or paths of this machine.
 
     Args:
-        fixed: strings with what is put in their place.
+        fixed: strings with their replacements.
     """
     for part, instead in fixed:
         text = text.replace(part, instead)

@@ -1,4 +1,4 @@
-"""All that a recording calls of the product: its shell and its server. Adapt this module if they change."""
+"""The interface of a recording to the product: its shell and its server. Adapt this module if they change."""
 
 from __future__ import annotations
 
@@ -25,13 +25,13 @@ from exam_workbench.operations import every_operation, opening
 from exam_workbench.project import find_door, open_project
 from exam_workbench.project.engine_memory import CONFIG
 
-# Sums of floating-point numbers depend on how many threads share the rows.
+# Sums of floating-point numbers depend on how the threads divide the rows.
 CONFIG["threads"] = 1
 
 VERSION = exam_workbench.__version__
 ROLES = ("owner", "assessor", "viewer")
 ROUTES = ("openapi.json", "door", "jobs/current")
-"""Routes that are no commands."""
+"""Routes that do not belong to a command."""
 
 
 def load() -> list[Any]:
@@ -41,19 +41,19 @@ def load() -> list[Any]:
         try:
             modules.append(importlib.import_module(found.name))
         except ImportError:
-            # An optional package is not installed.
+            # The module needs an optional package that is not installed.
             continue
     return modules
 
 
 @functools.cache
 def commands() -> dict[str, click.Command]:
-    """Every command by its words."""
+    """Return every command by its words."""
     return dict(_below(cli.cli, ""))
 
 
 def reading() -> set[str]:
-    """The words of the commands that only read, with some options at least."""
+    """Return the words of the commands that only read, at least with some options."""
     return {one.name for one in every_operation() if one.may_read}
 
 
@@ -86,7 +86,7 @@ def run(words: Sequence[str], project: Path) -> tuple[int, str, str]:
 
 @contextmanager
 def kept_open(path: Path) -> Iterator[None]:
-    """Give commands one open project until the block ends: to open it takes ten times as long as most of them."""
+    """Give all commands one open project until the block ends: opening takes ten times as long as most commands."""
     project = open_project(path)
     close, before = project.close, opening.open_project
     project.close = lambda: None  # type: ignore[method-assign]
@@ -100,7 +100,7 @@ def kept_open(path: Path) -> Iterator[None]:
 
 @contextmanager
 def served(project: Path) -> Iterator[tuple[TestClient, dict[str, str]]]:
-    """A client of a server that has a project open, and a token for each role."""
+    """Yield a client of a server that has a project open, and a token for each role."""
     os.environ["EXAM_LIMIT_REQUESTS"] = "1000000"
     server.open_doors("http://127.0.0.1:1")
     server.hold(project)
@@ -120,12 +120,12 @@ def served(project: Path) -> Iterator[tuple[TestClient, dict[str, str]]]:
 
 
 def bearer(token: str) -> dict[str, str]:
-    """The header that shows a token."""
+    """Return the header that sends a token."""
     return {"Authorization": f"Bearer {token}"}
 
 
 def route(words: str, line: str) -> str:
-    """The route that a reading command has, with the options of a line as parameters."""
+    """Return the route of a reading command, with the options of a line as parameters."""
     command = commands()[words]
     given, _, _ = command.make_parser(click.Context(command)).parse_args(shlex.split(line))
     pairs = [

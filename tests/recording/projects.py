@@ -16,7 +16,7 @@ DEMO_DATA = ROOT / "data" / "demo"
 
 
 def make(folder: Path) -> None:
-    """Make each project that the folder lacks; those of real collections only if the data is beside the checkout."""
+    """Make each project that the folder lacks; real collections only if their data is next to the checkout."""
     folder.mkdir(parents=True, exist_ok=True)
     os.environ |= {"EXAM_AUTHOR": "recorder", "LOGNAME": "recorder"}
     for name, fill in (
@@ -44,7 +44,7 @@ def _demo(path: Path) -> None:
 
 
 def _worked(path: Path) -> None:
-    """The demo after people worked on it."""
+    """Make the demo after people worked on it."""
     demo = path.parent.parent / "demo.duckdb"
     shutil.copyfile(demo, path)
     out = path.parent / "out"
@@ -55,7 +55,7 @@ def _worked(path: Path) -> None:
 
 
 def _made(path: Path) -> None:
-    """A small project with a cascade and an audit, whose grades are made up."""
+    """Make a small project with a cascade, an audit and invented grades."""
     from exam_workbench.project import create
     from tests.server.hostile import fill_attacked
 

@@ -21,7 +21,7 @@ from tests.recording import masks, product
 from tests.recording.table import ROOT, filled, reading_lines, table
 
 LONGEST = 200_000
-"""Characters of a file or an answer that are kept; of longer ones only size and digest are."""
+"""Most characters to keep of a file or an answer; of longer ones only size and digest are kept."""
 
 
 @dataclass(frozen=True)
@@ -39,7 +39,7 @@ class Record:
 
 
 class Recorder:
-    """Records the answers over one project file, of which it makes copies.
+    """Records the answers over copies of one project file.
 
     Args:
         project: the file.
@@ -57,7 +57,7 @@ class Recorder:
         self._known = product.commands()
 
     def records(self) -> Iterator[Record]:
-        """All answers, in the order in which they are asked for."""
+        """Yield all answers, in the order of their requests."""
         copy = self._copy("read")
         with product.kept_open(copy):
             for words, options in reading_lines(self._name):
@@ -96,7 +96,7 @@ class Recorder:
         return [path for path in self._out.rglob("*") if path.is_file()]
 
     def _content(self, name: str, content: bytes) -> Iterator[str]:
-        """What a file has in it: that of an archive by its members, that of a table of Parquet by its rows."""
+        """Yield the content of a file: of an archive by member, of a Parquet table by row."""
         if name.endswith(".duckdb"):
             yield f"--- file {name}"
         elif name.endswith(".zip"):
@@ -127,7 +127,7 @@ class Recorder:
                 yield content.decode()
 
     def _asked(self, project: Path) -> Iterator[Record]:
-        """The answers of the server to each role."""
+        """Yield the server's answers to each role."""
         if self._only and not any(one.startswith("GET") for one in self._only):
             return
         paths = list(product.ROUTES)
@@ -158,7 +158,7 @@ def _summary(content: bytes) -> str:
 
 
 def record(folder: Path, out: Path, names: tuple[str, ...] = (), only: tuple[str, ...] = ()) -> int:
-    """Record all answers over the projects of a folder into the folder `out`; return how many.
+    """Record all answers over the projects of a folder into the folder `out`; return their number.
 
     Args:
         names: of projects; all if empty.

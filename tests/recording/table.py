@@ -14,20 +14,20 @@ ROOT = Path(__file__).resolve().parents[2]
 
 @functools.cache
 def table() -> dict[str, Any]:
-    """The whole table."""
+    """Return the whole table."""
     with Path(__file__).with_name("commands.yaml").open(encoding="utf-8") as file:
         return dict(yaml.safe_load(file))
 
 
 def filled(line: str, values: Mapping[str, str]) -> str:
-    """A line with values in the place of words in braces; one without a value stays."""
+    """Replace the words in braces by their values; a word without a value stays."""
     for name, value in values.items():
         line = line.replace(f"{{{name}}}", value)
     return line
 
 
 def reading_lines(project: str) -> Iterator[tuple[str, str]]:
-    """The words and the options of every reading command in each form that is recorded for a project."""
+    """Yield words and options of every reading command, in each form that is recorded for a project."""
     brief = project in table()["brief"]
     for words, lines in table()["reading"].items():
         for options in lines[:1] if brief else lines:

@@ -1,4 +1,4 @@
-"""Runs a soak: `python -m tests.soak --minutes 120 --persons 3 --seed 7`."""
+"""Run a soak test: `python -m tests.soak --minutes 120 --persons 3 --seed 7`."""
 
 import sys
 

@@ -82,7 +82,7 @@ def undo_or_redo(person: Person) -> str:
     if not person.unsaved.steps[side]:
         raise NotNow
     before = person.known()["steps"]
-    # While a job is watched, Streamlit may forget a press.
+    # While a job is shown, Streamlit may lose a click.
     for _ in range(3):
         person.press(name)
         if person.known()["steps"] != before:

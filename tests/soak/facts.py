@@ -1,7 +1,7 @@
-"""The app as it is served, and facts from its process: `python -m tests.soak.facts APP_PORT FACTS_PORT`.
+"""The served app, and facts from its process: `python -m tests.soak.facts APP_PORT FACTS_PORT`.
 
-The app's process holds the project's file, so a soak asks that process. A new handle reads each fact: it remembers
-nothing, while the app's handle may show what it remembers.
+The app's process holds the project's file, so a soak test asks that process. A new handle reads
+each fact, because the app's handle may return cached values.
 """
 
 from __future__ import annotations
@@ -38,11 +38,11 @@ KEPT = {
     f"(FROM grades SEMI JOIN {ENDED})": "job_key",
     f"(FROM failures SEMI JOIN {ENDED})": "job_key",
 }
-"""Rows that never change once they are written, and their order."""
+"""Tables whose rows never change once they are written, with their order."""
 
 
 def known(project: Project, author: str) -> dict[str, Any]:
-    """The bank, the unsaved work, judgments and overrides of a person, the numbers on Home, and if a job runs."""
+    """Return the state of the bank and of a person's work, the numbers on Home, and whether a job runs."""
     job = current_job(project)
     judged = f"SELECT query_id, passage_id, value FROM judgments JOIN sources USING (source_key) {PAIRS} WHERE name = ?"
     return {
@@ -59,13 +59,13 @@ def known(project: Project, author: str) -> dict[str, Any]:
 
 
 def acts(project: Project, author: str, after: int) -> list[str]:
-    """The acts of a person in the log after a key, without those of jobs."""
+    """Return the acts of a person in the log after a key, without those of jobs."""
     rows = project.rows("SELECT act FROM activity WHERE author = ? AND activity_key > ?", [author, after])
     return [act for (act,) in rows if not act.startswith("job ")]
 
 
 def kept(project: Project, upto: Mapping[str, int]) -> dict[str, tuple[int, int]]:
-    """By table of `KEPT`: the last key, and a fingerprint of the rows up to a key, or of all rows."""
+    """Return for each table of `KEPT` the last key, and a fingerprint of the rows up to a key, or of all rows."""
     found = {}
     for table, key in KEPT.items():
         columns = f"coalesce(max({key}), 0), coalesce(bit_xor(hash(t)) FILTER ({key} <= ?), 0)"
@@ -74,7 +74,7 @@ def kept(project: Project, upto: Mapping[str, int]) -> dict[str, tuple[int, int]
 
 
 def board(project: Project, measure: str, against: str) -> dict[str, float]:
-    """The score of each system, over the queries in common with an official leaderboard if one is chosen."""
+    """Return the score of each system, on the queries in common with an official leaderboard if one is chosen."""
     if against not in sources(project):
         return dict(leaderboard(project, measure).scores)
     official = measure if parse_measure(measure).takes_judgments else "nDCG@10"
@@ -82,7 +82,7 @@ def board(project: Project, measure: str, against: str) -> dict[str, float]:
 
 
 def check(project: Project) -> list[str]:
-    """The findings of `exam check` except keys: a second handle does not know if the log was just read."""
+    """Return the findings of `exam check` except keys: a second handle does not know if the log was just read."""
     return [str(finding) for name, findings in check_project(project).items() if name != "keys" for finding in findings]
 
 

@@ -24,19 +24,19 @@ from tests.made.browser import DRAWN
 from tests.made.shell import run_words
 
 PATIENCE = 90_000
-"""Milliseconds until a missing element is a failure. Machines are busy."""
+"""Milliseconds to wait for an element; generous, because machines are busy."""
 SHELL = threading.Lock()
-"""Held during a command: its words and streams belong to the whole process."""
+"""Held during a command, because its arguments and streams belong to the whole process."""
 Fields = dict[str, dict[str, Any]]
 """Changed fields by question id."""
 
 
 class NotNow(Exception):
-    """An act is not possible at present. The person does another one."""
+    """Raised if an act is not possible at present; the person then does another one."""
 
 
 class Broken(AssertionError):
-    """A condition does not hold."""
+    """Raised if a condition does not hold."""
 
 
 def hold(holds: object, otherwise: str) -> None:
@@ -73,9 +73,9 @@ class Person:
 
     Attributes:
         random: set for each act from the seed, the name and the number of the round.
-        exclusive: if no other person works in the project.
+        exclusive: whether no other person works in the project.
         expected: acts that the log must have after this round.
-        warned: if an act of this round may show an error on the screen.
+        warned: whether an act of this round may show an error on the screen.
     """
 
     def __init__(self, name: str, context: BrowserContext, address: str, facts_port: int, project: Path) -> None:
@@ -153,7 +153,7 @@ class Person:
         return self.page.get_by_role("button", name=re.compile(rf"^{re.escape(name)}( Shortcut .*)?$"))
 
     def press(self, name: str) -> None:
-        """Press a button. Without it, or if it is disabled, the act is not possible."""
+        """Press a button; raise NotNow if it is missing or disabled."""
         button = self.button(name).first
         if not button.count() or not button.is_visible() or not button.is_enabled():
             raise NotNow
@@ -166,7 +166,7 @@ class Person:
             box.press("Tab")
 
     def fact(self, fact: str, **arguments: Any) -> Any:
-        """A fact of `tests.soak.facts`, from the process of the app."""
+        """Return a fact of `tests.soak.facts`, from the process of the app."""
         with Client(("127.0.0.1", self.facts_port)) as connection:
             connection.send((fact, self.project, arguments))
             answer, failure = connection.recv()
@@ -177,10 +177,10 @@ class Person:
         return self.fact("known", author=self.name)
 
     def exam(self, *words: str, refused: bool = False) -> str:
-        """The output of a command, which the app executes.
+        """Run a command in the app and return its output.
 
         Args:
-            refused: if a refusal of the command makes the act impossible.
+            refused: whether a refusal means that the act is not possible.
         """
         own = {"EXAM_PROJECT": str(self.project), "EXAM_AUTHOR": self.name}
         with SHELL, mock.patch.dict(os.environ, own):
@@ -191,5 +191,5 @@ class Person:
         return out.decode()
 
     def sign(self, text: str) -> str:
-        """A text that no other act has."""
+        """Return a text that no other act has."""
         return f"{text} ({self.name} {self.number})"

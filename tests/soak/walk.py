@@ -28,11 +28,11 @@ from tests.soak.person import PATIENCE, Broken, NotNow, Person, hold
 
 NAMES = ("ann", "bob", "cleo", "dan", "eve", "finn")
 STAYS = 5
-"""How many times likelier an act of the present screen is."""
+"""Factor by which acts of the present screen are more likely."""
 KILL = 25
-"""One of so many rounds ends with a kill of the server, and a new server."""
+"""In one of this many rounds the server is killed and started again."""
 TRIES = 30
-"""Tries until an act is possible."""
+"""Attempts to find a possible act."""
 ERRORS = "[data-testid=stException], [data-testid=stAlertContentError]"
 TROUBLE = re.compile(r"Traceback|WARNING|ERROR|Error:|Exception|INTERNAL|Uncaught")
 Seat = tuple[Person, ThreadPoolExecutor]
@@ -44,7 +44,7 @@ class Soak:
 
     Args:
         folder: for the project, the logs and the screenshots of a failure.
-        demo: a project to copy; a new demo project for None.
+        demo: a project to copy; None makes a new demo project.
     """
 
     def __init__(self, folder: Path, seed: int, demo: Path | None = None, tell: Callable[[str], None] = print) -> None:
@@ -68,7 +68,7 @@ class Soak:
 
     @contextmanager
     def seated(self, name: str, address: str) -> Iterator[Seat]:
-        """A person at a browser of their own, in a thread of their own."""
+        """Yield a person with a browser of their own, in a thread of their own."""
 
         def sit() -> Person:
             playwright = closing.enter_context(sync_playwright())
@@ -84,7 +84,7 @@ class Soak:
                 thread.submit(closing.close).result()
 
     def run(self, persons: int, minutes: float = 0.0, rounds: int = 0) -> None:
-        """Have persons work for some minutes, or for some rounds.
+        """Run persons for some minutes, or for some rounds.
 
         Raises:
             Broken: a condition does not hold; the folder has screenshots and the log.
@@ -110,7 +110,7 @@ class Soak:
                     self._all([seat], number, "check", partial(self._check, before=before))
 
     def _all(self, seats: list[Seat], number: int, what: str, do: Callable[[Person], object]) -> None:
-        """Have persons do something at the same time, and report the first failure."""
+        """Run an action for all persons at the same time, and report the first failure."""
         doing = [thread.submit(do, person) for person, thread in seats]
         for (person, thread), future in zip(seats, doing, strict=True):
             if (error := future.exception()) is not None:
@@ -139,7 +139,7 @@ class Soak:
         raise Broken(f"No act was possible in {TRIES} tries")
 
     def _check(self, person: Person, before: dict[str, tuple[int, int]]) -> None:
-        """No error, nothing lost, the past unchanged, the project sound, and the screen shows the present state."""
+        """Check for errors, lost work, changes of the past, and differences between the screen and the project."""
         errors = person.page.locator(ERRORS).all_inner_texts()
         hold(not errors or person.warned, f"The screen shows an error: {errors}")
         hold(not person.page_errors, f"The browser reports errors: {person.page_errors}")
@@ -162,10 +162,10 @@ class Soak:
 
 
 def _check_work(person: Person) -> None:
-    """Drafts, steps, versions, judgments and overrides of a person are as they left them."""
+    """Check drafts, steps, versions, judgments and overrides of a person against the record of their work."""
     known, now = person.known(), person.unsaved.now
     for key, fields in now.items():
-        # A draft that equals the bank is no draft.
+        # A draft that equals the bank does not count as one.
         kept = known["drafts"].get(key) or known["saved"].get(key)
         lost = {name: value for name, value in fields.items() if getattr(kept, name, None) != value}
         hold(not lost, f"Lost of the draft of {key}: {lost}; there is {kept}")
@@ -177,7 +177,7 @@ def _check_work(person: Person) -> None:
 
 
 def _states(person: Person) -> tuple[Any, Any]:
-    """The content of the screen, and of the project: Home's numbers, the bank's questions, the scores of systems."""
+    """Return the content of the screen and of the project: Home's numbers, the bank's questions, or systems' scores."""
     screen, page = person.screen(), person.page
     if screen == "Home":
         texts = page.locator(".st-key-state .count").evaluate_all(
@@ -210,7 +210,7 @@ def main() -> int:
     given = parser.parse_args()
     folder = (given.out or Path(tempfile.mkdtemp(prefix="soak-"))).resolve()
     print(f"Seed {given.seed}, {given.persons} persons, {given.minutes:g} minutes; see {folder}", flush=True)
-    # A command in this process has a standard output of its own.
+    # Commands in this process redirect standard output.
     lines = sys.stdout
     soak = Soak(folder, given.seed, given.demo, tell=lambda line: print(line, file=lines, flush=True))
     try:

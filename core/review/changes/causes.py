@@ -131,7 +131,7 @@ def responsible_questions(
     known: dict[tuple[object, ...], QueryRatings] = {}
     sides = []
     for base, state, other in ((before, old, new), (after, new, old)):
-        view = (base.grader.key, base.overridden)
+        view = (*base.rated, base.overridden)
         if view not in known:
             known[view] = load_ratings(project, base, query_id, texts)
         # A direct grader is asked only about the query, so changes of the bank do not affect it.

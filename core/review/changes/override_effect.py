@@ -9,7 +9,19 @@ import numpy as np
 
 from ...bank import asked_questions, asking, asks, bank_for
 from ...errors import InputError
-from ...labels import MISSING, Basis, Override, Policy, basis, labels_of, load_ratings, overrides, scored, weights_of
+from ...labels import (
+    MISSING,
+    Basis,
+    Override,
+    Policy,
+    basis,
+    graded,
+    labels_of,
+    load_ratings,
+    overrides,
+    scored,
+    weights_of,
+)
 from ...leaderboard import (
     Leaderboard,
     Shift,
@@ -131,7 +143,7 @@ def _behind_labels(project: Project, base: Basis) -> dict[int, list[_Pair]]:
         # A grader that reads more than the question has its own text for it. Overrides of one never asked do not count.
         " SELECT override_key, b.weight, g.rating, if(b.text_key IS NULL, NULL, r.text_key), places.text_key"
         " FROM places JOIN bank b USING (query_key) LEFT JOIN versions r USING (question_key)"
-        " LEFT JOIN (SELECT question_text_key, passage_text_key, rating FROM grades WHERE grader_key = $grader) g"
+        f" LEFT JOIN {graded(base)} g"
         " ON g.question_text_key = b.text_key AND g.passage_text_key = places.text_key"
         " ORDER BY override_key, b.question_key",
         base.parameters,

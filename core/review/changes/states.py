@@ -37,6 +37,7 @@ WORDS = {
     "label": "label rule",
     "weighted": "weights",
     "overrides": "overrides",
+    "rating": "rating rule",
     "min_rating": "min rating",
     "cutoff": "cutoff",
     "skipped": "skipped queries",
@@ -44,15 +45,21 @@ WORDS = {
 }
 """Names of the parts of a policy for people. Labels depend on `LABEL_PARTS`, leaderboards on all."""
 
-LABEL_PARTS = ("bank_version", "grader", "label", "weighted", "overrides")
+LABEL_PARTS = ("bank_version", "grader", "label", "weighted", "overrides", "rating")
 
 CAUSES = (
     *("reworded", "added", "retired", "restored", "reweighted", "answer key", "kind"),
-    *("override", "grader", "label rule", "weights"),
+    *("override", "grader", "rating rule", "label rule", "weights"),
 )
 """Possible causes of a flip: changes of a question, or the part of the policy that differs."""
 
-_CAUSE_OF_PART = {"grader": "grader", "label": "label rule", "weighted": "weights", "overrides": "override"}
+_CAUSE_OF_PART = {
+    "grader": "grader",
+    "rating": "rating rule",
+    "label": "label rule",
+    "weighted": "weights",
+    "overrides": "override",
+}
 
 
 @dataclass(frozen=True)
@@ -201,6 +208,8 @@ def _flips(project: Project, old: Policy, new: Policy, of: Banks) -> list[LabelF
     if not len(rows):
         return []
     parts = [part for part in LABEL_PARTS if getattr(old, part) != getattr(new, part)]
+    if "grader" in parts and "rating" in parts:
+        parts.remove("rating")
     did = _responsible_parts(project, old, new, parts)
     bases = (basis(project, old), basis(project, new))
     kinds: dict[str, dict[str, tuple[str, ...]]] = {}
@@ -244,8 +253,10 @@ def _responsible_parts(
         return {parts[0]: np.ones(len(before), bool)}
     did = {}
     for part in parts:
-        there = _labels(project, replace(old, **{part: getattr(new, part)}))
-        back = _labels(project, replace(new, **{part: getattr(old, part)}))
+        # A rating rule fits only some graders, so it changes with the grader.
+        fields = ("grader", "rating") if part == "grader" else (part,)
+        there = _labels(project, replace(old, **{field: getattr(new, field) for field in fields}))
+        back = _labels(project, replace(new, **{field: getattr(old, field) for field in fields}))
         did[part] = (there != before) | (back != after)
     together = ~np.logical_or.reduce(list(did.values()))
     return {part: alone | together for part, alone in did.items()}

@@ -187,7 +187,7 @@ def _ratings(project: Project, base: Basis) -> _Resolved:
         counts = project.rows(f"SELECT query_id, count(rating) FROM {rated} GROUP BY 1", base.parameters)
         return frame, dict(counts)
 
-    return _Resolved(_grader(base, "rating"), ("ratings", base.grader.key, base.version), values)
+    return _Resolved(_grader(base, "rating"), ("ratings", *base.rated, base.version), values)
 
 
 def _grader(base: Basis, noun: str) -> Rater:

@@ -13,17 +13,17 @@ from streamlit.delta_generator import DeltaGenerator
 from exam_workbench.bank import latest_version
 from exam_workbench.catalogue import find_grader, graders, succession
 from exam_workbench.errors import WorkbenchError
-from exam_workbench.labels import Policy, usual_min_judgment
+from exam_workbench.labels import Policy, has_probabilities, usual_min_judgment
 from exam_workbench.leaderboard import QueryChoice
 from exam_workbench.measures import COVER, MEASURES, SIMILARITIES, parse_measure
 from exam_workbench.project import Project, gold_name, official_sources
 from exam_workbench.types import MAX_RATING, GraderSpec
 from pages.parts.shared import address, ui
 
-Choice = Literal["grader", "tau", "label", "weights", "measure", "against", "cutoff", "relevant"]
+Choice = Literal["grader", "rating", "tau", "label", "weights", "measure", "against", "cutoff", "relevant"]
 """The choices in the line, by the key of their widget."""
 
-LABELS: tuple[Choice, ...] = ("grader", "tau", "label", "weights")
+LABELS: tuple[Choice, ...] = ("grader", "rating", "tau", "label", "weights")
 """The choices that determine labels."""
 
 MATTERS: dict[str, tuple[Choice, ...]] = {
@@ -54,6 +54,8 @@ NO_EFFECT = "No effect on this screen."
 DEFAULT_MEASURE = "nDCG@10"
 
 LABEL_RULES = {"max": "Best rating", "support:2": "Supported by 2 questions", "mean": "Weighted mean"}
+
+RATING_RULES = {"written": "Written rating", "expected": "Expected rating"}
 
 
 @dataclass(frozen=True)
@@ -86,15 +88,23 @@ def chosen(project: Project) -> Policy:
     default = Policy()
     state = st.session_state
     names = [grader.spec.name for grader in graders(project)]
-    grader = state.get("grader")
+    grader = state.get("grader") if state.get("grader") in names else None
+    rating = str(state.get("rating") or default.rating)
     return Policy(
-        grader=grader if grader in names else None,
+        grader=grader,
+        rating=rating if rating in _rating_rules(project, grader) else default.rating,
         min_rating=int(state.get("tau") or default.min_rating),
         cutoff=int(state.get("cutoff") or default.cutoff),
         label=str(state.get("label") or default.label),
         weighted=bool(state.get("weights", True)),
         min_judgment=int(state.get("relevant") or usual_min_judgment(project)),
     )
+
+
+def _rating_rules(project: Project, grader: str | None) -> list[str]:
+    """Return the rating rules that the grades of a grader allow."""
+    offered = bool(graders(project)) and has_probabilities(project, find_grader(project, grader))
+    return [rule for rule in RATING_RULES if offered or rule == Policy.rating]
 
 
 def line(screen: str) -> None:
@@ -144,11 +154,12 @@ def _take(known: list[str], boards: list[str], min_judgment: int) -> dict[Choice
     default = Policy()
     rules = {title: rule for rule, title in LABEL_RULES.items()}
     usual: dict[Choice, Any] = {
-        "grader": known[0], "tau": default.min_rating, "label": default.label, "weights": True,
-        "measure": DEFAULT_MEASURE, "against": boards[0], "cutoff": default.cutoff, "relevant": min_judgment,
+        "grader": known[0], "rating": default.rating, "tau": default.min_rating, "label": default.label,
+        "weights": True, "measure": DEFAULT_MEASURE, "against": boards[0], "cutoff": default.cutoff,
+        "relevant": min_judgment,
     }  # fmt: skip
     read: dict[Choice, Callable[[str], Any]] = {
-        "grader": _among(known), "tau": lambda text: _among(MIN_RATINGS)(int(text)),
+        "grader": _among(known), "rating": _among(RATING_RULES), "tau": lambda text: _among(MIN_RATINGS)(int(text)),
         "label": lambda text: rules.get(text) or _among(LABEL_RULES)(text), "weights": lambda text: text != "false",
         "measure": str, "against": _among(boards), "cutoff": lambda text: min(1000, max(1, int(text))),
         "relevant": lambda text: _among(MIN_JUDGMENTS)(int(text)),
@@ -188,6 +199,13 @@ def _widgets(project: Project, known: list[str], boards: list[str], screen: str)
 
     with popover:
         st.selectbox("Grader", **options("grader", "Labels are derived from the grades of this grader.", known))
+        rules = _rating_rules(project, str(held["grader"]))
+        held["rating"] = held["rating"] if held["rating"] in rules else Policy.rating
+        st.selectbox(
+            "Rating", format_func=RATING_RULES.__getitem__,
+            **options("rating", "The rating that the grader wrote, or the expectation over its probabilities. Only"
+                      " graders that stored probabilities of ratings offer the second.", rules),
+        )  # fmt: skip
         if said := succeeded(project, str(held["grader"])):
             st.container(key="succeeded-grader").caption(ui.plain(said))
         st.selectbox(
@@ -263,6 +281,7 @@ def in_words(project: Project, view: View) -> str:
     words = [
         spec.name,
         f"min rating {spec.min_rating(policy.min_rating)}{scale}",
+        *([] if policy.rating == Policy.rating else [RATING_RULES.get(policy.rating, policy.rating).lower()]),
         LABEL_RULES.get(policy.label, policy.label).lower(),
         *([] if policy.weighted else ["no weights"]),
         *([] if policy.min_judgment == 1 else [f"min judgment {policy.min_judgment}"]),

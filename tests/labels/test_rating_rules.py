@@ -1,0 +1,108 @@
+"""The rating rule: the written rating, or the expectation over the probabilities of ratings at cut points."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from exam_workbench.bank import questions
+from exam_workbench.catalogue import put_grader
+from exam_workbench.grading.grades import add_outcomes
+from exam_workbench.labels import Policy, basis, label_qrels, labels_under, load_ratings
+from exam_workbench.leaderboard import leaderboard
+from exam_workbench.project import Project
+from exam_workbench.review import state_changes
+from exam_workbench.types import Grade, GraderSpec, Question
+from tests.made.projects import SPEC, copy_of, fill
+from tests.made.refusals import refusal
+
+ASKED = "What is A?"
+BANK = [Question("q1/a", "q1", ASKED)]
+RUNS = {"one": {"q1": ["p1", "p2", "p3", "p4"]}}
+# The expectations are 4.2, 2.5 and .5. The fourth passage has no probabilities.
+CHANCES = {
+    "p1": (0.0, 0.0, 0.0, 0.1, 0.6, 0.3),
+    "p2": (0.0, 0.0, 0.5, 0.5),
+    "p3": (0.5, 0.5, 0.0, 0.0, 0.0, 0.0),
+    "p4": None,
+}
+COSINES = GraderSpec("cosines", "embedding", "e")
+
+
+def put(project: Project, spec: GraderSpec, grades: dict[str, Grade]) -> None:
+    texts = dict(project.rows("SELECT passage_id, text_key FROM passages"))
+    key = project.value("SELECT text_key FROM question_texts WHERE text = ?", [ASKED])
+    with project.transaction() as cursor:
+        outcomes = [(key, texts[passage], grade) for passage, grade in grades.items()]
+        add_outcomes(cursor, put_grader(cursor, spec), outcomes, job_key=0)
+
+
+def make(project: Project) -> None:
+    fill(project, BANK, {}, RUNS)
+    put(project, SPEC, {passage: Grade(5, distribution=chances) for passage, chances in CHANCES.items()})
+    cosines = {"p1": 0.61, "p2": 0.5, "p3": 0.2, "p4": 0.45}
+    put(project, COSINES, {passage: Grade(1, raw=f"{cosine:.4f}") for passage, cosine in cosines.items()})
+
+
+@pytest.fixture
+def project(tmp_path: Path) -> Iterator[Project]:
+    yield from copy_of(make, tmp_path)
+
+
+def labels(project: Project, policy: Policy) -> dict[str, int]:
+    base = basis(project, policy)
+    found = label_qrels(project, base)["q1"]
+    # The labels of one query in memory are those of the whole project.
+    bank = questions(project, base.version)
+    known = load_ratings(project, base, "q1", bank)
+    assert dict(zip(known.passage_ids, labels_under(base, known, bank).tolist(), strict=True)) == found
+    return found
+
+
+def test_the_written_rating_counts_unless_the_settings_say_otherwise(project: Project) -> None:
+    assert labels(project, Policy(SPEC.name)) == dict.fromkeys(RUNS["one"]["q1"], 5)
+    assert "rating" not in Policy().as_dict() and Policy(rating="expected").as_dict()["rating"] == "expected"
+
+
+def test_an_expectation_is_cut_at_halves_or_at_the_given_points(project: Project) -> None:
+    policy = Policy(SPEC.name, rating="expected")
+    assert labels(project, policy) == {"p1": 4, "p2": 3, "p3": 1, "p4": 5}
+    assert labels(project, replace(policy, rating="expected:1,2,3,4.1,4.9")) == {"p1": 4, "p2": 2, "p3": 0, "p4": 5}
+    scores = [leaderboard(project, "P@4", policy=one).systems[0].score for one in (Policy(SPEC.name), policy)]
+    assert scores == [1.0, 0.5]
+
+
+def test_cut_points_of_the_embedding_grader_apply_to_the_stored_cosine(project: Project) -> None:
+    policy = Policy(COSINES.name, rating="expected:.3,.4,.5,.6,.7")
+    assert labels(project, policy) == {"p1": 4, "p2": 3, "p3": 0, "p4": 2}
+
+
+def test_a_flip_names_the_rating_rule_as_its_cause(project: Project) -> None:
+    written, expected = Policy(SPEC.name), Policy(SPEC.name, rating="expected")
+    found = state_changes(project, written, expected, "P@4")
+    assert {flip.passage_id: flip.causes for flip in found.flips} == dict.fromkeys(["p1", "p2", "p3"], ("rating rule",))
+    other = state_changes(project, Policy(COSINES.name), expected, "P@4")
+    assert {flip.causes for flip in other.flips} == {("grader",)}
+
+
+@pytest.mark.parametrize(
+    "rule", ["", "best", "written:1", "expected:", "expected:2,1", "expected:1,nan", "expected:1,1"]
+)
+def test_an_invalid_rule_is_refused(rule: str) -> None:
+    with refusal("unknown-rating-rule"):
+        Policy(rating=rule)
+
+
+def test_a_rule_that_the_grades_do_not_allow_is_refused(project: Project) -> None:
+    plain = GraderSpec("plain", "self-rating", "p")
+    put(project, plain, {"p1": Grade(4)})
+    for grader, rule, code in (
+        (plain.name, "expected", "no-probabilities"),
+        (SPEC.name, "expected:1,2", "wrong-number-of-cut-points"),
+        (COSINES.name, "expected", "wrong-number-of-cut-points"),
+    ):
+        with refusal(code, grader):
+            basis(project, Policy(grader, rating=rule))
