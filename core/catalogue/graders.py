@@ -64,9 +64,14 @@ def grader_key(cursor: Cursor, spec: GraderSpec) -> int | None:
 
 
 @as_act("see boards")
-def graders(project: Project) -> list[StoredGrader]:
-    """Every grader of the project with its counts, the default one first."""
+def stored_graders(project: Project) -> list[StoredGrader]:
+    """Every grader of the project with its counts, also those of citations."""
     return project.remember("graders", lambda: _count_graders(project))
+
+
+def graders(project: Project) -> list[StoredGrader]:
+    """The graders that labels and leaderboards can be of, with their counts, the default one first."""
+    return [grader for grader in stored_graders(project) if not grader.spec.rates_citations]
 
 
 def _count_graders(project: Project) -> list[StoredGrader]:
@@ -80,11 +85,13 @@ def _count_graders(project: Project) -> list[StoredGrader]:
             " ORDER BY grader_key"
         )
     ]
-    most = max((grader.grades for grader in stored if not grader.spec.imported), default=0)
+    most = max(
+        (grader.grades for grader in stored if not (grader.spec.imported or grader.spec.rates_citations)), default=0
+    )
     return sorted(stored, key=lambda grader: place_among(grader, most))
 
 
-def place_among(grader: StoredGrader, most: int) -> tuple[bool, bool, int, int, int]:
+def place_among(grader: StoredGrader, most: int) -> tuple[bool, bool, bool, int, int, int]:
     """Where a grader stands among those of its project; the least is the usual one.
 
     Args:
@@ -92,7 +99,14 @@ def place_among(grader: StoredGrader, most: int) -> tuple[bool, bool, int, int, 
     """
     # Neither imported labels nor a grader that was only tried on a part of the pool become what every screen shows.
     tried = grader.spec.imported or 2 * grader.grades < most
-    return grader.grades == 0, tried, _preference(grader.spec.method), -grader.grades, grader.key
+    return (
+        grader.spec.rates_citations,
+        grader.grades == 0,
+        tried,
+        _preference(grader.spec.method),
+        -grader.grades,
+        grader.key,
+    )
 
 
 def _preference(method: str) -> int:
@@ -102,7 +116,7 @@ def _preference(method: str) -> int:
 
 @as_act("see boards")
 def find_grader(project: Project, name: str | None) -> StoredGrader:
-    """The grader with grades that a person means; the default one for None.
+    """The grader with grades that a person means; the default one of labels and leaderboards for None.
 
     Args:
         name: what a grader is printed as, its fingerprint, the name under which it is set up, or its method where
@@ -111,7 +125,7 @@ def find_grader(project: Project, name: str | None) -> StoredGrader:
     Raises:
         InputError: there is none, or several are meant.
     """
-    known = graders(project)
+    known = graders(project) if name is None else stored_graders(project)
     if not known:
         raise InputError("nothing-graded", "Nothing has been graded yet.", "Run exam grade, or import a graded file.")
     if name is None:

@@ -7,6 +7,7 @@ from typing import Any
 
 from ..bank import check_version
 from ..catalogue import StoredGrader, find_grader
+from ..errors import InputError
 from ..project import Project, as_act
 from .policy import Policy
 from .rules import label_sql
@@ -55,6 +56,12 @@ def basis(project: Project, policy: Policy) -> Basis:
         InputError: there is no such grader or version.
     """
     grader = find_grader(project, policy.grader)
+    if grader.spec.rates_citations:
+        raise InputError(
+            "grader-of-citations",
+            f"Grader '{grader.spec.name}' rates citations, not passages.",
+            "Choose another grader (--grader), or see exam support show.",
+        )
     # A direct judge is asked about the query, an override is about a question.
     asks_questions = policy.overrides and grader.spec.method != "direct"
     overridden = asks_questions and project.remember(
