@@ -69,6 +69,7 @@ def stored_graders(project: Project) -> list[StoredGrader]:
     return project.remember("graders", lambda: _count_graders(project))
 
 
+@as_act("see boards")
 def graders(project: Project) -> list[StoredGrader]:
     """The graders that labels and leaderboards can be of, with their counts, the default one first."""
     return [grader for grader in stored_graders(project) if not grader.spec.rates_citations]
