@@ -32,33 +32,32 @@ def main() -> None:
     texts = [one["text"] for one in examples]
     vectors = unit_vectors(texts, keep=False)
     alike = vectors @ vectors.T
-    pairs: dict[str, list[tuple[str, str]]] = {"supported": [], "wrong passage": [], "wrong fact": []}
+    kinds = ("supported", "wrong fact", "wrong passage")
+    # Pairs of one passage follow each other: a model reads their common beginning once.
+    flat: list[tuple[str, str]] = []
     for i, one in enumerate(examples):
         lacking = [j for j in np.argsort(-alike[i]) if one["answers"][0].lower() not in texts[j].lower()]
         other = next(
             examples[j]["answers"][0] for j in lacking if examples[j]["answers"][0].lower() not in texts[i].lower()
         )
-        pairs["supported"].append((_statement(one["question"], one["answers"][0]), texts[i]))
-        pairs["wrong passage"].append((_statement(one["question"], one["answers"][0]), texts[lacking[0]]))
-        pairs["wrong fact"].append((_statement(one["question"], other), texts[i]))
-    parameters = {"base_url": given.base_url, "model": given.model} if given.base_url else {}
+        right = _statement(one["question"], one["answers"][0])
+        flat += [(right, texts[i]), (_statement(one["question"], other), texts[i]), (right, texts[lacking[0]])]
+    parameters = {"base_url": given.base_url, "model": given.model, "timeout_s": 600} if given.base_url else {}
     grader = make_grader("support" if parameters else "support-embedding", parameters)
-    flat = [pair for some in pairs.values() for pair in some]
     asked = {i: Asked(sentence) for i, (sentence, _) in enumerate(flat)}
     passages = {i: passage for i, (_, passage) in enumerate(flat)}
     scores = np.full(len(flat), np.nan)
     ratings = np.full(len(flat), -1)
-    for batch in grader.grade(asked, passages, [(i, i) for i in asked], Control()):
+    for batch in grader.grade(asked, passages, [(i, i) for i in asked], Control(concurrency=1)):
         for i, _, grade in batch:
             if grade.rating is not None:
                 ratings[i] = grade.rating
                 scores[i] = grade.rating if parameters else float(grade.raw or 0)
-    n = len(examples)
-    print(f"{grader.spec.name}: {n} examples, failed {int((ratings < 0).sum())}")
-    for at, name in enumerate(pairs):
-        own = ratings[at * n : (at + 1) * n]
+    print(f"{grader.spec.name}: {len(examples)} examples, failed {int((ratings < 0).sum())}")
+    for at, name in enumerate(kinds):
+        own = ratings[at::3]
         counts = ", ".join(f"{int((own == rating).sum())} rated {rating}" for rating in range(3))
-        auc = "" if not at else f", AUC against supported {_auc(scores[:n], scores[at * n : (at + 1) * n]):.3f}"
+        auc = f", AUC against supported {_auc(scores[::3], scores[at::3]):.3f}" if at else ""
         print(f"{name}: {counts}{auc}")
 
 
