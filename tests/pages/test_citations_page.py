@@ -4,17 +4,18 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from exam_workbench.leaderboard import citations
+import pytest
+from playwright.sync_api import Page
+
+from exam_workbench.bank import CITED
 from exam_workbench.project import Project
-from tests.made.cited import put_cited
+from tests.made.browser import Server, as_it_is_now, button, ready
+from tests.made.browser import note as box_of
+from tests.made.cited import put_cited, sentence
+from tests.made.projects import new_project
 from tests.made.screens import keyed, named, note, numbers, press, served, shows, sound, visit
 
 __all__ = ["served"]
-
-
-def own(project: Project) -> dict[tuple[str, int, str], int | None]:
-    found = citations(project, None, "good", "salts", "tester")
-    return {(one.passage_id, one.position, one.cited_id): one.own for one in found}
 
 
 def test_a_sentence_is_valued_beside_its_passages(project: Project, tmp_path: Path) -> None:
@@ -35,3 +36,35 @@ def test_a_sentence_is_valued_beside_its_passages(project: Project, tmp_path: Pa
     values = project.rows("SELECT value FROM personal_support")
     assert values == [(2,)] and len(project.rows("FROM support_values")) == 3
     sound(app)
+
+
+@pytest.mark.browser
+def test_keys_value_one_citation_after_the_other(
+    projects: Path, server: Server, chromium_page: Page, tmp_path: Path
+) -> None:
+    put_cited(project := new_project(projects / "cited.duckdb"), tmp_path)
+    project.close()
+    page = chromium_page
+    page.goto(f"{server.address}/passages?project=cited&part=Citations")
+    ready(page)
+    button(page, "support 1 2").wait_for()
+    page.keyboard.press("2")
+    # Then the second sentence is open: its first citation, and its second one.
+    button(page, "support 2 0").wait_for()
+    ready(page)
+    page.keyboard.press("1")
+    box_of(page, "known support 1").wait_for()
+    ready(page)
+    page.keyboard.press("0")
+    button(page, "next response").wait_for()
+    ready(page)
+    page.keyboard.press("n")
+    button(page, "next response").wait_for(state="detached")
+    saved = as_it_is_now(projects / "cited.duckdb", tmp_path)
+    values = saved.rows(
+        "SELECT sentence, cited_id, value FROM support_values"
+        " JOIN (SELECT sentence, cited_id, sentence_key, cited_key FROM " + CITED + " WHERE run = 'good')"
+        " ON sentence_key = question_text_key AND cited_key = passage_text_key ORDER BY support_value_key"
+    )
+    saved.close()
+    assert values == [(sentence(0), "d0", 2), (sentence(1), "d1", 1), (sentence(1), "d2", 0)]

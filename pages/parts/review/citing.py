@@ -45,6 +45,12 @@ def draw(project: Project) -> None:
         order = [*range(at, len(sentences)), *range(at)]
         st.session_state[key] = next((i for i in order if any(map(_waits, sentences[i]))), at)
     at = st.selectbox("Sentence", range(len(sentences)), key=key, format_func=lambda i: _title(i, sentences[i]))
+    if not any(map(_waits, found)):
+        following = responses[(responses.index((run, query_id)) + 1) % len(responses)]
+        st.button(
+            "Next response", key="next response", on_click=st.session_state.update,
+            args=({"cited response": following},), shortcut="n",
+        )  # fmt: skip
     with st.container(horizontal=True, key="cited"):
         with st.container():
             st.html(f'<div class="asked" dir="auto"><b>{visible(sentences[at][0].sentence)}</b></div>')
