@@ -216,7 +216,7 @@ class GraderSpec:
 
     Args:
         name: its name for people; not part of the fingerprint.
-        method: self-rating, answer, extractive, choice, direct, embedding or human.
+        method: a name of `graders.GRADERS`, or human.
         model: model name, or the checksum that pins it.
         prompt: name of the prompt; empty if the method uses no prompt.
         prompt_hash: SHA-256 of the prompt's content; empty if unknown.
@@ -233,6 +233,11 @@ class GraderSpec:
     parameters: dict[str, Any] = field(default_factory=dict)
     kinds: tuple[Kind, ...] = KINDS
     max_rating: int = MAX_RATING
+
+    @property
+    def rates_citations(self) -> bool:
+        """Whether it rates how far cited passages support sentences, and not how passages answer questions."""
+        return self.method.startswith("support")
 
     @property
     def imported(self) -> bool:

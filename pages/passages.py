@@ -16,13 +16,14 @@ from exam_workbench.project import (
     judged_pairs,
     judged_values,
     pooled_queries,
+    response_runs,
     run_names,
     source_of,
     sources,
 )
 from exam_workbench.review import NONE, Filters, Found, State, read_passage, search, where_to_begin
 from exam_workbench.types import RATINGS
-from pages.parts.review import beside, blind, passage_list
+from pages.parts.review import beside, blind, citing, passage_list
 from pages.parts.review import desk as desk_parts
 from pages.parts.review.guiding import blind_beside, guidelines_beside
 from pages.parts.review.passage_list import PASSAGES_A_PAGE
@@ -287,6 +288,14 @@ if not pooled_queries(project):
         code="no-passages",
     )
 st.html(Path(__file__).parent / "parts" / "review" / "desk.css")
+if any(one.cited for one in response_runs(project)):
+    part = st.segmented_control(
+        "Part", ["Passages", "Citations"], default="Passages", required=True, key="part", bind="query-params",
+        label_visibility="collapsed",
+    )  # fmt: skip
+    if part == "Citations":
+        citing.draw(project)
+        st.stop()
 policy, shown = measured_with(project)
 with st.container(horizontal=True, vertical_alignment="center", key="desk-filters"):
     hidden = blind.is_on()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from . import draft_notes, editing
 from .asked import asked_bank, bank_for, name_asked_texts, question_text_key
+from .citations import CITED, SENTENCES, asked_pool
 from .draft_notes import done
 from .drafts import (
     Conflict,
@@ -91,8 +92,10 @@ from .wording import word_difference
 from .words import Words, in_their_words, take_words
 
 __all__ = [
+    "CITED",
     "NEAR",
     "SCHEMES",
+    "SENTENCES",
     "STATES",
     "Conflict",
     "CrossedEdit",
@@ -113,6 +116,7 @@ __all__ = [
     "add_topics",
     "answered_by_topic",
     "asked_bank",
+    "asked_pool",
     "asked_questions",
     "asking",
     "asks",

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from ..project import Cursor, Project
 from ..types import SEPARATOR, GraderSpec
+from .citations import CITED
 from .topics import EXAMS, asks
 
 _PLACED = (
@@ -20,7 +21,7 @@ def bank_for(spec: GraderSpec) -> str:
     Its columns are query_key, question_key, text_key and weight. text_key belongs to the text that the grader gets, and
     is NULL if that text was never asked. For a direct grader, the query itself is the only question. A question is
     asked for its query, and for the topic `query/subtopic` if the project has it. A question without a subtopic is
-    asked for every topic of its query.
+    asked for every topic of its query. A grader of citations gets no question: see `asked_bank`.
     """
     if spec.method == "direct" or spec.reads:
         return f"(SELECT * EXCLUDE (asked) FROM {asked_bank(spec)})"
@@ -29,7 +30,15 @@ def bank_for(spec: GraderSpec) -> str:
 
 
 def asked_bank(spec: GraderSpec) -> str:
-    """Return the same as `bank_for`, with the text that the grader gets in a column `asked`."""
+    """Return the same as `bank_for`, with the text that the grader gets in a column `asked`.
+
+    A grader of citations gets the sentences that cite, with the columns of `CITED`.
+    """
+    if spec.rates_citations:
+        return (
+            f"(SELECT *, passage_key AS question_key, sentence_key AS text_key, 1e0 AS weight, sentence AS asked"
+            f" FROM (SELECT * EXCLUDE (text_key) FROM {CITED}) WHERE cited_key IS NOT NULL AND $version >= 0)"
+        )
     if spec.method == "direct":
         source = (
             "SELECT query_key, query_key AS question_key, 1e0 AS weight, text, answer AS answer_key, '[]' AS choices"
@@ -76,7 +85,7 @@ def name_asked_texts(project: Project, spec: GraderSpec, version: int) -> None:
     with project.transaction(act="read the bank") as cursor:
         cursor.execute(
             "INSERT INTO question_texts SELECT nextval('keys'), asked, NULL"
-            f" FROM (SELECT asked, min(question_key) AS first {unnamed} GROUP BY asked ORDER BY first)",
+            f" FROM (SELECT asked, min(question_key) AS first {unnamed} GROUP BY asked ORDER BY first, asked)",
             {"version": version},
         )
 

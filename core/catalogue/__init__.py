@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from .graders import StoredGrader, find_grader, grader_key, graders, put_grader
+from .graders import StoredGrader, find_grader, grader_key, graders, put_grader, stored_graders
 from .listing import list_of_graders
 from .named import (
     SPEC_COLUMNS,
@@ -46,6 +46,7 @@ __all__ = [
     "set_price",
     "settings",
     "settings_again",
+    "stored_graders",
     "stored_spec",
     "succession",
     "versions",

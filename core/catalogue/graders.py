@@ -61,9 +61,15 @@ def grader_key(cursor: Cursor, spec: GraderSpec) -> int | None:
 
 
 @as_act("see boards")
-def graders(project: Project) -> list[StoredGrader]:
-    """Return every grader of the project with its counts, the default grader first."""
+def stored_graders(project: Project) -> list[StoredGrader]:
+    """Return every grader of the project with its counts, the default grader first, and graders of citations last."""
     return project.remember("graders", lambda: _count_graders(project))
+
+
+@as_act("see boards")
+def graders(project: Project) -> list[StoredGrader]:
+    """The graders that labels and leaderboards can be of, with their counts, the default one first."""
+    return [grader for grader in stored_graders(project) if not grader.spec.rates_citations]
 
 
 def _count_graders(project: Project) -> list[StoredGrader]:
@@ -77,11 +83,13 @@ def _count_graders(project: Project) -> list[StoredGrader]:
             " ORDER BY grader_key"
         )
     ]
-    most = max((grader.grades for grader in stored if not grader.spec.imported), default=0)
+    most = max(
+        (grader.grades for grader in stored if not (grader.spec.imported or grader.spec.rates_citations)), default=0
+    )
     return sorted(stored, key=lambda grader: place_among(grader, most))
 
 
-def place_among(grader: StoredGrader, most: int) -> tuple[bool, bool, int, int, int]:
+def place_among(grader: StoredGrader, most: int) -> tuple[bool, bool, bool, int, int, int]:
     """Return the sort key of a grader; the grader with the least key is the default.
 
     Args:
@@ -89,7 +97,14 @@ def place_among(grader: StoredGrader, most: int) -> tuple[bool, bool, int, int, 
     """
     # Imported labels, and graders that were only tried on a part of the pool, must not become the default.
     tried = grader.spec.imported or 2 * grader.grades < most
-    return grader.grades == 0, tried, _preference(grader.spec.method), -grader.grades, grader.key
+    return (
+        grader.spec.rates_citations,
+        grader.grades == 0,
+        tried,
+        _preference(grader.spec.method),
+        -grader.grades,
+        grader.key,
+    )
 
 
 def _preference(method: str) -> int:
@@ -99,7 +114,7 @@ def _preference(method: str) -> int:
 
 @as_act("see boards")
 def find_grader(project: Project, name: str | None) -> StoredGrader:
-    """Return the grader with this name, or the default grader for None. Only graders with grades are considered.
+    """Return the grader with this name, or the default grader of labels for None. Only graders with grades count.
 
     Args:
         name: printed name, fingerprint, saved name, or a method that only one grader has.
@@ -107,7 +122,7 @@ def find_grader(project: Project, name: str | None) -> StoredGrader:
     Raises:
         InputError: nothing is graded, the name is unknown or has no grades, or several graders fit.
     """
-    known = graders(project)
+    known = graders(project) if name is None else stored_graders(project)
     if not known:
         raise InputError("nothing-graded", "Nothing has been graded yet.", "Run exam grade, or import a graded file.")
     if name is None:

@@ -8,7 +8,7 @@ from typing import Any
 from ..errors import GradingError, InputError
 from ..graders import make_grader
 from ..project import Project
-from .graders import graders
+from .graders import stored_graders
 from .named import named_graders, settings_again
 from .prompts import prompts
 
@@ -45,7 +45,7 @@ def list_of_graders(project: Project) -> list[ListedGrader]:
     library = prompts(project)
     called: dict[str, list[str]] = {}
     waiting: list[ListedGrader] = []
-    stored = graders(project)
+    stored = stored_graders(project)
     known = {mark: one.spec.fingerprint for one in stored for mark in one.spec.fingerprints}
     known |= {one.spec.fingerprint: one.spec.fingerprint for one in stored}
     for named in named_graders(project):
@@ -73,7 +73,7 @@ def list_of_graders(project: Project) -> list[ListedGrader]:
                 one.grades,
                 one.failures,
                 can_grade=again is not None,
-                shown=place == 0,
+                shown=place == 0 and not one.spec.rates_citations,
                 also=tuple(name for name in called.get(one.spec.fingerprint, ()) if name != one.spec.name),
                 kind=again.kind if again else None,
                 parameters=again.parameters if again else None,

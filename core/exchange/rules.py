@@ -343,6 +343,8 @@ REFERENCES: Final = tuple(
     answer_verdicts question_text_key question_texts text_key
     answer_verdicts answer_text_key answer_texts text_key
     answer_cases query_key queries query_key
+    support_values question_text_key question_texts text_key
+    support_values passage_text_key passage_texts text_key
     guidelines query_key queries query_key
     query_marks query_key queries query_key
     doubles query_key queries query_key
@@ -580,6 +582,7 @@ RULES: Final = (
            "a comparison has both a rating and a reason for its absence, or neither"),
     _value("comparisons", "no-reference", "len(reference_keys) > 0", "the reference answers are missing"),
     _value("answer_verdicts", "no-source", "length(source) > 0", "an answer check by a person has no source"),
+    _value("support_values", "value-out-of-range", "value BETWEEN 0 AND 2", "the value is not from 0 to 2"),
     _value("answer_cases", "k-out-of-range", "k >= 1", "k is below 1"),
     _value("answer_cases", "invalid-case",
            "regexp_full_match(case_name, '[A-Z]') AND regexp_full_match(proposed, '[A-Z]?')",

@@ -23,7 +23,7 @@ from .making import (
     prepare_direct,
 )
 from .prompts.prompt import Prompt, built_in
-from .reading.methods import self_rating
+from .reading.methods import self_rating, support
 
 Prompts = Mapping[str, Prompt]
 
@@ -54,6 +54,12 @@ def _make_embedding(parameters: Parameters, prompts: Prompts) -> Grader:
     from .embedding.grader import EmbeddingGrader
 
     return EmbeddingGrader(**parameters)
+
+
+def _make_citation_similarity(parameters: Parameters, prompts: Prompts) -> Grader:
+    from .embedding.grader import CitationSimilarity
+
+    return CitationSimilarity(**parameters)
 
 
 MODEL = ("model", "back_end", "max_tokens_in")
@@ -142,6 +148,26 @@ _KINDS = (
             {"transformers": "Thomas", "openai": "Thomas"},
             prepare_direct,
             tells=lambda prompt, parameters: prompt.name,
+        ),
+    ),
+    GraderKind(
+        "support-embedding",
+        "Citation similarity (MiniLM)",
+        "A small model on this computer rates from 0 to 2 how similar a sentence of a response and a passage that it "
+        "cites are. It needs no key and no network. It does not read: a wrong fact looks supported if the subject is "
+        "the same.",
+        _make_citation_similarity,
+        ("cuts",),
+    ),
+    _reader(
+        "Citation support",
+        "A language model rates from 0 to 2 how much of a sentence of a response each passage supports that the "
+        "sentence cites: none, partial or full support.",
+        Reading(
+            "support",
+            "Citation support",
+            {"transformers": "support", "openai": "support"},
+            plainly(support),
         ),
     ),
 )

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any, Literal
 
-from ..bank import asked_bank
+from ..bank import asked_bank, asked_pool
 from ..catalogue import StoredGrader
 from ..project import Project
 from ..types import Asked
@@ -81,7 +81,8 @@ def doubtful_pairs(
             " JOIN queries q USING (query_key)"
             " JOIN passage_texts t ON t.text_key = d.passage_text_key"
             " JOIN (SELECT query_key, p.text_key AS passage_text_key, min_by(passage_id, position) AS passage_id"
-            "  FROM pool p JOIN passages USING (passage_key) GROUP BY ALL) USING (query_key, passage_text_key)"
+            f"  FROM {asked_pool(grader.spec)} p JOIN passages USING (passage_key) GROUP BY ALL)"
+            " USING (query_key, passage_text_key)"
             " ORDER BY query_key, question_text_key, passage_text_key",
             _parameters(grader, version) | {"reason": reason, "limit": limit, "offset": offset},
         )
@@ -123,6 +124,6 @@ def _pairs(grader: StoredGrader, which: Which) -> str:
         " any_value(d.attempts) AS attempts"
         f" FROM ({doubtful}) d JOIN {asked_bank(grader.spec)} b ON b.text_key = d.question_text_key"
         # A difference, not an equation: with an equation the engine would load the whole bank before it filters.
-        " JOIN pool p ON p.text_key = d.passage_text_key WHERE p.query_key - b.query_key = 0"
+        f" JOIN {asked_pool(grader.spec)} p ON p.text_key = d.passage_text_key WHERE p.query_key - b.query_key = 0"
         " GROUP BY d.question_text_key, d.passage_text_key"
     )

@@ -37,6 +37,8 @@ def left_out(project: Project, spec: GraderSpec, version: int, queries: Collecti
     Args:
         queries: ids of the queries to include; None for all.
     """
+    if spec.rates_citations:
+        return LeftOut(0, 0, 0, 0)
     other_kind = no_text = no_answer_key = no_choices = 0
     # Items of exams are for examinees, so they do not count as skipped.
     sat = set(exam_queries(project, version))

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from ..bank import asked_bank, asking, name_asked_texts, question_text_key
+from ..bank import CITED, asked_bank, asking, name_asked_texts, question_text_key
 from ..catalogue import grader_key
 from ..errors import InputError
 from ..graders import PairsToGrade
@@ -24,7 +24,8 @@ class Plan:
         known: those that have a grade.
         failed: those that were asked without a usable reply.
         to_grade: those that the job would ask.
-        without_text: pooled (query, passage) whose passage text is missing.
+        without_text: pooled (query, passage) whose passage text is missing; for a grader of citations, the citations
+            whose text is missing.
         sent: those whose answers will arrive in a batch; they are not asked again meanwhile.
         weightless: needed pairs that no label needs, because every question with that text has weight 0 or less.
     """
@@ -58,6 +59,21 @@ def missing_pairs(spec: GraderSpec) -> str:
     Its columns are query_key, question_text_key, passage_text_key, weight (the highest with that text) and state:
     known, sent (in a batch), failed or ungraded.
     """
+    if spec.rates_citations:
+        needed = (
+            "SELECT min(query_key) AS query_key, asked, text_key AS question_text_key, cited_key AS passage_text_key,"
+            f" max(weight) AS weight FROM {asked_bank(spec)} JOIN queries q USING (query_key)"
+            " WHERE ($queries IS NULL OR list_contains($queries, q.query_id))"
+            " AND ($depth IS NULL OR rank <= $depth) AND ($runs IS NULL OR list_contains($runs, run)) GROUP BY ALL"
+        )
+    else:
+        needed = (
+            "SELECT min(query_key) AS query_key, b.asked, b.text_key AS question_text_key,"
+            " p.text_key AS passage_text_key, max(weight) AS weight"
+            f" FROM pool p JOIN {asked_bank(spec)} b USING (query_key) JOIN queries q USING (query_key)"
+            " WHERE p.text_key IS NOT NULL AND ($queries IS NULL OR list_contains($queries, q.query_id))"
+            f" AND {_IN_RUNS}" + (f" AND {_TITLED}" if spec.method == "direct" else "") + " GROUP BY ALL"
+        )
     return (
         "SELECT n.* EXCLUDE (asked), CASE WHEN EXISTS (SELECT * FROM grades g WHERE g.grader_key = $grader"
         "  AND g.question_text_key = n.question_text_key AND g.passage_text_key = n.passage_text_key)"
@@ -68,11 +84,7 @@ def missing_pairs(spec: GraderSpec) -> str:
         " WHEN EXISTS (SELECT * FROM failures f WHERE f.grader_key = $grader"
         "  AND f.question_text_key = n.question_text_key AND f.passage_text_key = n.passage_text_key)"
         "  THEN 'failed' ELSE 'ungraded' END AS state"
-        " FROM (SELECT min(query_key) AS query_key, b.asked, b.text_key AS question_text_key,"
-        "  p.text_key AS passage_text_key, max(weight) AS weight"
-        f"  FROM pool p JOIN {asked_bank(spec)} b USING (query_key) JOIN queries q USING (query_key)"
-        "  WHERE p.text_key IS NOT NULL AND ($queries IS NULL OR list_contains($queries, q.query_id))"
-        f"  AND {_IN_RUNS}" + (f"  AND {_TITLED}" if spec.method == "direct" else "") + "  GROUP BY ALL) n"
+        f" FROM ({needed}) n"
     )
 
 
@@ -82,8 +94,11 @@ def _counts(spec: GraderSpec) -> str:
     Its columns are needed, weightless (those of them with weight 0 or less), known, sent and failed.
 
     The pairs themselves are not built. Texts that the same queries ask have the same passages, which are counted once
-    for all of them. Only pairs with a result are checked one by one.
+    for all of them. Only pairs with a result are checked one by one. The pairs of citations are built.
     """
+    if spec.rates_citations:
+        states = ", ".join(f"count(*) FILTER (state = '{state}')" for state in ("known", "sent", "failed"))
+        return f"SELECT count(*), 0, {states} FROM ({missing_pairs(spec)})"
     titled = f" WHERE {_TITLED}" if spec.method == "direct" else ""
     seen = "question_text_key, passage_text_key FROM"
     needed = (
@@ -145,6 +160,7 @@ def make_plan(
     )[0]
     states = {"known": known, "sent": sent, "failed": failed, "ungraded": needed - known - sent - failed}
     open_pairs = sum(states[state] for state in scope.states)
+    lacking = f"{CITED} WHERE cited_key IS NULL" if spec.rates_citations else "pool WHERE text_key IS NULL"
     return Plan(
         needed=needed,
         known=known,
@@ -152,8 +168,8 @@ def make_plan(
         to_grade=open_pairs if scope.limit is None else min(open_pairs, scope.limit),
         without_text=int(
             project.value(
-                "SELECT count(*) FROM pool p JOIN queries USING (query_key) WHERE text_key IS NULL"
-                f" AND ($queries IS NULL OR list_contains($queries, query_id)) AND {_IN_RUNS}",
+                f"SELECT count(*) FROM (FROM {lacking}) p JOIN queries USING (query_key)"
+                f" WHERE ($queries IS NULL OR list_contains($queries, query_id)) AND {_IN_RUNS}",
                 _scope_parameters(project, scope),
             )
         ),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from .basis import Basis, basis, has_probabilities
+from .citation_values import SUPPORT, set_support
 from .coverage import RANKED, Scores, coverage, coverage_by_rank, covered, first_answers, reference_coverage
 from .labels import (
     from_answers,
@@ -37,6 +38,7 @@ __all__ = [
     "MISSING",
     "RANKED",
     "SETTING_OF_MIN_JUDGMENT",
+    "SUPPORT",
     "Basis",
     "Override",
     "Policy",
@@ -81,6 +83,7 @@ __all__ = [
     "readiness",
     "reference_coverage",
     "scored",
+    "set_support",
     "ungraded_pairs",
     "usual_min_judgment",
     "weights_of",

@@ -87,7 +87,7 @@ def check_rating_rule(project: Project, grader: StoredGrader, rule: str) -> None
         raise InputError(
             "no-probabilities",
             f"Grader '{grader.spec.name}' stored no probabilities of ratings.",
-            "Use --rating written, or a grader that states probabilities: a local model, or an endpoint with logprobs.",
+            "Use --rating-rule written, or a grader that states probabilities: a local model, or an endpoint with logprobs.",
         )
 
 
@@ -99,6 +99,12 @@ def basis(project: Project, policy: Policy) -> Basis:
         InputError: unknown grader or version.
     """
     grader = find_grader(project, policy.grader)
+    if grader.spec.rates_citations:
+        raise InputError(
+            "grader-of-citations",
+            f"Grader '{grader.spec.name}' rates citations, not passages.",
+            "Choose another grader (--grader), or see exam support show.",
+        )
     # The question of a direct grader is the query itself, while an override belongs to a question.
     asks_questions = policy.overrides and grader.spec.method != "direct"
     overridden = asks_questions and project.remember(

@@ -3,6 +3,15 @@
 from __future__ import annotations
 
 from .board import Leaderboard, System, order_systems, queries_with_ungraded
+from .citation_support import (
+    Citation,
+    RunSupport,
+    citation_grader,
+    citations,
+    response_support,
+    support_agreement,
+    support_board,
+)
 from .comparison import (
     DEFAULT_MEASURE,
     Comparison,
@@ -31,6 +40,7 @@ __all__ = [
     "DEFAULT_MEASURE",
     "MAX_K",
     "PERS",
+    "Citation",
     "Comparison",
     "CoverCurves",
     "GradeFiles",
@@ -40,8 +50,11 @@ __all__ = [
     "Queries",
     "QueryChoice",
     "QueryScore",
+    "RunSupport",
     "Shift",
     "System",
+    "citation_grader",
+    "citations",
     "compare",
     "compare_boards",
     "correlation_shift",
@@ -61,7 +74,10 @@ __all__ = [
     "per_query_scores",
     "queries_with_ungraded",
     "query_scores",
+    "response_support",
     "score_runs",
     "seen_by",
     "sides",
+    "support_agreement",
+    "support_board",
 ]

@@ -84,7 +84,7 @@ def leaderboard_of_files(
         raise InputError(
             "rating-rule-needs-a-project",
             f"Grades in files have no probabilities, so the rating rule '{policy.rating}' cannot be used.",
-            "Use --rating written.",
+            "Use --rating-rule written.",
         )
     if not wanted.takes_judgments:
         raise InputError(

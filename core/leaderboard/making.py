@@ -101,11 +101,11 @@ def _by_intents(project: Project, measure: Measure, base: Basis, waiting: Collec
 
 def _by_coverage(project: Project, measure: Measure, base: Basis, waiting: Collection[str]) -> _Scored:
     scores = coverage(project, base, measure.depth)
-    return _Scored(scores, without_waiting(waiting, _queries_with_questions(project, base)))
+    return _Scored(scores, without_waiting(waiting, queries_with_questions(project, base)))
 
 
 def _by_share(project: Project, measure: Measure, base: Basis, waiting: Collection[str]) -> _Scored:
-    found = normalised_scores(project, measure, base, _queries_with_questions(project, base))
+    found = normalised_scores(project, measure, base, queries_with_questions(project, base))
     counted = without_waiting(waiting, found.query_ids)
     if counted != found.query_ids:
         found = normalised_scores(project, measure, base, counted)
@@ -182,7 +182,7 @@ def label_board(project: Project, measure: str, policy: Policy, qrels: Qrels) ->
     return Leaderboard(name, "exam", policy, order_systems(scores, queries, policy), scores, queries)
 
 
-def _queries_with_questions(project: Project, base: Basis) -> list[str]:
+def queries_with_questions(project: Project, base: Basis) -> list[str]:
     def compute() -> list[str]:
         rows = project.rows(
             f"SELECT query_id FROM {bank_for(base.grader.spec)} JOIN queries USING (query_key)"

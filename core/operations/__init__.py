@@ -28,6 +28,7 @@ MODULES = {
     "leaderboard": ("leaderboard", "correlate", "file-leaderboard"),
     "responses": ("responses", "gold"),
     "nugget_scores": ("nugget-scores",),
+    "support": ("support",),
     "meta": ("meta-evaluation",),
     "significance": ("significance",),
     "students": ("examinees",),
@@ -119,6 +120,7 @@ SECTIONS: dict[str, dict[str, str]] = {
     "Generated answers": {
         "answers": "Generate, import, list and grade answers from retrieved or gold passages.",
         "reteval": "Compare retrievers by LLM-retEval, Recall, Precision and F1.",
+        "support": "Show, list and set how far cited passages support the sentences of responses.",
         "snapshots": "Record and compare the results of live targets: search and RAG endpoints.",
     },
     "Multiple-choice exams": {

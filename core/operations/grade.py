@@ -120,7 +120,7 @@ def plan(
     counts = [(_PLANNED.get(what, what), count) for what, count in found.items() if what != "without_text"]
     printed_plan.table(("pairs", "count"), counts)
     if textless := found["without_text"]:
-        printed_plan.note(f"Not counted: {counted(textless, 'pooled passage')} without text.")
+        printed_plan.note(f"Not counted: {counted(textless, 'passage')} without text.")
     return printed_plan
 
 
@@ -173,15 +173,18 @@ def grade(
             if host.background:
                 return Output({"grader": grader.spec.name, "state": job.progress.state})
             final = _follow(job, host)
-        shown = find_grader(project, None).spec
+        of_citations = grader.spec.rates_citations
+        shown = grader.spec if of_citations else find_grader(project, None).spec
         name = find_grader(project, grader.spec.fingerprint).spec.name
     if final.state in ("failed", "cancelled"):
         raise GradingError("job-failed", final.message, f"Saved: {counted(final.graded, 'grade')}.")
-    output = Output(_result(final) | {"grader": name, "boards_show": shown.name}).note(
+    output = Output(_result(final) | {"grader": name, "boards_show": None if of_citations else shown.name}).note(
         f"Graded {counted(final.graded, 'pair')}, {final.failed:,} failed, in {final.seconds:.0f} s.",
         f"Default ratings, because the model gave no number: {final.defaulted:,}." if final.defaulted else None,
         final.message,
     )
+    if of_citations:
+        output.note("To see the scores: exam support show")
     if shown.fingerprint not in grader.spec.fingerprints:
         output.note(
             f"The default grader of leaderboards and labels is '{shown.name}'."

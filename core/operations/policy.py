@@ -20,6 +20,7 @@ def _policy(
     rating: Annotated[
         str,
         Option(
+            "--rating-rule",
             help="Rating rule: the written rating, or the expectation over the probabilities of ratings at cut points"
             " (default .5, 1.5, and so on). The embedding grader's cosine takes the place of the expectation.",
             metavar="written|expected|expected:C1,C2,C3,C4,C5",

@@ -223,6 +223,8 @@ _SENTENCES: dict[str, Callable[[Detail], str]] = {
         f" {_counted(d.get('pairs', 0), 'pairs')}"
     ),
     "override": _overridden,
+    "set support": lambda d: f"rated the support of {d.get('cited')} for a sentence of {_passage(d)}: {d.get('value')}",
+    "remove support": lambda d: f"removed a value for the support of {d.get('cited')} for a sentence of {_passage(d)}",
     "withdraw override": lambda d: f"withdrew an override of {_question(d)} for {_passage(d)}",
     "judge": _judged,
     "withdraw judgment": lambda d: f"withdrew the judgment of {_passage(d)} for {_query(d)}",

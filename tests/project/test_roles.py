@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from exam_workbench import audit, bank, exchange, labels, pipelines, review, study
-from exam_workbench.catalogue import find_grader, graders, set_price, succession
+from exam_workbench.catalogue import find_grader, graders, set_price, stored_graders, succession
 from exam_workbench.errors import NotAllowed, WorkbenchError
 from exam_workbench.exchange import exporting, import_files, recorded
 from exam_workbench.formats import Source
@@ -28,6 +28,9 @@ from exam_workbench.leaderboard import (
     nugget_board,
     official_board,
     per_query_scores,
+    response_support,
+    support_agreement,
+    support_board,
 )
 from exam_workbench.project import (
     ACTS,
@@ -274,6 +277,10 @@ OPEN: dict[str, Callable[[Project], Any]] = {
     "versions": lambda p: bank.versions(p),
     "counts": lambda p: bank.counts(p),
     "graders": lambda p: graders(p),
+    "stored_graders": lambda p: stored_graders(p),
+    "response_support": lambda p: response_support(p, None),
+    "support_agreement": lambda p: support_agreement(p, stored_graders(p)[0]),
+    "support_board": lambda p: support_board(p, Policy(), None),
     "find_grader": lambda p: find_grader(p, None),
     "succession": lambda p: succession(p),
     "leading": lambda p: review.leading(p, Policy(), "nDCG@10", None),

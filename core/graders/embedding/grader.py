@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 
 from ...errors import InputError
 from ...sentences import SPLITTER, Span, split_sentences
-from ...types import MAX_RATING, Asked, Grade, GraderSpec
+from ...types import Asked, Grade, GraderSpec
 from ..base import Outcome, Pair
 from ..control import Control
 from ..vectors import Kept, VectorStore
@@ -34,6 +34,7 @@ from .minilm import (
 )
 
 DEFAULT_CUTS = (0.30, 0.40, 0.50, 0.60, 0.70)
+CITATION_CUTS = (0.50, 0.70)
 
 QUESTION, PASSAGE, SENTENCE = "question", "passage", "sentence"
 """Roles of encoded texts; a passage is encoded with its sentences."""
@@ -239,23 +240,27 @@ class EmbeddingGrader:
     distance of the cosine to the nearest cut point, divided by half of the narrowest band, at most 1.
 
     Args:
-        cuts: five ascending cosines between -1 and 1 from which the rating is 1, 2, 3, 4, 5.
+        cuts: ascending cosines between -1 and 1 from which the rating is 1, 2, 3, 4, 5.
 
     Raises:
-        InputError: the cuts are not five ascending numbers between -1 and 1.
+        InputError: the cuts are not as many ascending numbers between -1 and 1 as the scale has steps.
     """
 
-    def __init__(self, cuts: tuple[float, ...] = DEFAULT_CUTS) -> None:
-        self._cuts = _checked(cuts)
+    name, method = "Embedding (MiniLM)", "embedding"
+    usual_cuts: Sequence[float] = DEFAULT_CUTS
+
+    def __init__(self, cuts: Sequence[float] = DEFAULT_CUTS) -> None:
+        self._cuts = _checked(cuts, self.usual_cuts)
 
     @property
     def spec(self) -> GraderSpec:
         """Identity of this grader; it includes the cut points and the sentence rules."""
         return GraderSpec(
-            name="Embedding (MiniLM)",
-            method="embedding",
+            name=self.name,
+            method=self.method,
             model=f"{MODEL}@sha256:{SHA256[:12]}",
             parameters={"cuts": self._cuts.tolist(), "sentence_splitter": SPLITTER},
+            max_rating=len(self._cuts),
         )
 
     def grade(
@@ -342,16 +347,26 @@ class EmbeddingGrader:
         ]
 
 
-def _checked(cuts: Sequence[float]) -> NDArray[np.float64]:
+class CitationSimilarity(EmbeddingGrader):
+    """Rates from 0 to 2 how similar a sentence and a passage that it cites are."""
+
+    name, method = "Citation similarity (MiniLM)", "support-embedding"
+    usual_cuts = CITATION_CUTS
+
+    def __init__(self, cuts: Sequence[float] = CITATION_CUTS) -> None:
+        super().__init__(cuts)
+
+
+def _checked(cuts: Sequence[float], usual: Sequence[float]) -> NDArray[np.float64]:
     """Return the cut points as an array, after a check."""
     numbers = isinstance(cuts, Sequence) and all(type(cut) in (int, float) for cut in cuts)
     bounds = [-1.0, *cuts, 1.0] if numbers else []
     ascending = all(low < high for low, high in itertools.pairwise(bounds))
-    if len(bounds) != MAX_RATING + 2 or not ascending:
+    if len(bounds) != len(usual) + 2 or not ascending:
         raise InputError(
             "invalid-cut-points",
             f"Invalid cut points {cuts!r}.",
-            f"Use {MAX_RATING} ascending numbers between -1 and 1. The default is "
-            f"{', '.join(f'{cut:.2f}' for cut in DEFAULT_CUTS)}.",
+            f"Use {len(usual)} ascending numbers between -1 and 1. The default is "
+            f"{', '.join(f'{cut:.2f}' for cut in usual)}.",
         )
     return np.array(cuts, dtype=np.float64)

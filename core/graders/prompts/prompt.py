@@ -18,7 +18,7 @@ from ...types import KINDS, MAX_RATING
 
 Use = Literal[
     "self-rating", "answer", "verify", "choice", "direct", "generate questions", "generate nuggets", "draft answer key",
-    "generate items", "answer from passages", "compare answers",
+    "generate items", "answer from passages", "compare answers", "support",
 ]  # fmt: skip
 
 
@@ -88,6 +88,10 @@ USES: dict[str, PromptUse] = {
         ("question", "correct_answer", "result"),
         variables=("question", "query", "correct_answer", "answer", "result"),
         aliases={"query": "question", "answer": "correct_answer"}, fenced_to_be="compared",
+    ),
+    "support": PromptUse(
+        "Check a citation", ("rating",), ("sentence", "context"), ("sentence", "context"),
+        variables=("sentence", "context", "passage"),
     ),
 }  # fmt: skip
 _OF_EXAMPLES = PromptUse("Worked examples", (), ())

@@ -56,6 +56,18 @@ def direct(asked: Asked, passage: str, prompt: Prompt, fence: bool = False) -> S
     return (yield from _rate(values, prompt, fence))
 
 
+def support(asked: Asked, passage: str, prompt: Prompt, fence: bool = False) -> Steps:
+    """Ask how much of a sentence the passage that it cites supports (TREC RAG 2024, support task).
+
+    Args:
+        asked: the sentence.
+        passage: the cited passage.
+        prompt: a prompt for a rating.
+        fence: whether the passage is fenced off as data.
+    """
+    return (yield from _rate({"sentence": asked.text, "context": passage}, prompt, fence))
+
+
 def answer(asked: Asked, passage: str, prompt: Prompt, fence: bool, check: Check) -> Steps:
     """Ask the model for an answer from the passage, then check it: 1 if correct, else 0 (EXAM++, section 4.2.1).
 

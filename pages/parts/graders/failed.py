@@ -7,7 +7,7 @@ from functools import partial
 import streamlit as st
 
 from exam_workbench.bank import latest_version
-from exam_workbench.catalogue import StoredGrader, grader_again, graders
+from exam_workbench.catalogue import StoredGrader, grader_again, stored_graders
 from exam_workbench.grading import Doubtful, Request, Scope, Which, doubtful_pairs, reasons
 from exam_workbench.project import RATED_BY_HAND, Project, pool_mark
 from pages.parts.shared import look, presses, ui
@@ -33,7 +33,7 @@ def failed_pairs(project: Project, running: bool) -> None:
         running: whether a job runs, so that no other can start.
     """
     version = latest_version(project)
-    found = {grader.spec.name: (grader, _counts(project, grader, version)) for grader in graders(project)}
+    found = {grader.spec.name: (grader, _counts(project, grader, version)) for grader in stored_graders(project)}
     found = {name: (grader, counts) for name, (grader, counts) in found.items() if any(counts.values())}
     if not found:
         return

@@ -7,7 +7,7 @@ from typing import Any
 import pandas as pd
 import streamlit as st
 
-from exam_workbench.catalogue import graders, prices, set_price
+from exam_workbench.catalogue import prices, set_price, stored_graders
 from exam_workbench.errors import InputError
 from exam_workbench.graders import BATCH_SHARE, Price
 from exam_workbench.grading import bills
@@ -71,7 +71,7 @@ def _table(columns: dict[str, list[Any]]) -> None:
 
 def known_graders(project: Project) -> None:
     """Draw every grader with grades in this project."""
-    found = graders(project)
+    found = stored_graders(project)
     if not found:
         return
     calls: dict[str, int] = {}

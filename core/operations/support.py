@@ -1,0 +1,123 @@
+"""Commands about citation support: whether the passages that responses cite support their sentences."""
+
+from __future__ import annotations
+
+from dataclasses import asdict
+from typing import Annotated
+
+from .. import labels
+from ..leaderboard import citation_grader, citations, response_support, support_agreement, support_board
+from ..measures import cohen_kappa, weighted_kappa
+from ..project import Project
+from ..text import one_line
+from .describing import Argument, Option
+from .options import Author
+from .output import Output
+from .policy import PolicyOptions
+from .registry import operation
+
+GraderName = Annotated[
+    str | None,
+    Option("--support-grader", help="Grader of citations (default: one that reads, if any).", metavar="NAME"),
+]
+PassageId = Annotated[str, Argument(metavar="PASSAGE")]
+Position = Annotated[int, Argument(metavar="SENTENCE", least=1)]
+CitedId = Annotated[str, Argument(metavar="CITED")]
+
+
+@operation("support show", act="see boards", reads=True)
+def show(
+    project: Project,
+    *,
+    support_grader: GraderName = None,
+    first: Annotated[bool, Option(help="Use only the first citation of each sentence, as in TREC RAG 2024.")] = False,
+    partial: Annotated[bool, Option(help="Count partial support in supported coverage.")] = False,
+    policy: PolicyOptions,
+) -> Output:
+    """Show the citation support of each run, and the agreement of the grader with assessors.
+
+    Recall is the mean over all sentences of the best weight among their citations. Precision is the mean weight of the
+    citations. Weights: none 0, partial 0.5, full 1. Supported coverage counts a question only if a sentence that
+    answers it has a supporting citation.
+    """
+    grader = citation_grader(project, support_grader)
+    rows = support_board(project, policy, grader, first, 0.5 if partial else 1.0)
+    agreement = {} if grader is None else support_agreement(project, grader)
+    found = [
+        (person, table.n, cohen_kappa(table).value, weighted_kappa(table).value) for person, table in agreement.items()
+    ]
+    header = ("assessor", "pairs", "kappa", "weighted kappa")
+    output = Output(
+        {
+            "grader": None if grader is None else grader.spec.name,
+            "runs": [asdict(row) for row in rows],
+            "responses": [asdict(one) for one in response_support(project, grader, policy.overrides, first)],
+            "agreement": [
+                dict(zip(("assessor", "pairs", "kappa", "weighted_kappa"), row, strict=True)) for row in found
+            ],
+        }
+    )
+    if not rows:
+        return output.note("No responses yet. Import responses: exam import responses FILE...")
+    output.table(
+        (
+            "run", "responses", "sentences", "citations", "unresolved", "ungraded", "failed", "recall", "+/-",
+            "precision", "+/-", "supported coverage", "+/-",
+        ),
+        [tuple(asdict(row).values()) for row in rows],
+    )  # fmt: skip
+    if found:
+        output.table(header, found)
+    return output.note(
+        "No citation has been graded yet. Run: exam grade --grader support-embedding"
+        if grader is None
+        else f"Grader: {grader.spec.name}."
+    )
+
+
+@operation("support list", act="read the bank", reads=True)
+def list_(
+    project: Project,
+    *,
+    support_grader: GraderName = None,
+    run: Annotated[str | None, Option(help="Only responses of this run.")] = None,
+    query_id: Annotated[str | None, Option("--query", help="Only responses to this query.")] = None,
+    limit: Annotated[int, Option(help="Number of citations.", least=1)] = 50,
+    offset: Annotated[int, Option(help="Number of citations to skip.", least=0)] = 0,
+    author: Author,
+) -> Output:
+    """List the sentences of responses with the passages that they cite."""
+    found = citations(project, citation_grader(project, support_grader), run, query_id, author, limit, offset)
+    return Output({"citations": [asdict(one) for one in found]}).table(
+        ("passage", "sentence", "cited", "rating", "value", "state", "text"),
+        [
+            (one.passage_id, one.position, one.cited_id, one.rating, one.value, one.state, one_line(one.sentence, 60))
+            for one in found
+        ],
+    )
+
+
+@operation("support set", act="override ratings")
+def set_(
+    project: Project,
+    *,
+    passage_id: PassageId,
+    position: Position,
+    cited_id: CitedId,
+    value: Annotated[int, Argument()],
+    reason: Annotated[str, Option(help="Reason for the value.")] = "",
+    author: Author,
+) -> str:
+    """Set your value for the support of SENTENCE of PASSAGE by CITED: 0 none, 1 partial, 2 full.
+
+    It replaces the grader's rating and your earlier value. SENTENCE is a number from 1: see exam support list.
+    """
+    labels.set_support(project, passage_id, position, cited_id, value, author, reason)
+    return f"Saved value {value}, {labels.SUPPORT[value]}."
+
+
+@operation("support remove", act="override ratings")
+def remove(project: Project, *, passage_id: PassageId, position: Position, cited_id: CitedId, author: Author) -> str:
+    """Remove your value for the support of SENTENCE of PASSAGE by CITED. The history keeps it."""
+    labels.set_support(project, passage_id, position, cited_id, None, author)
+    return "Removed your value."
