@@ -17,10 +17,9 @@ def _policy(
     label: Annotated[
         str, Option(help="Label rule: how ratings become a label.", metavar="max|support:M|mean")
     ] = Policy.label,
-    rating: Annotated[
+    rating_rule: Annotated[
         str,
         Option(
-            "--rating-rule",
             help="Rating rule: the written rating, or the expectation over the probabilities of ratings at cut points"
             " (default .5, 1.5, and so on). The embedding grader's cosine takes the place of the expectation.",
             metavar="written|expected|expected:C1,C2,C3,C4,C5",
@@ -47,7 +46,7 @@ def _policy(
         min_rating=min_rating,
         cutoff=cutoff,
         label=label,
-        rating=rating,
+        rating=rating_rule,
         weighted=not unweighted,
         skipped="ignore" if skipped == "ignore" else "zero",
         # Only grades in files are used without a project.
