@@ -467,6 +467,20 @@ class Response:
     line: int | None = None
 
 
+@dataclass(frozen=True)
+class KeptObject:
+    """An object of another tool's file, as it came.
+
+    Args:
+        name: the run of a report; else empty.
+    """
+
+    form: str
+    query_id: str
+    name: str
+    content: dict[str, Any]
+
+
 Act = Literal["override", "edit", "dispute", "comment", "reopen"]
 
 Said = Literal["judged", "cannot say", "skipped", "taken back"]

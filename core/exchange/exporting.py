@@ -26,7 +26,7 @@ from ..formats import (
 from ..labels import Policy, basis, label_qrels
 from ..leaderboard import Leaderboard
 from ..locations import is_reserved
-from ..project import Project, find_source, judgments, queries_of, sources
+from ..project import Project, find_source, judgments, kept_objects, queries_of, sources
 from ..text import written_text
 from .graded_export import graded_queries
 from .zipping import zipped
@@ -92,7 +92,8 @@ def bank_in_form(project: Project, form: str, version: int | None = None) -> str
         InputError: the version is unknown, or the form has no place for some questions.
     """
     version = bank.check_version(project, version)
-    return written_text(write_nugget_banks, form, queries_of(project), bank.questions(project, version), version)
+    found, kept = bank.questions(project, version), kept_objects(project, form)
+    return written_text(write_nugget_banks, form, queries_of(project), found, version, kept)
 
 
 def queries_jsonl(project: Project, as_topics: bool = False) -> str:

@@ -47,6 +47,7 @@ from ..project import (
     Project,
     Replaced,
     add_kept_passages,
+    keep_objects,
     known_responses,
     log,
     refresh_pool,
@@ -383,6 +384,7 @@ def _write_bank(
 ) -> dict[str, int]:
     found = [question for part in read for question in part.questions]
     new = take_queries(cursor, [query for part in read for query in part.queries], False, keeper)
+    keep_objects(cursor, [one for part in read for one in part.kept])
     before = cursor.execute("SELECT count(*) FROM questions").fetchall()[0][0]
     words = take_words(cursor, found)
     version = save_questions(cursor, in_their_words(cursor, found), f"Imported {names}", author)
@@ -452,7 +454,8 @@ def _known_part(cursor: Cursor, part: BankFile, source: Source, report: Report) 
             "unknown-query",
             f"left out {how_many(rest, 'questions')} of {how_many(len(unknown), 'unknown queries')}",
         )
-    return BankFile([query for query in part.queries if query.query_id not in unknown], questions)
+    known = [query for query in part.queries if query.query_id not in unknown]
+    return replace(part, queries=known, questions=questions)
 
 
 def _remark_on_rest(cursor: Cursor, found: Sequence[Question], names: str, report: Report) -> None:

@@ -381,6 +381,7 @@ REFERENCES: Final = tuple(
     cascade_passages cascade_key cascades cascade_key
     cascade_passages query_key queries query_key
     cascade_passages passage_key passages passage_key
+    kept_objects query_key queries query_key
     """.strip().splitlines()
 )
 """Table and column, then the table and column that must have every value of it. Columns may hold lists."""
@@ -400,6 +401,7 @@ KEYS: Final = (
     ("listed", ("query_key", "passage_key")),
     ("pool", ("query_key", "passage_key")),
     ("board_scores", ("board_key", "run")),
+    ("kept_objects", ("form", "query_key", "name")),
     ("board_query_scores", ("board_key", "run", "query_id")),
     ("question_revisions", ("revision_key",)),
     ("question_revisions", ("question_key", "version")),

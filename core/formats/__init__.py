@@ -9,10 +9,11 @@ from .audit_sheet import SHEET_FORMS, SheetForm, SheetLine, read_sheet, write_sh
 from .batch_calls import PARQUET, URLS, Reply, WrittenCall, call_line, read_replies, write_calls
 from .detecting import detect, looked_for, unrecognised
 from .exam import ExamItem, item_id
+from .kept_banks import write_nugget_banks
 from .kinds import KINDS_OF_FILE
 from .leaderboards import BOARD_FORMS, TableRow, read_boards, write_board_form, write_board_latex, write_board_tsv
 from .lm_eval import read_samples
-from .nugget_banks import FORMS, write_nugget_banks
+from .nugget_banks import FORMS
 from .nugget_grades import GradedNugget, has_nugget_grades, read_nugget_grades, write_nugget_grades
 from .question_bank import BankFile, read_bank
 from .responses import read_responses

@@ -15,7 +15,7 @@ import orjson
 
 from ..errors import Report
 from ..tables import csv_text, rearmed
-from ..types import KINDS, MAX_WEIGHT, Kind, Query, Question, Subtopic
+from ..types import KINDS, MAX_WEIGHT, KeptObject, Kind, Query, Question, Subtopic
 from .car_outlines import is_outline
 from .file_kind import ENTRY, KEY, Beginning, FileKind
 from .nugget_banks import (
@@ -83,7 +83,8 @@ _Found = tuple[int, Query | None, list[Question]]
 
 @dataclass(frozen=True)
 class BankFile:
-    """The content of a bank file: questions, and queries (without texts in a map of nuggets).
+    """The content of a bank file: questions, queries (without texts in a map of nuggets), and banks of AutoJudge as
+    they came.
 
     A project's query ids may begin with `prefix`, because TREC CAR renamed the lessons of TQA.
     """
@@ -91,6 +92,7 @@ class BankFile:
     queries: list[Query]
     questions: list[Question]
     prefix: str = ""
+    kept: tuple[KeptObject, ...] = ()
 
 
 def read_bank(source: Source, report: Report) -> BankFile:
@@ -115,8 +117,9 @@ def read_bank(source: Source, report: Report) -> BankFile:
     queries: dict[str, Query] = {}
     first_lines: dict[str, int] = {}
     questions: list[Question] = []
+    kept: list[KeptObject] = []
     prefix = CAR_PREFIX if is_tqa(peek(source, _LOOK) or "") else ""
-    for number, query, found in _read(source, report):
+    for number, query, found in _read(source, report, kept):
         if query is not None:
             _collect(queries, query, source.name, number, report)
         for question in found:
@@ -127,7 +130,7 @@ def read_bank(source: Source, report: Report) -> BankFile:
                 reason = f"question id {question.question_id} is already on line {first}"
                 report.refuse(source.name, number, "duplicate-question", reason)
     report.require(questions, source.name, "questions")
-    return BankFile(list(queries.values()), questions, prefix)
+    return BankFile(list(queries.values()), questions, prefix, tuple(kept))
 
 
 def write_bank(questions: Iterable[Question], out: TextIO) -> None:
@@ -195,7 +198,7 @@ def question_of(row: dict[str, Any]) -> Question:
     )
 
 
-def _read(source: Source, report: Report) -> Iterator[_Found]:
+def _read(source: Source, report: Report, kept: list[KeptObject]) -> Iterator[_Found]:
     lines = open_lines(source, report, Limits(WHOLE), keep_return=True)
     start = next(((n, line) for n, line in lines if line and not line.isspace()), None)
     if start is None:
@@ -225,6 +228,8 @@ def _read(source: Source, report: Report) -> Iterator[_Found]:
             if is_json and any(key in row for key in BANK_KEYS):
                 remark = partial(report.remark, source.name, number)
                 query, rows = read_nugget_bank(row, remark)
+                form = "ragtime26" if row.get("format_version") == "RAGTIME26" else "v3"
+                kept.append(KeptObject(form, query.query_id, "", row))
                 yield number, query, [question_of(one) for one in rows]
             elif is_json and any(key in row for key in ITEM_KEYS):
                 yield number, *_rubric(row, source.name, number, report)
