@@ -18,6 +18,10 @@ QUERY_TEXTS = ("query_text", "query", "title_query", "title")
 BANK_KEYS = ("nugget_bank", "claim_bank")
 """The keys of questions and of claims in v3; RAGTIME26 has only the first."""
 BANK = re.compile(r'"(nugget_bank|claim_bank|nuggets)"\s*:')
+NUGGET_DOCS = re.compile(r'\{\s*"(?:[^"\\]|\\.)*"\s*:\s*\[\s*"(AND|OR)"\s*,\s*\{')
+"""The beginning of nuggets_TOPIC.json: {question: ["OR", {answer: [passage id]}]}."""
+ANY_ANSWER = "OPEN_ENDED_ANSWER"
+"""The key for passages that answer a question in any words."""
 IMPORTANCE = {
     "vital": 1.0,
     "must": 1.0,
@@ -130,6 +134,25 @@ def read_nugget_bank(row: dict[str, Any], remark: Remark) -> tuple[Query, list[d
         stated + tuple(Subtopic(key, text) for key, text in parents.items()),
     )
     return query, [nugget_row(entry, parent, query_id, remark) for entry, parent in entries]
+
+
+def bank_of_nugget_docs(row: dict[str, Any], name: str) -> dict[str, Any]:
+    """Return the content of nuggets_TOPIC.json as a bank of v3.
+
+    Args:
+        name: of the file, which has the query's id.
+
+    Raises:
+        Refused: a value is not a list of AND or OR and an object.
+    """
+    entries = []
+    for question, value in row.items():
+        if not (isinstance(value, list) and len(value) == 2 and isinstance(value[1], dict)):
+            raise Refused("not-a-list", f"the question {question[:40]!r} has no list of AND or OR and an object")
+        answers = [{"answer": answer, "references": ids} for answer, ids in value[1].items() if answer != ANY_ANSWER]
+        entry = {"question": question, "aggregator_type": value[0], "answers": answers}
+        entries.append(entry | {"references": value[1].get(ANY_ANSWER)})
+    return {"query_id": name.removeprefix("nuggets_"), "nugget_bank": entries}
 
 
 def _flat(entries: Iterable[Any], parent: str | None) -> Iterator[tuple[dict[str, Any], str | None]]:

@@ -21,8 +21,10 @@ from .file_kind import ENTRY, KEY, Beginning, FileKind
 from .nugget_banks import (
     BANK,
     BANK_KEYS,
+    NUGGET_DOCS,
     QUERY_KEYS,
     QUERY_TEXTS,
+    bank_of_nugget_docs,
     own_values,
     read_nugget_bank,
     with_weight,
@@ -108,7 +110,8 @@ def read_bank(source: Source, report: Report) -> BankFile:
             - lines `query_id<TAB>question`;
             - iKAT's JSON map query -> nugget id -> text and relevance (`read_nugget_map`);
             - the lessons of TQA, a JSON list (`read_tqa`);
-            - nugget banks of AutoJudge, v3 or RAGTIME26, one query per line or per file (`read_nugget_bank`).
+            - nugget banks of AutoJudge, v3 or RAGTIME26, one query per line or per file (`read_nugget_bank`);
+            - nuggets_TOPIC.json of AutoJudge (`bank_of_nugget_docs`).
         report: receives notes and refused lines, including duplicate question ids.
 
     Returns:
@@ -212,6 +215,13 @@ def _read(source: Source, report: Report, kept: list[KeptObject]) -> Iterator[_F
             return
         for query, found in read_tqa(source, report, text):
             yield start[0], query, found
+        return
+    if NUGGET_DOCS.match((peek(source, _LOOK) or "").lstrip()):
+        report.whole(source.name)
+        with refusing(report, source.name, start[0]):
+            bank = bank_of_nugget_docs(parse_object(" ".join(line for _, line in lines)), source.stem)
+            query, rows = read_nugget_bank(bank, partial(report.remark, source.name, start[0]))
+            yield start[0], query, [question_of(one) for one in rows]
         return
     is_json = start[1].lstrip().startswith("{")
     if is_json and is_nugget_map(start[1]) and not _is_row(start[1]):
@@ -431,14 +441,16 @@ KIND = FileKind(
     name="bank",
     title="Question bank",
     what="question bank: Autograder/RUBRIC JSONL, plain JSONL or CSV, TSV of query ids and questions, a JSON map of"
-    " nuggets, TQA lessons, or nugget banks of AutoJudge (v3, RAGTIME26, Nuggetizer)",
+    " nuggets, TQA lessons, or nugget banks of AutoJudge (v3, RAGTIME26, Nuggetizer, nuggets_TOPIC.json)",
     extensions=("jsonl", "csv", "tsv", "json"),
     read=read_bank,
     write=write_bank,
     looks_like={
         "list": lambda beginning: is_tqa(beginning.text),
         "record": _is_record,
-        "map": lambda beginning: bool(_NUGGETS.match(beginning.text) or _BANKS.search(beginning.text)),
+        "map": lambda beginning: bool(
+            _NUGGETS.match(beginning.text) or _BANKS.search(beginning.text) or NUGGET_DOCS.match(beginning.text)
+        ),
         "cells": _is_table,
     },
 )
