@@ -22,7 +22,7 @@ from .exporting import (
 )
 from .grade_files import export_grades
 from .importing import IMPORTERS, Group, Imported, Options, import_files, import_groups
-from .nugget_grades import nugget_docs_zip, nugget_grades_jsonl, reports_jsonl
+from .nugget_grades import nugget_docs_zip, nugget_grades_jsonl, reports_jsonl, response_ratings, whole_responses
 from .parquet.project import export_project, import_project
 from .publication import (
     Manifest,
@@ -83,6 +83,8 @@ __all__ = [
     "recorded",
     "reports_jsonl",
     "reproduce",
+    "response_ratings",
     "runs_zip",
+    "whole_responses",
     "zipped",
 ]

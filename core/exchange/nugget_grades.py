@@ -117,6 +117,21 @@ def nugget_grades_jsonl(project: Project, policy: Policy, of_passages: bool) -> 
     return written_text(write_nugget_grades, [row | paragraph for row in found])
 
 
+def response_ratings(project: Project, policy: Policy) -> list[tuple[str, str, int | None, int]]:
+    """Return a row for each response and question that can score: run, query, the highest rating of the response's
+    passages (None if none has a grade), and the number of its passages without a grade."""
+    base = basis(project, policy)
+    return project.rows(
+        "SELECT tag, query_id, max(rating), count(*) - count(rating) FROM responses JOIN runs USING (run_key)"
+        " JOIN queries USING (query_key) JOIN rankings USING (run_key, query_key) JOIN passages p USING (passage_key)"
+        f" JOIN {bank_for(base.grader.spec)} b USING (query_key) JOIN bank_at($version) r USING (question_key)"
+        " LEFT JOIN grades g ON g.question_text_key = b.text_key AND g.passage_text_key = p.text_key"
+        " AND grader_key = $grader WHERE r.active AND r.weight <> 0"
+        " GROUP BY run_key, tag, query_key, query_id, question_key ORDER BY run_key, query_key, question_key",
+        base.parameters,
+    )
+
+
 def nugget_docs_zip(project: Project, policy: Policy) -> bytes:
     """Return a zip with a file nuggets_QUERY.json for each query: questions with the passages that answer them.
 
@@ -147,12 +162,16 @@ def reports_jsonl(project: Project, policy: Policy) -> str:
     kept = {(one.query_id, one.name): one.content for one in kept_objects(project, REPORT)}
     reports = []
     for run, query_id, sentences in project.rows(_SENTENCES):
-        made = {"metadata": {"team_id": "exam-workbench", "run_id": run, "topic_id": query_id}}
+        made: dict[str, Any] = {"metadata": {"team_id": "exam-workbench", "run_id": run, "topic_id": query_id}}
         made["responses"] = [{"text": text, "citations": cited} for _, text, cited in map(dict.values, sentences)]
-        report = dict(kept.get((query_id, run), made))
+        report = kept.get((query_id, run), made)
         key = next(key for key in SENTENCE_KEYS if isinstance(report.get(key), list))
+        words = [text for one in report[key] if (text := clean_text(one["text"]).strip())]
+        if words != [place["text"] for place in sentences]:
+            # A later response of the run came in another form.
+            report, key = made, "responses"
         places = iter(sentences)
-        report[key] = [dict(sentence) for sentence in report[key]]
+        report = report | {key: [dict(sentence) for sentence in report[key]]}
         for sentence in report[key]:
             # Sentences without words are no part of a passage.
             if sentence["text"].strip() and (place := next(places, None)):

@@ -15,8 +15,8 @@ from typing import Any, Final, get_args
 
 from ..bank import SCHEMES, STATES
 from ..catalogue import SPEC_COLUMNS, stored_spec
-from ..errors import WorkbenchError
-from ..formats import LARGEST
+from ..errors import Report, WorkbenchError
+from ..formats import LARGEST, REPORT, Source, read_bank, read_responses
 from ..graders import read_prompt
 from ..labels import SETTING_OF_MIN_JUDGMENT, Policy
 from ..measures.audit import linear_measure
@@ -248,6 +248,13 @@ def _is_given(written: str) -> bool:
             for passage_id, text, score in given["passages"]
         )
     )
+
+
+def _is_kept(form: str, content: str) -> bool:
+    source, report = Source("kept.jsonl", data=content.encode()), Report()
+    if form == REPORT:
+        return bool(read_responses([source], report)) and not report.problems
+    return [one.form for one in read_bank(source, report).kept] == [form] and not report.problems
 
 
 REFERENCES: Final = tuple(
@@ -665,6 +672,8 @@ RULES: Final = (
     _read("contents", "audits", "invalid-goal", "the goal cannot be read", "goal", _is_goal),
     _read("contents", "frozen_queries", "invalid-response", "the response of the target cannot be read", "given",
           _is_given),
+    _read("contents", "kept_objects", "invalid-object", "the imported object cannot be read", "form, content",
+          _is_kept),
     _read("hashes", "prompts", "hash-differs", "the hash does not match the prompt", "hash, content",
           lambda digest, content: read_prompt(content, "prompt").hash == digest),
     _read("hashes", "publications", "manifest-differs", "the manifest belongs to another publication",
