@@ -461,6 +461,8 @@ class Response:
         query_text: the query's words, if the file has them.
         sentences: as the file splits the text; empty if it is plain text.
         file, line: its source; the line of a JSON map is unknown.
+        documents: passages that it cites, if the file has their texts.
+        report: the object as it came, if it is a report of AutoJudge.
     """
 
     run: str
@@ -470,6 +472,22 @@ class Response:
     sentences: tuple[Sentence, ...] = ()
     file: str = ""
     line: int | None = None
+    documents: tuple[Passage, ...] = ()
+    report: dict[str, Any] | None = field(default=None, compare=False)
+
+
+@dataclass(frozen=True)
+class KeptObject:
+    """An object of another tool's file, as it came.
+
+    Args:
+        name: the run of a report; else empty.
+    """
+
+    form: str
+    query_id: str
+    name: str
+    content: dict[str, Any]
 
 
 Act = Literal["override", "edit", "dispute", "comment", "reopen"]

@@ -22,7 +22,7 @@ from .exporting import (
 )
 from .grade_files import export_grades
 from .importing import IMPORTERS, Group, Imported, Options, import_files, import_groups
-from .nugget_grades import nugget_grades_jsonl
+from .nugget_grades import nugget_docs_zip, nugget_grades_jsonl, reports_jsonl, response_ratings, whole_responses
 from .parquet.project import export_project, import_project
 from .publication import (
     Manifest,
@@ -69,6 +69,7 @@ __all__ = [
     "is_demo",
     "make_demo",
     "manifest_json",
+    "nugget_docs_zip",
     "nugget_grades_jsonl",
     "overrides_csv",
     "project_zip",
@@ -80,7 +81,10 @@ __all__ = [
     "queries_jsonl",
     "read_manifest",
     "recorded",
+    "reports_jsonl",
     "reproduce",
+    "response_ratings",
     "runs_zip",
+    "whole_responses",
     "zipped",
 ]

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import io
 import json
-import re
 from collections.abc import Iterator
 from itertools import islice
 
@@ -12,7 +11,6 @@ from .. import bank
 from ..catalogue import how_to_grade
 from ..errors import InputError
 from ..formats import (
-    Source,
     TableRow,
     graded,
     queries,
@@ -25,11 +23,10 @@ from ..formats import (
 )
 from ..labels import Policy, basis, label_qrels
 from ..leaderboard import Leaderboard
-from ..locations import is_reserved
-from ..project import Project, find_source, judgments, queries_of, sources
+from ..project import Project, find_source, judgments, kept_objects, queries_of, sources
 from ..text import written_text
 from .graded_export import graded_queries
-from .zipping import zipped
+from .zipping import check_file_name, zipped
 
 
 def qrels(
@@ -92,7 +89,8 @@ def bank_in_form(project: Project, form: str, version: int | None = None) -> str
         InputError: the version is unknown, or the form has no place for some questions.
     """
     version = bank.check_version(project, version)
-    return written_text(write_nugget_banks, form, queries_of(project), bank.questions(project, version), version)
+    found, kept = bank.questions(project, version), kept_objects(project, form)
+    return written_text(write_nugget_banks, form, queries_of(project), found, version, kept)
 
 
 def queries_jsonl(project: Project, as_topics: bool = False) -> str:
@@ -134,12 +132,8 @@ def board_in_form(board: Leaderboard, form: str) -> tuple[bytes, bytes]:
         return written_text(write_board_form, form, board.measure, rows).encode(), measures
     files: dict[str, bytes] = {}
     for run in board.scores:
-        if Source(run).stem != run or not re.fullmatch(r"[\w+-][\w.+-]*", run) or is_reserved(run):
-            raise InputError(
-                "run-not-a-file-name", f"The run {run!r} cannot be the name of a file.", "Use another --form."
-            )
         own = [row for row in rows if row[0] == run]
-        files[run] = written_text(write_board_form, form, board.measure, own).encode()
+        files[check_file_name(run)] = written_text(write_board_form, form, board.measure, own).encode()
     return zipped(files), measures
 
 

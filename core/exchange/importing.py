@@ -19,6 +19,7 @@ from ..bank import Words, add_topics, in_their_words, save_questions, take_queri
 from ..errors import FileError, InputError, Problem, Report, unknown_name
 from ..formats import (
     KINDS_OF_FILE,
+    REPORT,
     BankFile,
     GradedNugget,
     SatElsewhere,
@@ -47,6 +48,8 @@ from ..project import (
     Project,
     Replaced,
     add_kept_passages,
+    add_passages,
+    keep_objects,
     known_responses,
     log,
     refresh_pool,
@@ -58,7 +61,7 @@ from ..project import (
     write_responses,
 )
 from ..text import first_few, how_many
-from ..types import Board, Judgment, Query, Question
+from ..types import Board, Judgment, KeptObject, Query, Question
 from .answers_import import write_answers, write_factors
 from .exam_import import bank_version, write_exam_items
 from .generated_import import write_answer_verdicts, write_generated
@@ -67,6 +70,7 @@ from .graded_import import GradedImport
 from .labels_import import write_labels
 from .nugget_grades import graded_of
 from .rehearsal import LARGE, rehearsal
+from .response_hashes import with_passage_ids
 from .run_import import NOTHING_LEFT, RunFiles, RunImport, unknown_reason
 
 
@@ -304,6 +308,9 @@ def _responses(sources: Sequence[Source], report: Report, options: Options, fold
     def write(cursor: Cursor, keeper: Keeper, author: str) -> dict[str, int]:
         found = known_responses(cursor, read, report, options.skip_unknown)
         report.raise_if_refused(_NAME_QUERIES)
+        documents = dict.fromkeys(passage for one in found for passage in one.documents)
+        add_passages(cursor, documents, keeper)
+        keep_objects(cursor, [KeptObject(REPORT, one.query_id, one.run, one.report) for one in found if one.report])
         counts = (write_gold if options.gold else write_responses)(cursor, found, report, keeper)
         refresh_pool(cursor)
         return counts
@@ -348,7 +355,8 @@ def _of_known_queries(
         first_lines.setdefault(judgment.query_id, line)
     unknown = set(_unknown(cursor, file, first_lines, options, report))
     report.raise_if_refused(_NAME_QUERIES)
-    return [judgment for judgment, _ in found if judgment.query_id not in unknown]
+    known = [judgment for judgment, _ in found if judgment.query_id not in unknown]
+    return with_passage_ids(cursor, known, file, report)
 
 
 def _unknown(cursor: Cursor, file: str, first_lines: Mapping[str, int], options: Options, report: Report) -> list[str]:
@@ -383,6 +391,7 @@ def _write_bank(
 ) -> dict[str, int]:
     found = [question for part in read for question in part.questions]
     new = take_queries(cursor, [query for part in read for query in part.queries], False, keeper)
+    keep_objects(cursor, [one for part in read for one in part.kept])
     before = cursor.execute("SELECT count(*) FROM questions").fetchall()[0][0]
     words = take_words(cursor, found)
     version = save_questions(cursor, in_their_words(cursor, found), f"Imported {names}", author)
@@ -452,7 +461,8 @@ def _known_part(cursor: Cursor, part: BankFile, source: Source, report: Report) 
             "unknown-query",
             f"left out {how_many(rest, 'questions')} of {how_many(len(unknown), 'unknown queries')}",
         )
-    return BankFile([query for query in part.queries if query.query_id not in unknown], questions)
+    known = [query for query in part.queries if query.query_id not in unknown]
+    return replace(part, queries=known, questions=questions)
 
 
 def _remark_on_rest(cursor: Cursor, found: Sequence[Question], names: str, report: Report) -> None:
@@ -673,8 +683,8 @@ IMPORTERS: dict[str, Importer] = {
     "responses": Importer(
         _responses, frozenset({"passages", "passage_texts", "rankings", "responses", "response_sentences"})
     ),
-    "qrels": Importer(_qrels, frozenset({"passages", "judgments"})),
-    "labels": Importer(_labels, frozenset({"passages", "grades", "listed"})),
+    "qrels": Importer(_qrels, frozenset({"passages", "passage_texts", "judgments", "rankings", "responses"})),
+    "labels": Importer(_labels, frozenset({"passages", "passage_texts", "grades", "listed", "rankings", "responses"})),
     "leaderboard": Importer(_leaderboard, frozenset({"passages"})),
     "responses-matrix": Importer(
         _answers(lambda source, report, _: read_matrix(source, report)), frozenset({"answers"})

@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Iterable, Sequence
+import json
+from collections import Counter, defaultdict
+from collections.abc import Sequence
+from typing import Any
 
 from ..bank import bank_for, latest_questions
 from ..errors import InputError, Report
-from ..formats import GradedNugget, write_nugget_grades
-from ..labels import Policy, basis
-from ..project import Cursor, Project
+from ..formats import ANY_ANSWER, OURS, REPORT, SENTENCE_KEYS, GradedNugget, write_nugget_grades, write_objects
+from ..labels import Basis, Policy, basis, label_qrels
+from ..project import Cursor, Project, kept_objects
 from ..text import clean_text, written_text
 from ..types import GradeBlocks, GradedQuery, Passage, Ranked
+from .zipping import check_file_name, zipped
 
 Responses = dict[tuple[str, str], tuple[list[str], str]]
 """Passages of a response by run and query: their ids, and their joined texts."""
@@ -29,7 +32,7 @@ def graded_of(cursor: Cursor, grades: Sequence[GradedNugget], report: Report) ->
     bank = latest_questions(cursor)
     by_words = {(one.query_id, one.text or ""): one for one in bank}
     by_id = {one.question_id: one for one in bank}
-    responses = _responses(cursor, {one.run for one in grades if one.run is not None})
+    responses = whole_responses(cursor)
     paragraphs = {(one.passage_id, one.paragraph) for one in grades}
     several = {name for name, count in Counter(name for name, _ in paragraphs).items() if count > 1}
     texts: dict[str, str] = {}
@@ -85,13 +88,13 @@ def _passage(one: GradedNugget, several: set[str | None], responses: Responses, 
     return Passage(f"{one.run}/{query_id}", one.text or text)
 
 
-def _responses(cursor: Cursor, runs: Iterable[str]) -> Responses:
+def whole_responses(cursor: Cursor) -> Responses:
+    """Return all responses of the project with their joined texts."""
     rows = cursor.execute(
         "SELECT tag, query_id, list(passage_id ORDER BY rank), string_agg(t.text, ' ' ORDER BY rank)"
         " FROM responses JOIN runs USING (run_key) JOIN queries USING (query_key)"
         " JOIN rankings USING (run_key, query_key) JOIN passages USING (passage_key)"
-        " JOIN passage_texts t USING (text_key) WHERE list_contains(?, tag) GROUP BY ALL",
-        [sorted(runs)],
+        " JOIN passage_texts t USING (text_key) GROUP BY ALL"
     ).fetchall()
     return {(run, query): (ids, text) for run, query, ids, text in rows}
 
@@ -107,6 +110,88 @@ def nugget_grades_jsonl(project: Project, policy: Policy, of_passages: bool) -> 
         InputError: the grader is unknown or has no such grades.
     """
     base = basis(project, policy)
+    found = _graded_rows(project, base, of_passages)
+    if not found:
+        raise InputError("no-grades", f"No such grades by {base.grader.spec.name}.", "Choose another --grader.")
+    paragraph = {"paragraph_idx": 0} if of_passages else {}
+    return written_text(write_nugget_grades, [row | paragraph for row in found])
+
+
+def response_ratings(project: Project, policy: Policy) -> list[tuple[str, str, int | None, int]]:
+    """Return a row for each response and question that can score: run, query, the highest rating of the response's
+    passages (None if none has a grade), and the number of its passages without a grade."""
+    base = basis(project, policy)
+    return project.rows(
+        "SELECT tag, query_id, max(rating), count(*) - count(rating) FROM responses JOIN runs USING (run_key)"
+        " JOIN queries USING (query_key) JOIN rankings USING (run_key, query_key) JOIN passages p USING (passage_key)"
+        f" JOIN {bank_for(base.grader.spec)} b USING (query_key) JOIN bank_at($version) r USING (question_key)"
+        " LEFT JOIN grades g ON g.question_text_key = b.text_key AND g.passage_text_key = p.text_key"
+        " AND grader_key = $grader WHERE r.active AND r.weight <> 0"
+        " GROUP BY run_key, tag, query_key, query_id, question_key ORDER BY run_key, query_key, question_key",
+        base.parameters,
+    )
+
+
+def nugget_docs_zip(project: Project, policy: Policy) -> bytes:
+    """Return a zip with a file nuggets_QUERY.json for each query: questions with the passages that answer them.
+
+    Raises:
+        InputError: the grader is unknown, or a query's id cannot be the name of a file.
+    """
+    base = basis(project, policy)
+    files: dict[str, dict[str, Any]] = {}
+    for row in _graded_rows(project, base, of_passages=True):
+        questions = files.setdefault(check_file_name(row["query_id"]), {})
+        answered = questions.setdefault(row["question"], ["OR", {ANY_ANSWER: []}])
+        if (row["grade"] or 0) >= base.min_rating:
+            answered[1][ANY_ANSWER].append(row["doc_id"])
+    return zipped({f"nuggets_{name}.json": json.dumps(content, indent=4).encode() for name, content in files.items()})
+
+
+def reports_jsonl(project: Project, policy: Policy) -> str:
+    """Return the responses as reports of AutoJudge, one JSON line each; imported reports as they came.
+
+    Each sentence has `evaldata.exam_workbench`: the questions that its passage answers, and the passage's label as
+    `rating`.
+    """
+    base = basis(project, policy)
+    labels, answered = label_qrels(project, base), defaultdict(list)
+    for row in _graded_rows(project, base, of_passages=True):
+        if (row["grade"] or 0) >= base.min_rating:
+            answered[row["query_id"], row["doc_id"]].append(row["question"])
+    kept = {(one.query_id, one.name): one.content for one in kept_objects(project, REPORT)}
+    reports = []
+    for run, query_id, sentences in project.rows(_SENTENCES):
+        made: dict[str, Any] = {"metadata": {"team_id": "exam-workbench", "run_id": run, "topic_id": query_id}}
+        made["responses"] = [{"text": text, "citations": cited} for _, text, cited in map(dict.values, sentences)]
+        report = kept.get((query_id, run), made)
+        key = next(key for key in SENTENCE_KEYS if isinstance(report.get(key), list))
+        words = [text for one in report[key] if (text := clean_text(one["text"]).strip())]
+        if words != [place["text"] for place in sentences]:
+            # A later response of the run came in another form.
+            report, key = made, "responses"
+        places = iter(sentences)
+        report = report | {key: [dict(sentence) for sentence in report[key]]}
+        for sentence in report[key]:
+            # Sentences without words are no part of a passage.
+            if sentence["text"].strip() and (place := next(places, None)):
+                rating = labels.get(query_id, {}).get(place["passage_id"])
+                ours = {"questions": answered[query_id, place["passage_id"]], "rating": rating}
+                sentence["evaldata"] = (sentence.get("evaldata") or {}) | {OURS: ours}
+        reports.append(report)
+    return written_text(write_objects, reports)
+
+
+_SENTENCES = (
+    "SELECT tag, query_id, list({'passage_id': passage_id, 'text': substr(x.text, begins + 1, ends - begins),"
+    " 'citations': citations} ORDER BY rank, s.position) FROM responses JOIN runs USING (run_key)"
+    " JOIN queries USING (query_key) JOIN rankings USING (run_key, query_key) JOIN passages p USING (passage_key)"
+    " JOIN passage_texts x ON x.text_key = p.text_key JOIN response_sentences s USING (passage_key)"
+    " GROUP BY run_key, tag, query_key, query_id ORDER BY run_key, query_key"
+)
+
+
+def _graded_rows(project: Project, base: Basis, of_passages: bool) -> list[dict[str, Any]]:
     columns, source, order = _OF_PASSAGES if of_passages else _OF_RESPONSES
     found = project.rows(
         f"SELECT {columns} {source} JOIN {bank_for(base.grader.spec)} b USING (query_key)"
@@ -115,11 +200,7 @@ def nugget_grades_jsonl(project: Project, policy: Policy, of_passages: bool) -> 
         f" AND grader_key = $grader WHERE t.text IS NOT NULL {order}",
         base.parameters,
     )
-    if not found:
-        raise InputError("no-grades", f"No such grades by {base.grader.spec.name}.", "Choose another --grader.")
-    paragraph = {"paragraph_idx": 0} if of_passages else {}
-    rows = [dict(zip(_KEYS, row, strict=False)) | paragraph for row in found]
-    return written_text(write_nugget_grades, rows)
+    return [dict(zip(_KEYS, row, strict=False)) for row in found]
 
 
 _KEYS = ("run_id", "query_id", "question", "grade", "reasoning", "confidence", "doc_id", "passage")

@@ -15,8 +15,8 @@ from typing import Any, Final, get_args
 
 from ..bank import SCHEMES, STATES
 from ..catalogue import SPEC_COLUMNS, stored_spec
-from ..errors import WorkbenchError
-from ..formats import LARGEST
+from ..errors import Report, WorkbenchError
+from ..formats import LARGEST, REPORT, Source, read_bank, read_responses
 from ..graders import read_prompt
 from ..labels import SETTING_OF_MIN_JUDGMENT, Policy
 from ..measures.audit import linear_measure
@@ -250,6 +250,13 @@ def _is_given(written: str) -> bool:
     )
 
 
+def _is_kept(form: str, content: str) -> bool:
+    source, report = Source("kept.jsonl", data=content.encode()), Report()
+    if form == REPORT:
+        return bool(read_responses([source], report)) and not report.problems
+    return [one.form for one in read_bank(source, report).kept] == [form] and not report.problems
+
+
 REFERENCES: Final = tuple(
     line.split()
     for line in """
@@ -383,6 +390,7 @@ REFERENCES: Final = tuple(
     cascade_passages cascade_key cascades cascade_key
     cascade_passages query_key queries query_key
     cascade_passages passage_key passages passage_key
+    kept_objects query_key queries query_key
     """.strip().splitlines()
 )
 """Table and column, then the table and column that must have every value of it. Columns may hold lists."""
@@ -402,6 +410,7 @@ KEYS: Final = (
     ("listed", ("query_key", "passage_key")),
     ("pool", ("query_key", "passage_key")),
     ("board_scores", ("board_key", "run")),
+    ("kept_objects", ("form", "query_key", "name")),
     ("board_query_scores", ("board_key", "run", "query_id")),
     ("question_revisions", ("revision_key",)),
     ("question_revisions", ("question_key", "version")),
@@ -666,6 +675,8 @@ RULES: Final = (
     _read("contents", "audits", "invalid-goal", "the goal cannot be read", "goal", _is_goal),
     _read("contents", "frozen_queries", "invalid-response", "the response of the target cannot be read", "given",
           _is_given),
+    _read("contents", "kept_objects", "invalid-object", "the imported object cannot be read", "form, content",
+          _is_kept),
     _read("hashes", "prompts", "hash-differs", "the hash does not match the prompt", "hash, content",
           lambda digest, content: read_prompt(content, "prompt").hash == digest),
     _read("hashes", "publications", "manifest-differs", "the manifest belongs to another publication",

@@ -3,10 +3,15 @@
 from __future__ import annotations
 
 import io
+import re
 import zipfile
 from collections.abc import Mapping
 from pathlib import Path
 from typing import BinaryIO
+
+from ..errors import InputError
+from ..formats import Source
+from ..locations import is_reserved
 
 _OLDEST = (1980, 1, 1, 0, 0, 0)
 
@@ -32,6 +37,19 @@ def write_zip(files: Mapping[str, bytes] | Mapping[str, bytes | Path], out: Bina
             with content.open("rb") as source, archive.open(info, "w") as member:
                 while part := source.read(1 << 20):
                     member.write(part)
+
+
+def check_file_name(name: str) -> str:
+    """Return the id of a run or query if it can be the name of a file.
+
+    Raises:
+        InputError: it cannot.
+    """
+    if Source(name).stem != name or not re.fullmatch(r"[\w+-][\w.+-]*", name) or is_reserved(name):
+        raise InputError(
+            "id-not-a-file-name", f"The id {name!r} cannot be the name of a file.", "Export in another form."
+        )
+    return name
 
 
 def zipped(files: Mapping[str, bytes] | Mapping[str, bytes | Path]) -> bytes:

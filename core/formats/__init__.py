@@ -9,25 +9,31 @@ from .audit_sheet import SHEET_FORMS, SheetForm, SheetLine, read_sheet, write_sh
 from .batch_calls import PARQUET, URLS, Reply, WrittenCall, call_line, read_replies, write_calls
 from .detecting import detect, looked_for, unrecognised
 from .exam import ExamItem, item_id
+from .graded_form import OURS
+from .kept_banks import write_nugget_banks
 from .kinds import KINDS_OF_FILE
 from .leaderboards import BOARD_FORMS, TableRow, read_boards, write_board_form, write_board_latex, write_board_tsv
 from .lm_eval import read_samples
-from .nugget_banks import FORMS, write_nugget_banks
+from .nugget_banks import ANY_ANSWER, FORMS, text_hash
 from .nugget_grades import GradedNugget, has_nugget_grades, read_nugget_grades, write_nugget_grades
 from .question_bank import BankFile, read_bank
-from .responses import read_responses
+from .responses import REPORT, SENTENCE_KEYS, read_responses
 from .responses_matrix import SatElsewhere, read_matrix, write_matrix
-from .source import Source, read_small, read_small_text
+from .source import Source, read_small, read_small_text, write_objects
 from .student_factors import Factors, factors_in_name, read_factors
 from .trec_qrels import LARGEST
 from .trec_run import RunLine, name_runs, read_run_lines
 
 __all__ = [
+    "ANY_ANSWER",
     "BOARD_FORMS",
     "FORMS",
     "KINDS_OF_FILE",
     "LARGEST",
+    "OURS",
     "PARQUET",
+    "REPORT",
+    "SENTENCE_KEYS",
     "SHEET_FORMS",
     "URLS",
     "AnswerVerdict",
@@ -70,6 +76,7 @@ __all__ = [
     "read_sheet",
     "read_small",
     "read_small_text",
+    "text_hash",
     "trec_qrels",
     "trec_run",
     "unrecognised",
@@ -80,5 +87,6 @@ __all__ = [
     "write_matrix",
     "write_nugget_banks",
     "write_nugget_grades",
+    "write_objects",
     "write_sheet",
 ]

@@ -5,20 +5,23 @@ from __future__ import annotations
 import hashlib
 import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from typing import Any, TextIO
+from typing import Any
 
-from ..errors import InputError
-from ..text import LONGEST_ID, first_few, one_line
+from ..text import LONGEST_ID, one_line
 from ..types import Query, Question, Subtopic
 from .graded_form import OURS
 from .queries import query_of
-from .source import Refused, first_of, good_id, good_text, is_number, value_of, write_objects
+from .source import Refused, first_of, good_id, good_text, is_number, value_of
 
 QUERY_KEYS = ("query_id", "qid", "topic_id", "request_id", "narrative_id")
 QUERY_TEXTS = ("query_text", "query", "title_query", "title")
 BANK_KEYS = ("nugget_bank", "claim_bank")
 """The keys of questions and of claims in v3; RAGTIME26 has only the first."""
 BANK = re.compile(r'"(nugget_bank|claim_bank|nuggets)"\s*:')
+NUGGET_DOCS = re.compile(r'\{\s*"(?:[^"\\]|\\.)*"\s*:\s*\[\s*"(AND|OR)"\s*,\s*\{')
+"""The beginning of nuggets_TOPIC.json: {question: ["OR", {answer: [passage id]}]}."""
+ANY_ANSWER = "OPEN_ENDED_ANSWER"
+"""The key for passages that answer a question in any words."""
 IMPORTANCE = {
     "vital": 1.0,
     "must": 1.0,
@@ -130,7 +133,26 @@ def read_nugget_bank(row: dict[str, Any], remark: Remark) -> tuple[Query, list[d
         narrative if isinstance(narrative, str) and not narrative.isspace() else None,
         stated + tuple(Subtopic(key, text) for key, text in parents.items()),
     )
-    return query, [_row(entry, parent, query_id, remark) for entry, parent in entries]
+    return query, [nugget_row(entry, parent, query_id, remark) for entry, parent in entries]
+
+
+def bank_of_nugget_docs(row: dict[str, Any], name: str) -> dict[str, Any]:
+    """Return the content of nuggets_TOPIC.json as a bank of v3.
+
+    Args:
+        name: of the file, which has the query's id.
+
+    Raises:
+        Refused: a value is not a list of AND or OR and an object.
+    """
+    entries = []
+    for question, value in row.items():
+        if not (isinstance(value, list) and len(value) == 2 and isinstance(value[1], dict)):
+            raise Refused("not-a-list", f"the question {question[:40]!r} has no list of AND or OR and an object")
+        answers = [{"answer": answer, "references": ids} for answer, ids in value[1].items() if answer != ANY_ANSWER]
+        entry = {"question": question, "aggregator_type": value[0], "answers": answers}
+        entries.append(entry | {"references": value[1].get(ANY_ANSWER)})
+    return {"query_id": name.removeprefix("nuggets_"), "nugget_bank": entries}
 
 
 def _flat(entries: Iterable[Any], parent: str | None) -> Iterator[tuple[dict[str, Any], str | None]]:
@@ -139,7 +161,7 @@ def _flat(entries: Iterable[Any], parent: str | None) -> Iterator[tuple[dict[str
         if not isinstance(entry, dict):
             raise Refused("not-an-object", "a nugget is not an object")
         yield entry, parent
-        yield from _flat(_listed(entry.get("sub_nuggets"), "sub_nuggets"), _wording(entry)[1])
+        yield from _flat(_listed(entry.get("sub_nuggets"), "sub_nuggets"), wording(entry)[1])
 
 
 def _listed(given: Any, what: str) -> list[Any]:
@@ -149,7 +171,7 @@ def _listed(given: Any, what: str) -> list[Any]:
     return list(given.values() if isinstance(given, dict) else given or [])
 
 
-def _wording(entry: dict[str, Any]) -> tuple[str, str]:
+def wording(entry: dict[str, Any]) -> tuple[str, str]:
     """Return "question" or "claim" for an entry, and its text."""
     if "question" in entry and "claim" in entry:
         raise Refused("two-texts", "a nugget has both question and claim; keep one of them")
@@ -157,8 +179,9 @@ def _wording(entry: dict[str, Any]) -> tuple[str, str]:
     return word, good_text(entry.get(word), f"{word}'s text")
 
 
-def _row(entry: dict[str, Any], parent: str | None, query_id: str, remark: Remark) -> dict[str, Any]:
-    word, text = _wording(entry)
+def nugget_row(entry: dict[str, Any], parent: str | None, query_id: str, remark: Remark) -> dict[str, Any]:
+    """Return the row of a question for an entry without its sub-nuggets; `parent`: the text of the entry around it."""
+    word, text = wording(entry)
     if (of_query := entry.get("query_id")) not in (None, query_id):
         raise Refused("question-of-two-queries", f"a nugget of query {query_id} names query {of_query}")
     if (how := entry.get("aggregator_type")) not in (None, "OR", "Default"):
@@ -204,38 +227,6 @@ def _noted(question: Question, label: str) -> list[str]:
     """Return the values of a note line that `_note` wrote."""
     lines = [line for line in (question.note or "").splitlines() if line.startswith(label)]
     return lines[0].removeprefix(label).split(" " if label == REFERENCES else ", ") if lines else []
-
-
-def write_nugget_banks(
-    form: str, queries: Iterable[Query], questions: Iterable[Question], version: int, out: TextIO
-) -> None:
-    """Write a bank as JSONL, one query per line; queries without questions are left out.
-
-    Args:
-        form: one of `FORMS`.
-        version: of the bank.
-
-    Raises:
-        InputError: the form cannot hold some questions, which the message names.
-    """
-    by_query: dict[str, list[Question]] = {}
-    for question in questions:
-        by_query.setdefault(question.query_id, []).append(question)
-    unfit = [
-        one.question_id
-        for found in by_query.values()
-        for one in found
-        if one.text is None
-        or (form == "ragtime26" and one.kind == "nugget")
-        or (form == "nuggetizer" and one.weight < 0)
-    ]
-    if unfit:
-        raise InputError(
-            "form-without-place",
-            f"Form {form} has no place for {UNFIT[form]}: {first_few(unfit)}.",
-            "Use another --form, or export the bank without --form.",
-        )
-    write_objects((FORMS[form](q, by_query[q.query_id], version) for q in queries if q.query_id in by_query), out)
 
 
 def _entry(question: Question, version: int) -> dict[str, Any]:

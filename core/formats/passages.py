@@ -50,7 +50,7 @@ def read_passages(source: Source, report: Report, only: Collection[str] | None =
             if only is not None and good_id(value_of(row, ID_KEYS, "passage id"), "passage") not in only:
                 any_read = True
                 continue
-            passage = _passage_of(row)
+            passage = passage_of(row)
             if len(row) > 2:
                 if row.get("title"):
                     report.remark(source.name, number, "title-before-text", "the title is added before the text")
@@ -70,7 +70,12 @@ def has_keys(keys: Set[str]) -> bool:
     return not keys.isdisjoint(ID_KEYS) and not keys.isdisjoint(TEXT_KEYS)
 
 
-def _passage_of(row: dict[str, Any]) -> Passage:
+def passage_of(row: dict[str, Any]) -> Passage:
+    """Return the passage of a JSON object, its title before the text.
+
+    Raises:
+        Refused: the id or the text is missing or unusable.
+    """
     passage_id = good_id(value_of(row, ID_KEYS, "passage id"), "passage")
     text, title = value_of(row, TEXT_KEYS, "passage's text"), row.get("title")
     # BEIR has separate titles; some of its texts are empty or begin with their title already.

@@ -15,14 +15,16 @@ import orjson
 
 from ..errors import Report
 from ..tables import csv_text, rearmed
-from ..types import KINDS, MAX_WEIGHT, Kind, Query, Question, Subtopic
+from ..types import KINDS, MAX_WEIGHT, KeptObject, Kind, Query, Question, Subtopic
 from .car_outlines import is_outline
 from .file_kind import ENTRY, KEY, Beginning, FileKind
 from .nugget_banks import (
     BANK,
     BANK_KEYS,
+    NUGGET_DOCS,
     QUERY_KEYS,
     QUERY_TEXTS,
+    bank_of_nugget_docs,
     own_values,
     read_nugget_bank,
     with_weight,
@@ -83,7 +85,8 @@ _Found = tuple[int, Query | None, list[Question]]
 
 @dataclass(frozen=True)
 class BankFile:
-    """The content of a bank file: questions, and queries (without texts in a map of nuggets).
+    """The content of a bank file: questions, queries (without texts in a map of nuggets), and banks of AutoJudge as
+    they came.
 
     A project's query ids may begin with `prefix`, because TREC CAR renamed the lessons of TQA.
     """
@@ -91,6 +94,7 @@ class BankFile:
     queries: list[Query]
     questions: list[Question]
     prefix: str = ""
+    kept: tuple[KeptObject, ...] = ()
 
 
 def read_bank(source: Source, report: Report) -> BankFile:
@@ -106,7 +110,8 @@ def read_bank(source: Source, report: Report) -> BankFile:
             - lines `query_id<TAB>question`;
             - iKAT's JSON map query -> nugget id -> text and relevance (`read_nugget_map`);
             - the lessons of TQA, a JSON list (`read_tqa`);
-            - nugget banks of AutoJudge, v3 or RAGTIME26, one query per line or per file (`read_nugget_bank`).
+            - nugget banks of AutoJudge, v3 or RAGTIME26, one query per line or per file (`read_nugget_bank`);
+            - nuggets_TOPIC.json of AutoJudge (`bank_of_nugget_docs`).
         report: receives notes and refused lines, including duplicate question ids.
 
     Returns:
@@ -115,8 +120,9 @@ def read_bank(source: Source, report: Report) -> BankFile:
     queries: dict[str, Query] = {}
     first_lines: dict[str, int] = {}
     questions: list[Question] = []
+    kept: list[KeptObject] = []
     prefix = CAR_PREFIX if is_tqa(peek(source, _LOOK) or "") else ""
-    for number, query, found in _read(source, report):
+    for number, query, found in _read(source, report, kept):
         if query is not None:
             _collect(queries, query, source.name, number, report)
         for question in found:
@@ -127,7 +133,7 @@ def read_bank(source: Source, report: Report) -> BankFile:
                 reason = f"question id {question.question_id} is already on line {first}"
                 report.refuse(source.name, number, "duplicate-question", reason)
     report.require(questions, source.name, "questions")
-    return BankFile(list(queries.values()), questions, prefix)
+    return BankFile(list(queries.values()), questions, prefix, tuple(kept))
 
 
 def write_bank(questions: Iterable[Question], out: TextIO) -> None:
@@ -195,7 +201,7 @@ def question_of(row: dict[str, Any]) -> Question:
     )
 
 
-def _read(source: Source, report: Report) -> Iterator[_Found]:
+def _read(source: Source, report: Report, kept: list[KeptObject]) -> Iterator[_Found]:
     lines = open_lines(source, report, Limits(WHOLE), keep_return=True)
     start = next(((n, line) for n, line in lines if line and not line.isspace()), None)
     if start is None:
@@ -209,6 +215,13 @@ def _read(source: Source, report: Report) -> Iterator[_Found]:
             return
         for query, found in read_tqa(source, report, text):
             yield start[0], query, found
+        return
+    if NUGGET_DOCS.match((peek(source, _LOOK) or "").lstrip()):
+        report.whole(source.name)
+        with refusing(report, source.name, start[0]):
+            bank = bank_of_nugget_docs(parse_object(" ".join(line for _, line in lines)), source.stem)
+            query, rows = read_nugget_bank(bank, partial(report.remark, source.name, start[0]))
+            yield start[0], query, [question_of(one) for one in rows]
         return
     is_json = start[1].lstrip().startswith("{")
     if is_json and is_nugget_map(start[1]) and not _is_row(start[1]):
@@ -225,6 +238,8 @@ def _read(source: Source, report: Report) -> Iterator[_Found]:
             if is_json and any(key in row for key in BANK_KEYS):
                 remark = partial(report.remark, source.name, number)
                 query, rows = read_nugget_bank(row, remark)
+                form = "ragtime26" if row.get("format_version") == "RAGTIME26" else "v3"
+                kept.append(KeptObject(form, query.query_id, "", row))
                 yield number, query, [question_of(one) for one in rows]
             elif is_json and any(key in row for key in ITEM_KEYS):
                 yield number, *_rubric(row, source.name, number, report)
@@ -426,14 +441,16 @@ KIND = FileKind(
     name="bank",
     title="Question bank",
     what="question bank: Autograder/RUBRIC JSONL, plain JSONL or CSV, TSV of query ids and questions, a JSON map of"
-    " nuggets, TQA lessons, or nugget banks of AutoJudge (v3, RAGTIME26, Nuggetizer)",
+    " nuggets, TQA lessons, or nugget banks of AutoJudge (v3, RAGTIME26, Nuggetizer, nuggets_TOPIC.json)",
     extensions=("jsonl", "csv", "tsv", "json"),
     read=read_bank,
     write=write_bank,
     looks_like={
         "list": lambda beginning: is_tqa(beginning.text),
         "record": _is_record,
-        "map": lambda beginning: bool(_NUGGETS.match(beginning.text) or _BANKS.search(beginning.text)),
+        "map": lambda beginning: bool(
+            _NUGGETS.match(beginning.text) or _BANKS.search(beginning.text) or NUGGET_DOCS.match(beginning.text)
+        ),
         "cells": _is_table,
     },
 )

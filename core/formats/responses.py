@@ -10,9 +10,10 @@ import orjson
 
 from ..errors import Report
 from ..text import clean_text
-from ..types import Response, Sentence
+from ..types import Passage, Response, Sentence
 from .file_kind import ENTRY, WORDS, Beginning, FileKind
 from .nugget_banks import BANK, BANK_KEYS
+from .passages import passage_of
 from .source import (
     WHOLE,
     Limits,
@@ -34,6 +35,8 @@ RUN_KEYS = ("run", "run_id", "system")
 QUERY_KEYS = ("query_id", "topic_id", "qid", "narrative_id")
 QUERY_TEXT_KEYS = ("topic", "query", "title", "narrative")
 TEXT_KEYS = ("text", "response", "answer")
+REPORT = "report"
+"""The form of kept reports."""
 SENTENCE_KEYS = ("answer", "responses", "sentences")
 
 
@@ -150,7 +153,17 @@ def _response(row: dict[str, Any], source: Source, line: int, report: Report) ->
             begin = len(text) + 1 if text else 0
             text = f"{text} {words}" if text else words
             sentences.append(Sentence(begin, len(text), citations))
-    return Response(run, query_id, text, query_text, tuple(sentences), source.name, line)
+    report_row = row if isinstance(metadata, dict) else None
+    documents = _documents(row.get("documents") or {})
+    return Response(run, query_id, text, query_text, tuple(sentences), source.name, line, documents, report_row)
+
+
+def _documents(given: object) -> tuple[Passage, ...]:
+    """Return the passages of a map from id to document; those without a text are left out."""
+    if not isinstance(given, dict) or not all(isinstance(one, dict) for one in given.values()):
+        raise Refused("not-an-object", "the documents are not a map from id to an object with a text")
+    rows = [{"passage_id": key, "text": one.get("text") or "", "title": one.get("title")} for key, one in given.items()]
+    return tuple(passage_of(row) for row in rows if row["text"] or row["title"])
 
 
 def _text(value: object) -> str:

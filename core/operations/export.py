@@ -25,11 +25,13 @@ from ..exchange import (
     export_project,
     graded_file,
     manifest_json,
+    nugget_docs_zip,
     nugget_grades_jsonl,
     publish,
     qrels,
     queries_jsonl,
     read_manifest,
+    reports_jsonl,
     reproduce,
     runs_zip,
 )
@@ -237,6 +239,8 @@ _CONTENTS: dict[str, Callable[[Project, Asked], bytes]] = {
     "queries": lambda project, asked: queries_jsonl(project, asked.form is not None).encode(),
     "nugget-grades": lambda project, asked: nugget_grades_jsonl(project, asked.policy, False).encode(),
     "nugget-doc-grades": lambda project, asked: nugget_grades_jsonl(project, asked.policy, True).encode(),
+    "nugget-docs": lambda project, asked: nugget_docs_zip(project, asked.policy),
+    "reports": lambda project, asked: reports_jsonl(project, asked.policy).encode(),
     "bundle": _bundle,
 }
 

@@ -233,6 +233,8 @@ def export(
     queries           .jsonl; --form autojudge: topics
     nugget-grades     grades of responses as nugget-grades.jsonl of AutoJudge
     nugget-doc-grades grades of pooled passages, the same with passages
+    nugget-docs       zip of nuggets_QUERY.json of AutoJudge: questions with the passages that answer them
+    reports           generated responses as reports of AutoJudge, with the questions that each sentence answers
     graded            graded file: .jsonl.gz
     leaderboard       TSV, .json or .tex; --form for AutoJudge's forms (trec_eval: a zip with a file per run)
     exam              .json of the items; --source QUERY selects one exam

@@ -118,6 +118,7 @@ from .judgments import (
     write_judged_keys,
     write_judgments,
 )
+from .kept_objects import keep_objects, kept_objects
 from .kept_passages import PassageFiles
 from .lengths import Length, lengths
 from .members import change_member, identity_of, remove_member, set_member, undo_member
@@ -343,8 +344,10 @@ __all__ = [
     "judgment_history",
     "judgments",
     "keep_backups",
+    "keep_objects",
     "keep_terms",
     "kept_as_they_are",
+    "kept_objects",
     "kinds_of_act",
     "known_responses",
     "last_failure",

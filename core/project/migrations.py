@@ -52,6 +52,7 @@ MIGRATIONS: tuple[tuple[str, Callable[[duckdb.DuckDBPyConnection], None]], ...] 
     ("0028_verdicts_of_queries", _script("0028_verdicts_of_queries")),
     ("0029_one_table_of_jobs", _script("0029_one_table_of_jobs")),
     ("0030_support_values", _script("0030_support_values")),
+    ("0031_kept_objects", _script("0031_kept_objects")),
 )
 """Name and step of every migration, oldest first. A released step is never edited."""
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Iterator
+from dataclasses import replace
 from operator import attrgetter
 from pathlib import Path
 from typing import Any
@@ -508,3 +509,37 @@ def test_a_grader_without_assignments_has_no_such_scores(project: Project):
     with refusal("not-assignments", "imported: file"):
         nugget_board(project, Policy(grader="imported: file"))
     assert nugget_board(project, Policy()) == []
+
+
+MATE = {**RAGTIME, "metadata": {**RAGTIME["metadata"], "topic_id": "mate"}}
+
+
+def test_banks_of_other_tools_come_back_as_they_came(project: Project):
+    take(project, "bank", [TEA, MATE])
+    assert lines(bank_in_form(project, "v3"))[0] == TEA
+    claims = [one for one in bank.questions(project) if one.kind == "nugget"]
+    bank.save(project, [replace(one, kind="question") for one in claims], "no claims", "ann")
+    assert lines(bank_in_form(project, "ragtime26"))[1] == MATE
+
+
+def test_changed_questions_of_an_imported_bank_are_written_with_our_values(project: Project, tmp_path: Path):
+    take(project, "bank", [TEA])
+    parent, _, second, claim, _ = bank.questions(project)
+    added = Question("new", "tea", second.text, weight=3.0)
+    bank.save(project, [replace(parent, text="How hot?"), replace(claim, weight=0.25), added], "edits", "ann")
+    text = bank_in_form(project, "v3")
+    (row,) = lines(text)
+    assert row["claim_bank"].pop(claim.text)["metadata"]["exam_workbench"]["weight"] == 0.25
+    assert row["claim_bank"] == {"Sugar helps": TEA["claim_bank"]["Sugar helps"]}
+    assert [one["is_human"] for one in row["nugget_bank"].pop("How hot?")["creator"]] == [True, False]
+    # A sub-nugget is written apart if the nugget around it changed.
+    assert row["nugget_bank"].pop("And white tea?")["metadata"]["exam_workbench"]["subtopic"] == parent.text
+    assert row["nugget_bank"].pop("How long?") == TEA["nugget_bank"]["How long?"]
+    assert [entry["importance"] for entry in row["nugget_bank"].values()] == [3]
+    other = new_project(tmp_path / "other.duckdb")
+    take(other, "bank", text)
+    by_id = attrgetter("question_id")
+    assert sorted(bank.questions(other), key=by_id) == sorted(bank.questions(project), key=by_id)
+    other.close()
+    take(project, "queries", [{"query_id": "tea", "text": "tea or mate"}], replace=True)
+    assert lines(bank_in_form(project, "v3"))[0]["title_query"] == "tea or mate"

@@ -1,0 +1,88 @@
+"""The commands of two guides, run as they stand: an AutoJudge round trip, and a BEIR folder to a leaderboard."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import subprocess
+import sys
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from exam_workbench import bank
+from exam_workbench.exchange.demo import FILES
+from exam_workbench.project import boards, open_project
+
+GUIDES = Path(__file__).parents[2] / "docs" / "how-to"
+BLOCK = re.compile(r"^```sh\n(.*?)^```", re.MULTILINE | re.DOTALL)
+
+
+def rows(name: str) -> list[dict[str, Any]]:
+    return [json.loads(line) for line in (FILES / name).read_text(encoding="utf-8").splitlines()]
+
+
+def write_lines(file: Path, objects: list[dict[str, Any]]) -> None:
+    file.parent.mkdir(parents=True, exist_ok=True)
+    file.write_text("".join(json.dumps(one) + "\n" for one in objects), encoding="utf-8")
+
+
+def run_guide(name: str, folder: Path) -> str:
+    """Run the blocks of a guide in a folder, and return their output."""
+    text = (GUIDES / name).read_text(encoding="utf-8")
+    assert len(text.split()) <= 450
+    script = "set -eu\n" + "".join(BLOCK.findall(text))
+    path = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
+    environment: Mapping[str, str] = {**os.environ, "PATH": path, "EXAM_HOME": str(folder)}
+    done = subprocess.run(["sh", "-c", script], cwd=folder, env=environment, capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    return done.stdout
+
+
+@pytest.mark.skipif(os.name == "nt", reason="The guides' blocks are for a POSIX shell")
+def test_an_autojudge_round_trip_on_the_demo(tmp_path: Path) -> None:
+    topics = [row["query_id"] for row in rows("queries.jsonl")]
+    passages = {row["passage_id"]: row["text"] for row in rows("passages.jsonl")}
+    reports = [
+        {
+            "metadata": {"team_id": "t", "run_id": "first", "topic_id": topic},
+            "responses": [{"text": "It depends.", "citations": [f"{topic}-01"]}],
+            "documents": {f"{topic}-01": {"id": f"{topic}-01", "text": passages[f"{topic}-01"]}},
+        }
+        for topic in topics
+    ]
+    write_lines(tmp_path / "reports.jsonl", reports)
+    run_guide("exchange-with-autojudge.md", tmp_path)
+    with open_project(tmp_path / "demo.duckdb") as project:
+        assert ("autojudge", "EXAM-Cover@20") in boards(project)
+        # The bank came back as it was: the demo alone made versions.
+        assert not project.rows("SELECT * FROM bank_versions WHERE note LIKE '%banks.jsonl%'")
+        assert bank.latest_version(project)
+    graded = [json.loads(line) for line in (tmp_path / "graded-reports.jsonl").read_text().splitlines()]
+    assert [one["metadata"] for one in graded] == [one["metadata"] for one in reports]
+    assert all("exam_workbench" in one["responses"][0]["evaldata"] for one in graded)
+
+
+@pytest.mark.skipif(os.name == "nt", reason="The guides' blocks are for a POSIX shell")
+def test_a_beir_folder_to_a_leaderboard(tmp_path: Path) -> None:
+    folder = tmp_path / "scifact"
+    write_lines(
+        folder / "corpus.jsonl",
+        [{"_id": r["passage_id"], "title": "", "text": r["text"]} for r in rows("passages.jsonl")],
+    )
+    write_lines(
+        folder / "queries.jsonl", [{"_id": row["query_id"], "text": row["text"]} for row in rows("queries.jsonl")]
+    )
+    judged = [line.split() for line in (FILES / "qrels.txt").read_text().splitlines()]
+    (folder / "qrels").mkdir()
+    lines = ["query-id\tcorpus-id\tscore", *(f"{query}\t{passage}\t{value}" for query, _, passage, value in judged)]
+    (folder / "qrels" / "test.tsv").write_text("\n".join(lines) + "\n")
+    for name in ("bm25", "dense"):
+        (tmp_path / f"{name}.run").write_text((FILES / "runs" / f"{name}.run").read_text())
+    asked = [f"{row['query_id']}\t{row['text']}?" for row in rows("queries.jsonl")]
+    (tmp_path / "questions.tsv").write_text("\n".join(asked) + "\n")
+    out = run_guide("use-a-beir-folder.md", tmp_path)
+    assert "bm25" in out and "dense" in out and (tmp_path / "boards.zip").stat().st_size
