@@ -13,7 +13,7 @@ from typing import Any
 from ..errors import GradingError, WorkbenchError
 from ..graders import Control, acting, current
 from ..project import Project
-from .progress import Progress
+from .carrying import Progress
 
 LOGGED_LINES = 200
 """Maximum number of log lines about failed calls that a screen can show; the log has all of them."""
