@@ -41,10 +41,9 @@ from ..graders import (
 from ..jobs import Caps, Progress, find_job, job_control, jobs, record_usage, usage_of
 from ..project import Cursor, Job, Project, add_job, end_job, log, stage, wait_for_batches
 from ..types import GraderSpec
-from .billing import billed, told_of
+from .elsewhere import CHUNK, Taking, calls_of, fault_of, in_chunks, is_answered, pair_of
 from .pairs import pairs_to_grade, with_texts
-from .price_tag import tag_of
-from .replies import CHUNK, Taking, calls_of, fault_of, in_chunks, is_answered, pair_of
+from .price_tag import billed, tag_of, told_of
 from .request import Request, asked_of
 
 NO_ROOM = frozenset(("token_limit_exceeded", "rate_limit_exceeded", "batch_limit_exceeded", "enqueued_limit_exceeded"))

@@ -12,11 +12,10 @@ from ..graders import Control, Grader, Outcome, is_remote, said_of_models
 from ..jobs import BackgroundJob, Carrier, Progress, Report, carry, job_control, start_background
 from ..project import Cursor, Project, add_job, log
 from .batches import run_batches
-from .billing import billed, told_of
 from .grades import add_outcomes
 from .kept_vectors import ProjectVectors
 from .pairs import pairs_to_grade, trial_pairs, with_texts
-from .price_tag import tag_of
+from .price_tag import billed, tag_of, told_of
 from .request import Request, asked_of
 
 CHUNK = 4096

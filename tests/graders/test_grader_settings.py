@@ -19,7 +19,7 @@ from exam_workbench.graders.local import loading as local_loading
 from exam_workbench.graders.local.back_end import TransformersBackEnd
 from exam_workbench.graders.local.loading import load_model, resolved_dtype
 from exam_workbench.graders.prompts.prompt import fenced
-from exam_workbench.graders.reading.driving import complete
+from exam_workbench.graders.reading.calls import complete
 from exam_workbench.grading import Request, make_plan, run_job
 from exam_workbench.project import Project
 from exam_workbench.types import Asked, Grade, Question

@@ -10,9 +10,17 @@ from dataclasses import dataclass, field, replace
 from urllib.parse import urlsplit
 
 from ...errors import GradingError, InputError
-from .addresses import checked_host, is_loopback, origin, same_address
-from .endpoints import FILE_VARIABLE, WELL_KNOWN, OfferedEndpoint, offered_endpoints
-from .keys import find_key
+from .endpoints import (
+    FILE_VARIABLE,
+    WELL_KNOWN,
+    OfferedEndpoint,
+    checked_host,
+    find_key,
+    is_loopback,
+    offered_endpoints,
+    origin,
+    same_address,
+)
 
 OPENAI = "https://api.openai.com/v1"
 OPENAI_VARIABLE = "OPENAI_API_KEY"

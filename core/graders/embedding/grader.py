@@ -21,8 +21,7 @@ from ...errors import InputError
 from ...sentences import SPLITTER, Span, split_sentences
 from ...types import MAX_RATING, Asked, Grade, GraderSpec
 from ..base import Outcome, Pair
-from ..control import Control
-from ..vectors import Kept, VectorStore
+from ..control import Control, Kept, VectorStore
 from . import minilm
 from .minilm import (
     DIMENSIONS,

@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ...errors import GradingError
-from ..local.batches import by_length
+from ..local.base import by_length
 from ..local.loading import require_torch
 
 if TYPE_CHECKING:

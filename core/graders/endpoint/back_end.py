@@ -10,9 +10,7 @@ from typing import Any, Literal, get_args
 
 from ...errors import GradingError, InputError
 from ..access.access import check_further_fields, current, key_for, offered_at, usual_address
-from ..access.addresses import checked_host, is_loopback
-from ..access.endpoints import OfferedEndpoint
-from ..access.keys import VARIABLE
+from ..access.endpoints import VARIABLE, OfferedEndpoint, checked_host, is_loopback
 from ..base import Outcome, Pair
 from ..control import Control
 from ..reading.calls import Call, Completion, Steps

@@ -14,11 +14,10 @@ import orjson
 from ...limits import limit
 from ..control import Tokens
 from ..prompts.prompt import PASSAGE, Messages, fill, variables
-from ..reading.answers import is_of_schema
+from ..reading.answers import is_of_schema, settled
 from ..reading.calls import Call, Completion
 from ..reading.parsing import ABSTENTION
 from ..reading.reasoning import reasoning_length
-from ..reading.settled import settled
 
 Api = Literal["chat", "completions"]
 """Kind of request: an answer in a chat, or the continuation of a text."""

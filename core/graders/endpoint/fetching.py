@@ -8,7 +8,7 @@ from typing import Any
 
 from ...errors import GradingError, InputError
 from ..access.access import current, key_for
-from ..access.addresses import checked_host, is_loopback
+from ..access.endpoints import checked_host, is_loopback
 from .manners import Fetched, FetchMethod, Manners
 
 

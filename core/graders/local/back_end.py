@@ -9,20 +9,18 @@ from typing import TYPE_CHECKING
 
 from ...errors import GradingError, InputError
 from ..control import Control
+from ..reading.answers import settled
 from ..reading.calls import Call, Completion, Sampling
 from ..reading.reasoning import reasoning_length
-from ..reading.settled import settled
-from .base import LocalBackEnd
-from .batches import Batch, Group, default_budget
+from .base import Batch, Group, LocalBackEnd, default_budget
 from .extractive import ExtractiveBackEnd
-from .loading import loading, model_identity, tokens_in
+from .loading import load_model, loading, model_identity, tokens_in
 from .prompting import Prepared, Prompting
 
 if TYPE_CHECKING:
-    from .causal import CausalRunner
-    from .options import Options
-    from .seq2seq import Seq2SeqRunner
-    from .writing import Likelihood, Written
+    from .causal import CausalRunner, Seq2SeqRunner
+    from .writing import Likelihood, Options, Written
+
 
 __all__ = ["ExtractiveBackEnd", "TransformersBackEnd", "loading", "model_identity"]
 
@@ -164,7 +162,7 @@ class TransformersBackEnd(LocalBackEnd):
     @cached_property
     def _runner(self) -> CausalRunner | Seq2SeqRunner:
         if self._loaded.seq2seq:
-            from .seq2seq import Seq2SeqRunner
+            from .causal import Seq2SeqRunner
 
             return Seq2SeqRunner(self._loaded, self._sampling)
         from .causal import CausalRunner
@@ -180,7 +178,7 @@ class TransformersBackEnd(LocalBackEnd):
         self, calls: list[Call], ready: list[Prepared], control: Control
     ) -> Iterator[list[tuple[int, Completion]]]:
         """Yield written answers of calls of one kind."""
-        from .options import named_option
+        from .writing import named_option
 
         ends = settled(calls[0], ready[0].text)
         whole = calls[0].max_tokens
@@ -268,7 +266,7 @@ class TransformersBackEnd(LocalBackEnd):
 
     def _options_of(self, call: Call) -> Options | None:
         """Return the options whose probabilities are read while a call is answered; None with beams."""
-        from .options import Options
+        from .writing import Options
 
         if self._beams > 1 or call.form not in ("rating", "yes-no", "letter") or not call.options:
             return None
@@ -293,3 +291,38 @@ def _chosen_by(call: Call, likelihoods: Sequence[Likelihood], shortened: int) ->
         length = {"tokens": tokens, "characters": len(option), "none": 1}[call.per]
         distribution[option] = total / max(1, length)
     return Completion(max(distribution, key=distribution.__getitem__), True, distribution, shortened=shortened)
+
+
+BATCH = 32
+
+
+def pair_scores(model: str, pairs: Sequence[tuple[str, str]]) -> list[float]:
+    """Score (question, passage) pairs: the logit of a cross-encoder's last class; higher is more relevant.
+
+    A passage that is too long is cut at its end.
+
+    Args:
+        model: folder, or name on the hub, of a model for sequence classification.
+
+    Raises:
+        InputError: the model has another kind, so that its scores would be random.
+        GradingError: it cannot be loaded.
+    """
+    loaded = load_model(model, task="pair")
+    kinds = loaded.model.config.architectures or []
+    if not any(kind.endswith("ForSequenceClassification") for kind in kinds):
+        raise InputError(
+            "not-a-cross-encoder",
+            f"The model {model} is not a cross-encoder.",
+            "Use a model for sequence classification.",
+        )
+    import torch
+
+    found: list[float] = []
+    with loaded.lock, torch.inference_mode():
+        for start in range(0, len(pairs), BATCH):
+            questions, passages = zip(*pairs[start : start + BATCH], strict=True)
+            read = loaded.tokenizer(list(questions), list(passages), padding=True, truncation="only_second",
+                                    max_length=loaded.limit, return_tensors="pt").to(loaded.device)  # fmt: skip
+            found += loaded.model(**read).logits[:, -1].float().tolist()
+    return found

@@ -4,17 +4,62 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
 from functools import cached_property
 from typing import TypeVar
 
-from ...errors import InputError
+from ...errors import GradingError, InputError
 from ..access.access import acting, current
 from ..base import Outcome, Pair
 from ..control import Control
-from ..reading.calls import Call, Completion, Steps
-from ..reading.driving import drive_in_windows
-from .batches import Batch
+from ..reading.calls import Call, Completion, Steps, drive_in_windows
 from .loading import Loaded, Task, check_settings, load_model, tokenizer_at_hand
+
+
+@dataclass(frozen=True)
+class Group:
+    """Prompts that are read together.
+
+    Args:
+        rows: their indexes.
+        shared: number of common leading tokens that are read once; 0 for none.
+    """
+
+    rows: tuple[int, ...]
+    shared: int = 0
+
+
+Batch = list[Group]
+
+
+def default_budget(device: str) -> int:
+    """Return the tokens of a batch, padding included.
+
+    A processor is fastest within its caches, a GPU with large batches.
+    """
+    return 4096 if device == "cpu" else 32768
+
+
+def by_length(prompts: Sequence[list[int]], rows: Sequence[int], budget: int) -> list[Batch]:
+    """Return batches of prompts with similar length and no common prefix, longest first, so that a too large batch
+    fails early."""
+    batches: list[Batch] = []
+    for row in sorted(rows, key=lambda row: -len(prompts[row])):
+        longest = len(prompts[batches[-1][0].rows[0]]) if batches else 0
+        if batches and (len(batches[-1]) + 1) * longest <= budget:
+            batches[-1].append(Group((row,)))
+        else:
+            batches.append([Group((row,))])
+    return batches
+
+
+def halved(batch: Batch) -> tuple[Batch, Batch]:
+    """Split a batch of at least two rows in two: between groups, or within its only group."""
+    if len(batch) > 1:
+        return batch[: len(batch) // 2], batch[len(batch) // 2 :]
+    rows, shared = batch[0].rows, batch[0].shared
+    return [Group(rows[: len(rows) // 2], shared)], [Group(rows[len(rows) // 2 :], shared)]
+
 
 Result = TypeVar("Result")
 
@@ -95,10 +140,44 @@ class LocalBackEnd(ABC):
 
         If memory is exhausted, the batch is halved, repeatedly if necessary.
         """
-        from .writing import out_of_memory_halves
-
         found: list[tuple[int, Result]] = []
         with self._loaded.lock:
             for part, results in out_of_memory_halves(batch, run):
                 found += zip((row for group in part for row in group.rows), results, strict=True)
         return found
+
+
+def out_of_memory_halves(batch: Batch, run: Callable[[Batch], Result]) -> Iterator[tuple[Batch, Result]]:
+    """Run a batch, in repeated halves if it exceeds the memory of the GPU or the computer.
+
+    Yields:
+        Each part that was run with its result; together they are the batch.
+
+    Raises:
+        GradingError: a single row does not fit.
+    """
+    import torch
+
+    try:
+        result = run(batch)
+    except (MemoryError, RuntimeError) as error:
+        # For processor memory, PyTorch has no other sign than this text.
+        exhausted = isinstance(error, (torch.OutOfMemoryError, MemoryError)) or "DefaultCPUAllocator" in str(error)
+        if not exhausted:
+            raise
+        rows = sum(len(group.rows) for group in batch)
+        if rows == 1:
+            of = "GPU's" if isinstance(error, torch.OutOfMemoryError) else "computer's"
+            raise GradingError(
+                "out-of-memory",
+                f"A single prompt does not fit into the {of} memory.",
+                "Choose a smaller model, or lower max_tokens_in.",
+            ) from error
+        torch.cuda.empty_cache()
+        halves = halved(batch)
+    else:
+        yield batch, result
+        return
+    # Outside the handler, because there the failed pass still holds its tensors.
+    for half in halves:
+        yield from out_of_memory_halves(half, run)

@@ -11,10 +11,8 @@ from ...errors import InputError
 from ..access.endpoints import OfferedEndpoint
 from ..control import Control
 from ..prompts.prompt import PASSAGE
-from ..reading.calls import BackEnd, Call, Completion
-from ..reading.driving import answers
-from .base import LocalBackEnd
-from .batches import by_length, default_budget
+from ..reading.calls import BackEnd, Call, Completion, answers
+from .base import LocalBackEnd, by_length, default_budget
 from .loading import Loaded
 
 LONGEST_ANSWER = 30
