@@ -24,9 +24,9 @@ from .access.endpoints import (
     offered_endpoints,
     origin,
     provide_endpoints,
-    provide_keys,
     same_address,
 )
+from .access.keys import provide_keys
 from .access.model_places import offered_models
 from .base import Grader, Outcome, Pair, PairsToGrade
 from .control import (

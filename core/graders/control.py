@@ -290,8 +290,7 @@ class Control:
         if not self._begun or self.max_cost is None:
             return 1
         most = self._cost_by.of(limit("ENDPOINT_TOKENS"), limit("ENDPOINT_TOKENS"))
-        left = self.max_cost - self.usage.cost
-        return max(CAPPED_CALLS, left / most) if most else math.inf
+        return max(CAPPED_CALLS, (self.max_cost - self.usage.cost) / most) if most else math.inf
 
     def settle(self, reserved: tuple[int, int], used: tuple[int, ...]) -> None:
         """Replace the reservation of a call by its usage.

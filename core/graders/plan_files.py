@@ -155,13 +155,18 @@ def _grade_schema() -> Any:
 
 def holds_grades(path: Path) -> bool:
     """Return whether a file has the columns of grades."""
+    return path.suffix == ".parquet" and {"custom_id", "status"} <= set(_columns(path) or ())
+
+
+def _columns(path: Path) -> list[str] | None:
+    """Return the names of a Parquet file's columns; None if it is unreadable."""
     import pyarrow as pa
     import pyarrow.parquet as pq
 
     try:
-        return path.suffix == ".parquet" and {"custom_id", "status"} <= set(pq.read_schema(path).names)
+        return list(pq.read_schema(path).names)
     except (pa.ArrowException, OSError):
-        return False
+        return None
 
 
 def read_grades(path: Path) -> Iterator[list[NamedGrade]]:
@@ -447,17 +452,12 @@ def _known(names: set[str], folder: Path) -> set[str]:
 
 def _set_damaged_aside(folder: Path, report: Report) -> None:
     """Rename unfinished files of killed workers, so that their rows are graded again."""
-    import pyarrow as pa
-    import pyarrow.parquet as pq
-
     for path in sorted(folder.glob("*.parquet")):
-        try:
-            columns = pq.read_schema(path).names
-        except (pa.ArrowException, OSError):
+        columns = _columns(path)
+        if columns is None:
             path.rename(path.with_suffix(".damaged"))
             report(f"{path.name} is incomplete and was renamed to .damaged")
-            continue
-        if "custom_id" not in columns:
+        elif "custom_id" not in columns:
             raise InputError(
                 "column-missing", f"{path} has no column custom_id.", "Use a folder that has only grades of this plan."
             )

@@ -136,8 +136,9 @@ def drafting_control(project: Project, drafter: Drafter) -> Control:
     Raises:
         InputError: the owner limits the money, and the model has no price.
     """
-    at_once = Caps(patience=0.0)
-    return job_control(project, drafter.model, drafter.back_end, at_once, attempts=2, longest_wait=LONGEST_LOOK)
+    return job_control(
+        project, drafter.model, drafter.back_end, Caps(patience=0.0), attempts=2, longest_wait=LONGEST_LOOK
+    )
 
 
 def usual_settings(project: Project) -> dict[str, str]:
@@ -201,8 +202,9 @@ def suggest(
             reason = f"prompt '{asked.name}' needs {', '.join(lacking)}, which the query does not have"
             failed.append(Failure(query.query_id, None, reason))
             continue
-        subtopic_id = subtopic.subtopic_id if subtopic else None
-        blanks.append(blank(kind, query.query_id, drafter, asked, subtopic_id=subtopic_id))
+        blanks.append(
+            blank(kind, query.query_id, drafter, asked, subtopic_id=subtopic.subtopic_id if subtopic else None)
+        )
         calls.append(Call(asked, values, "json", max_tokens=max(LEAST_TOKENS, TOKENS_EACH * n)))
     keys: list[int] = []
     left_out = done = 0

@@ -27,7 +27,6 @@ from ..graders import (
     Told,
     Usage,
     asked_by,
-    in_order,
     is_remote,
     passes,
     play,
@@ -40,7 +39,7 @@ from ..jobs import record_usage
 from ..project import Cursor, Project, add_job, count_results, end_job, log
 from ..types import Asked, Grade
 from .grades import add_outcomes
-from .pairs import pairs_to_grade, with_texts
+from .pairs import ordered_pairs, with_texts
 from .request import EVERYTHING, Scope
 
 CHUNK = 4096
@@ -382,12 +381,11 @@ def write_missing(
     report = Report()
     told = by_pair(read_replies(answers, report), grader, report)
     report.raise_if_refused("Use the answer files exactly as they were written.")
-    groups = pairs_to_grade(project, grader.spec, version, scope)
+    pairs = ordered_pairs(project, grader, version, scope)
     settled = 0
 
     def calls() -> Iterator[WrittenCall]:
         nonlocal settled
-        pairs = (pair for group in groups for pair in in_order(grader, group))
         for _, _, call in calls_of(project, grader, pairs, told):
             if call is None:
                 settled += 1
@@ -398,8 +396,7 @@ def write_missing(
 
 
 def _named_pairs(project: Project, grader: Grader, version: int, scope: Scope) -> Iterator[tuple[str, Asked, str]]:
-    groups = pairs_to_grade(project, grader.spec, version, scope)
-    for pairs in in_chunks((pair for group in groups for pair in in_order(grader, group)), CHUNK):
+    for pairs in in_chunks(ordered_pairs(project, grader, version, scope), CHUNK):
         texts = with_texts(project, grader.spec, pairs)
         for pair in pairs:
             asked, passage = texts.questions[pair[0]], texts.passages[pair[1]]

@@ -18,7 +18,7 @@ from ..bank import (
 )
 from ..catalogue import grader_key
 from ..errors import InputError
-from ..graders import PairsToGrade
+from ..graders import Grader, PairsToGrade, in_order
 from ..project import Project, check_queries, check_runs, pool_depth, run_names
 from ..types import Asked, GraderSpec, Question
 from .request import EVERYTHING, Scope
@@ -222,6 +222,12 @@ def pairs_to_grade(
     ):
         groups.setdefault(query_key, []).append((question, passage))
     return [sorted(pairs, key=lambda pair: (pair[1], pair[0])) for pairs in groups.values()]
+
+
+def ordered_pairs(project: Project, grader: Grader, version: int, scope: Scope) -> list[tuple[int, int]]:
+    """Return the pairs that a job has to ask, in an order in which similar prompts are neighbours; see `make_plan`."""
+    groups = pairs_to_grade(project, grader.spec, version, scope)
+    return [pair for group in groups for pair in in_order(grader, group)]
 
 
 def trial_pairs(project: Project, spec: GraderSpec, drafted: Sequence[Question]) -> list[list[tuple[int, int]]]:

@@ -8,15 +8,13 @@ from dataclasses import dataclass
 from itertools import pairwise
 from typing import Any
 
-from ..catalogue import find_grader, prices
-from ..errors import InputError
+from ..catalogue import grader_key, prices
 from ..graders import (
     Call,
     Completion,
     Grader,
     Pair,
     PairsToGrade,
-    Price,
     ReadingGrader,
     Steps,
     Tokens,
@@ -149,6 +147,10 @@ def tag_of(project: Project, grader: Grader, pairs: Sequence[Pair]) -> PriceTag:
     total = Tokens(round(read * scale), round(written * scale) + thinking, cached, thinking)
     price = prices(project).get(grader.spec.model)
     cost = None if price is None else price.of_tokens(total)
+    batch_cost = None
+    if price is not None and cost is not None and is_remote(grader):
+        # The first call has the full price.
+        batch_cost = cost * (price.batch + (1 - price.batch) / max(round(calls * scale), 1))
     return PriceTag(
         len(pairs),
         round(calls * scale),
@@ -159,9 +161,7 @@ def tag_of(project: Project, grader: Grader, pairs: Sequence[Pair]) -> PriceTag:
         counted,
         thinking,
         total.cached,
-        None
-        if price is None or cost is None or not is_remote(grader)
-        else _in_batches(price, cost, round(calls * scale)),
+        batch_cost,
     )
 
 
@@ -174,8 +174,7 @@ def _read_before(project: Project, grader: ReadingGrader, pairs: Sequence[Pair])
         begin = number * max(len(pairs) - STRETCH, 0) // max(STRETCHES - 1, 1)
         stretch = in_order(grader, pairs[begin : begin + STRETCH])
         texts = with_texts(project, grader.spec, stretch)
-        prompts = [first_prompt(grader, texts, pair) for pair in stretch]
-        shares.append(read_before(prompts))
+        shares.append(read_before([first_prompt(grader, texts, pair) for pair in stretch]))
     return sum(shares) / len(shares)
 
 
@@ -184,11 +183,6 @@ def first_prompt(grader: ReadingGrader, texts: PairsToGrade, pair: Pair) -> str:
     question, passage = pair
     calls = _calls(grader.steps(texts.questions[question], texts.passages[passage]))
     return fill(calls[0].prompt, calls[0].values, calls[0].fence).joined() if calls else ""
-
-
-def _in_batches(price: Price, cost: float, calls: int) -> float:
-    """Return the cost of calls in batches, with the first call at full price."""
-    return cost * (price.batch + (1 - price.batch) / max(calls, 1))
 
 
 def _thinking(project: Project, grader: ReadingGrader) -> float:
@@ -231,16 +225,12 @@ def _tokens(grader: ReadingGrader, call: Call) -> tuple[int, bool]:
 
 def time_needed(project: Project, grader: Grader, pairs: int) -> float | None:
     """Return the seconds for some pairs by the rate of this grader's earlier jobs; None without enough of them."""
-    try:
-        key = find_grader(project, grader.spec.fingerprint).key
-    except InputError:
-        return None
     rate = project.value(
         "SELECT sum(done + failed) / sum(epoch(ended_at - started_at)) FROM jobs WHERE subject_key = ?"
         # Waiting for batches says nothing about the speed of calls.
         " AND state <> 'imported' AND json_extract(request, '$.batch') IS NULL AND ended_at > started_at"
         " HAVING sum(done + failed) >= 20",
-        [key],
+        [project.read(lambda cursor: grader_key(cursor, grader.spec))],
     )
     return pairs / rate if rate else None
 

@@ -124,5 +124,4 @@ def trial_control(project: Project, grader: Grader) -> Control:
         InputError: the owner limits the money, and the model has no price.
     """
     # A person who waits can try again.
-    at_once = Caps(patience=0.0)
-    return job_control(project, grader.spec.model, getattr(grader, "back_end", None), at_once, attempts=1)
+    return job_control(project, grader.spec.model, getattr(grader, "back_end", None), Caps(patience=0.0), attempts=1)

@@ -62,13 +62,12 @@ CARRIED: dict[tuple[str, int], Control] = {}
 
 def jobs(project: Project, *kinds: JobKind, **chosen: Any) -> list[Job]:
     """Return jobs like `project.recorded_jobs`, with the state "paused" for paused ones."""
-    return [replace(job, state=_state_now(project, job)) for job in recorded_jobs(project, *kinds, **chosen)]
-
-
-def _state_now(project: Project, job: Job) -> str:
-    """Return the recorded state of a job, or "paused" if a person paused it in this process."""
-    control = CARRIED.get((str(project.path), job.key))
-    return "paused" if control is not None and control.paused and job.state == "running" else job.state
+    place = str(project.path)
+    paused = {key for (path, key), control in list(CARRIED.items()) if path == place and control.paused}
+    return [
+        replace(job, state="paused") if job.key in paused and job.state == "running" else job
+        for job in recorded_jobs(project, *kinds, **chosen)
+    ]
 
 
 def find_job(project: Project, key: int) -> Job:

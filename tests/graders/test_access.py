@@ -31,7 +31,7 @@ from exam_workbench.graders import (
     unshared_localhost,
 )
 from exam_workbench.graders.access import access, endpoints
-from exam_workbench.graders.access import endpoints as secret_keys
+from exam_workbench.graders.access import keys as secret_keys
 from exam_workbench.graders.endpoint.back_end import EndpointBackEnd
 from exam_workbench.graders.local.loading import model_identity
 from exam_workbench.grading import Request, run_job

@@ -12,7 +12,7 @@ import pytest
 
 from exam_workbench.errors import GradingError, InputError
 from exam_workbench.graders import Control, acting, naming
-from exam_workbench.graders.access import endpoints as secret_keys
+from exam_workbench.graders.access import keys as secret_keys
 from exam_workbench.graders.endpoint.back_end import EndpointBackEnd
 from exam_workbench.graders.endpoint.redaction import redact
 from tests.made.endpoint_calls import (

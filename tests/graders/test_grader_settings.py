@@ -123,7 +123,7 @@ def test_a_grader_of_a_processor_goes_on_as_it_was_on_a_computer_with_a_gpu(
     request.getfixturevalue("gpu")
     again = grader_again(project, spec)
     assert isinstance(again, ReadingGrader) and again.spec.fingerprint == spec.fingerprint
-    assert again.back_end._source[3] == "float32"  # type: ignore[attr-defined]
+    assert again.back_end.dtype == "float32"  # type: ignore[attr-defined]
 
 
 def test_the_model_that_checks_extracted_answers_has_the_same_format(models: Path, no_gpu: None) -> None:

@@ -16,7 +16,7 @@ from streamlit.testing.v1 import AppTest
 from exam_workbench.catalogue import find_grader, graders, named_graders, prices, save_named_grader, set_price
 from exam_workbench.errors import GradingError
 from exam_workbench.graders import GRADERS, Price, make_grader
-from exam_workbench.graders.access import endpoints as secret_keys
+from exam_workbench.graders.access import keys as secret_keys
 from exam_workbench.grading import Request, start_job
 from exam_workbench.jobs import BackgroundJob, current_job, jobs
 from exam_workbench.project import Project

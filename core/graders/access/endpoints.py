@@ -1,13 +1,10 @@
-"""Addresses of endpoints, their keys, and the endpoints of the owner and of well-known services.
-
-See `redaction.py` of endpoints for how texts are kept free of keys."""
+"""Addresses of endpoints, and the endpoints of the server's owner and of well-known services, with their keys."""
 
 from __future__ import annotations
 
 import ipaddress
 import json
 import os
-import re
 import tomllib
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -17,6 +14,7 @@ from typing import Any
 from urllib.parse import urlsplit
 
 from ...errors import InputError
+from .keys import VARIABLE
 
 PORTS = {"http": 80, "https": 443}
 
@@ -82,34 +80,6 @@ def is_loopback(host: str) -> bool:
         return False
 
 
-Provider = Callable[[str], str | None]
-"""Returns the value of a named secret; None if unknown."""
-
-VARIABLE = re.compile(r"[A-Za-z_][A-Za-z0-9_]{0,63}")
-"""Pattern of variable names. A key entered by mistake mostly has other characters and does not match."""
-
-
-_provider: Provider = dict[str, str]().get
-
-
-def provide_keys(provider: Provider) -> None:
-    """Register a second place for keys, such as the app's secrets; it replaces an earlier one."""
-    global _provider
-    _provider = provider
-
-
-def find_key(variable: str) -> str | None:
-    """Return the key under a name. Only `access.key_for` may call this, because it knows who may get the key.
-
-    Args:
-        variable: name of an environment variable, or of a secret in the registered place.
-
-    Returns:
-        The key without surrounding white space; None if it is missing or empty.
-    """
-    return (os.environ.get(variable) or "").strip() or (_provider(variable) or "").strip() or None
-
-
 FILE_VARIABLE = "EXAM_ENDPOINTS"
 """Variable with the path of the file with endpoints: TOML, or JSON if its name ends in .json."""
 
@@ -172,12 +142,13 @@ def offered_endpoints() -> list[OfferedEndpoint]:
     Raises:
         InputError: the file cannot be read or is invalid. The message contains no value of it.
     """
-    found = {
-        name: _endpoint(name, table, place)
-        for place, tables in (("the app's secrets", _secrets()), _of_file())
-        for name, table in tables.items()
-    }
-    return list(found.values())
+    return list(
+        {
+            name: _endpoint(name, table, place)
+            for place, tables in (("the app's secrets", _secrets()), _of_file())
+            for name, table in tables.items()
+        }.values()
+    )
 
 
 def _of_file() -> tuple[str, Tables]:

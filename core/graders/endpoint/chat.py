@@ -448,8 +448,7 @@ def _response_format(call: Call, messages: Messages) -> dict[str, Any] | None:
         return {"type": "json_schema", "json_schema": {"name": "answer", "strict": True, "schema": call.schema}}
     if call.form == "json":
         # OpenAI refuses this type if no message mentions JSON.
-        spoken = "json" in messages.joined().lower()
-        return {"type": "json_object"} if spoken else None
+        return {"type": "json_object"} if "json" in messages.joined().lower() else None
     options = call.options or {"yes-no": ("Yes", "No"), "rating": tuple(map(str, range(call.prompt.top + 1)))}.get(
         call.form, ()
     )

@@ -6,7 +6,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TypeVar
+from typing import ClassVar, TypeVar
 
 from ...errors import GradingError, InputError
 from ..access.access import acting, current
@@ -64,11 +64,11 @@ def halved(batch: Batch) -> tuple[Batch, Batch]:
 Result = TypeVar("Result")
 
 
+@dataclass(eq=False)
 class LocalBackEnd(ABC):
     """A model in this process; it is loaded at the first call.
 
     Args:
-        task: task of the model.
         model: folder, or name on the model hub.
         revision: branch, tag or commit on the hub.
         device: auto, cpu, cuda or cuda:N.
@@ -80,26 +80,21 @@ class LocalBackEnd(ABC):
         InputError: device, dtype or a number is invalid.
     """
 
-    def __init__(
-        self,
-        task: Task,
-        model: str,
-        revision: str | None,
-        device: str,
-        dtype: str,
-        max_tokens_in: int | None,
-        batch_tokens: int | None,
-    ) -> None:
-        check_settings(device, dtype)
-        for name, value in (("max_tokens_in", max_tokens_in), ("batch_tokens", batch_tokens)):
-            if value is not None and value < 1:
+    task: ClassVar[Task]
+    model: str
+    revision: str | None = None
+    device: str = "auto"
+    dtype: str = "auto"
+    max_tokens_in: int | None = None
+    batch_tokens: int | None = None
+
+    def __post_init__(self) -> None:
+        check_settings(self.device, self.dtype)
+        for name in ("max_tokens_in", "batch_tokens"):
+            if (value := getattr(self, name)) is not None and value < 1:
                 raise InputError("parameter-out-of-range", f"Invalid {name}: {value}.", "Use a whole number from 1.")
-        self._task: Task = task
-        self._source = (model, revision, device, dtype)
         # Keep the creator's permissions, because a job may load the model in another thread.
         self._access = current()
-        self._max_tokens_in = max_tokens_in
-        self._batch_tokens = batch_tokens
 
     @abstractmethod
     def answer(self, calls: Sequence[Call], control: Control) -> Iterator[list[tuple[int, Completion]]]:
@@ -125,7 +120,7 @@ class LocalBackEnd(ABC):
         """Return the number of tokens by the model's own tokenizer; None if this computer does not have it yet."""
         if "_loaded" not in self.__dict__:
             with acting(self._access):
-                tokenizer = tokenizer_at_hand(*self._source[:2])
+                tokenizer = tokenizer_at_hand(self.model, self.revision)
             return None if tokenizer is None else len(tokenizer(text, add_special_tokens=False).input_ids)
         with self._loaded.lock:
             return len(self._loaded.tokenizer(text, add_special_tokens=False, verbose=False).input_ids)
@@ -133,7 +128,7 @@ class LocalBackEnd(ABC):
     @cached_property
     def _loaded(self) -> Loaded:
         with acting(self._access):
-            return load_model(*self._source, task=self._task)
+            return load_model(self.model, self.revision, self.device, self.dtype, self.task)
 
     def _run_in_parts(self, batch: Batch, run: Callable[[Batch], Sequence[Result]]) -> list[tuple[int, Result]]:
         """Return the result of every row of a batch.
@@ -162,11 +157,9 @@ def out_of_memory_halves(batch: Batch, run: Callable[[Batch], Result]) -> Iterat
         result = run(batch)
     except (MemoryError, RuntimeError) as error:
         # For processor memory, PyTorch has no other sign than this text.
-        exhausted = isinstance(error, (torch.OutOfMemoryError, MemoryError)) or "DefaultCPUAllocator" in str(error)
-        if not exhausted:
+        if not isinstance(error, (torch.OutOfMemoryError, MemoryError)) and "DefaultCPUAllocator" not in str(error):
             raise
-        rows = sum(len(group.rows) for group in batch)
-        if rows == 1:
+        if sum(len(group.rows) for group in batch) == 1:
             of = "GPU's" if isinstance(error, torch.OutOfMemoryError) else "computer's"
             raise GradingError(
                 "out-of-memory",

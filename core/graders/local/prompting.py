@@ -46,8 +46,10 @@ def fill_chat_template(tokenizer: Any, conversations: Sequence[list[dict[str, st
         GradingError: the template runs for too long, needs too much memory, or does something forbidden.
     """
     # Disable the reasoning of models: an answer is read from its first tokens.
-    values = {**tokenizer.special_tokens_map, "enable_thinking": False}
-    same = {"template": tokenizer.get_chat_template(), "values": values}
+    same = {
+        "template": tokenizer.get_chat_template(),
+        "values": {**tokenizer.special_tokens_map, "enable_thinking": False},
+    }
     answers = _answers([json.dumps({**same, "messages": messages}) for messages in conversations])
     if reasons := [answer["unusable"] for answer in answers if "unusable" in answer]:
         raise GradingError(
@@ -136,6 +138,7 @@ class Prepared:
     error: str | None = None
 
 
+@dataclass(eq=False)
 class Prompting:
     """Converts calls to tokens for one model.
 
@@ -145,10 +148,12 @@ class Prompting:
         limit: most tokens of a prompt.
     """
 
-    def __init__(self, tokenizer: Any, chat: bool, limit: int) -> None:
-        self._tokenizer = tokenizer
-        self._limit = limit
-        self.chat = chat and bool(getattr(tokenizer, "chat_template", None))
+    tokenizer: Any
+    chat: bool
+    limit: int
+
+    def __post_init__(self) -> None:
+        self.chat = self.chat and bool(getattr(self.tokenizer, "chat_template", None))
 
     def prepare(self, calls: Sequence[Call], room: Callable[[Call], int]) -> list[Prepared]:
         """Fill in the prompts, and shorten the passages of those that are too long.
@@ -162,7 +167,7 @@ class Prompting:
         """
         texts = self._render([(call, call.values) for call in calls])
         return [
-            Prepared(tokens, text) if len(tokens) <= self._limit - room(call) else self._fit(call, room(call))
+            Prepared(tokens, text) if len(tokens) <= self.limit - room(call) else self._fit(call, room(call))
             for call, text, tokens in zip(calls, texts, self.encode(texts), strict=True)
         ]
 
@@ -171,7 +176,7 @@ class Prompting:
         if not texts:
             return []
         # A chat template writes the markers of beginning and end itself.
-        encoded: list[list[int]] = self._tokenizer(
+        encoded: list[list[int]] = self.tokenizer(
             list(texts), add_special_tokens=not self.chat, verbose=False
         ).input_ids
         return encoded
@@ -184,7 +189,7 @@ class Prompting:
         while True:
             (text,) = self._render([(call, {**call.values, PASSAGE: passage[: cuts[keep - 1]] if keep else ""})])
             tokens = self.encode([text])[0]
-            over = len(tokens) - (self._limit - room)
+            over = len(tokens) - (self.limit - room)
             if over <= 0:
                 return Prepared(tokens, text, shortened=len(cuts) - keep)
             if keep == 0:
@@ -192,16 +197,16 @@ class Prompting:
                     [],
                     "",
                     error=f"the prompt is {over} tokens too long even without its passage: the model reads at most "
-                    f"{self._limit - room}",
+                    f"{self.limit - room}",
                 )
             keep = max(0, keep - over)
 
     def _cuts(self, passage: str) -> list[int]:
         """Return the end of each token in the passage's text, or of each word if the tokenizer does not report
         offsets."""
-        if not self._tokenizer.is_fast:
+        if not self.tokenizer.is_fast:
             return [word.end() for word in re.finditer(r"\S+", passage)]
-        encoded = self._tokenizer(passage, add_special_tokens=False, return_offsets_mapping=True, verbose=False)
+        encoded = self.tokenizer(passage, add_special_tokens=False, return_offsets_mapping=True, verbose=False)
         return [end for _, end in encoded.offset_mapping]
 
     def _render(self, asked: Sequence[tuple[Call, Mapping[str, str]]]) -> list[str]:
@@ -226,13 +231,12 @@ class Prompting:
 
     def _chat(self, asked: Sequence[tuple[str, str]]) -> list[str | None]:
         """Return system (empty for none) and user texts in the model's chat template; None if it refuses them."""
-        roles = ("system", "user")
         return fill_chat_template(
-            self._tokenizer,
+            self.tokenizer,
             [
                 [
                     {"role": role, "content": text}
-                    for role, text in zip(roles, each, strict=True)
+                    for role, text in zip(("system", "user"), each, strict=True)
                     if text or role == "user"
                 ]
                 for each in asked
@@ -247,8 +251,8 @@ class Prompting:
 
     @cached_property
     def _markers(self) -> re.Pattern[str] | None:
-        added = self._tokenizer.added_tokens_decoder.values()
-        markers = {*self._tokenizer.all_special_tokens, *(token.content for token in added if token.special)}
+        added = self.tokenizer.added_tokens_decoder.values()
+        markers = {*self.tokenizer.all_special_tokens, *(token.content for token in added if token.special)}
         # Words and single characters can be special too (an unknown-word token "unk"); they are left unchanged.
         found = sorted((m for m in markers if len(m) > 1 and not m.isalnum()), key=len, reverse=True)
         return re.compile("|".join(map(re.escape, found))) if found else None

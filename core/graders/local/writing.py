@@ -5,12 +5,13 @@ from __future__ import annotations
 import hashlib
 import warnings
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
-from functools import cached_property
+from dataclasses import dataclass, field
+from functools import cached_property, partial
 from itertools import islice
 from typing import Any
 
 import torch
+from torch.nn.utils.rnn import pad_sequence
 
 from ..reading.calls import Call, Sampling
 from ..reading.parsing import parse_letter, parse_rating, parse_yes_no
@@ -150,6 +151,7 @@ class Options:
         return dict(zip(self._options, torch.softmax(logits, 0).tolist(), strict=True))
 
 
+@dataclass(eq=False)
 class Watch:
     """Records the options' scores while `generate` writes, and ends settled rows.
 
@@ -160,36 +162,29 @@ class Watch:
         start: number of columns of the token matrix before the first written token.
         decode: converts the tokens of a row to text.
         settled: whether a text needs no more tokens; None to write every row to its end.
-        tokens: the tokens whose scores are recorded.
+        tokens: long (n,): the tokens whose scores are recorded.
     """
 
-    def __init__(
-        self,
-        start: int,
-        decode: Callable[[list[int]], str],
-        settled: Callable[[str], bool] | None,
-        tokens: Sequence[int],
-    ) -> None:
-        self._start = start
-        self._decode = decode
-        self._settled = settled
-        self._tokens = torch.tensor(tokens, dtype=torch.long)
-        self._kept: list[torch.Tensor] = []
-        self.length: dict[int, int] = {}
-        """Number of tokens written by row when it was settled."""
+    start: int
+    decode: Callable[[list[int]], str]
+    settled: Callable[[str], bool] | None
+    tokens: torch.Tensor
+    length: dict[int, int] = field(default_factory=dict, init=False)
+    """Number of tokens written by row when it was settled."""
+    _kept: list[torch.Tensor] = field(default_factory=list, init=False)
 
     def process(self, input_ids: torch.Tensor, scores: torch.Tensor) -> torch.Tensor:
         """Record the scores and return them unchanged."""
-        if len(self._tokens):
-            self._kept.append(scores[:, self._tokens.to(scores.device)].float().cpu())
+        if len(self.tokens):
+            self._kept.append(scores[:, self.tokens.to(scores.device)].float().cpu())
         return scores
 
     def stop(self, input_ids: torch.Tensor, scores: Any) -> torch.Tensor:
         """Return whether each row is settled."""
         done = torch.zeros(len(input_ids), dtype=torch.bool)
-        if self._settled is not None:
-            for row, tokens in enumerate(input_ids[:, self._start :].tolist()):
-                if row not in self.length and self._settled(self._decode(tokens)):
+        if self.settled is not None:
+            for row, tokens in enumerate(input_ids[:, self.start :].tolist()):
+                if row not in self.length and self.settled(self.decode(tokens)):
                     self.length[row] = len(tokens)
                 done[row] = row in self.length
         return done.to(input_ids.device)
@@ -235,13 +230,10 @@ def summed(found: torch.Tensor, counted: torch.Tensor) -> list[Likelihood]:
 
 def padded(rows: Sequence[Sequence[int]], pad: int, left: bool, device: str) -> tuple[torch.Tensor, torch.Tensor]:
     """Return rows of tokens as a matrix and its mask, both long (rows, longest)."""
-    longest = max(map(len, rows))
-    ids = torch.full((len(rows), longest), pad, dtype=torch.long)
-    mask = torch.zeros((len(rows), longest), dtype=torch.long)
-    for index, row in enumerate(rows):
-        place = slice(longest - len(row), None) if left else slice(0, len(row))
-        ids[index, place] = torch.tensor(row, dtype=torch.long)
-        mask[index, place] = 1
+    tokens = [torch.tensor(row, dtype=torch.long) for row in rows]
+    side = "left" if left else "right"
+    ids = pad_sequence(tokens, True, pad, side)
+    mask = pad_sequence([torch.ones_like(row) for row in tokens], True, 0, side)
     return ids.to(device), mask.to(device)
 
 
@@ -277,11 +269,8 @@ def write(
     """
     start = 1 if loaded.seq2seq else inputs["input_ids"].shape[1]
 
-    def decode(tokens: list[int]) -> str:
-        text: str = loaded.tokenizer.decode(tokens, skip_special_tokens=True)
-        return text
-
-    watch = Watch(start, decode, settled, watched)
+    decode: Callable[[list[int]], str] = partial(loaded.tokenizer.decode, skip_special_tokens=True)
+    watch = Watch(start, decode, settled, torch.tensor(watched, dtype=torch.long))
     processors: list[Callable[[torch.Tensor, torch.Tensor], torch.Tensor]] = [watch.process]
     if sampling is not None:
         rows = zip(inputs["input_ids"].tolist(), inputs["attention_mask"].tolist(), strict=True)
