@@ -25,8 +25,8 @@ from typing import Any
 import pyarrow.parquet as pq
 
 from exam_workbench.graders import grade_plan, make_grader
-from exam_workbench.graders import on_ray as adapter
-from exam_workbench.graders.on_ray import GraderOnWorker
+from exam_workbench.graders import plan_files as adapter
+from exam_workbench.graders.plan_files import GraderOnWorker
 from exam_workbench.grading import Request, Scope, run_job, take_in_grades, write_missing
 from exam_workbench.project import Project, open_project
 

@@ -16,15 +16,34 @@ from .access.access import (
     unshared_localhost,
     usual_address,
 )
-from .access.addresses import checked_host, is_loopback, origin, same_address
-from .access.endpoints import WELL_KNOWN, OfferedEndpoint, offered_endpoints, provide_endpoints
+from .access.endpoints import (
+    WELL_KNOWN,
+    OfferedEndpoint,
+    checked_host,
+    is_loopback,
+    offered_endpoints,
+    origin,
+    provide_endpoints,
+    same_address,
+)
 from .access.keys import provide_keys
 from .access.model_places import offered_models
 from .base import Grader, Outcome, Pair, PairsToGrade
-from .control import BATCH_SHARE, NOTHING_USED, Awaited, Control, Price, Tokens, Usage, used_by
+from .control import (
+    BATCH_SHARE,
+    NOTHING_USED,
+    Awaited,
+    Control,
+    Kept,
+    Price,
+    Tokens,
+    Usage,
+    VectorStore,
+    said_of_models,
+    used_by,
+)
 from .embedding.grader import sentence_vectors, similarity, unit_vectors
 from .embedding.minilm import load_encoder, model_folder
-from .endpoint.batch_types import MOST_BYTES, MOST_CALLS, EndpointBatch, PassingError
 from .endpoint.chat import MOST_THINKING
 from .endpoint.elsewhere import (
     Played,
@@ -37,12 +56,11 @@ from .endpoint.elsewhere import (
     tokens_told,
 )
 from .endpoint.fetching import fetch_all
-from .endpoint.manners import Fetched, FetchMethod, Manners
+from .endpoint.manners import MOST_BYTES, MOST_CALLS, EndpointBatch, Fetched, FetchMethod, Manners, PassingError
 from .endpoint.retry import passes
 from .kinds import GRADERS, make_grader, remade_from, usual_prompt
-from .local.back_end import MOST_BEAMS
+from .local.back_end import MOST_BEAMS, pair_scores
 from .local.loading import DTYPES, loading, model_identity
-from .local.reranking import pair_scores
 from .making import (
     APIS,
     BACK_ENDS,
@@ -54,8 +72,7 @@ from .making import (
     back_end_name,
     make_back_end,
 )
-from .on_ray import grade_plan
-from .pair_files import NamedGrade, PlannedGrader, holds_grades, read_grades, write_pairs
+from .plan_files import NamedGrade, PlannedGrader, grade_plan, holds_grades, read_grades, write_pairs
 from .prompts.prompt import (
     USES,
     Example,
@@ -70,17 +87,14 @@ from .prompts.prompt import (
     write_prompt,
 )
 from .reading.answers import read
-from .reading.calls import BackEnd, Call, Completion, Per, Sampling, Steps
-from .reading.driving import answers
+from .reading.calls import BackEnd, Call, Completion, Per, Sampling, Steps, answers
 from .reading.grader import ReadingGrader
 from .reading.injections import InjectionTrial, try_injections
 from .reading.matching import word_match
 from .reading.methods import bare_choices, key_position
-from .reading.model_names import said_of_models
 from .reading.parsing import CUT_OFF, EMPTY, ill_formed, parse_list, unanswerable
 from .reading.reasoning import without_thoughts
 from .reading.trying import Trial, try_pair
-from .vectors import Kept, VectorStore
 
 __all__ = [
     "APIS",

@@ -3,16 +3,48 @@
 from __future__ import annotations
 
 import math
+import re
 import threading
 import time
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime
-from typing import NamedTuple
+from typing import NamedTuple, Protocol
 
 from ..limits import exceeded, limit, within
-from .vectors import VectorStore
+
+
+@dataclass(frozen=True)
+class Kept:
+    """The stored data of a text.
+
+    Args:
+        vector: float32 numbers, as bytes.
+        sentences: float16 numbers as bytes, one vector after the other; empty without sentence vectors.
+    """
+
+    vector: bytes
+    sentences: bytes
+
+
+class VectorStore(Protocol):
+    """A cache: stored vectors may be missing at the next `get`."""
+
+    def get(self, encoder: str, role: str, digests: Sequence[bytes]) -> Mapping[bytes, Kept]:
+        """Return the stored vectors, by digest of the text; unknown ones are left out.
+
+        Args:
+            encoder: identity of the encoder and its settings.
+            role: question or passage.
+            digests: digests of the texts.
+        """
+        ...
+
+    def put(self, encoder: str, role: str, kept: Mapping[bytes, Kept]) -> None:
+        """Store vectors that are not stored yet, by digest of the text."""
+        ...
+
 
 BATCH_SHARE = 0.5
 """Default price of a call in a batch, as a share of its normal price."""
@@ -258,8 +290,7 @@ class Control:
         if not self._begun or self.max_cost is None:
             return 1
         most = self._cost_by.of(limit("ENDPOINT_TOKENS"), limit("ENDPOINT_TOKENS"))
-        left = self.max_cost - self.usage.cost
-        return max(CAPPED_CALLS, left / most) if most else math.inf
+        return max(CAPPED_CALLS, (self.max_cost - self.usage.cost) / most) if most else math.inf
 
     def settle(self, reserved: tuple[int, int], used: tuple[int, ...]) -> None:
         """Replace the reservation of a call by its usage.
@@ -361,3 +392,36 @@ class Control:
     def wait_while_paused(self) -> None:
         """Wait until the job is resumed."""
         self._going.wait()
+
+
+# Date, number or tag of a version at the end of a name; "mini" or ".1" name another model.
+_VERSION = re.compile(r"[-@:_](?:latest|v\d+(?:\.\d+)*|(?:19|20)\d\d-?\d\d-?\d\d|\d{3,6})\Z")
+
+
+def is_version_of(named: str, asked: str) -> bool:
+    """Return whether two names mean the same model. One may have a version, such as gpt-4o-2024-08-06, or a maker."""
+    one, other = (name.strip().lower().rpartition("/")[2] for name in (named, asked))
+    return one == other or _VERSION.sub("", one) == other or one == _VERSION.sub("", other)
+
+
+def said_of_models(asked: str, answers: Mapping[str, int]) -> str:
+    """Return a sentence about answers from models with another name than the requested one; empty without any.
+
+    Args:
+        asked: the requested model.
+        answers: number of answers by the name in them.
+    """
+    others = {name: count for name, count in answers.items() if name != asked}
+    if not others:
+        return ""
+    if all(is_version_of(name, asked) for name in others):
+        named = " and ".join(sorted(others))
+        # If a version was requested and the endpoint names none, it may be another version.
+        if _VERSION.search(asked.strip().lower()):
+            return f"The endpoint reports the model {named}. {asked} is a version of it."
+        return f"The endpoint reports the model {named}, a version of {asked}."
+    named = ", ".join(f"{name} ({count:,})" for name, count in sorted(others.items(), key=lambda item: -item[1]))
+    return (
+        f"The endpoint reports a model other than {asked}: {named}. These grades are kept with a note. Check that you"
+        " use the right model."
+    )

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from .answer_keys import DEFAULT_PROMPT, KeyPassage, draft_answer_key, passages_for_key
 from .batches import (
     Standing,
     call_batches,
@@ -14,20 +13,23 @@ from .batches import (
     step,
     waiting_jobs,
 )
-from .billing import Bill, bills
 from .drafting import (
+    DEFAULT_PROMPT,
     KINDS,
     MOST,
     Drafter,
     Failure,
+    KeyPassage,
     Kind,
     Report,
     Watch,
     blank,
+    draft_answer_key,
     drafting_control,
     find_prompt,
     fitting_prompts,
     make_drafter,
+    passages_for_key,
     suggest,
     usual_settings,
 )
@@ -35,13 +37,10 @@ from .elsewhere import take_in, take_in_grades, write_missing
 from .failures import Doubtful, Which, doubtful_pairs, reasons
 from .grades import NO_USABLE_RATING, write_grades
 from .kept_vectors import ProjectVectors, count_vectors, drop_vectors
-from .left_out import LeftOut, left_out
-from .pairs import Plan, make_plan, missing_pairs
-from .prefixes import CHARACTERS_A_TOKEN
-from .price_tag import PriceTag, price_tag, time_needed
-from .request import Request
+from .pairs import LeftOut, Plan, left_out, make_plan, missing_pairs
+from .price_tag import CHARACTERS_A_TOKEN, Bill, PriceTag, bills, price_tag, time_needed
+from .request import Request, Scope
 from .running import make_control, run_job, start_job
-from .scope import Scope
 from .trying import fill_in, pair_to_try, questions_for, questions_to_try
 
 __all__ = [

@@ -34,17 +34,15 @@ from ..graders import (
     Usage,
     asked_by,
     endpoint_of,
-    in_order,
     tokens_told,
     used_by,
 )
 from ..jobs import Caps, Progress, find_job, job_control, jobs, record_usage, usage_of
 from ..project import Cursor, Job, Project, add_job, end_job, log, stage, wait_for_batches
 from ..types import GraderSpec
-from .billing import billed, told_of
-from .pairs import pairs_to_grade, with_texts
-from .price_tag import tag_of
-from .replies import CHUNK, Taking, calls_of, fault_of, in_chunks, is_answered, pair_of
+from .elsewhere import CHUNK, Taking, calls_of, fault_of, in_chunks, is_answered, pair_of
+from .pairs import ordered_pairs, with_texts
+from .price_tag import billed, tag_of, told_of
 from .request import Request, asked_of
 
 NO_ROOM = frozenset(("token_limit_exceeded", "rate_limit_exceeded", "batch_limit_exceeded", "enqueued_limit_exceeded"))
@@ -198,8 +196,7 @@ def send(
     """
     version = check_version(project, request.bank_version)
     control = _control(project, grader, asked_of(request), report)
-    groups = pairs_to_grade(project, grader.spec, version, request.scope)
-    if pairs := [pair for group in groups for pair in in_order(grader, group)]:
+    if pairs := ordered_pairs(project, grader, version, request.scope):
         asked = asked_of(request) | {
             "bank_version": version,
             "batch": True,
@@ -216,13 +213,12 @@ def send(
             asked |= {"alone": asdict(control.usage), "dialect": endpoint_of(grader).dialect}
             endpoint_of(grader).speak(asked["dialect"])
             known = {outcome[:2] for outcome in outcomes}
-            pairs = [pair for pair in pairs if pair not in known]
             _plan(
                 project,
                 grader,
                 author,
                 replace(find_job(project, job), request=asked),
-                pairs,
+                [pair for pair in pairs if pair not in known],
                 request.batch_size or MOST_CALLS,
             )
         except GradingError as error:

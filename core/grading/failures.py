@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Literal
 
 from ..bank import asked_bank, asked_pool
 from ..catalogue import StoredGrader
@@ -50,7 +50,7 @@ def reasons(project: Project, grader: StoredGrader, which: Which, version: int) 
         (str(reason), int(count))
         for reason, count in project.rows(
             f"SELECT reason, count(*) AS n FROM ({_pairs(grader, which)}) GROUP BY reason ORDER BY n DESC, reason",
-            _parameters(grader, version),
+            {"grader": grader.key, "version": version},
         )
     ]
 
@@ -84,13 +84,9 @@ def doubtful_pairs(
             f"  FROM {asked_pool(grader.spec)} p JOIN passages USING (passage_key) GROUP BY ALL)"
             " USING (query_key, passage_text_key)"
             " ORDER BY query_key, question_text_key, passage_text_key",
-            _parameters(grader, version) | {"reason": reason, "limit": limit, "offset": offset},
+            {"grader": grader.key, "version": version, "reason": reason, "limit": limit, "offset": offset},
         )
     ]
-
-
-def _parameters(grader: StoredGrader, version: int) -> dict[str, Any]:
-    return {"grader": grader.key, "version": version}
 
 
 def _pairs(grader: StoredGrader, which: Which) -> str:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from ..graders import Kept
 from ..project import Cursor, Project, stage
@@ -11,6 +11,7 @@ from ..project import Cursor, Project, stage
 _COLUMNS = {"encoder": "VARCHAR", "role": "VARCHAR", "digest": "BLOB", "vector": "BLOB", "sentences": "BLOB"}
 
 
+@dataclass(eq=False)
 class ProjectVectors:
     """The vector store of a project, for one job.
 
@@ -18,16 +19,15 @@ class ProjectVectors:
         project: the thread that runs the job writes to it.
     """
 
-    def __init__(self, project: Project) -> None:
-        self._project = project
-        self._known: dict[tuple[str, str], set[bytes]] = {}
+    project: Project
+    _known: dict[tuple[str, str], set[bytes]] = field(default_factory=dict, init=False)
 
     def get(self, encoder: str, role: str, digests: Sequence[bytes]) -> dict[bytes, Kept]:
         """Return the stored vectors by digest; see `VectorStore`."""
         wanted = [digest for digest in digests if digest in self._digests(encoder, role)]
         if not wanted:
             return {}
-        rows = self._project.rows(
+        rows = self.project.rows(
             "SELECT digest, vector, sentences FROM text_vectors JOIN (SELECT unnest($digests) AS digest) USING (digest)"
             " WHERE encoder = $encoder AND role = $role",
             {"encoder": encoder, "role": role, "digests": wanted},
@@ -49,13 +49,13 @@ class ProjectVectors:
                 "INSERT INTO text_vectors FROM new_vectors ANTI JOIN text_vectors USING (encoder, role, digest)"
             )
 
-        self._project.write(write)
+        self.project.write(write)
         known.update(digest for _, _, digest, _, _ in new)
 
     def _digests(self, encoder: str, role: str) -> set[bytes]:
         """Return the digests of all stored vectors. They are read once, because a first job has mostly new texts."""
         if (encoder, role) not in self._known:
-            rows = self._project.rows("SELECT digest FROM text_vectors WHERE encoder = ? AND role = ?", [encoder, role])
+            rows = self.project.rows("SELECT digest FROM text_vectors WHERE encoder = ? AND role = ?", [encoder, role])
             self._known[encoder, role] = {digest for (digest,) in rows}
         return self._known[encoder, role]
 

@@ -2,17 +2,27 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from ..bank import CITED, asked_bank, asking, name_asked_texts, question_text_key
+from ..bank import (
+    CITED,
+    asked_bank,
+    asking,
+    exam_queries,
+    name_asked_texts,
+    overview,
+    query_as_question,
+    question_text_key,
+    questions,
+)
 from ..catalogue import grader_key
 from ..errors import InputError
-from ..graders import PairsToGrade
+from ..graders import Grader, PairsToGrade, in_order
 from ..project import Project, check_queries, check_runs, pool_depth, run_names
 from ..types import Asked, GraderSpec, Question
-from .scope import EVERYTHING, Scope
+from .request import EVERYTHING, Scope
 
 
 @dataclass(frozen=True)
@@ -231,6 +241,12 @@ def pairs_to_grade(
     return [sorted(pairs, key=lambda pair: (pair[1], pair[0])) for pairs in groups.values()]
 
 
+def ordered_pairs(project: Project, grader: Grader, version: int, scope: Scope) -> list[tuple[int, int]]:
+    """Return the pairs that a job has to ask, in an order in which similar prompts are neighbours; see `make_plan`."""
+    groups = pairs_to_grade(project, grader.spec, version, scope)
+    return [pair for group in groups for pair in in_order(grader, group)]
+
+
 def trial_pairs(project: Project, spec: GraderSpec, drafted: Sequence[Question]) -> list[list[tuple[int, int]]]:
     """Return the ungraded pairs of wordings that may not be in the bank yet, one list per query.
 
@@ -279,3 +295,55 @@ def with_texts(project: Project, spec: GraderSpec, pairs: list[tuple[int, int]])
         },
         passages=dict(project.rows(texts.format("passage_texts"), [passage_keys])),
     )
+
+
+@dataclass(frozen=True)
+class LeftOut:
+    """Numbers of active questions (queries, for a direct grader) that a grader skips.
+
+    Args:
+        other_kind: it does not grade questions of their kind.
+        no_text: they are known by id only.
+        no_answer_key: it reads the answer key and they have no answer key.
+        no_choices: it reads the choices and they have no choices.
+    """
+
+    other_kind: int
+    no_text: int
+    no_answer_key: int
+    no_choices: int
+
+    @property
+    def total(self) -> int:
+        return self.other_kind + self.no_text + self.no_answer_key + self.no_choices
+
+
+def left_out(project: Project, spec: GraderSpec, version: int, queries: Collection[str] | None = None) -> LeftOut:
+    """Count the questions of a bank version that a grader skips, each by the first reason that applies.
+
+    Args:
+        queries: ids of the queries to include; None for all.
+    """
+    if spec.rates_citations:
+        return LeftOut(0, 0, 0, 0)
+    other_kind = no_text = no_answer_key = no_choices = 0
+    # Items of exams are for examinees, so they do not count as skipped.
+    sat = set(exam_queries(project, version))
+    untitled = {query_id for (query_id,) in project.rows("SELECT query_id FROM queries WHERE text = query_id")}
+    if spec.method == "direct":
+        ids = [query.query_id for query in overview(project)]
+        asked = [query_as_question(project, query_id) for query_id in ids]
+    else:
+        asked = [question for question in questions(project, version) if question.active]
+    for question in asked:
+        if question.query_id in sat or (queries is not None and question.query_id not in queries):
+            continue
+        if spec.method != "direct" and question.kind not in spec.takes:
+            other_kind += 1
+        elif not question.text or (spec.method == "direct" and question.text in untitled):
+            no_text += 1
+        elif "answer_key" in spec.reads and not question.answer_key:
+            no_answer_key += 1
+        elif "choices" in spec.reads and not question.choices:
+            no_choices += 1
+    return LeftOut(other_kind, no_text, no_answer_key, no_choices)

@@ -3,29 +3,71 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from itertools import pairwise
+from typing import Any
 
-from ..catalogue import find_grader, prices
-from ..errors import InputError
+from ..catalogue import grader_key, prices
 from ..graders import (
     Call,
     Completion,
     Grader,
     Pair,
     PairsToGrade,
-    Price,
     ReadingGrader,
     Steps,
     Tokens,
+    Usage,
     fill,
     in_order,
     is_remote,
 )
+from ..jobs import jobs
 from ..project import Project
+from ..text import how_many
 from .pairs import pairs_to_grade, with_texts
-from .prefixes import CHARACTERS_A_TOKEN, read_before
-from .scope import EVERYTHING, Scope
+from .request import EVERYTHING, Scope
+
+CHARACTERS_A_TOKEN = 4
+"""Estimate if the model's tokenizer is not available; about right for English."""
+CACHED_FROM, CACHED_STEP = 1024, 128
+"""Minimum and step of the cached tokens of a prompt at OpenAI (its guide to prompt caching, "How it works").
+
+Other endpoints cache shorter prefixes, such as the blocks of 16 tokens of vLLM.
+"""
+
+
+def read_before(prompts: Sequence[str], least: int = CACHED_FROM, step: int = CACHED_STEP) -> float:
+    """Return the share of the tokens that were read with the prompt before, from 0 to 1; 0 for fewer than two prompts.
+
+    Args:
+        prompts: prompts in the order in which they are asked.
+        least: minimum number of shared tokens that counts.
+        step: step by which the counted tokens grow.
+    """
+    kept = sum(
+        _counted(_shared(before, prompt) // CHARACTERS_A_TOKEN, least, step) for before, prompt in pairwise(prompts)
+    )
+    total = sum(len(prompt) // CHARACTERS_A_TOKEN + 1 for prompt in prompts)
+    return kept / total if total else 0.0
+
+
+def _counted(tokens: int, least: int, step: int) -> int:
+    return 0 if tokens < least else least + (tokens - least) // step * step
+
+
+def _shared(one: str, other: str) -> int:
+    """Return the number of characters that both have in common at the beginning."""
+    low, high = 0, min(len(one), len(other))
+    while low < high:
+        middle = (low + high + 1) // 2
+        if one[:middle] == other[:middle]:
+            low = middle
+        else:
+            high = middle - 1
+    return low
+
 
 SAMPLE = 200
 STRETCHES, STRETCH = 4, 32
@@ -105,6 +147,10 @@ def tag_of(project: Project, grader: Grader, pairs: Sequence[Pair]) -> PriceTag:
     total = Tokens(round(read * scale), round(written * scale) + thinking, cached, thinking)
     price = prices(project).get(grader.spec.model)
     cost = None if price is None else price.of_tokens(total)
+    batch_cost = None
+    if price is not None and cost is not None and is_remote(grader):
+        # The first call has the full price.
+        batch_cost = cost * (price.batch + (1 - price.batch) / max(round(calls * scale), 1))
     return PriceTag(
         len(pairs),
         round(calls * scale),
@@ -115,9 +161,7 @@ def tag_of(project: Project, grader: Grader, pairs: Sequence[Pair]) -> PriceTag:
         counted,
         thinking,
         total.cached,
-        None
-        if price is None or cost is None or not is_remote(grader)
-        else _in_batches(price, cost, round(calls * scale)),
+        batch_cost,
     )
 
 
@@ -130,8 +174,7 @@ def _read_before(project: Project, grader: ReadingGrader, pairs: Sequence[Pair])
         begin = number * max(len(pairs) - STRETCH, 0) // max(STRETCHES - 1, 1)
         stretch = in_order(grader, pairs[begin : begin + STRETCH])
         texts = with_texts(project, grader.spec, stretch)
-        prompts = [first_prompt(grader, texts, pair) for pair in stretch]
-        shares.append(read_before(prompts))
+        shares.append(read_before([first_prompt(grader, texts, pair) for pair in stretch]))
     return sum(shares) / len(shares)
 
 
@@ -140,11 +183,6 @@ def first_prompt(grader: ReadingGrader, texts: PairsToGrade, pair: Pair) -> str:
     question, passage = pair
     calls = _calls(grader.steps(texts.questions[question], texts.passages[passage]))
     return fill(calls[0].prompt, calls[0].values, calls[0].fence).joined() if calls else ""
-
-
-def _in_batches(price: Price, cost: float, calls: int) -> float:
-    """Return the cost of calls in batches, with the first call at full price."""
-    return cost * (price.batch + (1 - price.batch) / max(calls, 1))
 
 
 def _thinking(project: Project, grader: ReadingGrader) -> float:
@@ -187,15 +225,101 @@ def _tokens(grader: ReadingGrader, call: Call) -> tuple[int, bool]:
 
 def time_needed(project: Project, grader: Grader, pairs: int) -> float | None:
     """Return the seconds for some pairs by the rate of this grader's earlier jobs; None without enough of them."""
-    try:
-        key = find_grader(project, grader.spec.fingerprint).key
-    except InputError:
-        return None
     rate = project.value(
         "SELECT sum(done + failed) / sum(epoch(ended_at - started_at)) FROM jobs WHERE subject_key = ?"
         # Waiting for batches says nothing about the speed of calls.
         " AND state <> 'imported' AND json_extract(request, '$.batch') IS NULL AND ended_at > started_at"
         " HAVING sum(done + failed) >= 20",
-        [key],
+        [project.read(lambda cursor: grader_key(cursor, grader.spec))],
     )
     return pairs / rate if rate else None
+
+
+def told_of(tag: PriceTag, batch: bool = False) -> dict[str, Any]:
+    """Return the numbers of a price tag, as the record of a job stores them.
+
+    Args:
+        batch: whether the calls are sent as batches, at their price.
+    """
+    return {
+        "calls": tag.calls,
+        "input_tokens": tag.input_tokens,
+        "cached_tokens": tag.cached_tokens,
+        "output_tokens": tag.output_tokens,
+        "thinking_tokens": tag.thinking_tokens,
+        "cost": tag.batch_cost if batch else tag.cost,
+    }
+
+
+def billed(told: Mapping[str, Any] | None, usage: Usage) -> str:
+    """Return a sentence that compares billed and estimated usage; empty without calls or without an estimate.
+
+    Args:
+        told: result of `told_of`; None for a job of earlier versions.
+        usage: usage of the job.
+    """
+    if not told or not usage.calls:
+        return ""
+    now = {
+        "calls": usage.calls,
+        "input_tokens": usage.input_tokens,
+        "cached_tokens": usage.cached_tokens,
+        "output_tokens": usage.output_tokens,
+        "thinking_tokens": usage.thinking_tokens,
+        "cost": usage.cost if told.get("cost") is not None else None,
+    }
+    return f"Billed: {_sum(now)}. Estimated: {_sum(told)}."
+
+
+@dataclass(frozen=True)
+class Bill:
+    """Estimated and billed usage of a job so far.
+
+    Args:
+        job, grader, state: facts of the job.
+        told: calls, tokens and cost by name, as `told_of` returns them; the cost is None without a price.
+        billed: the billed usage, by the same names.
+        tokens_off: billed tokens (read and written) divided by estimated ones, minus 1; None before any are billed.
+    """
+
+    job: int
+    grader: str
+    state: str
+    told: Mapping[str, Any]
+    billed: Mapping[str, Any]
+    tokens_off: float | None
+
+
+def bills(project: Project) -> list[Bill]:
+    """Return estimated and billed usage for each job that used an endpoint, newest first.
+
+    The bill of a job that was stopped early, or that waits for batches, is lower than its estimate.
+    """
+    found = []
+    for job in jobs(project, "grading"):
+        if not (told := job.request.get("told")):
+            continue
+        billed: dict[str, Any] = {
+            "calls": job.calls or 0,
+            "input_tokens": job.input_tokens or 0,
+            "cached_tokens": job.cached_tokens or 0,
+            "output_tokens": job.output_tokens or 0,
+            "thinking_tokens": job.thinking_tokens or 0,
+            "cost": job.cost if told.get("cost") is not None else None,
+        }
+        before = told["input_tokens"] + told["output_tokens"]
+        taken = billed["input_tokens"] + billed["output_tokens"]
+        off = taken / before - 1 if before and taken else None
+        found.append(Bill(job.key, job.name, job.state, told, billed, off))
+    return found
+
+
+def _sum(of: Mapping[str, Any]) -> str:
+    cached = f" ({of['cached_tokens']:,} cached)" if of.get("cached_tokens") else ""
+    thinking = f" ({of['thinking_tokens']:,} thinking)" if of.get("thinking_tokens") else ""
+    cost = of.get("cost")
+    money = "" if cost is None else f", cost {cost:,.4f}" if cost < 1 else f", cost {cost:,.2f}"
+    return (
+        f"{how_many(of['calls'], 'calls')}, {of['input_tokens']:,} tokens read{cached} and"
+        f" {of['output_tokens']:,} written{thinking}{money}"
+    )

@@ -12,11 +12,10 @@ from ..graders import Control, Grader, Outcome, is_remote, said_of_models
 from ..jobs import BackgroundJob, Carrier, Progress, Report, carry, job_control, start_background
 from ..project import Cursor, Project, add_job, log
 from .batches import run_batches
-from .billing import billed, told_of
 from .grades import add_outcomes
 from .kept_vectors import ProjectVectors
 from .pairs import pairs_to_grade, trial_pairs, with_texts
-from .price_tag import tag_of
+from .price_tag import billed, tag_of, told_of
 from .request import Request, asked_of
 
 CHUNK = 4096
@@ -62,8 +61,8 @@ def run_job(
         log(cursor, author, "start job", job=job, grader=grader.spec.name, pairs=total)
 
     def batches() -> Iterator[Sequence[Outcome]]:
-        chunks = (with_texts(project, grader.spec, pairs) for pairs in _chunks(groups))
-        for texts in chunks:
+        for pairs in _chunks(groups):
+            texts = with_texts(project, grader.spec, pairs)
             yield from grader.grade(texts.questions, texts.passages, texts.pairs, control)
             if control.stopping:
                 break
@@ -94,8 +93,7 @@ def make_control(
         InputError: money is limited and the model has no price.
     """
     back_end = getattr(grader, "back_end", None)
-    vectors = ProjectVectors(project)
-    return job_control(project, grader.spec.model, back_end, request, report, vectors=vectors)
+    return job_control(project, grader.spec.model, back_end, request, report, vectors=ProjectVectors(project))
 
 
 def _chunks(groups: Sequence[list[tuple[int, int]]]) -> Iterator[list[tuple[int, int]]]:
@@ -127,8 +125,7 @@ def start_job(project: Project, grader: Grader, request: Request, author: str) -
                 return run_batches(owned, grader, request, author, watch, job.control, partial(_wait, job.control))
             return run_job(owned, grader, request, author, watch, job.control)
 
-        control = make_control(owned, grader, request)
-        return BackgroundJob(name, "pairs", request, author, control, grade, grader.spec)
+        return BackgroundJob(name, "pairs", request, author, make_control(owned, grader, request), grade, grader.spec)
 
     return start_background(project, "grading", make)
 

@@ -3,11 +3,8 @@
 from __future__ import annotations
 
 from .background import BackgroundJob, Report, current_job, start_background
-from .budgets import job_control, trial_control
-from .caps import ALL_MISSING, LONGEST_PATIENCE, PATIENCE, UNCAPPED, Caps, Extent
-from .carrying import Carrier, carry
-from .progress import Progress
-from .records import find_job, jobs, record_usage, usage_of
+from .caps import ALL_MISSING, LONGEST_PATIENCE, PATIENCE, UNCAPPED, Caps, Extent, job_control, trial_control
+from .carrying import Carrier, Progress, carry, find_job, jobs, record_usage, usage_of
 
 __all__ = [
     "ALL_MISSING",

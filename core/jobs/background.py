@@ -6,14 +6,15 @@ import threading
 import time
 from collections import deque
 from collections.abc import Callable, Mapping
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
 from datetime import datetime
+from functools import partial
 from typing import Any
 
 from ..errors import GradingError, WorkbenchError
 from ..graders import Control, acting, current
 from ..project import Project
-from .progress import Progress
+from .carrying import Progress
 
 LOGGED_LINES = 200
 """Maximum number of log lines about failed calls that a screen can show; the log has all of them."""
@@ -24,6 +25,7 @@ Report = Callable[[str, Progress], None]
 """Called with the name of the active grader, examinee or model, and with its progress."""
 
 
+@dataclass(eq=False)
 class BackgroundJob:
     """A job that runs in a thread while screens show its progress.
 
@@ -43,35 +45,33 @@ class BackgroundJob:
         over: whether the job has ended.
     """
 
-    def __init__(
-        self,
-        name: str,
-        things: str,
-        request: Any,
-        author: str,
-        control: Control,
-        work: Callable[[Report, BackgroundJob], Any],
-        subject: Any = None,
-    ) -> None:
-        self.name, self.things, self.request, self.author, self.control = name, things, request, author, control
-        self.subject = subject
-        self.progress = Progress("preparing")
-        self.result: Any = None
-        self.over = False
-        self.log: deque[str] = deque(maxlen=LOGGED_LINES)
-        control.report = self.log.append
-        self.started_at = datetime.now()
-        self._started = time.monotonic()
-        self._came_at, self._times = self._clock(), 0
+    name: str
+    things: str
+    request: Any
+    author: str
+    control: Control
+    work: Callable[[Report, BackgroundJob], Any] = field(repr=False)
+    subject: Any = None
+    progress: Progress = field(default=Progress("preparing"), init=False)
+    result: Any = field(default=None, init=False)
+    over: bool = field(default=False, init=False)
+    log: deque[str] = field(default_factory=partial(deque[str], maxlen=LOGGED_LINES), init=False)
+    started_at: datetime = field(default_factory=datetime.now, init=False)
+    _started: float = field(default_factory=time.monotonic, init=False)
+    _times: int = field(default=0, init=False)
+
+    def __post_init__(self) -> None:
+        self.control.report = self.log.append
+        self._came_at = self._clock()
         # The thread loads models, so it needs the keys and endpoints that its starter may use.
         self._access = current()
-        self._thread = threading.Thread(target=self._run, args=(work,), name="job", daemon=True)
+        self._thread = threading.Thread(target=self._run, name="job", daemon=True)
         self._thread.start()
 
-    def _run(self, work: Callable[[Report, BackgroundJob], Any]) -> None:
+    def _run(self) -> None:
         try:
             with acting(self._access):
-                self.result = work(self._report, self)
+                self.result = self.work(self._report, self)
         except WorkbenchError as error:
             self.progress = replace(self.progress, state="failed", message=str(error))
         except Exception as error:

@@ -5,13 +5,92 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Generic, TypeVar
+from typing import Any, Generic, TypeVar
 
 from ..errors import WorkbenchError
-from ..graders import Control
-from ..project import Cursor, Project, count_results, end_job, written_results
-from .progress import Progress
-from .records import CARRIED, record_usage
+from ..graders import NOTHING_USED, Control, Usage
+from ..project import Cursor, Job, JobKind, Project, count_results, end_job, recorded_jobs, set_usage, written_results
+
+
+@dataclass(frozen=True)
+class Progress:
+    """Progress of a job.
+
+    Args:
+        state: preparing, running, done, cancelled, stopped (a budget is used up) or failed.
+        total, graded, defaulted, failed: numbers of pairs; the defaulted ones are among the graded.
+        seconds: time since the first pair was asked, without pauses.
+        usage: calls, tokens and money.
+        message: reason of a failure, or advice for the person.
+        remarks: further sentences about how the model was asked; the message includes them.
+    """
+
+    state: str
+    total: int = 0
+    graded: int = 0
+    failed: int = 0
+    defaulted: int = 0
+    seconds: float = 0.0
+    message: str = ""
+    usage: Usage = NOTHING_USED
+    remarks: str = ""
+
+    @property
+    def done(self) -> int:
+        """Number of pairs that need no further call."""
+        return self.graded + self.failed
+
+    @property
+    def rate(self) -> float:
+        """Pairs per second so far; 0 before the first."""
+        return self.done / self.seconds if self.seconds > 0 else 0.0
+
+    @property
+    def seconds_left(self) -> float | None:
+        """Estimate from the rate so far; None before the first pair."""
+        return (self.total - self.done) / self.rate if self.rate else None
+
+    @property
+    def over(self) -> bool:
+        """Whether the job has ended."""
+        return self.state in ("done", "cancelled", "stopped", "failed")
+
+
+CARRIED: dict[tuple[str, int], Control] = {}
+"""Controls of the jobs that this process runs, by project path and job key."""
+
+
+def jobs(project: Project, *kinds: JobKind, **chosen: Any) -> list[Job]:
+    """Return jobs like `project.recorded_jobs`, with the state "paused" for paused ones."""
+    place = str(project.path)
+    paused = {key for (path, key), control in list(CARRIED.items()) if path == place and control.paused}
+    return [
+        replace(job, state="paused") if job.key in paused and job.state == "running" else job
+        for job in recorded_jobs(project, *kinds, **chosen)
+    ]
+
+
+def find_job(project: Project, key: int) -> Job:
+    """Return a grading job as currently recorded."""
+    return jobs(project, "grading", keys=[key])[0]
+
+
+def usage_of(job: Job) -> Usage:
+    """Return the usage of a job so far."""
+    return Usage(
+        job.calls or 0,
+        job.input_tokens or 0,
+        job.output_tokens or 0,
+        job.cost or 0.0,
+        job.cached_tokens or 0,
+        job.thinking_tokens or 0,
+    )
+
+
+def record_usage(cursor: Cursor, job: int, usage: Usage) -> None:
+    """Record the usage of a job so far."""
+    set_usage(cursor, job, usage.calls, usage.tokens, usage.cost)
+
 
 COMMIT_SHARE = 0.2
 """Share of a job's time that may go into commits. A crash loses only the results since the last commit."""

@@ -87,7 +87,7 @@ def check_rating_rule(project: Project, grader: StoredGrader, rule: str) -> None
         raise InputError(
             "no-probabilities",
             f"Grader '{grader.spec.name}' stored no probabilities of ratings.",
-            "Use --rating-rule written, or a grader that states probabilities: a local model, or an endpoint with logprobs.",
+            "Use --rating-rule written, or a grader with probabilities: a local model, or an endpoint with logprobs.",
         )
 
 

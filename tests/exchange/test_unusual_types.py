@@ -17,7 +17,7 @@ from exam_workbench.exchange.parquet import project
 from exam_workbench.exchange.parquet.manifest import Table
 from exam_workbench.formats import Source, detect, read_replies
 from exam_workbench.graders import NOTHING_USED, read_grades
-from exam_workbench.graders.pair_files import grade_columns
+from exam_workbench.graders.plan_files import grade_columns
 from exam_workbench.leaderboard import GradeFiles, leaderboard_of_files
 from exam_workbench.project import migrations
 from exam_workbench.types import Grade

@@ -8,8 +8,7 @@ import pytest
 
 from exam_workbench.graders import Call, Control, built_in
 from exam_workbench.graders.reading.answers import is_of_schema
-from exam_workbench.graders.reading.calls import Form
-from exam_workbench.graders.reading.driving import complete
+from exam_workbench.graders.reading.calls import Form, complete
 from exam_workbench.graders.reading.methods import direct
 from exam_workbench.types import Asked
 from tests.made.endpoint_calls import (

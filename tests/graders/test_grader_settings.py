@@ -19,7 +19,7 @@ from exam_workbench.graders.local import loading as local_loading
 from exam_workbench.graders.local.back_end import TransformersBackEnd
 from exam_workbench.graders.local.loading import load_model, resolved_dtype
 from exam_workbench.graders.prompts.prompt import fenced
-from exam_workbench.graders.reading.driving import complete
+from exam_workbench.graders.reading.calls import complete
 from exam_workbench.grading import Request, make_plan, run_job
 from exam_workbench.project import Project
 from exam_workbench.types import Asked, Grade, Question
@@ -123,7 +123,7 @@ def test_a_grader_of_a_processor_goes_on_as_it_was_on_a_computer_with_a_gpu(
     request.getfixturevalue("gpu")
     again = grader_again(project, spec)
     assert isinstance(again, ReadingGrader) and again.spec.fingerprint == spec.fingerprint
-    assert again.back_end._source[3] == "float32"  # type: ignore[attr-defined]
+    assert again.back_end.dtype == "float32"  # type: ignore[attr-defined]
 
 
 def test_the_model_that_checks_extracted_answers_has_the_same_format(models: Path, no_gpu: None) -> None:

@@ -21,11 +21,11 @@ import torch
 
 from exam_workbench.errors import GradingError
 from exam_workbench.graders import Call, Control, Prompt
-from exam_workbench.graders.local import templates
+from exam_workbench.graders.local import prompting
 from exam_workbench.graders.local.back_end import TransformersBackEnd
 from exam_workbench.graders.local.loading import explain
-from exam_workbench.graders.local.templates import fill_chat_template
-from exam_workbench.graders.reading.driving import complete
+from exam_workbench.graders.local.prompting import fill_chat_template
+from exam_workbench.graders.reading.calls import complete
 from tests.made.tiny_models import CHAT_TEMPLATE, build_tiny_causal, shared_model
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -195,8 +195,8 @@ HOSTILE = {
 
 @pytest.fixture
 def _impatient(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    monkeypatch.setattr(templates, "SPEED", 10_000_000)
-    yield monkeypatch.setattr(templates, "SECONDS", 0.5)
+    monkeypatch.setattr(prompting, "SPEED", 10_000_000)
+    yield monkeypatch.setattr(prompting, "SECONDS", 0.5)
 
 
 def test_a_template_is_filled_in_as_by_the_library(folder: Path) -> None:
@@ -241,14 +241,14 @@ def test_an_endless_template_ends(folder: Path) -> None:
 
 
 def test_the_process_of_templates_knows_no_key(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(templates, "_process", None)
+    monkeypatch.setattr(prompting, "_process", None)
     monkeypatch.setenv("OPENAI_API_KEY", "sk-secret")
     fill_chat_template(tokenizer("a"), [HELLO])
-    process = templates._process
+    process = prompting._process
     assert process is not None
     if sys.platform == "linux":
         assert b"sk-secret" not in Path(f"/proc/{process.pid}/environ").read_bytes()
-    templates._end(process)
+    prompting._end(process)
 
 
 # By construction

@@ -27,8 +27,16 @@ from exam_workbench.graders import (
     read_grades,
     remade_from,
 )
-from exam_workbench.graders.on_ray import GraderOnWorker, _set_damaged_aside, check_vllm_calls, vllm_reply, vllm_request
-from exam_workbench.graders.pair_files import KEY, grade_columns, planned_grader
+from exam_workbench.graders.plan_files import (
+    KEY,
+    GraderOnWorker,
+    _set_damaged_aside,
+    check_vllm_calls,
+    grade_columns,
+    planned_grader,
+    vllm_reply,
+    vllm_request,
+)
 from exam_workbench.grading import (
     Request,
     Scope,
@@ -39,8 +47,8 @@ from exam_workbench.grading import (
     usual_settings,
     write_missing,
 )
+from exam_workbench.grading.elsewhere import Taking
 from exam_workbench.grading.pairs import pairs_to_grade
-from exam_workbench.grading.replies import Taking
 from exam_workbench.jobs import jobs
 from exam_workbench.project import Project, open_project
 from exam_workbench.types import Grade, GraderSpec, Question

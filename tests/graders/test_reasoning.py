@@ -6,7 +6,7 @@ import pytest
 
 from exam_workbench.graders import parse_list, without_thoughts
 from exam_workbench.graders.prompts.prompt import built_in
-from exam_workbench.graders.reading.answers import is_of_schema, read
+from exam_workbench.graders.reading.answers import is_of_schema, read, settled
 from exam_workbench.graders.reading.calls import Call, Completion
 from exam_workbench.graders.reading.parsing import (
     Parsed,
@@ -21,7 +21,6 @@ from exam_workbench.graders.reading.parsing import (
     settled_yes_no,
 )
 from exam_workbench.graders.reading.reasoning import opened_reasoning, reasoning_length
-from exam_workbench.graders.reading.settled import settled
 from exam_workbench.pipelines.item_parsing import ParsedItem, parse_item
 
 REASONED = 'A rating of 1 fits? No, wait. Yes. Rating: 2\n\nA, hmm {"rating": 3}'

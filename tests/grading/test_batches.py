@@ -27,8 +27,8 @@ from exam_workbench.grading import (
     step,
     waiting_jobs,
 )
-from exam_workbench.grading.billing import billed
-from exam_workbench.grading.scope import EVERYTHING, Scope
+from exam_workbench.grading.price_tag import billed
+from exam_workbench.grading.request import EVERYTHING, Scope
 from exam_workbench.jobs import jobs, usage_of
 from exam_workbench.project import Job, Project, close_interrupted, open_project
 from exam_workbench.project.migrations import MIGRATIONS, upgrade

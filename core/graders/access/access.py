@@ -10,8 +10,16 @@ from dataclasses import dataclass, field, replace
 from urllib.parse import urlsplit
 
 from ...errors import GradingError, InputError
-from .addresses import checked_host, is_loopback, origin, same_address
-from .endpoints import FILE_VARIABLE, WELL_KNOWN, OfferedEndpoint, offered_endpoints
+from .endpoints import (
+    FILE_VARIABLE,
+    WELL_KNOWN,
+    OfferedEndpoint,
+    checked_host,
+    is_loopback,
+    offered_endpoints,
+    origin,
+    same_address,
+)
 from .keys import find_key
 
 OPENAI = "https://api.openai.com/v1"
@@ -54,11 +62,7 @@ OWNER = Access(any_address=True, any_model=True)
 """Access at a shell or on an unshared localhost. Even then, a key is only sent to its own host."""
 
 
-def _at_a_shell() -> Access:
-    return OWNER
-
-
-_provider: Callable[[], Access] = _at_a_shell
+_provider: Callable[[], Access] | None = None
 _acting: ContextVar[Access | None] = ContextVar("acting", default=None)
 
 
@@ -73,7 +77,8 @@ def provide_access(provider: Callable[[], Access]) -> None:
 
 def current() -> Access:
     """Return the access of the person who acts in this thread."""
-    return _acting.get() or _provider()
+    # Without a provider, a person works at a shell.
+    return _acting.get() or (_provider() if _provider else OWNER)
 
 
 @contextmanager
@@ -144,11 +149,11 @@ def key_for(address: str, model: str | None, variable: str | None, access: Acces
     """
     host, place = checked_host(address), origin(address)
     usual = bool(os.environ.get(ADDRESS_VARIABLE)) and same_address(address, usual_address())
-    service = well_known_variable(address)
+    service = next((name for name, (_, url) in WELL_KNOWN.items() if origin(url) == place), None)
     is_openai = usual or service == OPENAI_VARIABLE
     if (offered := offered_at(address, model, variable)) is not None:
-        key = find_key(offered.key_variable) if offered.key_variable else None
-        return HostKey(key, offered.key_variable or "", offered, is_openai)
+        name = offered.key_variable or ""
+        return HostKey(find_key(name) if name else None, name, offered, is_openai)
     if variable is not None and (place, variable) in access.named:
         return HostKey(find_key(variable), variable, is_openai=is_openai)
     if not access.any_address:
@@ -211,12 +216,6 @@ def check_further_fields(extra: Mapping[str, object] | None, access: Access) -> 
             "This grader has additional request fields, and this server does not allow them.",
             "Use a grader without them.",
         )
-
-
-def well_known_variable(address: str) -> str | None:
-    """Return the key variable of the well-known service at an address; None for other addresses."""
-    place = origin(address)
-    return next((variable for variable, (_, url) in WELL_KNOWN.items() if origin(url) == place), None)
 
 
 def _offers() -> str:

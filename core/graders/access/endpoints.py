@@ -1,7 +1,8 @@
-"""Endpoints of the server's owner and well-known services: addresses with their keys."""
+"""Addresses of endpoints, and the endpoints of the server's owner and of well-known services, with their keys."""
 
 from __future__ import annotations
 
+import ipaddress
 import json
 import os
 import tomllib
@@ -10,10 +11,74 @@ from dataclasses import dataclass
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any
+from urllib.parse import urlsplit
 
 from ...errors import InputError
-from .addresses import checked_host
 from .keys import VARIABLE
+
+PORTS = {"http": 80, "https": 443}
+
+
+def checked_host(address: str) -> str:
+    """Return the host of an address, after a check that the address is valid and free of secrets.
+
+    Raises:
+        InputError: the address is invalid, or has parts that may be secret. The message does not repeat them.
+    """
+    hint = "Use an address such as https://api.example.org/v1, and enter the key separately."
+    try:
+        parts = urlsplit(address)
+        host, _ = parts.hostname, parts.port
+    except ValueError:
+        raise InputError("invalid-address", "The endpoint's address is not a URL.", hint) from None
+    if parts.username is not None or parts.password is not None or "@" in parts.netloc:
+        raise InputError("secret-in-address", "The endpoint's address contains a user name or a password.", hint)
+    if parts.query or parts.fragment or "?" in address or "#" in address:
+        raise InputError(
+            "secret-in-address", "The endpoint's address contains a query or a fragment, which may hold a key.", hint
+        )
+    if parts.scheme not in PORTS or not host:
+        raise InputError(
+            "invalid-address", "The endpoint's address does not begin with http:// or https:// and a host.", hint
+        )
+    if "\\" in address or not address.isprintable() or any(sign.isspace() for sign in address):
+        # Programs split such an address in different ways, so a check might see another host than the request.
+        raise InputError(
+            "invalid-address", "The endpoint's address contains spaces, backslashes or invisible characters.", hint
+        )
+    return host
+
+
+def origin(address: str) -> str:
+    """Return scheme, host and port of an address. Keys belong to origins.
+
+    Raises:
+        InputError: see `checked_host`.
+    """
+    host = checked_host(address).rstrip(".")
+    parts = urlsplit(address)
+    return f"{parts.scheme}://{f'[{host}]' if ':' in host else host}:{parts.port or PORTS[parts.scheme]}"
+
+
+def same_address(one: str, other: str) -> bool:
+    """Return whether two addresses are equal: same origin and same path, ignoring slashes at the end.
+
+    Raises:
+        InputError: see `checked_host`.
+    """
+    paths = [urlsplit(address).path.rstrip("/") for address in (one, other)]
+    return origin(one) == origin(other) and paths[0] == paths[1]
+
+
+def is_loopback(host: str) -> bool:
+    """Return whether a host name or IP address is this computer."""
+    if host == "localhost" or host.endswith(".localhost"):
+        return True
+    try:
+        return ipaddress.ip_address(host).is_loopback
+    except ValueError:
+        return False
+
 
 FILE_VARIABLE = "EXAM_ENDPOINTS"
 """Variable with the path of the file with endpoints: TOML, or JSON if its name ends in .json."""
@@ -77,12 +142,13 @@ def offered_endpoints() -> list[OfferedEndpoint]:
     Raises:
         InputError: the file cannot be read or is invalid. The message contains no value of it.
     """
-    found = {
-        name: _endpoint(name, table, place)
-        for place, tables in (("the app's secrets", _secrets()), _of_file())
-        for name, table in tables.items()
-    }
-    return list(found.values())
+    return list(
+        {
+            name: _endpoint(name, table, place)
+            for place, tables in (("the app's secrets", _secrets()), _of_file())
+            for name, table in tables.items()
+        }.values()
+    )
 
 
 def _of_file() -> tuple[str, Tables]:

@@ -12,7 +12,7 @@ import itertools
 import threading
 from collections import OrderedDict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,8 +21,7 @@ from ...errors import InputError
 from ...sentences import SPLITTER, Span, split_sentences
 from ...types import Asked, Grade, GraderSpec
 from ..base import Outcome, Pair
-from ..control import Control
-from ..vectors import Kept, VectorStore
+from ..control import Control, Kept, VectorStore
 from . import minilm
 from .minilm import (
     DIMENSIONS,
@@ -72,14 +71,14 @@ def _from_kept(kept: Kept, text: str, role: str) -> EncodedPassage:
     return EncodedPassage(np.frombuffer(kept.vector, np.float32), spans, sentences)
 
 
+@dataclass(eq=False)
 class EncodingCache:
     """Encodings by text, up to a number of bytes; the least recently used are dropped first. Thread safe."""
 
-    def __init__(self, max_bytes: int) -> None:
-        self._max_bytes = max_bytes
-        self._bytes = 0
-        self._kept: OrderedDict[tuple[str, bytes], tuple[EncodedPassage, int]] = OrderedDict()
-        self._lock = threading.Lock()
+    max_bytes: int
+    _bytes: int = field(default=0, init=False)
+    _kept: OrderedDict[tuple[str, bytes], tuple[EncodedPassage, int]] = field(default_factory=OrderedDict, init=False)
+    _lock: threading.Lock = field(default_factory=threading.Lock, init=False)
 
     def get(self, texts: Sequence[str], role: str, store: VectorStore | None = None) -> list[EncodedPassage]:
         """Return the encodings of texts, in order, from the cache, else from the store, else computed now.
@@ -94,8 +93,7 @@ class EncodingCache:
         found = self.recall(text_of, role)
         stored: dict[bytes, EncodedPassage] = {}
         if store is not None:
-            lacking = [digest for digest in text_of if digest not in found]
-            kept = store.get(ENCODER, role, lacking)
+            kept = store.get(ENCODER, role, [digest for digest in text_of if digest not in found])
             stored = {digest: _from_kept(one, text_of[digest], role) for digest, one in kept.items()}
         missing = [digest for digest in text_of if digest not in found and digest not in stored]
         if missing:
@@ -124,7 +122,7 @@ class EncodingCache:
                 size = encoded.vector.nbytes + encoded.sentences.nbytes + 72 * len(encoded.spans) + 600
                 self._bytes += size - self._kept.pop(key, (encoded, 0))[1]
                 self._kept[key] = (encoded, size)
-            while self._bytes > self._max_bytes:
+            while self._bytes > self.max_bytes:
                 self._bytes -= self._kept.popitem(last=False)[1][1]
 
 

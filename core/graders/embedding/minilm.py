@@ -7,8 +7,9 @@ import hashlib
 import importlib.util
 import json
 import threading
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -16,12 +17,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ...errors import GradingError
-from ..local.batches import by_length
+from ..local.base import by_length
 from ..local.loading import require_torch
 
 if TYPE_CHECKING:
-    import torch
-
     from .bert import Bert
 
 MODEL = "all-MiniLM-L6-v2"
@@ -38,6 +37,7 @@ _GPU_TOKENS = 32768
 Vectors = NDArray[np.float32]
 
 
+@dataclass(eq=False)
 class Encoder:
     """A BERT model with mean pooling, and its tokenizer; texts in, unit vectors out.
 
@@ -49,16 +49,16 @@ class Encoder:
     thousands of times a second.
     """
 
-    def __init__(self, model: Bert, tokenizer: Any, device: str) -> None:
+    model: Bert
+    tokenizer: Any
+    device: str
+
+    def __post_init__(self) -> None:
         import torch
 
-        self._model = model
-        self._tokenizer = tokenizer
-        self._device = device
-        self._budget = _CPU_TOKENS if device == "cpu" else _GPU_TOKENS
         # Set the number of threads for the worker's own operations, not for the process.
         self._workers = ThreadPoolExecutor(
-            torch.get_num_threads() if device == "cpu" else 1,
+            torch.get_num_threads() if self.device == "cpu" else 1,
             thread_name_prefix="encoder",
             initializer=functools.partial(torch.set_num_threads, 1),
         )
@@ -73,7 +73,7 @@ class Encoder:
             Unit vectors (n, 384) in the order of the texts.
         """
         vectors = np.empty((len(texts), DIMENSIONS), dtype=np.float32)
-        for batch, unit in self._batches(self._tokens(texts), self._pooled):
+        for batch, unit in self._batches(self._tokens(texts), pooled=True):
             vectors[batch] = unit
         return vectors
 
@@ -88,7 +88,7 @@ class Encoder:
         """
         tokens = self._tokens(texts)
         vectors: list[Vectors] = [np.zeros((0, DIMENSIONS), dtype=np.float32)] * len(texts)
-        for batch, unit in self._batches(tokens, self._by_token):
+        for batch, unit in self._batches(tokens, pooled=False):
             for row, at in enumerate(batch):
                 vectors[at] = unit[row, 1 : len(tokens[at]) - 1].copy()
         return vectors
@@ -96,41 +96,34 @@ class Encoder:
     def _tokens(self, texts: Sequence[str]) -> list[list[int]]:
         # JSON can contain lone surrogates, which the tokenizer refuses.
         clean = [text.encode("utf-8", "replace").decode() for text in texts]
-        return [encoding.ids for encoding in self._tokenizer.encode_batch(clean)]
+        return [encoding.ids for encoding in self.tokenizer.encode_batch(clean)]
 
-    def _batches(
-        self, tokens: list[list[int]], forward: Callable[[list[list[int]]], Vectors]
-    ) -> Iterator[tuple[list[int], Vectors]]:
-        """Yield batches of texts with similar lengths, longest first: their indexes, and the result of `forward`."""
-        batches = [[group.rows[0] for group in batch] for batch in by_length(tokens, range(len(tokens)), self._budget)]
-        done = self._workers.map(lambda batch: forward([tokens[i] for i in batch]), batches)
+    def _batches(self, tokens: list[list[int]], pooled: bool) -> Iterator[tuple[list[int], Vectors]]:
+        """Yield batches of texts with similar lengths, longest first: their indexes, and their unit vectors."""
+        budget = _CPU_TOKENS if self.device == "cpu" else _GPU_TOKENS
+        batches = [[group.rows[0] for group in batch] for batch in by_length(tokens, range(len(tokens)), budget)]
+        done = self._workers.map(lambda batch: self._unit([tokens[i] for i in batch], pooled), batches)
         return zip(batches, done, strict=True)
 
-    def _pooled(self, tokens: list[list[int]]) -> Vectors:
-        """Return the unit vectors of one batch, longest first: the mean of the last layer without padding."""
+    def _unit(self, tokens: list[list[int]], pooled: bool) -> Vectors:
+        """Return unit vectors of one batch, longest first.
+
+        Args:
+            pooled: whether the vectors are those of the texts, the mean of the last layer without padding. If not, they
+                are those of the tokens: (texts, tokens, 384), padding included.
+        """
         import torch
 
-        with torch.inference_mode():
-            hidden, attention = self._forward(tokens)
-            weights = attention.unsqueeze(-1).to(hidden.dtype)
-            mean = (hidden * weights).sum(1) / weights.sum(1)
-            unit: Vectors = torch.nn.functional.normalize(mean, dim=1).cpu().numpy()
-        return unit
-
-    def _by_token(self, tokens: list[list[int]]) -> Vectors:
-        """Return the unit vectors of the tokens of one batch, longest first: (texts, tokens, 384), padding included."""
-        import torch
-
-        with torch.inference_mode():
-            unit: Vectors = torch.nn.functional.normalize(self._forward(tokens)[0], dim=2).cpu().numpy()
-        return unit
-
-    def _forward(self, tokens: list[list[int]]) -> tuple[torch.Tensor, torch.Tensor]:
-        """Return the last layer of one batch, longest first, (texts, tokens, 384), and the mask of its tokens."""
         from ..local.writing import padded
 
-        ids, attention = padded(tokens, 0, False, self._device)
-        return self._model(ids, attention.bool()), attention
+        with torch.inference_mode():
+            ids, attention = padded(tokens, 0, False, self.device)
+            hidden = self.model(ids, attention.bool())
+            if pooled:
+                weights = attention.unsqueeze(-1).to(hidden.dtype)
+                hidden = (hidden * weights).sum(1) / weights.sum(1)
+            unit: Vectors = torch.nn.functional.normalize(hidden, dim=-1).cpu().numpy()
+        return unit
 
 
 def model_folder() -> Path:

@@ -64,31 +64,23 @@ class Absence:
             self._until, self.tries = now + self.control.patience, 0
         elif now >= self._until:
             self.control.in_vain = True
-            minutes = self.control.patience / 60
-            return self.given_up(f"did not answer for {minutes:,.0f} minutes. The last attempt ended", said)
+            return self.given_up(
+                f"did not answer for {self.control.patience / 60:,.0f} minutes. The last attempt ended", said
+            )
         pause = max(min(LONGEST_PAUSE, FIRST_PAUSE * 2.0 ** min(self.tries, 30)), told or 0.0)
         self.tries += 1
         # The last try is at the end of the patience, regardless of the pauses.
         self._next_try = min(now + pause, self._until)
         wall = datetime.now()
         next_try, until = (wall + timedelta(seconds=at - now) for at in (self._next_try, self._until))
-        awaited = Awaited(said, next_try, until)
-        self.control.awaited = awaited
-        self.report(f"the job {awaited}")
+        self.control.awaited = Awaited(said, next_try, until)
+        self.report(f"the job {self.control.awaited}")
         return None
 
     def asked_to_wait(self, said: str, seconds: float) -> None:
         """Show that the endpoint itself named the time of the next attempt."""
         if seconds >= WORTH_SAYING and not self.gone:
             self.control.awaited = Awaited(said, datetime.now() + timedelta(seconds=seconds))
-
-    def asked_for_too_long(self, said: str, seconds: float) -> GradingError:
-        """Return the error for an endpoint that asks for a longer wait than the job allows."""
-        return GradingError(
-            "endpoint-gone",
-            f"The endpoint asks to wait for {seconds:,.0f} s: {said}.",
-            "Try again after that time. A job with enough patience waits by itself.",
-        )
 
     def over(self) -> None:
         """Stop waiting, because the endpoint answered."""

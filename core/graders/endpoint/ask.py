@@ -120,10 +120,6 @@ class Endpoint:
         """Whether calls now have the longest time limit, and no call was ever answered."""
         return self.adapts and self.slowest == 0 and self.limit_s >= LONGEST_ADAPTED
 
-    def answered_in(self, seconds: float, request: Request) -> None:
-        self.slowest, self.stretched = max(self.slowest, seconds), 0.0
-        self.longest = max(self.longest, request.length)
-
 
 @dataclass(frozen=True)
 class Faulted:
@@ -285,7 +281,8 @@ async def ask(client: openai.AsyncOpenAI, endpoint: Endpoint, request: Request, 
         return Faulted("the answer cannot be used", str(error), said=True, used=estimated_usage(request))
     except openai.APIStatusError as error:
         return _of_error(error.status_code, error.body, error.response.headers, endpoint, request, key)
-    endpoint.answered_in(asyncio.get_running_loop().time() - begun, request)
+    endpoint.slowest, endpoint.stretched = max(endpoint.slowest, asyncio.get_running_loop().time() - begun), 0.0
+    endpoint.longest = max(endpoint.longest, request.length)
     completion = answer.completion
     if len(key) >= SECRET_LENGTH:
         completion = replace(completion, text=without_keys(completion.text, [key]))
@@ -357,8 +354,10 @@ def _of_error(
         return Answer(Completion(error=f"stopped by the endpoint's content filter: {told}"), NOTHING)
     if status == 403 or against == "no key":
         return Hopeless(_no_access(403 if status == 403 else 401, said, endpoint), said)
-    if (adapted := _adapted(endpoint, against)) is not None:
-        return adapted
+    if against in _CHANGES and (against != "no structure" or endpoint.may_adapt_structure):
+        change, reason = _CHANGES[against]
+        endpoint.dialect = replace(endpoint.dialect, **change)
+        return Adapted(reason)
     if status is None:
         return Faulted(
             "the answer cannot be used", told or "it has no choice", said=True, used=estimated_usage(request)
@@ -378,15 +377,6 @@ _CHANGES: dict[str | None, tuple[dict[str, Any], str]] = {
     ),
 }
 """Change of the dialect for each objection, and its message."""
-
-
-def _adapted(endpoint: Endpoint, against: str | None) -> Adapted | None:
-    """Change the endpoint's dialect after an objection; return None if no change helps."""
-    if against not in _CHANGES or (against == "no structure" and not endpoint.may_adapt_structure):
-        return None
-    change, reason = _CHANGES[against]
-    endpoint.dialect = replace(endpoint.dialect, **change)
-    return Adapted(reason)
 
 
 def _no_access(status: int, said: str, endpoint: Endpoint) -> GradingError:

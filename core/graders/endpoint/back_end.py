@@ -10,8 +10,7 @@ from typing import Any, Literal, get_args
 
 from ...errors import GradingError, InputError
 from ..access.access import check_further_fields, current, key_for, offered_at, usual_address
-from ..access.addresses import checked_host, is_loopback
-from ..access.endpoints import OfferedEndpoint
+from ..access.endpoints import OfferedEndpoint, checked_host, is_loopback
 from ..access.keys import VARIABLE
 from ..base import Outcome, Pair
 from ..control import Control

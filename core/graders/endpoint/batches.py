@@ -15,9 +15,9 @@ import orjson
 from ...errors import GradingError
 from ...limits import limit
 from .ask import Endpoint, open_client
-from .batch_types import EndpointBatch, PassingError
 from .chat import brief, explanation
 from .http import UnreadableAnswerError, UnsentError
+from .manners import EndpointBatch, PassingError
 from .redaction import redact
 from .retry import passes
 

@@ -14,11 +14,10 @@ import orjson
 from ...limits import limit
 from ..control import Tokens
 from ..prompts.prompt import PASSAGE, Messages, fill, variables
-from ..reading.answers import is_of_schema
+from ..reading.answers import is_of_schema, settled
 from ..reading.calls import Call, Completion
 from ..reading.parsing import ABSTENTION
 from ..reading.reasoning import reasoning_length
-from ..reading.settled import settled
 
 Api = Literal["chat", "completions"]
 """Kind of request: an answer in a chat, or the continuation of a text."""
@@ -449,8 +448,7 @@ def _response_format(call: Call, messages: Messages) -> dict[str, Any] | None:
         return {"type": "json_schema", "json_schema": {"name": "answer", "strict": True, "schema": call.schema}}
     if call.form == "json":
         # OpenAI refuses this type if no message mentions JSON.
-        spoken = "json" in messages.joined().lower()
-        return {"type": "json_object"} if spoken else None
+        return {"type": "json_object"} if "json" in messages.joined().lower() else None
     options = call.options or {"yes-no": ("Yes", "No"), "rating": tuple(map(str, range(call.prompt.top + 1)))}.get(
         call.form, ()
     )

@@ -8,7 +8,7 @@ from typing import Any
 
 from ...errors import GradingError, InputError
 from ..access.access import current, key_for
-from ..access.addresses import checked_host, is_loopback
+from ..access.endpoints import checked_host, is_loopback
 from .manners import Fetched, FetchMethod, Manners
 
 
@@ -19,7 +19,6 @@ def fetch_all(
     manners: Manners,
     key_variable: str | None = None,
     watch: Callable[[int, int], None] = lambda done, total: None,
-    stopped: Callable[[], bool] = lambda: False,
     came: Callable[[int, Fetched], None] = lambda at, one: None,
 ) -> list[Fetched]:
     """Make requests to one address and read their answers as JSON.
@@ -35,7 +34,6 @@ def fetch_all(
         manners: rate, attempts and time limits.
         key_variable: environment variable with the key, which is sent as a bearer token; None to send no key.
         watch: called with the numbers of finished requests and of all requests.
-        stopped: returns whether to make no further requests; those not made count as failed.
         came: called with each answer and the index of its body as it arrives, so an interrupt loses only requests in
             flight.
 
@@ -72,5 +70,4 @@ def fetch_all(
     # Import late: this loads the library for model endpoints, which other callers do not need.
     from .requests import Requests
 
-    fetching = Requests(url, method, manners, key, is_loopback(host), watch, stopped, came)
-    return asyncio.run(fetching.all(bodies))
+    return asyncio.run(Requests(url, method, manners, key, is_loopback(host), watch, came).all(bodies))

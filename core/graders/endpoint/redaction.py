@@ -128,8 +128,7 @@ def _forms(key: str) -> Iterator[tuple[re.Pattern[str], int, str]]:
         yield _BARE, HEX_PIECE, octets.hex()
         yield _BARE, 2 * HEX_PIECE, wide.hex()
         for base, width in (("d", 1), ("03d", 3), ("03o", 3), ("08b", 8)):
-            written = "".join(format(octet, base) for octet in octets)
-            yield _DIGITS, _CHARACTERS_OF_KEY * max(width, 2), written
+            yield _DIGITS, _CHARACTERS_OF_KEY * max(width, 2), "".join(format(octet, base) for octet in octets)
         for once in _at_every_place(octets, base64.b64encode, 3, 4):
             yield _BARE, ENCODED_PIECE, once
             for twice in _at_every_place(once.encode(), base64.b64encode, 3, 4):
@@ -167,13 +166,6 @@ def _folded(character: str) -> str:
     return character
 
 
-def _character(escape: re.Match[str]) -> str:
-    """Return the character of an escape; nothing for an escaped line break."""
-    if escape.lastindex == _LINE_BREAK:
-        return ""
-    return _of_code(escape[escape.lastindex or 0], 10 if escape.lastindex == _DECIMAL else 16)
-
-
 @lru_cache(maxsize=4096)
 def _of_code(digits: str, base: int) -> str:
     return _folded(chr(int(digits, base)))
@@ -185,14 +177,14 @@ def _decoded(folded: str) -> _View:
     ends: list[int] = []
     at = 0
     for escape in _ESCAPE.finditer(folded):
-        character = _character(escape)
         start, end = escape.span()
         if start > at:
             parts.append(folded[at:start])
             begins.extend(range(at, start))
             ends.extend(range(at + 1, start + 1))
-        if character:
-            parts.append(character)
+        # An escaped line break is no character.
+        if (kind := escape.lastindex or 0) != _LINE_BREAK:
+            parts.append(_of_code(escape[kind], 10 if kind == _DECIMAL else 16))
             begins.append(start)
             ends.append(end)
         at = end

@@ -33,7 +33,6 @@ class Requests:
     key: str
     on_this_computer: bool
     watch: Callable[[int, int], None]
-    stopped: Callable[[], bool]
     came: Callable[[int, Fetched], None]
     closed_until: float = 0.0
     next_start: float = 0.0
@@ -58,19 +57,15 @@ class Requests:
             return list(await asyncio.gather(*(one(at, body) for at, body in enumerate(bodies))))
 
     async def _fetch(self, client: BoundedClient, body: Mapping[str, Any]) -> Fetched:
-        reason, seconds = "not requested, because the snapshot was stopped", 0.0
         for attempt in range(1, self.manners.attempts + 1):
             await self._turn()
-            if self.stopped():
-                return Fetched(None, reason, attempt - 1, seconds)
             begun = time.monotonic()
             value, reason, wait = await self._once(client, body)
             seconds = time.monotonic() - begun
             if reason == "" or wait is None:
                 return Fetched(value, reason or None, attempt, seconds)
             if attempt < self.manners.attempts:
-                pause = wait if wait >= 0 else backoff(attempt, random.random())
-                await asyncio.sleep(pause)
+                await asyncio.sleep(wait if wait >= 0 else backoff(attempt, random.random()))
         return Fetched(None, reason, self.manners.attempts, seconds)
 
     async def _turn(self) -> None:

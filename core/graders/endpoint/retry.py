@@ -6,6 +6,7 @@ import email.utils
 import math
 import re
 from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
 
 MAX_WAIT = 300.0
 """Longest single wait in seconds: a broken header must not stop a job for a day."""
@@ -86,6 +87,7 @@ def backoff(attempt: int, chance: float) -> float:
     return whole * (0.5 + chance / 2)
 
 
+@dataclass(eq=False)
 class Pace:
     """Pace of calls to an endpoint: a gate that closes for all calls, and a window that then narrows.
 
@@ -96,11 +98,10 @@ class Pace:
         clock: returns a monotonic time in seconds.
     """
 
-    def __init__(self, clock: Callable[[], float]) -> None:
-        self._clock = clock
-        self._until = -math.inf
-        self._window = math.inf
-        self._narrowed_at = 0
+    clock: Callable[[], float]
+    _until: float = field(default=-math.inf, init=False)
+    _window: float = field(default=math.inf, init=False)
+    _narrowed_at: int = field(default=0, init=False)
 
     def hold(self, seconds: float, in_flight: int) -> None:
         """Make all calls wait.
@@ -111,7 +112,7 @@ class Pace:
         """
         if self.closed_for <= 0:
             self._window = max(1.0, min(self._window, in_flight) / 2)
-        self._until = max(self._until, self._clock() + seconds)
+        self._until = max(self._until, self.clock() + seconds)
 
     def narrow(self, in_flight: int, begun: int, latest: int) -> bool:
         """Halve the number of parallel calls, because they took too long together.
@@ -136,7 +137,7 @@ class Pace:
     @property
     def closed_for(self) -> float:
         """Seconds for which no call may be made; 0 or less if calls may be made."""
-        return self._until - self._clock()
+        return self._until - self.clock()
 
     def room(self, concurrency: int) -> int:
         """Return the number of calls that may be in flight now, out of those that the job allows."""

@@ -23,8 +23,49 @@ from ..reading.calls import Call, Completion, Steps
 from .absence import Absence
 from .ask import Adapted, Endpoint, Faulted, Hopeless, Refused, ask, open_client
 from .chat import Answer, Request, prepare
-from .outbox import Outbox
 from .retry import backoff
+
+BEAT_SECONDS = 1.0
+"""Interval of empty batches while no outcomes arrive, so that the caller can commit and report progress."""
+LINGER_SECONDS = 0.05
+"""Time during which later outcomes join a batch: waking the reader for each one would slow down the producer."""
+
+
+@dataclass(eq=False)
+class Outbox:
+    """A queue that is emptied at once. `put` never blocks, so the producer must check the length."""
+
+    _outcomes: list[Outcome] = field(default_factory=list, init=False)
+    _changed: threading.Condition = field(default_factory=threading.Condition, init=False)
+    _closed: bool = field(default=False, init=False)
+
+    def put(self, outcome: Outcome) -> None:
+        """Add an outcome; never blocks."""
+        with self._changed:
+            self._outcomes.append(outcome)
+            if len(self._outcomes) == 1:
+                self._changed.notify()
+
+    def close(self) -> None:
+        """Declare that no more outcomes follow."""
+        with self._changed:
+            self._closed = True
+            self._changed.notify()
+
+    def take(self) -> list[Outcome] | None:
+        """Return all outcomes, after waiting for a short time; None after the end."""
+        with self._changed:
+            self._changed.wait_for(lambda: self._outcomes or self._closed, BEAT_SECONDS)
+            if not self._closed:
+                self._changed.wait_for(lambda: self._closed, LINGER_SECONDS)
+            if not self._outcomes and self._closed:
+                return None
+            batch, self._outcomes = self._outcomes, []
+            return batch
+
+    def __len__(self) -> int:
+        return len(self._outcomes)
+
 
 LOOK_SECONDS = 0.05
 """Interval of checks of the control, because its changes do not notify the loop."""
@@ -180,8 +221,7 @@ class Session:
 
     def _takes_more(self) -> bool:
         """Return whether to start another pair. Pairs that wait for an attempt take no slots, but must not pile up."""
-        begun = len(self._waiting) + len(self._flying)
-        return not self._exhausted and begun < 2 * min(self._most, MOST_CALLS)
+        return not self._exhausted and len(self._waiting) + len(self._flying) < 2 * min(self._most, MOST_CALLS)
 
     def _take(self) -> None:
         try:
@@ -273,8 +313,7 @@ class Session:
         self._report(verdict.reason)
         asked.given_up, self._barred = verdict.reason, verdict.error
         self._doubtful.append(asked)
-        passages = {one.pair[1] for one in self._doubtful}
-        if len(passages) >= BARRED_PASSAGES or len(self._doubtful) >= SILENT_PAIRS:
+        if len({one.pair[1] for one in self._doubtful}) >= BARRED_PASSAGES or len(self._doubtful) >= SILENT_PAIRS:
             self._fail(verdict.error)
 
     def _retry(self, asked: _Asked, fault: Faulted) -> None:
@@ -297,7 +336,12 @@ class Session:
         asked.failures += 1
         wait = backoff(asked.failures, random.random()) if fault.wait is None else fault.wait
         if wait > self.control.longest_pause:
-            self._stop(asked, self._absence.asked_for_too_long(said, wait), said)
+            error = GradingError(
+                "endpoint-gone",
+                f"The endpoint asks to wait for {wait:,.0f} s: {said}.",
+                "Try again after that time. A job with enough patience waits by itself.",
+            )
+            self._stop(asked, error, said)
             return
         if fault.for_all:
             self.endpoint.pace.hold(wait, len(self._flying))
@@ -330,8 +374,11 @@ class Session:
         silent = asked.begun > self._heard and not (fault.said and asked.age < self._answered)
         if self.control.patience > 0 and silent and not spared_in_vain:
             self._doubtful.append(asked)
-            hangs = fault.slow and self.endpoint.hangs
-            if fault.gone or hangs or len(self._doubtful) >= max(SILENT_PAIRS, self._most):
+            if (
+                fault.gone
+                or (fault.slow and self.endpoint.hangs)
+                or len(self._doubtful) >= max(SILENT_PAIRS, self._most)
+            ):
                 self._wait_on(said, fault.wait)
             return
         self._report(f"{said} (attempt {asked.failures}, no more attempts)")
@@ -354,10 +401,7 @@ class Session:
             asked.spared = self._begun
         self._waiting += self._doubtful
         self._doubtful = []
-        self._afresh()
-
-    def _afresh(self) -> None:
-        """Schedule all waiting pairs as if no attempt had been made."""
+        # Schedule all waiting pairs as if no attempt had been made.
         for asked in self._waiting:
             asked.failures = 0
             asked.due = min(asked.due, self.endpoint.clock())

@@ -3,26 +3,24 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TYPE_CHECKING
 
 from ...errors import GradingError, InputError
 from ..control import Control
+from ..reading.answers import settled
 from ..reading.calls import Call, Completion, Sampling
 from ..reading.reasoning import reasoning_length
-from ..reading.settled import settled
-from .base import LocalBackEnd
-from .batches import Batch, Group, default_budget
+from .base import Batch, Group, LocalBackEnd, default_budget
 from .extractive import ExtractiveBackEnd
-from .loading import loading, model_identity, tokens_in
+from .loading import load_model, loading, model_identity, tokens_in
 from .prompting import Prepared, Prompting
 
 if TYPE_CHECKING:
-    from .causal import CausalRunner
-    from .options import Options
-    from .seq2seq import Seq2SeqRunner
-    from .writing import Likelihood, Written
+    from .causal import CausalRunner, Seq2SeqRunner
+    from .writing import Likelihood, Options, Written
+
 
 __all__ = ["ExtractiveBackEnd", "TransformersBackEnd", "loading", "model_identity"]
 
@@ -47,6 +45,7 @@ class _Kind:
     max_tokens: int
 
 
+@dataclass(eq=False)
 class TransformersBackEnd(LocalBackEnd):
     """A seq2seq or causal model in this process; it is loaded at the first call.
 
@@ -68,36 +67,27 @@ class TransformersBackEnd(LocalBackEnd):
         InputError: device, dtype or a number is invalid.
     """
 
-    def __init__(
-        self,
-        model: str,
-        revision: str | None = None,
-        device: str = "auto",
-        dtype: str = "auto",
-        max_tokens_in: int | None = None,
-        batch_tokens: int | None = None,
-        share_prefixes: bool = True,
-        num_beams: int = 1,
-        must_chat: bool = False,
-        sampling: Sampling | None = None,
-    ) -> None:
-        super().__init__("text", model, revision, device, dtype, max_tokens_in, batch_tokens)
-        if type(num_beams) is not int or not 1 <= num_beams <= MOST_BEAMS:
+    task = "text"
+    share_prefixes: bool = True
+    num_beams: int = 1
+    must_chat: bool = False
+    sampling: Sampling | None = None
+    _options: dict[tuple[str, ...], Options] = field(default_factory=dict, init=False)
+    _tried: int = field(default=0, init=False)
+    _talkative: int = field(default=0, init=False)
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if type(self.num_beams) is not int or not 1 <= self.num_beams <= MOST_BEAMS:
             raise InputError(
                 "parameter-out-of-range",
-                f"Invalid num_beams: {num_beams}.",
+                f"Invalid num_beams: {self.num_beams}.",
                 f"Use a whole number from 1 to {MOST_BEAMS}. 1 is greedy search.",
             )
-        self._share = share_prefixes and num_beams == 1
-        self._beams = num_beams
-        if sampling is not None and num_beams > 1:
+        if self.sampling is not None and self.num_beams > 1:
             raise InputError(
                 "useless-parameter", "Beam search cannot be combined with sampling.", "Leave num_beams out."
             )
-        self._must_chat = must_chat
-        self._sampling = sampling
-        self._options: dict[tuple[str, ...], Options] = {}
-        self._tried = self._talkative = 0
 
     def answer(self, calls: Sequence[Call], control: Control) -> Iterator[list[tuple[int, Completion]]]:
         """Answer calls batch by batch, in any order.
@@ -106,10 +96,17 @@ class TransformersBackEnd(LocalBackEnd):
             The index of each call with its completion. After `control` stops the job, no more are yielded.
 
         Raises:
-            GradingError: the model cannot be loaded, or does not fit into memory.
+            GradingError: the model cannot be loaded, does not fit into memory, or lacks a required chat template.
             InputError: the model does not answer calls of this form.
         """
-        prepared = self._prepared(calls)
+        if any(call.form == "span" for call in calls):
+            raise InputError(
+                "model-writes",
+                f"The model {self.model} writes text and cannot extract answers from a passage.",
+                "Choose the method answer for it, or a model for extractive answers.",
+            )
+        with self._loaded.lock:
+            prepared = self._prompting.prepare(calls, self._room)
         unfit = [(i, Completion(error=each.error)) for i, each in enumerate(prepared) if each.error]
         if unfit:
             yield unfit
@@ -125,30 +122,14 @@ class TransformersBackEnd(LocalBackEnd):
             for batch in answers(some, ready, control):
                 yield [(indexes[i], completion) for i, completion in batch]
 
-    def _prepared(self, calls: Sequence[Call]) -> list[Prepared]:
-        """Return the calls as tokens, in their order.
-
-        Raises:
-            GradingError: the model cannot be loaded, or lacks a required chat template.
-            InputError: a call has a form that text models do not answer.
-        """
-        if any(call.form == "span" for call in calls):
-            raise InputError(
-                "model-writes",
-                f"The model {self._source[0]} writes text and cannot extract answers from a passage.",
-                "Choose the method answer for it, or a model for extractive answers.",
-            )
-        with self._loaded.lock:
-            return self._prompting.prepare(calls, self._room)
-
     @cached_property
     def _prompting(self) -> Prompting:
-        limit = tokens_in(self._max_tokens_in, self._loaded.limit, self._loaded.hard_limit)
+        limit = tokens_in(self.max_tokens_in, self._loaded.limit, self._loaded.hard_limit)
         prompting = Prompting(self._loaded.tokenizer, not self._loaded.seq2seq, limit)
-        if self._must_chat and not self._loaded.seq2seq and not prompting.chat:
+        if self.must_chat and not self._loaded.seq2seq and not prompting.chat:
             raise GradingError(
                 "chat-template-unusable",
-                f"The model {self._source[0]} has no chat template, which was unknown before it was loaded.",
+                f"The model {self.model} has no chat template, which was unknown before it was loaded.",
                 "Start again: its prompts will then end where the answer begins. Or set their last line with cue.",
             )
         return prompting
@@ -163,24 +144,21 @@ class TransformersBackEnd(LocalBackEnd):
 
     @cached_property
     def _runner(self) -> CausalRunner | Seq2SeqRunner:
+        from .causal import CausalRunner, Seq2SeqRunner
+
         if self._loaded.seq2seq:
-            from .seq2seq import Seq2SeqRunner
-
-            return Seq2SeqRunner(self._loaded, self._sampling)
-        from .causal import CausalRunner
-
-        return CausalRunner(self._loaded, self._share, self._sampling)
+            return Seq2SeqRunner(self._loaded, self.sampling)
+        return CausalRunner(self._loaded, self.sampling, self.share_prefixes and self.num_beams == 1)
 
     @property
     def _budget(self) -> int:
-        whole = self._batch_tokens or default_budget(self._loaded.device)
-        return max(1, whole // self._beams)
+        return max(1, (self.batch_tokens or default_budget(self._loaded.device)) // self.num_beams)
 
     def _write(
         self, calls: list[Call], ready: list[Prepared], control: Control
     ) -> Iterator[list[tuple[int, Completion]]]:
         """Yield written answers of calls of one kind."""
-        from .options import named_option
+        from .writing import named_option
 
         ends = settled(calls[0], ready[0].text)
         whole = calls[0].max_tokens
@@ -188,10 +166,11 @@ class TransformersBackEnd(LocalBackEnd):
         tokens = [each.tokens for each in ready]
         again: list[int] = []
 
+        scored = watched.tokens if watched else ()
+
         def run(batch: Batch, steps: int) -> list[tuple[int, Written]]:
-            scored = watched.tokens if watched else ()
             return self._run_in_parts(
-                batch, lambda part: self._runner.write(tokens, part, steps, ends, scored, self._beams)
+                batch, lambda part: self._runner.write(tokens, part, steps, ends, scored, self.num_beams)
             )
 
         def told(row: int, written: Written) -> tuple[int, Completion]:
@@ -203,7 +182,7 @@ class TransformersBackEnd(LocalBackEnd):
             return row, Completion(written.text, written.complete, distribution, shortened=ready[row].shortened)
 
         for batch in self._allowed(self._runner.plan(tokens, self._budget), tokens, whole, control):
-            at_once = ends is None or self._beams > 1
+            at_once = ends is None or self.num_beams > 1
             talkative = self._talkative > MOSTLY * max(self._tried, 2 * FEW_STEPS)
             steps = whole if at_once or talkative else min(FEW_STEPS, whole)
             written = run(batch, steps)
@@ -213,8 +192,7 @@ class TransformersBackEnd(LocalBackEnd):
             self._talkative += sum(not one.complete or len(one.tokens) > FEW_STEPS for _, one in written)
             if finished:
                 yield [told(row, one) for row, one in finished]
-        rest = [tokens[row] for row in again]
-        for batch in self._runner.plan(rest, self._budget):
+        for batch in self._runner.plan([tokens[row] for row in again], self._budget):
             control.wait_while_paused()
             rows = [Group(tuple(again[row] for row in group.rows), group.shared) for group in batch]
             if control.cancelled:
@@ -268,9 +246,9 @@ class TransformersBackEnd(LocalBackEnd):
 
     def _options_of(self, call: Call) -> Options | None:
         """Return the options whose probabilities are read while a call is answered; None with beams."""
-        from .options import Options
+        from .writing import Options
 
-        if self._beams > 1 or call.form not in ("rating", "yes-no", "letter") or not call.options:
+        if self.num_beams > 1 or call.form not in ("rating", "yes-no", "letter") or not call.options:
             return None
         if call.options not in self._options:
             with self._loaded.lock:
@@ -293,3 +271,37 @@ def _chosen_by(call: Call, likelihoods: Sequence[Likelihood], shortened: int) ->
         length = {"tokens": tokens, "characters": len(option), "none": 1}[call.per]
         distribution[option] = total / max(1, length)
     return Completion(max(distribution, key=distribution.__getitem__), True, distribution, shortened=shortened)
+
+
+BATCH = 32
+
+
+def pair_scores(model: str, pairs: Sequence[tuple[str, str]]) -> list[float]:
+    """Score (question, passage) pairs: the logit of a cross-encoder's last class; higher is more relevant.
+
+    A passage that is too long is cut at its end.
+
+    Args:
+        model: folder, or name on the hub, of a model for sequence classification.
+
+    Raises:
+        InputError: the model has another kind, so that its scores would be random.
+        GradingError: it cannot be loaded.
+    """
+    loaded = load_model(model, task="pair")
+    if not any(kind.endswith("ForSequenceClassification") for kind in loaded.model.config.architectures or []):
+        raise InputError(
+            "not-a-cross-encoder",
+            f"The model {model} is not a cross-encoder.",
+            "Use a model for sequence classification.",
+        )
+    import torch
+
+    found: list[float] = []
+    with loaded.lock, torch.inference_mode():
+        for start in range(0, len(pairs), BATCH):
+            questions, passages = zip(*pairs[start : start + BATCH], strict=True)
+            read = loaded.tokenizer(list(questions), list(passages), padding=True, truncation="only_second",
+                                    max_length=loaded.limit, return_tensors="pt").to(loaded.device)  # fmt: skip
+            found += loaded.model(**read).logits[:, -1].float().tolist()
+    return found

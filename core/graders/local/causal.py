@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from itertools import pairwise
 from typing import Any
 
 import torch
 
 from ..reading.calls import Sampling
-from .batches import Batch, Group, by_length
+from .base import Batch, Group, by_length
 from .loading import Loaded
 from .writing import Likelihood, Written, pad_token, padded, regrouped, summed, write
 
@@ -28,32 +29,33 @@ UNSHARED = 16
 """Divisor of a batch's size for likelihoods if prompts cannot be read once for all their options."""
 
 
+@dataclass(eq=False)
 class CausalRunner:
     """Runs batches with a causal model.
 
     Args:
         loaded: the model.
-        share: whether common prefixes are read once.
         sampling: settings for random sampling; None for the likeliest text.
+        share: whether common prefixes are read once; False if the model cannot do so.
     """
 
-    def __init__(self, loaded: Loaded, share: bool = True, sampling: Sampling | None = None) -> None:
+    loaded: Loaded
+    sampling: Sampling | None = None
+    share: bool = True
+
+    def __post_init__(self) -> None:
         from transformers import DynamicCache
         from transformers.cache_utils import DynamicLayer
 
-        self._loaded = loaded
-        self._sampling = sampling
         # A sliding window would count the padding between the common prefix and the rest as text. A recurrent state
         # cannot be copied to other rows this way.
-        plain = all(type(layer) is DynamicLayer for layer in DynamicCache(config=loaded.model.config).layers)
-        self._share = share and plain
-        takes = set(inspect.signature(loaded.model.forward).parameters)
-        self._places = "position_ids" in takes
-        self._last_only = "logits_to_keep" in takes
+        layers = DynamicCache(config=self.loaded.model.config).layers
+        self.share = self.share and all(type(layer) is DynamicLayer for layer in layers)
+        self._takes = set(inspect.signature(self.loaded.model.forward).parameters)
 
     def plan(self, prompts: Sequence[list[int]], budget: int) -> list[Batch]:
         """Return batches of groups with a common prefix, and batches of similar length for the other prompts."""
-        groups = share_prefixes(prompts) if self._share else [Group((row,)) for row in range(len(prompts))]
+        groups = share_prefixes(prompts) if self.share else [Group((row,)) for row in range(len(prompts))]
         alone = [group.rows[0] for group in groups if not group.shared]
         return self._packed(prompts, [group for group in groups if group.shared], budget) + by_length(
             prompts, alone, budget
@@ -62,7 +64,7 @@ class CausalRunner:
     def plan_weighing(self, prompts: Sequence[list[int]], budget: int) -> list[Batch]:
         """Return batches for `likelihoods`; small ones if the prompt is read with each option and all its logits are
         computed."""
-        return by_length(prompts, range(len(prompts)), budget if self._share else budget // UNSHARED)
+        return by_length(prompts, range(len(prompts)), budget if self.share else budget // UNSHARED)
 
     def _packed(self, prompts: Sequence[list[int]], groups: list[Group], budget: int) -> list[Batch]:
         """Pack groups into batches within the budget. A large group is split, and its prefix is read again."""
@@ -109,20 +111,19 @@ class CausalRunner:
                 "attention_mask": torch.cat([mask, rest_mask], dim=1),
                 "past_key_values": cache,
             }
-        return write(self._loaded, inputs, max_tokens, settled, watched, beams, self._sampling)
+        return write(self.loaded, inputs, max_tokens, settled, watched, beams, self.sampling)
 
     def likelihoods(
         self, prompts: Sequence[str], tokens: Sequence[list[int]], options: Sequence[Sequence[str]]
     ) -> list[list[Likelihood]]:
         """Return the likelihood of each option as the continuation of its prompt."""
-        tokenizer = self._loaded.tokenizer
-        continuing = [continued(tokenizer, *each) for each in zip(prompts, tokens, options, strict=True)]
+        continuing = [continued(self.loaded.tokenizer, *each) for each in zip(prompts, tokens, options, strict=True)]
         of = [place for place, each in enumerate(options) for _ in each]
         # The last token before an option is read with the option, because its logits predict the option's first token.
         beginnings = [
             row[: min((at for _, at in each), default=1) - 1] for row, each in zip(tokens, continuing, strict=True)
         ]
-        if not self._share or not all(beginnings):
+        if not self.share or not all(beginnings):
             beginnings = []
         rows, starts = [], []
         for place, (whole, at) in zip(of, (one for each in continuing for one in each), strict=True):
@@ -141,9 +142,9 @@ class CausalRunner:
         if beginnings:
             _, before, cache = self._read(beginnings, of)
             extra = {"attention_mask": torch.cat([before, mask], dim=1), "past_key_values": cache, "use_cache": True}
-        if self._places:
+        if "position_ids" in self._takes:
             extra["position_ids"] = _positions(extra["attention_mask"])[:, -ids.shape[1] :]
-        logits = torch.log_softmax(self._loaded.model(input_ids=ids, **extra).logits[:, :-1].float(), -1)
+        logits = torch.log_softmax(self.loaded.model(input_ids=ids, **extra).logits[:, :-1].float(), -1)
         found = logits.gather(-1, ids[:, 1:].unsqueeze(-1)).squeeze(-1)
         columns = torch.arange(1, ids.shape[1], device=ids.device)
         counted = mask[:, 1:] * (columns >= torch.tensor(starts, device=ids.device).unsqueeze(1))
@@ -155,17 +156,17 @@ class CausalRunner:
         from transformers import DynamicCache
 
         ids, mask = self._padded(beginnings, left=True)
-        extra: dict[str, Any] = {"position_ids": _positions(mask)} if self._places else {}
-        if self._last_only:
+        extra: dict[str, Any] = {"position_ids": _positions(mask)} if "position_ids" in self._takes else {}
+        if "logits_to_keep" in self._takes:
             extra["logits_to_keep"] = 1
-        cache: Any = DynamicCache(config=self._loaded.model.config)
-        self._loaded.model(input_ids=ids, attention_mask=mask, past_key_values=cache, use_cache=True, **extra)
+        cache: Any = DynamicCache(config=self.loaded.model.config)
+        self.loaded.model(input_ids=ids, attention_mask=mask, past_key_values=cache, use_cache=True, **extra)
         index = torch.tensor(of, device=ids.device)
         cache.batch_select_indices(index)
         return ids[index], mask[index], cache
 
     def _padded(self, rows: Sequence[Sequence[int]], left: bool) -> tuple[torch.Tensor, torch.Tensor]:
-        return padded(rows, pad_token(self._loaded), left, self._loaded.device)
+        return padded(rows, pad_token(self.loaded), left, self.loaded.device)
 
 
 def _positions(mask: torch.Tensor) -> torch.Tensor:
@@ -231,3 +232,70 @@ def share_prefixes(prompts: Sequence[list[int]]) -> list[Group]:
         groups.append(Group(tuple(order[begin:end]), shared))
         end = begin
     return groups[::-1]
+
+
+@dataclass
+class Seq2SeqRunner:
+    """Runs batches with a model that has an encoder and a decoder.
+
+    Args:
+        loaded: the model.
+        sampling: settings for random sampling; None for the likeliest text.
+    """
+
+    loaded: Loaded
+    sampling: Sampling | None = None
+
+    def plan(self, prompts: Sequence[list[int]], budget: int) -> list[Batch]:
+        """Return batches of prompts with similar length."""
+        return by_length(prompts, range(len(prompts)), budget)
+
+    plan_weighing = plan
+
+    def write(
+        self,
+        prompts: Sequence[list[int]],
+        batch: Batch,
+        max_tokens: int,
+        settled: Callable[[str], bool] | None,
+        watched: Sequence[int],
+        beams: int = 1,
+    ) -> list[Written]:
+        """Return an answer per row, in the batch's order; see `writing.write`."""
+        rows = [prompts[row] for group in batch for row in group.rows]
+        ids, mask = padded(rows, pad_token(self.loaded), False, self.loaded.device)
+        inputs = {"input_ids": ids, "attention_mask": mask}
+        return write(self.loaded, inputs, max_tokens, settled, watched, beams, self.sampling)
+
+    def likelihoods(
+        self, prompts: Sequence[str], tokens: Sequence[list[int]], options: Sequence[Sequence[str]]
+    ) -> list[list[Likelihood]]:
+        """Return the likelihood of each option as the decoder's text after the encoded prompt."""
+        of = [place for place, each in enumerate(options) for _ in each]
+        targets = [self._target(option) for each in options for option in each]
+        return regrouped(self._score(tokens, of, targets), options)
+
+    def _target(self, option: str) -> list[int]:
+        """Return an option's tokens without the end token, whose likelihood is not part of the option's."""
+        tokenizer = self.loaded.tokenizer
+        target: list[int] = tokenizer(option).input_ids
+        while target and target[-1] == tokenizer.eos_token_id:
+            target.pop()
+        return target
+
+    @torch.inference_mode()
+    def _score(self, prompts: Sequence[list[int]], of: list[int], targets: list[list[int]]) -> list[Likelihood]:
+        """Score n targets, target i after prompt `of[i]`, in one pass."""
+        model: Any = self.loaded.model
+        ids, mask = padded(prompts, pad_token(self.loaded), False, self.loaded.device)
+        hidden = model.get_encoder()(input_ids=ids, attention_mask=mask).last_hidden_state
+        labels, shown = padded(targets, 0, False, self.loaded.device)
+        first = model.generation_config.decoder_start_token_id
+        shifted = torch.cat([torch.full_like(labels[:, :1], first), labels[:, :-1]], dim=1)
+        logits = model(
+            encoder_outputs=(hidden[of],), attention_mask=mask[of], decoder_input_ids=shifted, use_cache=False
+        ).logits
+        found = torch.log_softmax(logits.float(), -1).gather(-1, labels.unsqueeze(-1)).squeeze(-1)
+        # A mark at the beginning of every text is not part of the option.
+        special = torch.isin(labels, torch.tensor(self.loaded.tokenizer.all_special_ids, device=labels.device))
+        return summed(found, shown * ~special)

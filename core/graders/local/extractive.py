@@ -11,10 +11,8 @@ from ...errors import InputError
 from ..access.endpoints import OfferedEndpoint
 from ..control import Control
 from ..prompts.prompt import PASSAGE
-from ..reading.calls import BackEnd, Call, Completion
-from ..reading.driving import answers
-from .base import LocalBackEnd
-from .batches import by_length, default_budget
+from ..reading.calls import BackEnd, Call, Completion, answers
+from .base import LocalBackEnd, by_length, default_budget
 from .loading import Loaded
 
 LONGEST_ANSWER = 30
@@ -54,6 +52,7 @@ class _Best:
     place: tuple[int, int] = (0, 0)
 
 
+@dataclass(eq=False)
 class ExtractiveBackEnd(LocalBackEnd):
     """A question answering model in this process, loaded at the first call; it answers calls of the form `span`.
 
@@ -67,23 +66,13 @@ class ExtractiveBackEnd(LocalBackEnd):
         InputError: device, dtype or a number is invalid.
     """
 
-    def __init__(
-        self,
-        model: str,
-        revision: str | None = None,
-        device: str = "auto",
-        dtype: str = "auto",
-        max_tokens_in: int | None = None,
-        batch_tokens: int | None = None,
-        other: BackEnd | None = None,
-    ) -> None:
-        super().__init__("span", model, revision, device, dtype, max_tokens_in, batch_tokens)
-        self._other = other
+    task = "span"
+    other: BackEnd | None = None
 
     @property
     def offered(self) -> OfferedEndpoint | None:
         """The owner's endpoint that answers calls of other forms; None without one."""
-        return getattr(self._other, "offered", None)
+        return getattr(self.other, "offered", None)
 
     def answer(self, calls: Sequence[Call], control: Control) -> Iterator[list[tuple[int, Completion]]]:
         """Answer calls batch by batch, in any order; the other model answers those of other forms.
@@ -101,19 +90,19 @@ class ExtractiveBackEnd(LocalBackEnd):
             yield [(spans[i], completion) for i, completion in batch]
         if not others or control.stopping:
             return
-        if self._other is None:
+        if self.other is None:
             raise InputError(
                 "model-extracts",
-                f"The model {self._source[0]} extracts answers from passages and cannot write text.",
+                f"The model {self.model} extracts answers from passages and cannot write text.",
                 "Choose a second model for the check, or check answers by words.",
             )
-        for batch in answers(self._other, [calls[i] for i in others], control):
+        for batch in answers(self.other, [calls[i] for i in others], control):
             yield [(others[i], completion) for i, completion in batch]
 
     def _extract(self, calls: list[Call], control: Control) -> Iterator[list[tuple[int, Completion]]]:
         loaded = self._loaded
-        budget = self._batch_tokens or default_budget(loaded.device)
-        limit = min(self._max_tokens_in or loaded.limit, loaded.hard_limit or loaded.limit)
+        budget = self.batch_tokens or default_budget(loaded.device)
+        limit = min(self.max_tokens_in or loaded.limit, loaded.hard_limit or loaded.limit)
         # Process some passages at a time and batch their windows by length, so that answers arrive early.
         block: list[int] = []
         size = 0

@@ -397,8 +397,7 @@ def _refuse_pickles(source: Source, config: Any) -> None:
     index = (_small_file(source.place, source.revision, str(first)) or {}).get("weight_map")
     parts = index.values() if isinstance(index, dict) else ()
     if not all(str(name).endswith((".safetensors", ".safetensors.index.json")) for name in (first, *parts)):
-        problem, hint = _PICKLED
-        raise GradingError("unsafe-model-files", f"The model {source.name} {problem}.", hint)
+        raise GradingError("unsafe-model-files", f"The model {source.name} {_PICKLED[0]}.", _PICKLED[1])
 
 
 def limits(config: Any, tokenizer: Any) -> tuple[int, int | None]:
@@ -429,8 +428,11 @@ def _load(source: Source, device: str, dtype: str, task: Task) -> Loaded:
     kind = getattr(transformers, f"AutoModelFor{use[task]}")
     try:
         with telling(source.name, "weights, downloaded first if they are not on this computer"):
-            options = {"dtype": getattr(torch, dtype), "use_safetensors": True}
-            model = _pretrained(kind, source.place, source.revision, **options).to(device).eval()
+            model = (
+                _pretrained(kind, source.place, source.revision, dtype=getattr(torch, dtype), use_safetensors=True)
+                .to(device)
+                .eval()
+            )
     except Exception as error:
         raise explain(source.name, error) from error
     limit, positions = limits(config, tokenizer)

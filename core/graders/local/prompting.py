@@ -2,15 +2,123 @@
 
 from __future__ import annotations
 
+import contextlib
+import json
+import os
 import re
+import subprocess
+import sys
+import threading
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from pathlib import Path
 from typing import Any
 
+from ...errors import GradingError
 from ..prompts.prompt import PASSAGE, fill
 from ..reading.calls import Call
-from .templates import fill_chat_template
+
+SECONDS = 10.0
+"""Minimum time limit of templates in seconds; an honest one takes a ten-thousandth."""
+SPEED = 100_000
+"""Characters for which the time limit grows by a second; an honest one fills in a hundred times as many."""
+
+_FILE = Path(__file__).with_name("template_process.py")
+_KEPT = ("HOME", "PATH", "SYSTEMROOT", "TMPDIR", "LD_LIBRARY_PATH")
+"""Environment variables that the process gets. All others are withheld, because some hold keys."""
+
+_process: subprocess.Popen[str] | None = None
+_lock = threading.Lock()
+
+
+def fill_chat_template(tokenizer: Any, conversations: Sequence[list[dict[str, str]]]) -> list[str | None]:
+    """Return conversations in a model's chat template, as the library's `apply_chat_template` writes them.
+
+    Args:
+        tokenizer: the model's tokenizer, with a chat template.
+        conversations: messages with `role` and `content`, for each conversation.
+
+    Returns:
+        A text for each, None if the template refuses its messages.
+
+    Raises:
+        GradingError: the template runs for too long, needs too much memory, or does something forbidden.
+    """
+    # Disable the reasoning of models: an answer is read from its first tokens.
+    same = {
+        "template": tokenizer.get_chat_template(),
+        "values": {**tokenizer.special_tokens_map, "enable_thinking": False},
+    }
+    answers = _answers([json.dumps({**same, "messages": messages}) for messages in conversations])
+    if reasons := [answer["unusable"] for answer in answers if "unusable" in answer]:
+        raise GradingError(
+            "chat-template-unusable",
+            f"The chat template of the model {tokenizer.name_or_path} cannot be used: {reasons[0].rstrip('.')}.",
+            "Choose another model, or correct its chat template.",
+        )
+    return [answer["text"] for answer in answers]
+
+
+def _answers(lines: Sequence[str]) -> list[dict[str, Any]]:
+    """Return the process's answers to lines. If it ended or took too long, the last answer says so."""
+    global _process
+    with _lock:
+        process, _process = _process or _started(), None
+        assert process.stdin is not None and process.stdout is not None
+        ending = threading.Timer(SECONDS + sum(map(len, lines)) / SPEED, process.kill)
+        ending.start()
+        answers = []
+        try:
+            for line in lines:
+                process.stdin.write(f"{line}\n")
+                process.stdin.flush()
+                answers.append(json.loads(process.stdout.readline()))
+            _process = process
+        except (OSError, ValueError):
+            answers.append({"unusable": "it exceeded its time or memory limit"})
+        finally:
+            ending.cancel()
+            # After an interruption, the process would answer the next requests with results of these.
+            if _process is None:
+                _end(process)
+        return answers
+
+
+def _end(process: subprocess.Popen[str]) -> None:
+    process.kill()
+    with contextlib.suppress(OSError):
+        process.communicate()
+
+
+def _started() -> subprocess.Popen[str]:
+    """Start a new process and wait until it is ready.
+
+    Raises:
+        GradingError: it does not start.
+    """
+    environment = {name: os.environ[name] for name in _KEPT if name in os.environ}
+    # Fewer threads need less of the limited memory.
+    environment |= {"PYTHONPATH": os.pathsep.join(filter(None, sys.path)), "OPENBLAS_NUM_THREADS": "1"}
+    process = subprocess.Popen(
+        [sys.executable, "-P", str(_FILE)],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.DEVNULL,
+        env=environment,
+        encoding="ascii",
+        # Ctrl-C at a terminal is for the job, which ends the process itself.
+        start_new_session=True,
+    )
+    assert process.stdout is not None
+    if process.stdout.readline() != "ready\n":
+        _end(process)
+        raise GradingError(
+            "chat-template-unusable",
+            f"The process that fills in chat templates failed to start (code {process.returncode}).",
+            f"To see the cause, run: {sys.executable} {_FILE}",
+        )
+    return process
 
 
 @dataclass(frozen=True)
@@ -30,6 +138,7 @@ class Prepared:
     error: str | None = None
 
 
+@dataclass(eq=False)
 class Prompting:
     """Converts calls to tokens for one model.
 
@@ -39,10 +148,12 @@ class Prompting:
         limit: most tokens of a prompt.
     """
 
-    def __init__(self, tokenizer: Any, chat: bool, limit: int) -> None:
-        self._tokenizer = tokenizer
-        self._limit = limit
-        self.chat = chat and bool(getattr(tokenizer, "chat_template", None))
+    tokenizer: Any
+    chat: bool
+    limit: int
+
+    def __post_init__(self) -> None:
+        self.chat = self.chat and bool(getattr(self.tokenizer, "chat_template", None))
 
     def prepare(self, calls: Sequence[Call], room: Callable[[Call], int]) -> list[Prepared]:
         """Fill in the prompts, and shorten the passages of those that are too long.
@@ -56,7 +167,7 @@ class Prompting:
         """
         texts = self._render([(call, call.values) for call in calls])
         return [
-            Prepared(tokens, text) if len(tokens) <= self._limit - room(call) else self._fit(call, room(call))
+            Prepared(tokens, text) if len(tokens) <= self.limit - room(call) else self._fit(call, room(call))
             for call, text, tokens in zip(calls, texts, self.encode(texts), strict=True)
         ]
 
@@ -65,7 +176,7 @@ class Prompting:
         if not texts:
             return []
         # A chat template writes the markers of beginning and end itself.
-        encoded: list[list[int]] = self._tokenizer(
+        encoded: list[list[int]] = self.tokenizer(
             list(texts), add_special_tokens=not self.chat, verbose=False
         ).input_ids
         return encoded
@@ -78,7 +189,7 @@ class Prompting:
         while True:
             (text,) = self._render([(call, {**call.values, PASSAGE: passage[: cuts[keep - 1]] if keep else ""})])
             tokens = self.encode([text])[0]
-            over = len(tokens) - (self._limit - room)
+            over = len(tokens) - (self.limit - room)
             if over <= 0:
                 return Prepared(tokens, text, shortened=len(cuts) - keep)
             if keep == 0:
@@ -86,16 +197,16 @@ class Prompting:
                     [],
                     "",
                     error=f"the prompt is {over} tokens too long even without its passage: the model reads at most "
-                    f"{self._limit - room}",
+                    f"{self.limit - room}",
                 )
             keep = max(0, keep - over)
 
     def _cuts(self, passage: str) -> list[int]:
         """Return the end of each token in the passage's text, or of each word if the tokenizer does not report
         offsets."""
-        if not self._tokenizer.is_fast:
+        if not self.tokenizer.is_fast:
             return [word.end() for word in re.finditer(r"\S+", passage)]
-        encoded = self._tokenizer(passage, add_special_tokens=False, return_offsets_mapping=True, verbose=False)
+        encoded = self.tokenizer(passage, add_special_tokens=False, return_offsets_mapping=True, verbose=False)
         return [end for _, end in encoded.offset_mapping]
 
     def _render(self, asked: Sequence[tuple[Call, Mapping[str, str]]]) -> list[str]:
@@ -120,13 +231,12 @@ class Prompting:
 
     def _chat(self, asked: Sequence[tuple[str, str]]) -> list[str | None]:
         """Return system (empty for none) and user texts in the model's chat template; None if it refuses them."""
-        roles = ("system", "user")
         return fill_chat_template(
-            self._tokenizer,
+            self.tokenizer,
             [
                 [
                     {"role": role, "content": text}
-                    for role, text in zip(roles, each, strict=True)
+                    for role, text in zip(("system", "user"), each, strict=True)
                     if text or role == "user"
                 ]
                 for each in asked
@@ -141,8 +251,8 @@ class Prompting:
 
     @cached_property
     def _markers(self) -> re.Pattern[str] | None:
-        added = self._tokenizer.added_tokens_decoder.values()
-        markers = {*self._tokenizer.all_special_tokens, *(token.content for token in added if token.special)}
+        added = self.tokenizer.added_tokens_decoder.values()
+        markers = {*self.tokenizer.all_special_tokens, *(token.content for token in added if token.special)}
         # Words and single characters can be special too (an unknown-word token "unk"); they are left unchanged.
         found = sorted((m for m in markers if len(m) > 1 and not m.isalnum()), key=len, reverse=True)
         return re.compile("|".join(map(re.escape, found))) if found else None

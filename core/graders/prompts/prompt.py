@@ -165,7 +165,7 @@ class Prompt:
 def built_in() -> dict[str, Prompt]:
     """Return the prompts that come with the program, by name; read once."""
     files = sorted(Path(__file__).parent.glob("*.yaml"))
-    prompts = [read_prompt(file.read_text(encoding="utf-8"), file.name) for file in files]
+    prompts = (read_prompt(file.read_text(encoding="utf-8"), file.name) for file in files)
     return {prompt.name: prompt for prompt in prompts}
 
 
@@ -198,8 +198,11 @@ def fill(prompt: Prompt, values: Mapping[str, str], fence: bool = False) -> Mess
     needed = variables(prompt)
     missing = ", ".join(name for name in needed if name not in texts)
     if missing:
-        hint = "Use another prompt, or remove the variable from its template."
-        raise InputError("prompt-value-missing", f"Prompt '{prompt.name}' has no value for {missing}.", hint)
+        raise InputError(
+            "prompt-value-missing",
+            f"Prompt '{prompt.name}' has no value for {missing}.",
+            "Use another prompt, or remove the variable from its template.",
+        )
     system = prompt.system
     for name, what in _FENCED if fence else ():
         # In a direct prompt, {answer} is the correct one, written by people.
@@ -269,8 +272,7 @@ def write_prompt(prompt: Prompt) -> str:
     """Return a prompt as YAML that `read_prompt` reads back unchanged; fields with default values are left out."""
     defaults = {field.name: field.default for field in fields(Prompt)}
     content = {name: value for name, value in asdict(prompt).items() if value != defaults[name]}
-    plain = {name: list(value) if isinstance(value, tuple) else value for name, value in content.items()}
-    return write_yaml(plain)
+    return write_yaml({name: list(value) if isinstance(value, tuple) else value for name, value in content.items()})
 
 
 def read_prompt(text: str, file: str) -> Prompt:
@@ -302,9 +304,8 @@ def read_prompt(text: str, file: str) -> Prompt:
         raise _refused(file, reasons)
     examples = _examples(data["examples"], file) if "examples" in data else ()
     prompt = Prompt(**data | {"kinds": tuple(kinds), "examples": examples})
-    reasons = list(_flaws(prompt))
-    if reasons:
-        raise _refused(file, reasons)
+    if flaws := list(_flaws(prompt)):
+        raise _refused(file, flaws)
     return prompt
 
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 from .calls import Call, Completion
 from .parsing import (
     UNDECIDED,
@@ -12,7 +14,11 @@ from .parsing import (
     parse_object,
     parse_rating,
     parse_yes_no,
+    settled_letter,
+    settled_rating,
+    settled_yes_no,
 )
+from .reasoning import opened_reasoning
 
 
 def read(call: Call, completion: Completion) -> Parsed:
@@ -49,3 +55,19 @@ def _read(call: Call, text: str, complete: bool, structured: bool) -> Parsed:
             return parse_json_answer(text, letters=call.options, complete=complete)
         return parse_letter(text, call.options, complete)
     return parse_json_answer(text, complete=complete) if structured else parse_yes_no(text, complete)
+
+
+def settled(call: Call, prompt: str = "") -> Callable[[str], bool] | None:
+    """Return a test whether the answer to a call needs no more text; None if the whole answer is needed.
+
+    Args:
+        call: the call.
+        prompt: the prompt's text. If it ends in an opening mark of reasoning, the model's text begins as reasoning.
+    """
+    opened = opened_reasoning(prompt)
+    by_form: dict[str, Callable[[str], bool]] = {
+        "rating": lambda text: settled_rating(opened + text, call.prompt.top),
+        "yes-no": lambda text: settled_yes_no(opened + text),
+        "letter": lambda text: settled_letter(opened + text, call.options),
+    }
+    return by_form.get(call.form)

@@ -9,8 +9,7 @@ from ...types import Asked, Grade
 from ..base import Grader
 from ..control import Control
 from ..prompts.prompt import Messages, fill
-from .calls import Call, Completion
-from .driving import complete
+from .calls import Call, Completion, complete
 from .grader import ReadingGrader
 
 
