@@ -1,7 +1,5 @@
 """Entry point of the app: draws the chosen screen and the frame around it."""
 
-from __future__ import annotations
-
 from base64 import b64encode
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """Activity: actions, newest first, searchable by person, action, time and words, with links to their objects."""
 
-from __future__ import annotations
-
 import streamlit as st
 
 from exam_workbench.project import Act, Project, Sought, activity, activity_csv, bring_back, kinds_of_act, people

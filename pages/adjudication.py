@@ -1,7 +1,5 @@
 """Adjudication: independent ratings or judgments of the same pair, next to the passage, for a person to decide."""
 
-from __future__ import annotations
-
 from collections import Counter
 
 import streamlit as st

@@ -1,7 +1,5 @@
 """Answers: evaluate retrievers by the answers generated from their passages, next to Recall, Precision and F1."""
 
-from __future__ import annotations
-
 import streamlit as st
 
 from exam_workbench.jobs import current_job

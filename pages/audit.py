@@ -1,7 +1,5 @@
 """Audit: judgments of a random sample correct the machine's leaderboard and show its uncertainty."""
 
-from __future__ import annotations
-
 import streamlit as st
 
 from exam_workbench.audit import audits

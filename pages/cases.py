@@ -2,8 +2,6 @@
 confirm.
 """
 
-from __future__ import annotations
-
 from pages.parts.answers import case_acts, desk, looking
 from pages.parts.shared import ui
 

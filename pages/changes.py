@@ -1,7 +1,5 @@
 """Changes: compare two states of labels, questions and leaderboards, with causes; or two snapshots of a live target."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Disagreements: compare labels, judgments, graders and people, and decide the cases on which they differ."""
 
-from __future__ import annotations
-
 import streamlit as st
 
 from exam_workbench.catalogue import graders

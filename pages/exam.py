@@ -1,7 +1,5 @@
 """Exam: its items, proposed items, findings of the filters before examinees sit it, and the score of guessing."""
 
-from __future__ import annotations
-
 from exam_workbench.pipelines import making_of, statistics
 from pages.parts.exams import facts, filters, writing
 from pages.parts.exams.opened import opened

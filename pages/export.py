@@ -1,7 +1,5 @@
 """Export: qrels in one click, publishing with a manifest, and all other files of the project."""
 
-from __future__ import annotations
-
 import streamlit as st
 
 from exam_workbench.exchange import exporting, qrels_counts, qrels_head

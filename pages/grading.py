@@ -1,7 +1,5 @@
 """Grading: choose and try a grader, see the size of a job, run it in the background, and repair failed pairs."""
 
-from __future__ import annotations
-
 import streamlit as st
 
 from exam_workbench.catalogue import remember_settings

@@ -1,7 +1,5 @@
 """Home: an introduction, the state of the project, three doors to its tasks, and imports."""
 
-from __future__ import annotations
-
 from datetime import timedelta
 
 import streamlit as st

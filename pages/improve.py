@@ -1,7 +1,5 @@
 """Improve: items that an exam does not need, the effect of dropping them, and their retirement by a person."""
 
-from __future__ import annotations
-
 from typing import cast
 
 import streamlit as st

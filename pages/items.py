@@ -1,7 +1,5 @@
 """Items: how much each item tells about the examinees, which items are dispensable, and which examinees fail them."""
 
-from __future__ import annotations
-
 from exam_workbench.errors import WorkbenchError
 from exam_workbench.pipelines import abilities, categories, responses
 from pages.parts.exams import worth

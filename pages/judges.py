@@ -1,7 +1,5 @@
 """Judges: agreement of each answer check with people, and the threshold at which it is highest."""
 
-from __future__ import annotations
-
 import streamlit as st
 
 from pages.parts.answers import asking, people

@@ -1,7 +1,5 @@
 """Leaderboard: systems ordered by exam questions, compared with the official leaderboard, and their passages."""
 
-from __future__ import annotations
-
 from typing import cast
 
 import streamlit as st

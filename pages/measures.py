@@ -1,7 +1,5 @@
 """Meta-evaluation: agreement of every grader, min rating and measure with the official leaderboard."""
 
-from __future__ import annotations
-
 import time
 from typing import Any, cast
 

@@ -1,7 +1,5 @@
 """My work: the queries of an assessor, their progress, and the next steps."""
 
-from __future__ import annotations
-
 from datetime import date
 
 import streamlit as st

@@ -1,7 +1,5 @@
 """Passages: a passage of a query in full, its ratings and judgments, and the list to choose it from."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, Literal, TypeVar

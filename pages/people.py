@@ -1,7 +1,5 @@
 """People: roles, the queries of assessors with due dates, and agreement between people."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import Any, cast
 

@@ -1,7 +1,5 @@
 """Prompts: read them, copy and edit them, replace their examples, and try one on a question and a passage."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 
 import streamlit as st

@@ -1,7 +1,5 @@
 """Question bank: queries on the left, a query's questions in the middle, narrative and impact on the right."""
 
-from __future__ import annotations
-
 from urllib.parse import urlencode
 
 import streamlit as st

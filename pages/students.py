@@ -1,7 +1,5 @@
 """Students: the examinees of an exam, their accuracy by model, context and topic, and a comparison of two."""
 
-from __future__ import annotations
-
 import streamlit as st
 
 from exam_workbench.pipelines import exam_board, responses, statistics

@@ -1,7 +1,5 @@
 """Forms that start jobs for answers and comparisons: model, passages, and estimated cost."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any

@@ -1,7 +1,5 @@
 """Actions of the cases component, by name: each changes the project and reports the result."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any

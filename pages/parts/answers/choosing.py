@@ -1,7 +1,5 @@
 """The system that each evaluation chooses, and the correlation of Recall with LLM-retEval per query."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 
 import streamlit as st

@@ -3,8 +3,6 @@
 The browser already has the next cases when a case is confirmed, so it can go on without waiting for the server.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import Any
 from urllib.parse import quote, unquote

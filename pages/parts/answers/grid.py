@@ -1,7 +1,5 @@
 """The table of LLM-retEval: runs by depth with every measure and its error; a cell opens its queries."""
 
-from __future__ import annotations
-
 from typing import Any
 from urllib.parse import urlencode
 

@@ -1,7 +1,5 @@
 """Agreement of answer checks with people or with a model, and the best threshold."""
 
-from __future__ import annotations
-
 import pandas as pd
 import streamlit as st
 

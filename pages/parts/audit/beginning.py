@@ -1,7 +1,5 @@
 """Planning an audit: its purpose, and the form for its goal and cost."""
 
-from __future__ import annotations
-
 import streamlit as st
 
 from exam_workbench import audit as room

@@ -1,7 +1,5 @@
 """The audited leaderboard as a component: intervals on one scale, next to the machine's scores and their bias."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from exam_workbench.audit import AuditBoard

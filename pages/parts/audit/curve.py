@@ -1,7 +1,5 @@
 """The forecast curve of an audit: width of the intervals by number of judgments, with and without a machine."""
 
-from __future__ import annotations
-
 import pandas as pd
 import streamlit as st
 

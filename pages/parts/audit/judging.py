@@ -4,8 +4,6 @@ The browser sends each judgment as an action, and again until the server has rec
 sent action, and the assessor does not wait for the server between two passages.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping
 from typing import Any
 

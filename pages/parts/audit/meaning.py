@@ -1,7 +1,5 @@
 """The meaning of labels in judgments, and proposals for a min rating and for cut points."""
 
-from __future__ import annotations
-
 import streamlit as st
 
 from exam_workbench import audit as room

@@ -1,7 +1,5 @@
 """The chosen audit, and its description in a line."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 import streamlit as st

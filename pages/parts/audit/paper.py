@@ -1,7 +1,5 @@
 """Exports of an audit: a paragraph for a paper, sheets for judging elsewhere, the bundle; and the audit's end."""
 
-from __future__ import annotations
-
 import streamlit as st
 
 from exam_workbench import audit as room

@@ -1,7 +1,5 @@
 """Roles of models: authors of the questions, graders, and systems that use the same models."""
 
-from __future__ import annotations
-
 import streamlit as st
 
 from exam_workbench import audit as room

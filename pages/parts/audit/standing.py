@@ -1,7 +1,5 @@
 """The leaderboard of an audit and its state: the statement, the present or next batch, and the assessors."""
 
-from __future__ import annotations
-
 import streamlit as st
 
 from exam_workbench import audit as room

@@ -1,7 +1,5 @@
 """The bar above the question bank: unsaved changes, undo, saving with a note, and keyboard shortcuts."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import streamlit as st

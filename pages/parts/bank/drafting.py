@@ -1,7 +1,5 @@
 """Dialogs that ask a model for questions, nuggets and answer keys."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 
 import streamlit as st

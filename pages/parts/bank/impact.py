@@ -1,7 +1,5 @@
 """The impact panel of the question bank: the effect of the unsaved changes, updated at every edit."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 
 import streamlit as st

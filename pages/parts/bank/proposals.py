@@ -1,7 +1,5 @@
 """Questions that models proposed for a query: reword, accept or reject them, many at a time."""
 
-from __future__ import annotations
-
 from string import ascii_uppercase
 
 import streamlit as st

@@ -2,8 +2,6 @@
 improvements.
 """
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import streamlit as st

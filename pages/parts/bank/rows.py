@@ -1,7 +1,5 @@
 """The questions of one query, edited in place; every change is stored as a draft at once."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import streamlit as st

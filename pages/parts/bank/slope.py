@@ -3,8 +3,6 @@
 It is drawn at every edit. So it is plain HTML, since a chart and a data grid would be several times slower.
 """
 
-from __future__ import annotations
-
 from base64 import b64encode
 from collections.abc import Sequence
 

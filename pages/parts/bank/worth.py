@@ -1,7 +1,5 @@
 """Discrimination of each question of a query by item response theory, with a verdict and advice on weights."""
 
-from __future__ import annotations
-
 from typing import cast
 
 import streamlit as st

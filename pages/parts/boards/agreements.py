@@ -1,7 +1,5 @@
 """The table of the Meta-evaluation screen: correlations as numbers or colours, and the two leaderboards of a cell."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 

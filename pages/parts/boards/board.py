@@ -1,7 +1,5 @@
 """The leaderboard: every system with its score on a scale, groups that are not separated, and an open system."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any

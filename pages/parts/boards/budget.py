@@ -1,7 +1,5 @@
 """Coverage by budget: each system's coverage by number of passages read, and the judged share."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 
 import pandas as pd

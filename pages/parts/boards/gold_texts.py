@@ -1,7 +1,5 @@
 """Gold texts: the references for n-EXAM, ROUGE-1 and chrF, and the choice of a run for them."""
 
-from __future__ import annotations
-
 import streamlit as st
 
 from exam_workbench.project import IMPORTED, Project, gold_name, gold_texts, mark_gold, run_names

@@ -1,7 +1,5 @@
 """Significance on the Leaderboard screen: columns of the table, and every two systems as a matrix."""
 
-from __future__ import annotations
-
 from typing import cast
 
 import streamlit as st

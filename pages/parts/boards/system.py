@@ -1,7 +1,5 @@
 """The details of a score: one system's queries, the passages that it returned, and links to them."""
 
-from __future__ import annotations
-
 import streamlit as st
 
 from exam_workbench.labels import Policy

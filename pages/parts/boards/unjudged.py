@@ -1,7 +1,5 @@
 """Unjudged passages: the labelled and judged share of each system's top, the missing pairs, and a job for them."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import streamlit as st

@@ -1,7 +1,5 @@
 """Views of the Leaderboard screen that compare leaderboards, and systems by query."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass
 

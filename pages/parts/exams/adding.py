@@ -1,7 +1,5 @@
 """Adding examinees: a rule without a model, or a model and the way it gets context."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import streamlit as st

@@ -1,7 +1,5 @@
 """Results of the examinees, as views of the Students screen."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 import streamlit as st

@@ -1,7 +1,5 @@
 """Charts of exams: accuracy and the score of guessing, accuracy by topic, and information by ability."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 
 import pandas as pd

@@ -1,7 +1,5 @@
 """Facts about an exam before examinees sit it: its items, its size, and the score of guessing."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from string import ascii_uppercase
 

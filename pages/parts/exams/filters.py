@@ -1,7 +1,5 @@
 """Filters of items: adjustable thresholds, the items that fail each filter, and the two compared texts."""
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import replace

@@ -1,7 +1,5 @@
 """An item: its question, its choices with the right one, and its source passage."""
 
-from __future__ import annotations
-
 from string import ascii_uppercase
 
 import streamlit as st

@@ -1,7 +1,5 @@
 """The chosen exam: a query with multiple-choice items."""
 
-from __future__ import annotations
-
 import streamlit as st
 
 from exam_workbench.bank import overview

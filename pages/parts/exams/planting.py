@@ -1,7 +1,5 @@
 """A test of the criteria for bad items: on demand, spoilt items are planted in a copy of the answers."""
 
-from __future__ import annotations
-
 import streamlit as st
 
 from exam_workbench.measures.item_response import CRITERIA, TIMES, Planting

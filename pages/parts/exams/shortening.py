@@ -1,7 +1,5 @@
 """A proposal to shorten an exam: its steps, their effect on information and ranking, and the items to retire."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 import streamlit as st

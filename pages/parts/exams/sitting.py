@@ -1,7 +1,5 @@
 """Sitting an exam: the missing answers, limits, and the running job."""
 
-from __future__ import annotations
-
 import streamlit as st
 
 from exam_workbench.graders import back_end_name

@@ -1,7 +1,5 @@
 """Quality of the items by item response theory: a table, the exam's information, and the failures of one item."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import cast

@@ -1,7 +1,5 @@
 """Writing items with a model: the model, the passages, the estimated cost, the progress, and the result."""
 
-from __future__ import annotations
-
 import streamlit as st
 
 from exam_workbench.grading import PriceTag, Report, make_drafter

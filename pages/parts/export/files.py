@@ -1,7 +1,5 @@
 """All files of the project except its qrels, with download buttons."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 

@@ -1,7 +1,5 @@
 """Publishing the qrels, alone or in a bundle, and earlier publications."""
 
-from __future__ import annotations
-
 from datetime import datetime
 
 import streamlit as st

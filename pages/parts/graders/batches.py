@@ -1,7 +1,5 @@
 """Batches that wait at an endpoint between jobs: their state, and resuming them."""
 
-from __future__ import annotations
-
 import streamlit as st
 
 from exam_workbench.catalogue import find_grader, grader_again

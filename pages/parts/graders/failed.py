@@ -1,7 +1,5 @@
 """Pairs that failed or have a default rating: counts by reason, the pairs, and retries of failed ones."""
 
-from __future__ import annotations
-
 from functools import partial
 
 import streamlit as st

@@ -1,9 +1,7 @@
 """The widgets of a grader's parameters, which keep only deviations from the defaults."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Any, Self
 
 import streamlit as st
 
@@ -29,13 +27,13 @@ class Form:
         """Return the options of every widget: its own key, its help, and persistence across screens."""
         return {"key": f"{self.prefix} {name}", "persist_state": "session", "help": about}
 
-    def beside(self, choice: str, fits: bool) -> Form:
+    def beside(self, choice: str, fits: bool) -> Self:
         """Return the form for parameters that depend on a choice; each choice has its own values and defaults.
 
         Args:
             fits: whether the stored parameters belong to this choice.
         """
-        dependent = Form(f"{self.prefix}/{choice}", self.stored if fits else {})
+        dependent = type(self)(f"{self.prefix}/{choice}", self.stored if fits else {})
         dependent.values = self.values
         return dependent
 

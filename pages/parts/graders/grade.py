@@ -1,7 +1,5 @@
 """The display of a grade: its rating, its origin, and the probability of each rating."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 import streamlit as st

@@ -1,7 +1,5 @@
 """Unused names for copies of prompts."""
 
-from __future__ import annotations
-
 from collections.abc import Container
 from dataclasses import replace
 

@@ -1,7 +1,5 @@
 """Choosing a grader and setting it up: saved graders, and new ones of every kind."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Mapping
 from typing import Any

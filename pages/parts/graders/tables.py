@@ -1,7 +1,5 @@
 """The tables of the Grading screen: all jobs, all graders, and the prices of models."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pandas as pd

@@ -1,7 +1,5 @@
 """Trying a grader on one question and one passage: the prompt, the answer, and how it is read."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from datetime import datetime

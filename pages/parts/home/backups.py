@@ -1,7 +1,5 @@
 """Backups on Home: a button that makes one, the schedule, and the list of backups."""
 
-from __future__ import annotations
-
 import streamlit as st
 
 from exam_workbench.exchange import recorded

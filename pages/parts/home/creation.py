@@ -1,7 +1,5 @@
 """Creating a project: an empty one, or the demo."""
 
-from __future__ import annotations
-
 import streamlit as st
 
 from exam_workbench.exchange import make_demo

@@ -1,7 +1,5 @@
 """Three doors to the work on a project, each with its open tasks: Curate, Review, Publish."""
 
-from __future__ import annotations
-
 from datetime import datetime
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Importing uploaded files: the recognized kind or the fault of each, and one import of all files or none."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 

@@ -1,7 +1,5 @@
 """Panels of numbers that link to their details, drawn in the browser by a small component."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Mapping
 from typing import Any, NoReturn
 from urllib.parse import parse_qs, urlencode, urlsplit

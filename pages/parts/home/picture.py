@@ -1,7 +1,5 @@
 """A picture of a project's state: graded pairs, label distribution, best systems, latest actions."""
 
-from __future__ import annotations
-
 from datetime import UTC, datetime, timedelta
 from typing import Any
 

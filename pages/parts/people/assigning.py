@@ -1,7 +1,5 @@
 """Parts of the People screen: double assignments, due dates of queries, agreement between people."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from datetime import date
 from functools import partial

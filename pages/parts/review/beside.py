@@ -1,7 +1,5 @@
 """The panel next to a passage: the person's judgment, the judgments of all sources, the rank in every run."""
 
-from __future__ import annotations
-
 import streamlit as st
 
 from exam_workbench.project import SCALE, Project, judging, judgment_history, own_judgment, withdraw

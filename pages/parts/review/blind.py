@@ -1,7 +1,5 @@
 """Blind judging: a browser remembers the setting until it is switched off."""
 
-from __future__ import annotations
-
 import streamlit as st
 
 COOKIE = "exam-workbench-blind"

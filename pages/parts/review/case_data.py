@@ -1,7 +1,5 @@
 """Data of the queue for the browser: the rows of a page, the open case, and descriptions of settlements."""
 
-from __future__ import annotations
-
 from typing import Any
 from urllib.parse import urlencode
 

@@ -3,8 +3,6 @@
 It is a browser component: typed text does not wait for the server, and the next case opens in place.
 """
 
-from __future__ import annotations
-
 import streamlit as st
 
 from exam_workbench.labels import Policy

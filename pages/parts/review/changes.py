@@ -1,7 +1,5 @@
 """The differences between two states: questions and leaderboards."""
 
-from __future__ import annotations
-
 import streamlit as st
 
 from exam_workbench.bank import word_difference

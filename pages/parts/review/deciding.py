@@ -1,7 +1,5 @@
 """Navigation through contested places in a component, and people's decisions on them."""
 
-from __future__ import annotations
-
 from datetime import datetime
 from typing import Any
 

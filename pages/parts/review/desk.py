@@ -1,7 +1,5 @@
 """Parts of the Passages screen: overriding ratings, the effect of overrides, and the list of all overrides."""
 
-from __future__ import annotations
-
 import streamlit as st
 
 from exam_workbench.catalogue import find_grader

@@ -1,7 +1,5 @@
 """The labels that differ between two states: counts by cause and by query, each label, and its reasons."""
 
-from __future__ import annotations
-
 from typing import Any
 from urllib.parse import urlencode
 

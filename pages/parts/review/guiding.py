@@ -1,7 +1,5 @@
 """The guidelines of the project and of a query, next to the passage."""
 
-from __future__ import annotations
-
 import streamlit as st
 
 from exam_workbench.project import Project, doubles, guidelines, set_guidelines

@@ -1,7 +1,5 @@
 """The list of passages: one page of the results, grouped by query, in a component."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import Any
 

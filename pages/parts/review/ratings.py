@@ -5,8 +5,6 @@ again until they are taken. This is needed because Streamlit ends a run, and los
 message arrives.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field
 from typing import Any

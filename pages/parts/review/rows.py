@@ -1,7 +1,5 @@
 """Further lists of the Disagreements screen: two about the bank, and the record of settlements."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Hashable
 
 import streamlit as st

@@ -1,7 +1,5 @@
 """Settling a disagreement: override, edit of the question, dispute of the judgment, or a comment."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any

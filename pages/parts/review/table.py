@@ -1,7 +1,5 @@
 """Parts of the Disagreements screen: the two sides, the small cross table, coefficients, downloads."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Actions that a browser component reports: each is done once and in order, and none is lost."""
 
-from __future__ import annotations
-
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field

@@ -1,7 +1,5 @@
 """Charts of leaderboards."""
 
-from __future__ import annotations
-
 import json
 import re
 import textwrap

@@ -1,7 +1,5 @@
 """Parts of screens that run in the browser."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any

@@ -1,7 +1,5 @@
 """Choosing the model that drafts, on this computer or at an endpoint; the last choice is the default."""
 
-from __future__ import annotations
-
 import streamlit as st
 
 from exam_workbench.graders import BACK_ENDS, LOCAL_MODEL

@@ -1,7 +1,5 @@
 """Messages for unexpected errors, in place of Streamlit's own box."""
 
-from __future__ import annotations
-
 import logging
 import secrets
 

@@ -1,7 +1,5 @@
 """Charts that compare leaderboards, systems and queries; a clicked item is in the selection `picked`."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Sequence
 

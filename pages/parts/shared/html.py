@@ -1,7 +1,5 @@
 """A passage and its questions as HTML; text from outside is escaped and shown completely."""
 
-from __future__ import annotations
-
 import html
 from collections.abc import Mapping, Sequence
 

@@ -1,7 +1,5 @@
 """The plan of a grading job: its size, cost and limits, and starting it."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass, replace
 from typing import Any
 

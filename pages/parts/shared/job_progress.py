@@ -1,7 +1,5 @@
 """The running or latest jobs: progress, usage, and buttons that pause and cancel."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from functools import partial
 

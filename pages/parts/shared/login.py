@@ -1,7 +1,5 @@
 """Login on a shared server: the identity from OpenID Connect, and the role in the project."""
 
-from __future__ import annotations
-
 import functools
 import os
 import time

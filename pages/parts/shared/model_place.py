@@ -1,7 +1,5 @@
 """Choosing the place of a model: an offered endpoint or an address, a folder or a name on the hub."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from contextlib import suppress
 from typing import Any

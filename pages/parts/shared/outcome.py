@@ -1,7 +1,5 @@
 """Results of actions, shown by the next run of the screen."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 
 import streamlit as st

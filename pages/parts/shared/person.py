@@ -1,7 +1,5 @@
 """The person at this browser: the name is kept by the browser and asked for before the first action."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import Any
 from urllib.parse import unquote

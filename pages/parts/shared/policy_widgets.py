@@ -1,7 +1,5 @@
 """Widgets for the scoring settings and the measure; the choice is in the URL and holds on every screen."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta

@@ -1,7 +1,5 @@
 """Other people in the open query and their recent changes, on a server that several people share."""
 
-from __future__ import annotations
-
 import streamlit as st
 
 from exam_workbench.errors import WorkbenchError

@@ -5,8 +5,6 @@ to the run that it starts. If that run is ended before it draws the button, the 
 here a callback notes the press, and the run that draws the button takes it.
 """
 
-from __future__ import annotations
-
 import time
 from dataclasses import dataclass, field
 from typing import Any

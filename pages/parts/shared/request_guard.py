@@ -1,7 +1,5 @@
 """Requests that the server answers: for its own host names, from its own pages, and from logged-in people."""
 
-from __future__ import annotations
-
 import asyncio
 from collections import Counter
 from collections.abc import Iterable, Iterator

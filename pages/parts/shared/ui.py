@@ -1,7 +1,5 @@
 """Helpers of all screens: the open project, the person, errors as sentences, and small drawing functions."""
 
-from __future__ import annotations
-
 import asyncio
 import logging
 import os

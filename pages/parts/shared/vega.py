@@ -3,8 +3,6 @@
 Altair would produce the same specification, but needs a tenth of a second per chart, at every click.
 """
 
-from __future__ import annotations
-
 import hashlib
 from typing import Any
 

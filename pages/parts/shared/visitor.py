@@ -1,7 +1,5 @@
 """The visitor of a screen: the models and endpoints that they may use, and the keys that they typed in this window."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from contextvars import ContextVar
 from pathlib import Path
