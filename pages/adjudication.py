@@ -14,7 +14,7 @@ from exam_workbench.review import (
 )
 from exam_workbench.types import RATINGS
 from pages.parts.review import deciding
-from pages.parts.review.guiding import guidelines_beside
+from pages.parts.review.beside import guidelines_beside
 from pages.parts.shared import ui
 from pages.parts.shared.html import text_html, visible
 

@@ -3,7 +3,7 @@
 import streamlit as st
 
 from exam_workbench.audit import audits
-from pages.parts.audit import beginning, judging, meaning, opened, paper, roles, standing
+from pages.parts.audit import beginning, judging, meaning, paper, roles, standing
 from pages.parts.shared import ui, views
 
 VIEWS = {
@@ -23,12 +23,12 @@ if not known:
     beginning.form(project, "audit")
     st.stop()
 with st.container(horizontal=True, vertical_alignment="bottom"):
-    audit = opened.choose(known)
+    audit = standing.choose(known)
     view = views.choose(
         [*VIEWS, PLAN], lambda view: {"Board": "Leaderboard", "Paper": "Report and files"}.get(view, view)
     )
 if view == PLAN:
-    beginning.form(project, opened.free_name(known))
+    beginning.form(project, standing.free_name(known))
 else:
-    opened.about(project, audit)
+    standing.about(project, audit)
     VIEWS[str(view)](project, audit)

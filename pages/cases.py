@@ -2,7 +2,7 @@
 confirm.
 """
 
-from pages.parts.answers import case_acts, desk, looking
+from pages.parts.answers import desk, looking
 from pages.parts.shared import ui
 
 ui.begin()
@@ -16,4 +16,4 @@ if not looking.generators(project):
         code="no-answers",
     )
 desk.arrive(project)
-case_acts.draw(project, looking.look(project).view)
+desk.draw(project, looking.look(project).view)

@@ -2,7 +2,7 @@
 
 from exam_workbench.pipelines import making_of, statistics
 from pages.parts.exams import facts, filters, writing
-from pages.parts.exams.opened import opened
+from pages.parts.exams.facts import opened
 from pages.parts.shared import ui, views
 
 VIEWS = {"items": "Items", "proposed": "Proposed", "filters": "Filters", "statistics": "Statistics"}

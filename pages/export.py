@@ -7,8 +7,7 @@ from exam_workbench.labels import Policy, Readiness, basis, progress, readiness
 from exam_workbench.leaderboard import queries_with_ungraded
 from exam_workbench.project import Project
 from exam_workbench.text import how_many
-from pages.parts.export.files import download, others
-from pages.parts.export.publishing import publishing
+from pages.parts.export.files import download, others, publishing
 from pages.parts.shared import policy_widgets, ui
 
 # Boxes are side by side if they fit, otherwise below each other.

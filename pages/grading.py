@@ -3,10 +3,9 @@
 import streamlit as st
 
 from exam_workbench.catalogue import remember_settings
-from pages.parts.graders.batches import waiting
 from pages.parts.graders.failed import failed_pairs
 from pages.parts.graders.setup import choose
-from pages.parts.graders.tables import known_graders, past_jobs, price_table
+from pages.parts.graders.tables import known_graders, past_jobs, price_table, waiting_batches
 from pages.parts.graders.trial import ask, choose_pair, questions_of
 from pages.parts.shared import presses, ui
 from pages.parts.shared.job_plan import plan, pool, start
@@ -18,7 +17,7 @@ running = progress(project)
 say_not_begun(project, "grade")
 if not running:
     chosen = choose(project, "setup")
-    waiting(project)
+    waiting_batches(project)
     if chosen is not None:
         with st.expander("Trial on one question", key="one question"):
             st.caption("Results of a trial are not saved.")

@@ -11,9 +11,8 @@ from exam_workbench.labels import Override, Progress, basis
 from exam_workbench.labels import progress as progress_of
 from exam_workbench.project import Project
 from exam_workbench.review import agreeing, leading, stale_overrides, to_curate
-from pages.parts.home import doors, panels, picture, tour
-from pages.parts.home.backups import safekeeping
-from pages.parts.home.creation import creation
+from pages.parts.home import panels, tour
+from pages.parts.home.creation import creation, safekeeping
 from pages.parts.home.imports import imports
 from pages.parts.shared import policy_widgets, ui
 
@@ -41,7 +40,7 @@ def boards_alone(project: Project) -> None:
             "You can see the leaderboards of this project. Only assessors and organizers see its questions and grades."
         )
         ui.go("leaderboard")
-    panels.draw("state", [picture.board(board), picture.counted(counts(project))])
+    panels.draw("state", [panels.board(board), panels.counted(counts(project))])
 
 
 def standing(project: Project) -> None:
@@ -70,16 +69,16 @@ def standing(project: Project) -> None:
         st.container(key="succeeded").caption(f":material/info: {ui.plain(said)}")
     with st.container(key="doors", horizontal=True):
         for name, door in (
-            ("curate", doors.curate(work, person, found["queries"] - found["exams"], found["items"], graded)),
-            ("review", doors.review(agreement, stale, found["judgments"], graded)),
-            ("publish", doors.publish(progress, len(stale), next(iter(publications(project)), None))),
+            ("curate", panels.curate(work, person, found["queries"] - found["exams"], found["items"], graded)),
+            ("review", panels.review(agreement, stale, found["judgments"], graded)),
+            ("publish", panels.publish(progress, len(stale), next(iter(publications(project)), None))),
         ):
             with st.container(border=True, key=f"door-{name}"):
                 panels.draw(f"door {name}", [door], framed=False)
                 if name == "publish" and progress is not None:
                     qrels_download(project)
-    shown = [picture.grading(progress, found["failed pairs"]), picture.agreement(agreement), picture.board(board)]
-    panels.draw("state", [*shown, picture.latest(project), picture.counted(found)])
+    shown = [panels.grading(progress, found["failed pairs"]), panels.agreement(agreement), panels.board(board)]
+    panels.draw("state", [*shown, panels.latest(project), panels.counted(found)])
 
 
 def qrels_download(project: Project) -> None:

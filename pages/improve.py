@@ -7,8 +7,8 @@ import streamlit as st
 from exam_workbench.errors import WorkbenchError
 from exam_workbench.measures.item_response import CRITERIA, DROP, STEPS, Criterion
 from exam_workbench.pipelines import shorter
-from pages.parts.exams import planting, shortening
-from pages.parts.exams.opened import opened
+from pages.parts.exams import worth
+from pages.parts.exams.facts import opened
 from pages.parts.shared import ui
 
 ui.begin()
@@ -16,7 +16,7 @@ project = ui.project()
 exam, items = opened(project)
 with st.container(horizontal=True, vertical_alignment="bottom"):
     by = st.selectbox(
-        "Drop items with the lowest", CRITERIA, format_func=shortening.CRITERION_NAMES.__getitem__, key="by",
+        "Drop items with the lowest", CRITERIA, format_func=worth.CRITERION_NAMES.__getitem__, key="by",
         bind="query-params", width=260,
     )  # fmt: skip
     drop = st.number_input("Items per step (%)", 1, 50, int(DROP), key="drop", bind="query-params", width=150)
@@ -28,5 +28,5 @@ try:
 except WorkbenchError as error:
     ui.empty(error.message, error.hint, "students", error.code)
 if found is not None:
-    shortening.draw(project, exam, items, found)
-    planting.offer(project, exam)
+    worth.draw_shortening(project, exam, items, found)
+    worth.offer_planting(project, exam)

@@ -3,7 +3,7 @@
 from exam_workbench.errors import WorkbenchError
 from exam_workbench.pipelines import abilities, categories, responses
 from pages.parts.exams import worth
-from pages.parts.exams.opened import opened
+from pages.parts.exams.facts import opened
 from pages.parts.shared import ui
 
 ui.begin()

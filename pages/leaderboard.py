@@ -10,12 +10,22 @@ from exam_workbench.leaderboard import Leaderboard, compare, leaderboard, offici
 from exam_workbench.measures import Ties, parse_measure
 from exam_workbench.project import Project, boards
 from exam_workbench.study import Alike, alike, labelled, remembered_pairs
-from pages.parts.audit import opened
+from pages.parts.audit import standing
 from pages.parts.boards import board as board_table
-from pages.parts.boards import gold_texts, significance
 from pages.parts.boards.board import Column, Named
-from pages.parts.boards.budget import by_budget
-from pages.parts.boards.views import Screen, all_boards, correlation_strip, two_boards, two_systems
+from pages.parts.boards.coverage import by_budget
+from pages.parts.boards.views import (
+    TEST_NAMES,
+    Screen,
+    all_boards,
+    choose_gold_run,
+    choose_test,
+    correlation_strip,
+    matrix,
+    significance_columns,
+    two_boards,
+    two_systems,
+)
 from pages.parts.shared import policy_widgets, ui, views
 
 BOARD = "Board"
@@ -29,7 +39,7 @@ VIEWS = {
     "Two boards": two_boards,
     "Two systems": two_systems,
     "By budget": by_budget,
-    "Significance": significance.matrix,
+    "Significance": matrix,
 }
 
 
@@ -73,7 +83,7 @@ def told_apart(board: Leaderboard, groups: Alike) -> str:
         return f":material/help: No significance test: {ui.plain(groups.untested[0])}"
     if len(board.systems) < 2:
         return ""
-    name = significance.TEST_NAMES[screen.test]
+    name = TEST_NAMES[screen.test]
     test = f"{name[0].lower()}{name[1:]} over {len(board.query_ids)} queries, corrected by Holm's method"
     first = next((last for first, last in groups.groups if first == 0), 0)
     best = (
@@ -134,8 +144,8 @@ with more:
         "Ties", ["average", "random"], default="average", key="ties", required=True,
         help="Average: equal scores share a rank. Random: mean of ten random orders of equal scores.",
     )  # fmt: skip
-    test, differs_from = significance.choices()
-    gold_texts.choose(project)
+    test, differs_from = choose_test()
+    choose_gold_run(project)
 screen = Screen(
     project, policy, measure, None if against is None else (against, official_measure), cast(Ties, ties), queries, test
 )
@@ -162,7 +172,7 @@ if board.reference is not None:
     )
 if board.needed:
     audited, begun = audited_by(project, policy, board.measure), under_way(project, policy)
-    opened.says_audit(audited, begun, board.measure, circularity(project, policy))
+    standing.says_audit(audited, begun, board.measure, circularity(project, policy))
 name = "Gold" if board.source == "gold" else "Exam"
-further = [*reached(project, policy, board), *significance.columns(board, differs_from, test)]
+further = [*reached(project, policy, board), *significance_columns(board, differs_from, test)]
 systems(Named(f"{name} {board.measure}", board), official, further)

@@ -20,9 +20,9 @@ from exam_workbench.project import (
 )
 from exam_workbench.review import NONE, Filters, Found, State, read_passage, search, where_to_begin
 from exam_workbench.types import RATINGS
-from pages.parts.review import beside, blind, passage_list
+from pages.parts.review import beside, passage_list
 from pages.parts.review import desk as desk_parts
-from pages.parts.review.guiding import blind_beside, guidelines_beside
+from pages.parts.review.beside import blind_beside, guidelines_beside
 from pages.parts.review.passage_list import PASSAGES_A_PAGE
 from pages.parts.shared import address, policy_widgets, presence, ui
 from pages.parts.shared.html import answer_marks, passage_html
@@ -287,7 +287,7 @@ if not pooled_queries(project):
 st.html(Path(__file__).parent / "parts" / "review" / "desk.css")
 policy, shown = measured_with(project)
 with st.container(horizontal=True, vertical_alignment="center", key="desk-filters"):
-    hidden = blind.is_on()
+    hidden = beside.is_blind()
     wanted = filters(project, policy, hidden)
     if wanted != Filters(source=wanted.source):
         st.button(
@@ -298,6 +298,6 @@ with st.container(horizontal=True, vertical_alignment="center", key="desk-filter
             args=(NO_FILTERS,),
             key="clear filters",
         )
-    blind.toggle()
+    beside.blind_toggle()
 st.session_state["desk outside"] = outside()
 desk(project, policy, shown, wanted, hidden)

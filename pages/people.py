@@ -21,7 +21,7 @@ from exam_workbench.project import (
 from exam_workbench.review import shares
 from pages.parts.people import assigning
 from pages.parts.shared import login, presses, ui
-from pages.parts.shared.outcome import empty, form_key, tell
+from pages.parts.shared.presses import empty, form_key, tell
 
 # The data of a person are on one line if they fit, otherwise below each other.
 STYLE = """

@@ -8,13 +8,13 @@ from exam_workbench import bank
 from exam_workbench.bank import QueryOverview, overview
 from exam_workbench.project import Project
 from exam_workbench.text import how_many
-from pages.parts.bank import bar as bank_bar
 from pages.parts.bank import impact as bank_impact
 from pages.parts.bank import review as bank_review
+from pages.parts.bank import rows as bank_bar
 from pages.parts.bank import rows as bank_rows
 from pages.parts.bank import window as bank_window
+from pages.parts.review.settling import TO_EDIT
 from pages.parts.shared import address, pick_list, policy_widgets, presence, ui
-from pages.parts.shared.awaited_edits import TO_EDIT
 
 QUERIES = "queries"
 """Key of the list of queries."""

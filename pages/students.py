@@ -3,8 +3,8 @@
 import streamlit as st
 
 from exam_workbench.pipelines import exam_board, responses, statistics
-from pages.parts.exams import adding, boards, sitting
-from pages.parts.exams.opened import opened
+from pages.parts.exams import boards, examinees
+from pages.parts.exams.facts import opened
 from pages.parts.shared import ui, views
 
 VIEWS = {
@@ -19,9 +19,9 @@ ui.begin()
 project = ui.project()
 exam, items = opened(project)
 with st.container(horizontal=True, vertical_alignment="center"):
-    adding.offer(project, exam)
-    sitting.offer(project, exam)
-sitting.progress(project)
+    examinees.offer_adding(project, exam)
+    examinees.offer_sitting(project, exam)
+examinees.progress(project)
 found = responses(project, query_id=exam)
 if not found.students:
     ui.empty(

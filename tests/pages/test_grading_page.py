@@ -22,8 +22,7 @@ from exam_workbench.jobs import BackgroundJob, current_job, jobs
 from exam_workbench.project import Project
 from exam_workbench.types import Grade, GraderSpec, Question
 from pages.parts.graders import tables
-from pages.parts.graders.grade import DEFAULTED
-from pages.parts.graders.trial import waiting
+from pages.parts.graders.trial import DEFAULTED, waiting
 from pages.parts.shared import look, ui
 from pages.parts.shared.job_plan import Chosen
 from tests.grading.test_failures import say

@@ -21,8 +21,7 @@ from exam_workbench.pipelines import (
 from exam_workbench.project import Project
 from pages.parts.answers import desk
 from pages.parts.shared import address, ui
-from pages.parts.shared.acting import asked_of
-from pages.parts.shared.components import ACTING, component
+from pages.parts.shared.components import ACTING, asked_of, component
 from pages.parts.shared.html import as_shown
 
 KEY = "answers-grid"

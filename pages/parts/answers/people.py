@@ -19,8 +19,8 @@ from exam_workbench.project import Project
 from exam_workbench.text import how_many
 from pages.parts.answers import asking, choosing, looking
 from pages.parts.shared import charts, presses, ui
+from pages.parts.shared.charts import Spec, chart, layer, number, over, word
 from pages.parts.shared.html import visible
-from pages.parts.shared.vega import Spec, chart, layer, number, over, word
 
 MODEL = "judge"
 VALUES = ("accuracy", "kappa", "precision", "recall")

@@ -8,7 +8,7 @@ from exam_workbench.catalogue import graders
 from exam_workbench.errors import WorkbenchError
 from exam_workbench.labels import Policy, basis, readiness
 from exam_workbench.project import Project, run_names, sources
-from pages.parts.audit import curve, opened
+from pages.parts.audit import standing
 from pages.parts.shared import policy_widgets, presses, ui
 
 MEASURES = ("mean judgment@10 (DCG weights)", "mean judgment@5 (DCG weights)", "P@10", "P@5", "RBP(p=0.8)@10")
@@ -108,7 +108,7 @@ def form(project: Project, name: str) -> None:
                 source=None if source == OWN else str(source), highest=int(highest), batch_size=size, looks=looks,
                 author=ui.author(),
             )  # fmt: skip
-            opened.land(made.name)
+            standing.land(made.name)
             st.rerun()
 
 
@@ -122,7 +122,7 @@ def _foreseen(
     except WorkbenchError as error:
         ui.show_error(error)
         return False
-    curve.draw(found, goal)
+    standing.draw_curve(found, goal)
     return True
 
 

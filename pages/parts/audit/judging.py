@@ -14,8 +14,7 @@ from exam_workbench.audit import Audit, Batch, Card, Hand
 from exam_workbench.errors import WorkbenchError
 from exam_workbench.project import Project
 from pages.parts.shared import ui
-from pages.parts.shared.acting import Act, asked_of
-from pages.parts.shared.components import ACTING, component
+from pages.parts.shared.components import ACTING, Act, asked_of, component
 from pages.parts.shared.html import as_shown
 
 KEY = "judging"

@@ -1,14 +1,21 @@
 """The leaderboard of an audit and its state: the statement, the present or next batch, and the assessors."""
 
+from collections.abc import Sequence
+from typing import Any
+
+import pandas as pd
 import streamlit as st
 
 from exam_workbench import audit as room
-from exam_workbench.audit import Audit, AuditBoard, Batch, Share
+from exam_workbench.audit import Audit, AuditBoard, Batch, Circularity, Forecast, Goal, Share
+from exam_workbench.bank import latest_version
+from exam_workbench.catalogue import find_grader
 from exam_workbench.project import Project
 from exam_workbench.text import how_many
-from pages.parts.audit import board as table
-from pages.parts.audit import curve
-from pages.parts.shared import presses, ui, views
+from pages.parts.shared import charts, presses, ui, views
+from pages.parts.shared.charts import Spec, chart, layer, number, over, word
+from pages.parts.shared.components import ACTING, component
+from pages.parts.shared.html import as_shown
 
 
 def draw(project: Project, audit: Audit) -> None:
@@ -18,10 +25,10 @@ def draw(project: Project, audit: Audit) -> None:
         found = room.audit_board(project, audit)
     _statement(project, audit, found)
     _batch(project, audit, drawn, found)
-    table.draw(found)
+    draw_board(found)
     _about(found)
     st.subheader("Judgments needed", anchor=False)
-    curve.draw(room.forecast(project, audit), audit.goal)
+    draw_curve(room.forecast(project, audit), audit.goal)
 
 
 def _statement(project: Project, audit: Audit, found: AuditBoard) -> None:
@@ -142,3 +149,184 @@ def _rate(name: str, share: Share) -> str:
     if share.value is None:
         return f"{name} undefined"
     return f"{name} {share.value:.2f} [{ui.number(share.low, 2)}, {ui.number(share.high, 2)}]"
+
+
+KEY = "audited"
+
+_component = component("audited_board", *ACTING, "audit/board.css", "audit/board.js")
+
+
+def draw_board(board: AuditBoard) -> None:
+    """Draw the leaderboard; a click on a system shows its differences from the others."""
+    _component(key=KEY, data=shown(board))
+
+
+def shown(board: AuditBoard) -> dict[str, Any]:
+    """Return the data of a leaderboard for the browser."""
+    runs = [one.run for one in board.systems]
+    names, short = charts.short_names(runs, 34), charts.short_names(runs)
+    return {
+        "measure": board.measure,
+        "confidence": board.confidence,
+        # Pairs are separated at the level of the whole leaderboard, after the correction.
+        "level": 1 - board.confidence,
+        "missed": board.missed,
+        "groups": board.groups,
+        "systems": [
+            vars(one) | {"name": as_shown(names[one.run]), "short": as_shown(short[one.run])} for one in board.systems
+        ],
+        "differences": [
+            (one.first, one.second, one.value, one.low, one.high, one.adjusted) for one in board.differences
+        ],
+    }
+
+
+HEIGHT = 360
+DESIGNS = {
+    "width": "with the grader's labels",
+    "without_machine": "without labels",
+    "uniform": "uniform sample, without labels",
+}
+
+WIDTHS = {"pair": "Half width of the difference", "best": "Half width (median difference)"}
+"""Title of the widths, by goal of the audit."""
+
+
+def draw_curve(found: Forecast, goal: Goal) -> None:
+    """Draw the number of judgments needed, and the curve."""
+    st.container(key="judgments-needed").markdown(ui.plain(found.says))
+    st.vega_lite_chart(spec(found, goal))
+
+
+def spec(found: Forecast, goal: Goal) -> Spec:
+    """Return the chart: widths by judgments with a line for each design, the present state, and the goal.
+
+    Args:
+        goal: decides which widths are shown.
+    """
+    rows = [
+        {"judgments": one.judgments, "half": getattr(one, name) / 2, "design": title}
+        for one in found.curve
+        for name, title in DESIGNS.items()
+    ]
+    table = pd.DataFrame(rows, columns=["judgments", "half", "design"])
+    x = number("judgments", title="Judgments", scale={"nice": False, "zero": True}, axis={"tickCount": 8})
+    y = number("half", title=WIDTHS.get(goal.aim, "Half width (median system)"), axis={"tickCount": 5})
+    lines = {
+        "x": x,
+        "y": y,
+        "color": word(
+            "design", sort=list(DESIGNS.values()), title=None,
+            scale={"domain": list(DESIGNS.values()), "range": [charts.ACCENT, charts.GREY, charts.GREY]},
+            legend={"orient": "top", "direction": "vertical", "labelLimit": 0, "symbolType": "stroke"},
+        ),
+        "strokeDash": word(
+            "design", sort=list(DESIGNS.values()), title=None,
+            scale={"domain": list(DESIGNS.values()), "range": [[1, 0], [1, 0], [4, 4]]},
+        ),
+        "tooltip": [
+            word("design", title="Design"),
+            number("judgments", title="Judgments", format=",d"),
+            number("half", title="±", format=".4f"),
+        ],
+    }  # fmt: skip
+    layers = [layer("line", lines, strokeWidth=2)]
+    if found.needed is not None and found.needed <= found.curve[-1].judgments:
+        needed = pd.DataFrame([{"judgments": found.needed, "says": f"{found.needed:,} needed"}])
+        at = {"x": number("judgments"), "tooltip": [word("says", title="Judgments")]}
+        layers.append(over(needed, layer("rule", at, strokeDash=[3, 3], color=charts.GREY)))
+    if found.width is not None:
+        now = pd.DataFrame([{"judgments": found.made, "half": found.width / 2, "says": "now"}])
+        at = {
+            "x": number("judgments"), "y": number("half"),
+            "tooltip": [word("says", title="State"), number("judgments", title="Judgments", format=",d"),
+                        number("half", title="±", format=".4f")],
+        }  # fmt: skip
+        layers.append(over(now, layer("point", at, filled=True, size=110, color=charts.ACCENT, opacity=1)))
+    return chart(table, *layers, height=HEIGHT, padding=charts.PADDING)
+
+
+def land(name: str) -> None:
+    """Make the next run open the leaderboard of a newly planned audit; the widgets of this run are drawn already."""
+    st.session_state["planned audit"] = name
+
+
+def choose(known: Sequence[Audit]) -> Audit:
+    """Return the chosen audit; by default the newest that has not ended."""
+    by_name = {one.name: one for one in reversed(known)}
+    if (planned := st.session_state.pop("planned audit", None)) in by_name:
+        st.session_state["view"] = "Board"
+        # A single audit is open without a choice. A noted choice would be taken for the person's own later.
+        if len(known) > 1:
+            st.session_state["audit"] = planned
+        st.toast(f"Planned the audit “{ui.plain(planned)}”.", icon=":material/how_to_reg:")
+    usual = next((one for one in by_name.values() if not one.ended), known[-1])
+    if len(known) == 1:
+        # Otherwise the next planned audit would not be opened: the address takes precedence over the session.
+        st.query_params.pop("audit", None)
+        return usual
+    wanted = st.query_params.get("audit")
+    if wanted is not None and wanted not in by_name:
+        st.warning(
+            f"Unknown audit “{ui.plain(wanted)}”. Showing “{ui.plain(usual.name)}” instead.", icon=":material/info:"
+        )
+        del st.query_params["audit"]
+    picked = st.selectbox(
+        "Audit", list(by_name), index=list(by_name).index(usual.name), key="audit", bind="query-params", width=260
+    )
+    return by_name[str(picked)]
+
+
+def free_name(known: Sequence[Audit]) -> str:
+    """Return an unused name for the next audit."""
+    taken = {one.name for one in known}
+    return next(name for number in range(2, len(known) + 3) if (name := f"audit {number}") not in taken)
+
+
+def about(project: Project, audit: Audit) -> None:
+    """Draw the goal of the audit, and the settings of the machine's leaderboard."""
+    policy = audit.policy
+    spec = find_grader(project, policy.grader).spec
+    version = policy.bank_version or 0
+    newer = f" (newest: {latest_version(project)})" if version < latest_version(project) else ""
+    said = " · ".join(
+        [
+            f"**{ui.plain(audit.name)}**: {ui.plain(audit.goal.says)}",
+            ui.plain(audit.measure_title),
+            how_many(len(audit.runs), "systems"),
+            how_many(len(audit.queries), "queries"),
+            f"labels by {ui.plain(spec.name)}, min rating {spec.min_rating(policy.min_rating)}",
+            f"bank version {version}{newer}",
+            *(["ended"] if audit.ended else []),
+        ]
+    )
+    st.container(key="about-audit").markdown(said)
+
+
+def says_audit(audit: Audit | None, begun: Audit | None, measure: str, roles: Circularity) -> None:
+    """Draw a note next to a leaderboard of machine labels: not audited, or a link to the audited one; and model
+    roles.
+
+    Args:
+        begun: a running audit without a leaderboard.
+    """
+    if audit is not None:
+        did = (
+            "corrects these scores"
+            if audit.measure == measure
+            else f"corrects {ui.plain(audit.measure_title)} for these labels"
+        )
+        said, link = f"The audit “{ui.plain(audit.name)}” {did}", "Show audited leaderboard"
+        state = "corrects" if audit.measure == measure else "of another measure"
+    elif begun is not None:
+        state = "begun"
+        said, link = f"The audit “{ui.plain(begun.name)}” is in progress: no results yet", "Show audit"
+    else:
+        state = "none"
+        said, link = "Not audited: the error of these scores is unknown", "Plan an audit"
+    named = audit or begun
+    there = {} if named is None else {"audit": named.name}
+    with st.container(horizontal=True, vertical_alignment="center"):
+        st.container(key=f"audit {state}", width="content").caption(f":material/how_to_reg: {said}.", width="content")
+        ui.go("audit", link, **there)
+    st.caption(ui.plain(" ".join((roles.says, *roles.warnings))))

@@ -3,6 +3,7 @@ improvements.
 """
 
 from dataclasses import replace
+from typing import cast
 
 import streamlit as st
 
@@ -24,13 +25,12 @@ from exam_workbench.measures import COVER
 from exam_workbench.project import Project, passage_texts, sources
 from exam_workbench.review import changes
 from exam_workbench.sentences import split_sentences
-from exam_workbench.study import QueryDiagnosis, diagnose
+from exam_workbench.study import Examinees, QueryDiagnosis, QuestionWorth, bank_worth, diagnose
 from exam_workbench.types import RATINGS, Question
 from pages.parts.bank import proposals as bank_proposals
 from pages.parts.bank import window as bank_window
-from pages.parts.bank import worth
+from pages.parts.review.settling import awaited
 from pages.parts.shared import policy_widgets, presses, ui, views
-from pages.parts.shared.awaited_edits import awaited
 
 PASSAGES_SHOWN = 10
 
@@ -228,7 +228,7 @@ def more(project: Project, query: QueryOverview, found: QueryDiagnosis | None, p
     elif chosen == "uncovered" and found is not None:
         _uncovered(project, query, found)
     elif chosen == "worth" and policy is not None:
-        worth.panel(project, query.query_id, policy)
+        worth_panel(project, query.query_id, policy)
     elif chosen == "overrides":
         _overrides(project, given)
     elif chosen == "versions":
@@ -325,3 +325,56 @@ def passage_beside(project: Project, query_id: str) -> None:
         if presses.button("Close passage", icon=":material/close:", type="tertiary", key="close passage"):
             st.session_state.pop("beside")
             st.rerun()
+
+
+OF: dict[Examinees, str] = {"systems": "Systems", "passages": "Passages"}
+
+
+@ui.errors()
+def worth_panel(project: Project, query_id: str, policy: Policy) -> None:
+    """Draw the saved questions of a query as items, with systems or passages as examinees."""
+    picked = st.segmented_control(
+        "Compare", list(OF), default="systems", format_func=OF.__getitem__, key="told apart", required=True,
+        label_visibility="collapsed",
+    )  # fmt: skip
+    with st.spinner("Fitting the item response model"):
+        found = bank_worth(project, policy, query_id, cast(Examinees, picked))
+    rows = found.questions
+    names = {row.question_id: row.text for row in rows}
+    st.dataframe(
+        {
+            "Question": [row.text for row in rows],
+            "Verdict": [_verdict(row, names) for row in rows],
+            "Suggestion": [row.suggestion for row in rows],
+            "Answered": [row.answered for row in rows],
+            "At the top": [row.at_top for row in rows],
+            "d": [row.discrimination for row in rows],
+            "b": [row.difficulty for row in rows],
+        },
+        hide_index=True,
+        column_config={
+            "Question": st.column_config.TextColumn(width="medium"),
+            "Answered": st.column_config.NumberColumn(format="percent"),
+            **{
+                name: st.column_config.NumberColumn(format="%.2f", help=about)
+                for name, about in (
+                    ("At the top", "Information about the best systems or passages"),
+                    ("d", "Discrimination"),
+                    ("b", "Difficulty"),
+                )
+            },
+        },
+    )
+    best = ", ".join(list(found.abilities)[: found.top][:5]) if picked == "systems" else ""
+    st.caption(
+        "Based on the saved questions. The verdict compares systems. “At the top” is the information about the best"
+        f" {found.top} of {len(found.abilities)} {found.examinees}{f' ({ui.plain(best)})' if best else ''}."
+    )
+    for remark in found.remarks:
+        st.caption(f":material/info: {ui.plain(remark)}")
+
+
+def _verdict(row: QuestionWorth, names: dict[str, str]) -> str:
+    if row.alike is None:
+        return row.verdict
+    return f"{row.verdict} with “{ui.shortened(names.get(row.alike, row.alike), 60)}”"

@@ -34,8 +34,8 @@ from exam_workbench.project import Project
 from exam_workbench.review import settle_by_edit
 from exam_workbench.text import how_many
 from exam_workbench.types import KINDS, Question
+from pages.parts.review.settling import AwaitedEdit, awaited
 from pages.parts.shared import ui
-from pages.parts.shared.awaited_edits import AwaitedEdit, awaited
 
 KEY = "bank"
 """Key of the component whose state holds the actions of the browser."""

@@ -19,6 +19,8 @@ LONG_NAME, SHORT_NAME = 60, 24
 """Characters of a run's name in wide and in narrow places."""
 SHOWN_TEXT = 1_500
 """Characters of a passage that are shown here; its own screen has the rest."""
+LINKED_TEXT = 110
+"""Characters of a passage in a link to it."""
 KEY = "systems"
 RUN, QUERY = "followed", "asked"
 """Address parameters of the open system and query."""
@@ -240,3 +242,53 @@ def link(screen: str, **query: str) -> str:
     """Return a link to another screen, with the project and the choices that hold on all screens."""
     where = {"project": str(st.session_state["project"]), **address.travelling(), **query}
     return f"{screen}?{urlencode(where)}"
+
+
+"""Characters of a passage in a link to it."""
+QUERIES_KEY = "queries of a system"
+
+_queries = component(
+    "queries_of_a_system", "boards/board.css", "boards/queries.js", "boards/table.js", "boards/system.js"
+)
+
+
+@st.fragment
+def closer(
+    project: Project, board: Leaderboard, official: Leaderboard | None, run: str, beside: str | None = None
+) -> None:
+    """Draw one system's queries, and the passages of an open query.
+
+    Args:
+        official: a leaderboard to compare with, if any.
+        beside: the title of that leaderboard; by default its source and measure.
+    """
+    name = beside or (f"{official.source} {official.measure}" if official else "")
+    _, asked = followed()
+    _queries(
+        key=QUERIES_KEY, data=detail(project, board, official, run, name, asked),
+        on_ask_change=lambda: put(QUERY, st.session_state[QUERIES_KEY].get("ask")),
+    )  # fmt: skip
+
+
+def query_links(query_id: str) -> None:
+    """Draw links from a query to its questions and to its disagreements."""
+    with st.container(horizontal=True):
+        ui.go("question_bank", "Questions of this query", query=query_id)
+        ui.go("disagreements", "Disagreements of this query", query=query_id)
+
+
+def returned(project: Project, run: str, query_id: str, policy: Policy, source: str | None) -> None:
+    """Draw the passages that a system returned for a query, as links.
+
+    Args:
+        source: source of the judgments to show, if any.
+    """
+    st.markdown(f"**{ui.plain(run)}**")
+    rows = inspect_query(project, run, query_id, policy, source)
+    if not rows:
+        st.caption("The system returned no passages for this query.")
+    for row in rows:
+        label = "no label" if row.label is None else f"label {row.label}"
+        judged = "" if source is None else f", judged {'–' if row.judgment is None else row.judgment}"
+        text = ui.shortened(row.text, LINKED_TEXT) if row.text else row.passage_id
+        ui.go("passages", ui.plain(f"{row.rank} · {label}{judged} · {text}"), query=query_id, passage=row.passage_id)

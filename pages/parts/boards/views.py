@@ -2,28 +2,31 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import cast
 
 import streamlit as st
 
 from exam_workbench.labels import Policy, basis
 from exam_workbench.leaderboard import Comparison, Leaderboard, QueryChoice
 from exam_workbench.measures import ALPHA, Ties
-from exam_workbench.project import Project, boards
+from exam_workbench.project import IMPORTED, Project, boards, gold_name, gold_texts, mark_gold, run_names
 from exam_workbench.study import PANEL_MEASURES as MEASURES
 from exam_workbench.study import (
     BoardChoice,
     Test,
     board_name,
+    compare_neighbours,
     compare_systems,
     make_board,
     offered_boards,
     panel,
     query_points,
+    remembered_pairs,
     system_points,
 )
 from exam_workbench.text import how_many
-from pages.parts.boards.system import closer, query_links, returned
-from pages.parts.shared import charts, figures, ui
+from pages.parts.boards.board import Column, closer, query_links, returned
+from pages.parts.shared import address, charts, figures, presses, ui
 
 AXIS_TITLE = 44
 """Characters of a system's name along an axis."""
@@ -320,3 +323,106 @@ def system_pair(screen: Screen, x: Leaderboard, first: str, y: Leaderboard, seco
     for column, (board, run) in zip(st.columns(len(sides), gap="medium"), sides, strict=True):
         with column, ui.errors():
             returned(screen.project, run, query, board.policy, source)
+
+
+NOTHING = "None"
+
+
+def choose_gold_run(project: Project) -> None:
+    """Draw the present gold passages, and a choice for people who may change it."""
+    if not project.allows("organize"):
+        return
+    now = gold_name(project)
+    runs = run_names(project)
+    chosen = st.selectbox(
+        "Gold passages", [NOTHING, *runs], index=runs.index(now) + 1 if now in runs else 0, key="gold run",
+        help="n-EXAM, ROUGE-1 and chrF compare systems with a good answer per query: imported gold passages, or the"
+        " pooled passages of one run (also below the cutoff).",
+    )  # fmt: skip
+    if now is not None:
+        what = "imported" if now == IMPORTED else f"run {now}"
+        st.text(f"Gold passages: {what} ({how_many(len(gold_texts(project)), 'queries')}).")
+    wanted = None if chosen == NOTHING else chosen
+    if wanted == (now if now in runs else None):
+        return
+    if presses.button("Use as gold passages" if wanted else "Clear gold passages", key="set gold"):
+        mark_gold(project, wanted, ui.author())
+        st.rerun()
+
+
+TEST_NAMES: dict[Test, str] = {"t": "t test", "randomisation": "Randomisation"}
+BARS = {True: "overlap", False: "apart", None: "unknown"}
+BEST, ABOVE = "the best", "the one above"
+
+
+def choose_test() -> tuple[Test, str | None]:
+    """Draw the choices of the paired test and of the system that further columns compare with; return both."""
+    address.own("test", TEST_NAMES)
+    test = cast(
+        Test,
+        st.segmented_control(
+            "Paired test", list(TEST_NAMES), default="t", key="test", required=True, bind="query-params",
+            format_func=TEST_NAMES.__getitem__, help="Two-sided test over queries, corrected by Holm's method.",
+        ),
+    )  # fmt: skip
+    against = st.segmented_control(
+        "Add columns: differs from", [BEST, ABOVE], key="differs-from", bind="query-params",
+        help="Corrected for these comparisons only, so these columns may find more differences.",
+    )  # fmt: skip
+    return test, against
+
+
+def significance_columns(board: Leaderboard, against: str | None, test: Test) -> list[Column]:
+    """Return the chosen further columns for the table of systems.
+
+    Args:
+        against: which system each one is compared with; no columns for None.
+    """
+    if against is None:
+        return []
+    rows = compare_systems(board, None, test) if against == BEST else compare_neighbours(board, test)
+    # The system that all others are compared with has no comparison of its own.
+    by_run = {row.run: row for row in rows}
+    found = [by_run.get(system.run) for system in board.systems]
+    for reason in sorted({row.undefined for row in rows if row.undefined}):
+        st.caption(f":material/help: Some p values are missing. {ui.plain(reason)}")
+    answers = {True: "yes", False: "no", None: "no test"}
+    return [
+        Column(f"Differs from {against}", [answers[row.differs] if row else "" for row in found]),
+        Column("p, corrected", [row.corrected if row else "" for row in found], digits=4),
+        Column("Error bars", [BARS[row.error_bars_overlap] if row else "" for row in found]),
+    ]
+
+
+def matrix(screen: Screen) -> None:
+    """Draw every two systems of a leaderboard: do they differ by a paired test, and do their error bars overlap?"""
+    offered = screen.offered()
+    name = board_choice("Leaderboard", offered, screen.names(offered)[1], "tested board")
+    board = make_board(screen.project, offered[name], screen.policy)
+    rows = remembered_pairs(screen.project, board, screen.test)
+    if not rows:
+        st.info("A comparison needs at least two systems.", icon=":material/help:")
+        return
+    differ, tied = sum(bool(row.differs) for row in rows), sum(bool(row.error_bars_overlap) for row in rows)
+    st.caption(
+        f"**{differ:,} of {len(rows):,} pairs of systems are separated** at {ALPHA:.0%} (blue). The error bars of"
+        f" {how_many(tied, 'pairs')} overlap (dot). Click a pair to see its queries.",
+        help="p values are corrected for all pairs. Columns and rows are systems by rank. *More* has the choice of the"
+        " test, and comparisons with fewer pairs.",
+    )
+    for reason in sorted({row.undefined for row in rows if row.undefined}):
+        st.caption(f":material/help: Some pairs have no test. {ui.plain(reason)}")
+    runs = [system.run for system in board.systems]
+    chart = "matrix of differences"
+    st.vega_lite_chart(
+        figures.difference_matrix(rows, runs), key=chart, selection_mode=[figures.PICKED],
+        on_select=lambda: take(chart, **{"better system": "run", "worse system": "against"}),
+    )  # fmt: skip
+    left, right = st.columns(2)
+    with left:
+        first = st.selectbox("Better system", runs, index=None, key="better system", bind="query-params")
+    with right:
+        second = st.selectbox("Worse system", runs, index=None, key="worse system", bind="query-params")
+    if first and second and first != second:
+        with ui.errors():
+            system_pair(screen, board, first, board, second)

@@ -21,7 +21,7 @@ from exam_workbench.pipelines import (
 )
 from exam_workbench.project import Project
 from exam_workbench.text import how_many
-from pages.parts.exams.item import show
+from pages.parts.exams.facts import show
 from pages.parts.exams.worth import RETIRING, going, retire_all
 from pages.parts.shared import presses, ui
 

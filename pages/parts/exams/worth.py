@@ -7,23 +7,28 @@ from typing import cast
 import streamlit as st
 
 from exam_workbench.measures.item_response import (
+    CRITERIA,
     ESTIMATORS,
+    FEWEST_ITEMS,
     GRID,
     MODELS,
+    TIMES,
     Analysis,
     EstimatorName,
+    Improvement,
     ItemWorth,
     Model,
+    Planting,
     information,
     information_by_category,
     mean_information,
     probability,
 )
-from exam_workbench.pipelines import Item, Responses, retire, retired_in_drafts
+from exam_workbench.pipelines import Item, Responses, planted, retire, retired_in_drafts
 from exam_workbench.project import Project
 from exam_workbench.text import how_many
-from pages.parts.exams import charts
-from pages.parts.exams.item import show
+from pages.parts.exams import boards
+from pages.parts.exams.facts import show
 from pages.parts.shared import presses, ui
 
 SCHEMES = {"bloom": "Bloom's level", "question type": "Question word", "topic": "Topic"}
@@ -106,7 +111,7 @@ def draw(
     for row in chosen[:1]:
         show(project, by_id[row.item])
         _failing(found, row.item)
-    _curves_of_items(told, chosen[: charts.COLOURS])
+    _curves_of_items(told, chosen[: boards.COLOURS])
     _curves(told, kinds, items)
 
 
@@ -176,7 +181,7 @@ def _curves_of_items(told: Analysis, chosen: Sequence[ItemWorth]) -> None:
         ("Probability of a right answer", probability(GRID, few)), ("Information", information(GRID, few))
     ):  # fmt: skip
         curves = dict(zip([row.item for row in chosen], values.T.tolist(), strict=True))
-        st.vega_lite_chart(charts.information(curves, told.fit.theta.tolist(), title))
+        st.vega_lite_chart(boards.information_chart(curves, told.fit.theta.tolist(), title))
 
 
 def _curves(told: Analysis, kinds: Mapping[str, Mapping[str, Sequence[str]]], items: Sequence[Item]) -> None:
@@ -192,7 +197,7 @@ def _curves(told: Analysis, kinds: Mapping[str, Mapping[str, Sequence[str]]], it
         of = topics if scheme == "topic" else kinds[str(scheme)]
         parts, few = information_by_category(told.fit.items, [of.get(row.item, ()) for row in told.items])
         curves |= {f"{part.name} ({part.items})": part.values.tolist() for part in parts}
-    st.vega_lite_chart(charts.information(curves, told.fit.theta.tolist()))
+    st.vega_lite_chart(boards.information_chart(curves, told.fit.theta.tolist()))
     st.caption(
         "Each tick is an examinee."
         + (
@@ -200,4 +205,139 @@ def _curves(told: Analysis, kinds: Mapping[str, Mapping[str, Sequence[str]]], it
             if few
             else ""
         )
+    )
+
+
+CRITERION_NAMES = {"information": "Information", "d": "Discrimination (d)", "item-rest": "Item-rest correlation"}
+
+
+def draw_shortening(project: Project, exam: str, items: Sequence[Item], found: Improvement) -> None:
+    """Draw the steps, their curves, and the list of items to confirm."""
+    curves = {f"{step.items} items": step.curve.tolist() for step in found.steps}
+    st.vega_lite_chart(boards.information_chart(curves))
+    st.dataframe(
+        {
+            "Items": [step.items for step in found.steps],
+            "Mean information": [step.information for step in found.steps],
+            "Rank correlation with the full exam": [step.ranking for step in found.steps],
+            "Items to drop": [len(step.dropped) for step in found.steps],
+        },
+        hide_index=True,
+        column_config={
+            name: st.column_config.NumberColumn(format="%.3f")
+            for name in ("Mean information", "Rank correlation with the full exam")
+        },
+    )
+    if found.stopped:
+        st.caption(f":material/info: {ui.plain(found.stopped)}.")
+    _held_out(found)
+    _list(project, exam, items, found)
+
+
+def _held_out(found: Improvement) -> None:
+    held = found.held_out
+    if held is None:
+        st.caption(
+            "Too few examinees for a held-out check. The items were chosen by the same examinees, so the rise in"
+            " information may be overfitted."
+        )
+        return
+    ranking = (
+        ""
+        if held.ranking is None
+        else f" The rank correlation of their abilities before and after is {held.ranking:z.3f}."
+    )
+    st.markdown(
+        f"**Held-out examinees** ({held.students}): the other half would drop {how_many(held.dropped, 'items')}."
+        f" All examinees together would drop {held.shared} of these. Mean information changes from"
+        f" {held.before:.3f} to {held.after:.3f}.{ranking}"
+    )
+
+
+def _list(project: Project, exam: str, items: Sequence[Item], found: Improvement) -> None:
+    texts = {item.question_id: item.text for item in items}
+    gone = going(project, exam)
+    active = {item.question_id for item in items if item.active} - gone
+    rows = [row for row in found.retire if row.item in active]
+    if not rows:
+        more = " more" if gone else ""
+        st.caption(f"No{more} items to drop. An exam keeps at least {FEWEST_ITEMS} items.")
+        return
+    st.container(key="would-drop").markdown(f"**{how_many(len(rows), 'items')} to retire.** {RETIRING}")
+    chosen = st.data_editor(
+        {
+            "Retire": [True] * len(rows),
+            "Item": [texts.get(row.item, row.item) for row in rows],
+            "Information": [row.information for row in rows],
+            "d": [row.d for row in rows],
+            "Item-rest": [row.item_rest for row in rows],
+            "Accuracy": [row.accuracy for row in rows],
+            "Diagnosis": [row.reason for row in rows],
+        },
+        hide_index=True,
+        disabled=["Item", "Information", "d", "Item-rest", "Accuracy", "Diagnosis"],
+        key=f"to retire {[row.item for row in rows]}",
+        column_config={
+            "Item": st.column_config.TextColumn(width="large"),
+            **{
+                name: st.column_config.NumberColumn(format="%.3f")
+                for name in ("Information", "d", "Item-rest", "Accuracy")
+            },
+        },
+    )
+    wanted = [row.item for row, keep in zip(rows, chosen["Retire"], strict=True) if keep]
+    if presses.button(
+        f"Retire {how_many(len(wanted), 'items')}",
+        icon=":material/remove_circle:",
+        type="primary",
+        disabled=not wanted,
+        key="retire shortened",
+    ):
+        retire_all(project, wanted)
+        st.rerun()
+
+
+FAULT_NAMES = {
+    "answered at random": "Answered at random",
+    "key wrong": "Key wrong",
+    "two right": "Two choices right",
+    "answer in the question": "Answer in the question",
+}
+SHOWN = "planted in"
+"""Session key of the project and exam in which a person planted bad items."""
+
+
+def offer_planting(project: Project, exam: str) -> None:
+    """Draw a button that plants bad items, and the number that each criterion found."""
+    st.markdown("**Test of the criteria**")
+    here = (project.path, exam)
+    if presses.button("Test with spoilt items", icon=":material/bug_report:", key="plant"):
+        st.session_state[SHOWN] = here
+    if st.session_state.get(SHOWN) != here:
+        st.container(key="not-planted").caption(
+            "Spoils some items in a copy of the answers, then counts how many each criterion ranks last."
+            " The project does not change."
+        )
+        return
+    with ui.errors():
+        with st.spinner("Spoiling items and fitting the model again"):
+            found = planted(project, exam)
+        _table(found)
+
+
+def _table(found: list[Planting]) -> None:
+    one = found[0]
+    st.dataframe(
+        {"Fault": [FAULT_NAMES[row.fault] for row in found]}
+        | {CRITERION_NAMES[by]: [row.found[by] for row in found] for by in CRITERIA},
+        hide_index=True,
+        column_config={
+            CRITERION_NAMES[by]: st.column_config.ProgressColumn(format="%.1f", min_value=0.0, max_value=one.planted)
+            for by in CRITERIA
+        },
+    )
+    st.container(key="planted").caption(
+        f"Of {one.items} items, {one.planted} were spoilt in a copy of the answers. The table shows how"
+        f" many are among the {one.last} items that a criterion ranks last (mean of {TIMES} repetitions). By chance it"
+        f" would be {one.by_chance:.1f}. Other bad items of the exam may take some of these ranks."
     )

@@ -6,7 +6,7 @@ from exam_workbench.grading import PriceTag, Report, make_drafter
 from exam_workbench.jobs import PATIENCE, BackgroundJob, Caps, current_job
 from exam_workbench.pipelines import EXAM, Wanted, generation_price, start_writing
 from exam_workbench.project import Project, run_names
-from pages.parts.shared import drafting_model, job_progress, ui
+from pages.parts.shared import job_progress, model_place, ui
 from pages.parts.shared.job_plan import choose_patience, show_tag
 
 USUAL_NUMBER = 50
@@ -22,7 +22,7 @@ def offer(project: Project) -> None:
         return
     with st.popover("Write items with a model", icon=":material/edit_note:", key="writing items"):
         st.caption("The model proposes one item per passage. Accept proposals and save the question bank to use them.")
-        settings = drafting_model.choose(project, "writer")
+        settings = model_place.choose_settings(project, "writer")
         if settings is None:
             return
         wanted = _wanted(project)
@@ -68,7 +68,7 @@ def _begin(project: Project, settings: dict[str, str], wanted: Wanted) -> None:
         patience = choose_patience("writer patience")
     if st.button("Write items", type="primary", key="writer begin"):
         author = ui.author()
-        drafting_model.remember(settings)
+        model_place.remember_settings(settings)
         with ui.errors():
             caps = Caps(max_calls=None if calls is None else int(calls), max_cost=cost, patience=patience)
             start_writing(project, make_drafter(settings), author, wanted, caps)

@@ -21,7 +21,7 @@ from exam_workbench.project import (
 from exam_workbench.review import BetweenPeople, Share, between_people, end_double, judged_of
 from exam_workbench.text import how_many
 from pages.parts.shared import login, presses, ui
-from pages.parts.shared.outcome import did, empty, form_key
+from pages.parts.shared.presses import did, empty, form_key
 
 ORGANIZERS = "Any organizer"
 

@@ -15,10 +15,9 @@ from exam_workbench.review import (
     agreement,
 )
 from pages.parts.review import case_acts, place, table
-from pages.parts.review.case_data import shown
+from pages.parts.review.case_acts import shown
 from pages.parts.shared import policy_widgets, ui
-from pages.parts.shared.acting import Asked, asked_of
-from pages.parts.shared.components import ACTING, component
+from pages.parts.shared.components import ACTING, Asked, asked_of, component
 
 KEY = "cases"
 ORDERS: dict[Order, str] = {

@@ -10,8 +10,7 @@ from exam_workbench.review import Contested, Place, accept_agreed, decide, undo_
 from exam_workbench.text import how_many
 from exam_workbench.types import RATINGS
 from pages.parts.shared import address
-from pages.parts.shared.acting import Act, Asked, asked_of, save_all
-from pages.parts.shared.components import ACTING, component
+from pages.parts.shared.components import ACTING, Act, Asked, asked_of, component, save_all
 
 KEY = "deciding"
 AHEAD = 20

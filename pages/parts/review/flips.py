@@ -10,8 +10,7 @@ from exam_workbench.project import Project, passage_texts, pooled_queries
 from exam_workbench.review import LabelFlip, StateChanges, why_label
 from exam_workbench.text import how_many
 from pages.parts.shared import address, policy_widgets, ui
-from pages.parts.shared.acting import Act, asked_of
-from pages.parts.shared.components import ACTING, component
+from pages.parts.shared.components import ACTING, Act, asked_of, component
 from pages.parts.shared.html import as_shown
 
 KEY = "flips"

@@ -9,8 +9,7 @@ from exam_workbench.project import SCALE, Project, Qrels, source_of
 from exam_workbench.project import judgments as given_in
 from exam_workbench.review import Found, Listed
 from pages.parts.shared import ui
-from pages.parts.shared.acting import Asked, asked_of
-from pages.parts.shared.components import component
+from pages.parts.shared.components import Asked, asked_of, component
 
 KEY = "passage-list"
 PASSAGES_A_PAGE = 40

@@ -21,7 +21,7 @@ from exam_workbench.review import (
 )
 from exam_workbench.text import how_many
 from pages.parts.review import settling as disagreement_settling
-from pages.parts.review.case_data import act_words
+from pages.parts.review.case_acts import act_words
 from pages.parts.shared import look, presses, ui
 from pages.parts.shared.html import visible
 

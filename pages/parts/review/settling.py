@@ -27,9 +27,8 @@ from exam_workbench.review import (
     settle_by_dispute,
     settle_by_override,
 )
-from exam_workbench.types import RATINGS, Act
+from exam_workbench.types import RATINGS, Act, Question
 from pages.parts.shared import address, presses, ui
-from pages.parts.shared.awaited_edits import TO_EDIT, AwaitedEdit, awaited
 
 HOW: dict[Act, str] = {
     "override": "Override ratings",
@@ -218,3 +217,33 @@ def _label_words(found: Outcome, rating: int, given: bool) -> str:
     if before == after:
         return f"The label stays {after}{because}."
     return f"The label is now {after}{because}." if given else f"Label {before} → {after}{because}"
+
+
+TO_EDIT = "question to edit"
+"""Session key of the question that the question bank opens next."""
+
+
+@dataclass(frozen=True)
+class AwaitedEdit:
+    """A disagreement that an edit of a question will settle.
+
+    Args:
+        question_id: None if a question is missing in the bank.
+    """
+
+    project: str
+    case: Case
+    question_id: str | None
+    reason: str
+
+    def fits(self, project: str, question: Question) -> bool:
+        """Return whether an edit of this question settles it."""
+        here = f"{self.case.query_id}/".startswith(f"{question.query_id}/")
+        return self.project == project and (
+            here if self.question_id is None else question.question_id == self.question_id
+        )
+
+
+def awaited() -> list[AwaitedEdit]:
+    """Return the list for this browser tab; all its runs share it."""
+    return st.session_state.setdefault("awaited edits", [])

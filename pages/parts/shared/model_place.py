@@ -8,6 +8,8 @@ import streamlit as st
 
 from exam_workbench.errors import GradingError, InputError
 from exam_workbench.graders import (
+    BACK_ENDS,
+    LOCAL_MODEL,
     HostKey,
     OfferedEndpoint,
     checked_host,
@@ -20,6 +22,8 @@ from exam_workbench.graders import (
     same_address,
     usual_address,
 )
+from exam_workbench.grading import usual_settings
+from exam_workbench.project import Project
 from pages.parts.shared import presses, ui, visitor
 
 OTHER = ""
@@ -195,3 +199,44 @@ def choose_local(
     start = stored or default
     index = offered.index(start) if start in offered else 0
     return str(st.selectbox(label, offered, index, key=f"{key} offered", persist_state="session"))
+
+
+WHERE = {"transformers": "On this computer", "openai": "At an endpoint"}
+LAST = "drafter"
+"""Session key of the latest model's settings."""
+
+
+def choose_settings(project: Project, key: str) -> dict[str, str] | None:
+    """Draw the choice of a model and return its settings; without a valid choice, show an error and return None.
+
+    The default is the last choice here, else the model for grading.
+
+    Args:
+        key: prefix of the widgets' keys.
+    """
+    with ui.errors():
+        return _chosen(project, key)
+    return None
+
+
+def remember_settings(settings: dict[str, str]) -> None:
+    """Remember a model as the next default."""
+    st.session_state[LAST] = settings
+
+
+def _chosen(project: Project, key: str) -> dict[str, str]:
+    usual: dict[str, str] = st.session_state.get(LAST) or usual_settings(project)
+    where = st.segmented_control(
+        "Where the model runs", BACK_ENDS, default=usual["back_end"],
+        format_func=WHERE.__getitem__, required=True, key=f"{key} where",
+    )  # fmt: skip
+    known = usual if where == usual["back_end"] else {}
+    settings = {"back_end": str(where)}
+    stored = known.get("model", "")
+    if where == "openai":
+        address, endpoint = choose_endpoint(known, key, bound=False)
+        settings |= address
+        settings["model"] = choose_model(stored, endpoint, f"{key} model openai")
+    else:
+        settings["model"] = choose_local(stored, LOCAL_MODEL, f"{key} model {where}", bound=False)
+    return {name: value for name, value in settings.items() if value}
