@@ -2,8 +2,7 @@
 
 import streamlit as st
 
-from exam_workbench.jobs import current_job
-from exam_workbench.pipelines import lacking
+from exam_workbench import jobs, pipelines
 from pages.parts.answers import asking, choosing, grid, looking
 from pages.parts.shared import ui, views
 
@@ -16,12 +15,12 @@ looking.begin(project)
 asking.progress(project)
 if not looking.generators(project):
     st.markdown(looking.WHAT)
-    if lacking(project).answers:
+    if pipelines.lacking(project).answers:
         st.caption(
             ":material/info: No query has gold answers, so GPT-Eval is unavailable. Import queries with gold answers"
             " on the Home screen."
         )
-    if current_job(project, "answers") is None:
+    if jobs.current_job(project, "answers") is None:
         st.container(key="no-answers").markdown(
             "**No answers yet.** Generate answers here, or import answers on the Home screen."
         )

@@ -2,10 +2,8 @@
 
 import streamlit as st
 
-from exam_workbench.catalogue import graders
-from exam_workbench.labels import Policy
+from exam_workbench import catalogue, labels, review
 from exam_workbench.project import Project
-from exam_workbench.review import agreement
 from pages.parts.review import cases, place, rows
 from pages.parts.review import table as parts
 from pages.parts.shared import policy_widgets, ui
@@ -18,9 +16,9 @@ VIEWS = {
 }
 
 
-def chosen_policy(project: Project) -> Policy | None:
+def chosen_policy(project: Project) -> labels.Policy | None:
     """Return the scoring settings of the labels; None if nothing has been graded."""
-    if not any(grader.grades for grader in graders(project)):
+    if not any(grader.grades for grader in catalogue.graders(project)):
         return None
     return policy_widgets.view().policy
 
@@ -36,7 +34,7 @@ with st.container(horizontal=True, vertical_alignment="bottom", key="case-sides"
     left, right = parts.choose_sides(known, arrived)
     # If the sides cannot be compared, the screen ends below; the address should name them anyway.
     place.write()
-    parts.downloads(agreement(project, left, right))
+    parts.downloads(review.agreement(project, left, right))
 offered = [view for view in VIEWS if view in ("queue", "record") or rows.judged_by(left, right, project, policy)]
 if arrived or st.session_state.get(place.WIDGETS["view"]) not in offered:
     place.set_widget("view", offered, "queue")

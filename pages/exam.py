@@ -2,7 +2,6 @@
 
 from exam_workbench.pipelines import making_of, statistics
 from pages.parts.exams import facts, filters, writing
-from pages.parts.exams.facts import opened
 from pages.parts.shared import ui, views
 
 VIEWS = {"items": "Items", "proposed": "Proposed", "filters": "Filters", "statistics": "Statistics"}
@@ -11,7 +10,7 @@ ui.begin()
 project = ui.project()
 writing.offer(project)
 writing.progress(project)
-exam, items = opened(project, proposed=True)
+exam, items = facts.opened(project, proposed=True)
 known = statistics(items, making_of(project, exam))
 facts.summary(known)
 view = views.choose(list(VIEWS) if items else ["proposed", "statistics"], VIEWS.__getitem__)

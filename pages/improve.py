@@ -4,16 +4,14 @@ from typing import cast
 
 import streamlit as st
 
-from exam_workbench.errors import WorkbenchError
+from exam_workbench import errors, pipelines
 from exam_workbench.measures.item_response import CRITERIA, DROP, STEPS, Criterion
-from exam_workbench.pipelines import shorter
-from pages.parts.exams import worth
-from pages.parts.exams.facts import opened
+from pages.parts.exams import facts, worth
 from pages.parts.shared import ui
 
 ui.begin()
 project = ui.project()
-exam, items = opened(project)
+exam, items = facts.opened(project)
 with st.container(horizontal=True, vertical_alignment="bottom"):
     by = st.selectbox(
         "Drop items with the lowest", CRITERIA, format_func=worth.CRITERION_NAMES.__getitem__, key="by",
@@ -24,8 +22,8 @@ with st.container(horizontal=True, vertical_alignment="bottom"):
 found = None
 try:
     with st.spinner("Dropping items and fitting the model again"):
-        found = shorter(project, exam, float(drop), int(steps), cast(Criterion, by))
-except WorkbenchError as error:
+        found = pipelines.shorter(project, exam, float(drop), int(steps), cast(Criterion, by))
+except errors.WorkbenchError as error:
     ui.empty(error.message, error.hint, "students", error.code)
 if found is not None:
     worth.draw_shortening(project, exam, items, found)

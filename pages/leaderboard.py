@@ -4,12 +4,8 @@ from typing import cast
 
 import streamlit as st
 
-from exam_workbench.audit import audited_by, circularity, under_way
-from exam_workbench.labels import Policy, basis, readiness
-from exam_workbench.leaderboard import Leaderboard, compare, leaderboard, official_board
-from exam_workbench.measures import Ties, parse_measure
+from exam_workbench import audit, labels, leaderboard, measures, study
 from exam_workbench.project import Project, boards
-from exam_workbench.study import Alike, alike, labelled, remembered_pairs
 from pages.parts.audit import standing
 from pages.parts.boards import board as board_table
 from pages.parts.boards.board import Column, Named
@@ -43,11 +39,11 @@ VIEWS = {
 }
 
 
-def rests_on(project: Project, policy: Policy, board: Leaderboard) -> str:
+def rests_on(project: Project, policy: labels.Policy, board: leaderboard.Leaderboard) -> str:
     """Return the share of needed pairs behind the labels and why others are missing; empty if complete."""
     if board.usable == board.needed:
         return ""
-    lacks = readiness(project, basis(project, policy))
+    lacks = labels.readiness(project, labels.basis(project, policy))
     ungraded = sum(board.ungraded.values())
     missing = {"ungraded": ungraded, "failed or without text": board.needed - board.usable - ungraded}
     if ungraded == lacks.ungraded:
@@ -59,12 +55,12 @@ def rests_on(project: Project, policy: Policy, board: Leaderboard) -> str:
     )
 
 
-def reached(project: Project, policy: Policy, board: Leaderboard) -> list[Column]:
+def reached(project: Project, policy: labels.Policy, board: leaderboard.Leaderboard) -> list[Column]:
     """Return columns that only some leaderboards need: labelled share, star for the reference, cost of a score."""
     runs = [system.run for system in board.systems]
     found: list[Column] = []
     if board.usable < board.needed:
-        shares = labelled(project, policy, policy.cutoff)
+        shares = study.labelled(project, policy, policy.cutoff)
         about = f"Share of the top {policy.cutoff} with a label. Passages without a label count as not relevant."
         found.append(Column("Labelled", [shares.get(run) for run in runs], about, percent=True))
     if board.reference is not None:
@@ -77,7 +73,7 @@ def reached(project: Project, policy: Policy, board: Leaderboard) -> list[Column
     return found
 
 
-def told_apart(board: Leaderboard, groups: Alike) -> str:
+def told_apart(board: leaderboard.Leaderboard, groups: study.Alike) -> str:
     """Return a sentence on whether the best systems differ significantly."""
     if groups.untested:
         return f":material/help: No significance test: {ui.plain(groups.untested[0])}"
@@ -103,15 +99,15 @@ def told_apart(board: Leaderboard, groups: Alike) -> str:
 def systems(mine: Named, official: Named | None, further: list[Column]) -> None:
     """Draw the leaderboard; a click on a system opens its queries without redrawing the rest."""
     follow = board_table.follow()
-    groups = alike(mine.board, remembered_pairs(project, mine.board, screen.test))
+    groups = study.alike(mine.board, study.remembered_pairs(project, mine.board, screen.test))
     if said := told_apart(mine.board, groups):
         st.container(key="told-apart").caption(said)
     run, asked = board_table.followed()
     opened = None
     if run in mine.board.scores:
         # A system opens with all its queries, including those outside the compared ones.
-        found = leaderboard(project, measure, "exam", policy, with_ungraded=True)
-        beside = official_board(project, against, measure, policy, official_measure) if against else None
+        found = leaderboard.leaderboard(project, measure, "exam", policy, with_ungraded=True)
+        beside = leaderboard.official_board(project, against, measure, policy, official_measure) if against else None
         name = official.title if official else ""
         opened = board_table.detail(project, found, beside, str(run), name, asked, groups)
     elif run:
@@ -137,7 +133,7 @@ with more:
     if against in imported:
         st.text_input("Official measure", official_measure, disabled=True)
     elif against is not None:
-        same = measure if parse_measure(measure).takes_judgments else policy_widgets.DEFAULT_MEASURE
+        same = measure if measures.parse_measure(measure).takes_judgments else policy_widgets.DEFAULT_MEASURE
         official_measure = policy_widgets.measure("Official measure", cover=False, key=f"official {same}", default=same)
     queries = policy_widgets.queries()
     ties = st.segmented_control(
@@ -147,18 +143,24 @@ with more:
     test, differs_from = choose_test()
     choose_gold_run(project)
 screen = Screen(
-    project, policy, measure, None if against is None else (against, official_measure), cast(Ties, ties), queries, test
+    project,
+    policy,
+    measure,
+    None if against is None else (against, official_measure),
+    cast(measures.Ties, ties),
+    queries,
+    test,
 )
 if view in VIEWS:
     VIEWS[view](screen)
     st.stop()
 official = None
 if against is None:
-    board = leaderboard(project, measure, "exam", policy, with_ungraded=queries != "common")
+    board = leaderboard.leaderboard(project, measure, "exam", policy, with_ungraded=queries != "common")
     if said := f"{rests_on(project, policy, board)} {ui.plain(board.says_ungraded)}".strip():
         st.container(key="rests-on").caption(said)
 else:
-    comparison = compare(
+    comparison = leaderboard.compare(
         project, measure, against, against_measure=official_measure, policy=policy, ties=screen.ties, queries=queries
     )
     board, official = comparison.board, Named(f"{against} {official_measure}", comparison.official)
@@ -171,8 +173,8 @@ if board.reference is not None:
         f" (1 ± {ui.number(board.reference.std_error, 4)}, with all its pooled passages)."
     )
 if board.needed:
-    audited, begun = audited_by(project, policy, board.measure), under_way(project, policy)
-    standing.says_audit(audited, begun, board.measure, circularity(project, policy))
+    audited, begun = audit.audited_by(project, policy, board.measure), audit.under_way(project, policy)
+    standing.says_audit(audited, begun, board.measure, audit.circularity(project, policy))
 name = "Gold" if board.source == "gold" else "Exam"
 further = [*reached(project, policy, board), *significance_columns(board, differs_from, test)]
 systems(Named(f"{name} {board.measure}", board), official, further)

@@ -4,17 +4,15 @@ from urllib.parse import urlencode
 
 import streamlit as st
 
-from exam_workbench import bank
-from exam_workbench.bank import QueryOverview, overview
+from exam_workbench import bank, text
 from exam_workbench.project import Project
-from exam_workbench.text import how_many
 from pages.parts.bank import impact as bank_impact
 from pages.parts.bank import review as bank_review
 from pages.parts.bank import rows as bank_bar
 from pages.parts.bank import rows as bank_rows
 from pages.parts.bank import window as bank_window
-from pages.parts.review.settling import TO_EDIT
 from pages.parts.shared import address, pick_list, policy_widgets, presence, ui
+from pages.parts.shared.awaited_edits import TO_EDIT
 
 QUERIES = "queries"
 """Key of the list of queries."""
@@ -67,7 +65,7 @@ STYLE = """
 """
 
 
-def opened(project: Project, found: list[QueryOverview]) -> int:
+def opened(project: Project, found: list[bank.QueryOverview]) -> int:
     """Return the position of the query that was chosen, is in the URL, or was last open; by default the first."""
     here = bank_window.window()
     if (to_edit := st.session_state.pop(TO_EDIT, None)) is not None:
@@ -95,7 +93,7 @@ def opened(project: Project, found: list[QueryOverview]) -> int:
     return at or 0
 
 
-def query_list(project: Project, found: list[QueryOverview], chosen: QueryOverview) -> None:
+def query_list(project: Project, found: list[bank.QueryOverview], chosen: bank.QueryOverview) -> None:
     """Draw the queries with their counts and alerts."""
     edited = {draft.question.query_id for draft in bank.drafts(project, ui.person()).values()}
     unsaved = pick_list.Mark("changed", "✎", "has unsaved changes")
@@ -105,7 +103,7 @@ def query_list(project: Project, found: list[QueryOverview], chosen: QueryOvervi
             query.query_id,
             ui.shortened(query.text, ui.LISTED),
             "?" + urlencode({"project": project.name, "query": query.query_id}),
-            f"{how_many(query.active, 'questions')} · {how_many(query.pooled, 'passages')}",
+            f"{text.how_many(query.active, 'questions')} · {text.how_many(query.pooled, 'passages')}",
             # A query without pooled passages needs no questions, such as a topic without judgments.
             (unsaved,) * (query.query_id in edited) + (idle,) * (query.pooled > 0 and not query.active),
         )
@@ -116,7 +114,7 @@ def query_list(project: Project, found: list[QueryOverview], chosen: QueryOvervi
 
 ui.begin()
 project = ui.project()
-queries = overview(project)
+queries = bank.overview(project)
 if not queries:
     ui.empty("No queries yet.", "Import queries on the Home screen.", "home", code="no-queries")
 st.html(f"<style>{STYLE}</style>")

@@ -3,8 +3,7 @@
 import streamlit as st
 
 from exam_workbench.pipelines import exam_board, responses, statistics
-from pages.parts.exams import boards, examinees
-from pages.parts.exams.facts import opened
+from pages.parts.exams import boards, examinees, facts
 from pages.parts.shared import ui, views
 
 VIEWS = {
@@ -17,7 +16,7 @@ VIEWS = {
 
 ui.begin()
 project = ui.project()
-exam, items = opened(project)
+exam, items = facts.opened(project)
 with st.container(horizontal=True, vertical_alignment="center"):
     examinees.offer_adding(project, exam)
     examinees.offer_sitting(project, exam)

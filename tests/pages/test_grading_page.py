@@ -500,7 +500,7 @@ class TestJobs:
         def refused(*_: Any) -> None:
             raise GradingError("job-running", "Running.", "Wait.")
 
-        monkeypatch.setattr("pages.parts.shared.job_plan.start_job", refused)
+        monkeypatch.setattr("exam_workbench.grading.start_job", refused)
         app = press(visit("grading"), "grade")
         check_refused(app, "job-running")
 

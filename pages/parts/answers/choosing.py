@@ -4,16 +4,10 @@ from collections.abc import Mapping
 
 import streamlit as st
 
-from exam_workbench.errors import WorkbenchError
-from exam_workbench.measures import Choice, Choosing, Interval
+from exam_workbench import errors, measures, pipelines, study, text
 from exam_workbench.measures.answers import QueryCorrelation
-from exam_workbench.pipelines import Evaluation, Refined, choice_tables, correlations, cover_tables, waiting_runs
 from exam_workbench.project import Project
-from exam_workbench.study import BESIDE, boards_to_choose_by, compare_choices
-from exam_workbench.text import first_few, how_many
-from pages.parts.shared import policy_widgets, ui
-from pages.parts.shared.charts import short_names
-from pages.parts.shared.html import visible
+from pages.parts.shared import charts, html, policy_widgets, ui
 
 RUNS, FEW_RUNS = 5, 3
 """Number of runs with a column of their own, the most often chosen ones, in a wide and in a narrow window."""
@@ -45,7 +39,7 @@ STYLE = """
 """
 
 
-def view(project: Project, evaluation: Evaluation) -> None:
+def view(project: Project, evaluation: pipelines.Evaluation) -> None:
     """Draw every evaluation of the same runs: the chosen run, its certainty and its cost."""
     if len(evaluation.view.runs or ()) < 2:
         ui.empty(
@@ -58,25 +52,25 @@ def view(project: Project, evaluation: Evaluation) -> None:
     k = left.segmented_control(
         "Depth", ks, default=ks[min(1, len(ks) - 1)], format_func=lambda k: f"k = {k}", key="depth", required=True
     )
-    offered = boards_to_choose_by(project, int(k))
+    offered = study.boards_to_choose_by(project, int(k))
     policy = policy_widgets.chosen(project)
     with st.spinner("Computing the coverage of the answers", show_time=False):
-        covers = cover_tables(project, evaluation, int(k), policy)
-    waiting = waiting_runs(evaluation, int(k))
+        covers = pipelines.cover_tables(project, evaluation, int(k), policy)
+    waiting = pipelines.waiting_runs(evaluation, int(k))
     answered = [run for run in evaluation.view.runs or () if run not in waiting]
     whole = [name for name, table in covers.items() if set(answered) <= set(table)]
     wanted = right.multiselect(
-        "Compare with", [*covers, *offered], default=[*whole, *list(offered)[:BESIDE]], key=f"beside answers {k}",
+        "Compare with", [*covers, *offered], default=[*whole, *list(offered)[:study.BESIDE]], key=f"beside answers {k}",
         placeholder="No other evaluation",
         help="Other evaluations of the same runs: coverage of the question bank by the answers or by the passages"
         " (EXAM-Cover), assessors' judgments, and graders of passages.",
     )  # fmt: skip
     asked = {name: offered[name] for name in wanted if name in offered}
-    tables = choice_tables(evaluation, int(k)) | {name: covers[name] for name in wanted if name in covers}
+    tables = pipelines.choice_tables(evaluation, int(k)) | {name: covers[name] for name in wanted if name in covers}
     key = ("choice of answers", evaluation.view, evaluation.generator.fingerprint, k, policy, tuple(wanted))
     try:
-        compared = project.remember(key, lambda: compare_choices(project, asked, policy, tables))
-    except WorkbenchError as error:
+        compared = project.remember(key, lambda: study.compare_choices(project, asked, policy, tables))
+    except errors.WorkbenchError as error:
         ui.show_error(error)
         return
     for error in compared.left_out.values():
@@ -84,7 +78,7 @@ def view(project: Project, evaluation: Evaluation) -> None:
     found = compared.found
     st.html(f"<style>{STYLE}</style>{_html(found, f'{REFERENCE}@{k}')}")
     st.container(key="compared-over").caption(
-        f"Based on {how_many(found.choices[0].queries, 'queries')} that all evaluations have. Percentages show how"
+        f"Based on {text.how_many(found.choices[0].queries, 'queries')} that all evaluations have. Percentages show how"
         " often a run ranks first in 1,000 resamples of the queries.",
         help=f"τ, same choice and cost compare a row with {REFERENCE}@{k}. τ is Kendall's τ of the orders of runs. Same"
         " choice is the share of resamples in which both choose the same run. Cost is the loss by"
@@ -93,28 +87,29 @@ def view(project: Project, evaluation: Evaluation) -> None:
     for run, count in waiting.items():
         st.caption(
             f":material/info: No {REFERENCE}@{k} for {ui.plain(run)}: answers or comparisons are missing for"
-            f" {how_many(count, 'queries')}. See Generate and compare."
+            f" {text.how_many(count, 'queries')}. See Generate and compare."
         )
     for name, table in covers.items():
         if name not in whole:
             lacks = [run for run in answered if run not in table]
             st.caption(
-                f":material/info: {ui.plain(name)} covers {how_many(len(table), 'runs')}. To add"
-                f" {ui.plain(first_few(lacks))}, grade their answers with `exam answers grade`."
+                f":material/info: {ui.plain(name)} covers {text.how_many(len(table), 'runs')}. To add"
+                f" {ui.plain(text.first_few(lacks))}, grade their answers with `exam answers grade`."
             )
 
 
-def _html(found: Choosing, reference: str) -> str:
+def _html(found: measures.Choosing, reference: str) -> str:
     most = {run: max(choice.chance.get(run, 0.0) for choice in found.choices) for run in found.runs}
     runs = sorted(found.runs, key=lambda run: -most[run])[:RUNS]
-    short = short_names(found.runs)
+    short = charts.short_names(found.runs)
     heads = "".join(
-        f'<th class="run{" less" if at >= FEW_RUNS else ""}" title="{visible(run)}">{visible(short[run])}</th>'
+        f'<th class="run{" less" if at >= FEW_RUNS else ""}" title="{html.visible(run)}">'
+        f"{html.visible(short[run])}</th>"
         for at, run in enumerate(runs)
     )
     rows = "".join(_row(found, choice, runs, short, reference) for choice in found.choices)
     more = "".join(
-        f'<p class="ew-left {room}">and {how_many(left, "more runs")}, chosen less often</p>'
+        f'<p class="ew-left {room}">and {text.how_many(left, "more runs")}, chosen less often</p>'
         for room, shown in (("wide", RUNS), ("narrow", FEW_RUNS))
         if (left := len(found.runs) - shown) > 0
     )
@@ -125,7 +120,9 @@ def _html(found: Choosing, reference: str) -> str:
     )
 
 
-def _row(found: Choosing, choice: Choice, runs: list[str], short: Mapping[str, str], reference: str) -> str:
+def _row(
+    found: measures.Choosing, choice: measures.Choice, runs: list[str], short: Mapping[str, str], reference: str
+) -> str:
     mean, error = choice.scores[choice.chosen[0]] if choice.chosen else (None, None)
     said = ui.number(mean) + ("" if error is None else f' <span class="beside">±&nbsp;{error:.3f}</span>')
     cells = "".join(
@@ -140,23 +137,23 @@ def _row(found: Choosing, choice: Choice, runs: list[str], short: Mapping[str, s
         else f"<td>{interval(pair.kendall)}</td><td>{pair.same_chance:.0%}</td><td>{interval(pair.loss)}</td>"
     )
     return (
-        f"<tr><th>{visible(choice.evaluation)}</th><td class='words'>{_chosen(choice.chosen, short)}</td>"
+        f"<tr><th>{html.visible(choice.evaluation)}</th><td class='words'>{_chosen(choice.chosen, short)}</td>"
         f"<td>{said}</td>{cells}{beside}</tr>"
     )
 
 
 def _chosen(runs: list[str], short: Mapping[str, str]) -> str:
     """Return the chosen run as HTML, or the number of runs if many tie; the tooltip has the full names."""
-    whole = visible(" = ".join(runs))
+    whole = html.visible(" = ".join(runs))
     if len(runs) <= MOST_NAMED:
-        return f'<span title="{whole}">{visible(" = ".join(short[run] for run in runs))}</span>'
+        return f'<span title="{whole}">{html.visible(" = ".join(short[run] for run in runs))}</span>'
     return f'<span class="dim" title="{whole}">{len(runs)} runs with equal scores</span>'
 
 
-def interval(one: Interval) -> str:
+def interval(one: measures.Interval) -> str:
     """Return a number with its interval as HTML; if it is undefined, a dash with the reason."""
     if one.value is None:
-        return f'<span class="dim" title="{visible(one.undefined or "")}">–</span>'
+        return f'<span class="dim" title="{html.visible(one.undefined or "")}">–</span>'
     bounds = (
         ""
         if one.low is None or one.high is None
@@ -165,18 +162,18 @@ def interval(one: Interval) -> str:
     return f"{one.value:z.2f}{bounds}"
 
 
-def correlation(project: Project, evaluation: Evaluation) -> None:
+def correlation(project: Project, evaluation: pipelines.Evaluation) -> None:
     """Draw Spearman's correlation of Recall and LLM-retEval over all queries and without failures of Recall."""
-    by: dict[Refined, str] = {"confirmed": "Confirmed cases", "proposed": "Confirmed and proposed cases"}
+    by: dict[pipelines.Refined, str] = {"confirmed": "Confirmed cases", "proposed": "Confirmed and proposed cases"}
     picked = st.segmented_control(
         "Cases A, B and C left out of “refined”", list(by), default="confirmed",
         format_func=lambda name: by[name], key="refined", required=True,
     )  # fmt: skip
-    chosen: Refined = "proposed" if picked == "proposed" else "confirmed"
+    chosen: pipelines.Refined = "proposed" if picked == "proposed" else "confirmed"
     key = ("correlation of answers", evaluation.view, evaluation.generator.fingerprint, chosen)
-    found = project.remember(key, lambda: correlations(project, evaluation, chosen))
+    found = project.remember(key, lambda: pipelines.correlations(project, evaluation, chosen))
     rows = "".join(
-        f"<tr><th>{visible(one.run)}</th><td>{one.k}</td>{_rho(one.every)}{_rho(one.refined)}"
+        f"<tr><th>{html.visible(one.run)}</th><td>{one.k}</td>{_rho(one.every)}{_rho(one.refined)}"
         f"<td>{one.refined.removed:,}</td></tr>"
         for one in found
     )

@@ -20,9 +20,7 @@ from exam_workbench.pipelines import (
 )
 from exam_workbench.project import Project
 from pages.parts.answers import desk
-from pages.parts.shared import address, ui
-from pages.parts.shared.components import ACTING, asked_of, component
-from pages.parts.shared.html import as_shown
+from pages.parts.shared import address, components, html, ui
 
 KEY = "answers-grid"
 MEASURES: dict[Measured, str] = {
@@ -35,7 +33,7 @@ MEASURES: dict[Measured, str] = {
 QUERIES = 400
 """Largest number of queries shown in an open cell."""
 
-_component = component("table_of_answers", *ACTING, "answers/grid.css", "answers/grid.js")
+_component = components.component("table_of_answers", *components.ACTING, "answers/grid.css", "answers/grid.js")
 
 
 def view(project: Project, evaluation: Evaluation) -> None:
@@ -88,7 +86,7 @@ def _missing(evaluation: Evaluation) -> None:
 
 @st.fragment
 def _table(project: Project, evaluation: Evaluation) -> None:
-    asked = asked_of(KEY)
+    asked = components.asked_of(KEY)
     for act in asked.each():
         if act["do"] == "query":
             st.switch_page("pages/cases.py", query_params=act["there"])
@@ -122,7 +120,7 @@ def _block(evaluation: Evaluation, k: int, told: list[str], best: dict[tuple[int
         "k": k,
         "rows": [
             {
-                "run": as_shown(row.run),
+                "run": html.as_shown(row.run),
                 "cells": [
                     {
                         "id": desk.id_of(name, row.run, k),
@@ -165,14 +163,14 @@ def _detail(project: Project, evaluation: Evaluation, cell: str) -> dict[str, An
     lines.sort(key=lambda one: -1.0 if one[0] is None else one[0])
     return {
         "cell": cell,
-        "title": as_shown(f"{measure}@{k} of {run}"),
+        "title": html.as_shown(f"{measure}@{k} of {run}"),
         "rows": [
             {
-                "query": as_shown(evaluation.gold[line.query_id].query.text),
+                "query": html.as_shown(evaluation.gold[line.query_id].query.text),
                 "value": None if value is None else f"{value:.2f}".removesuffix(".00"),
                 "why": _why(line, measure),
-                "answer": as_shown(line.answer or ""),
-                "draw": as_shown(next(iter(evaluation.gold[line.query_id].draws), "")),
+                "answer": html.as_shown(line.answer or ""),
+                "draw": html.as_shown(next(iter(evaluation.gold[line.query_id].draws), "")),
                 "there": (there := {"project": project.name, **desk.there(line.query_id, run, k)}),
                 "href": "cases?" + urlencode(there),
             }

@@ -13,15 +13,13 @@ from exam_workbench import audit as room
 from exam_workbench.audit import Audit, Batch, Card, Hand
 from exam_workbench.errors import WorkbenchError
 from exam_workbench.project import Project
-from pages.parts.shared import ui
-from pages.parts.shared.components import ACTING, Act, asked_of, component
-from pages.parts.shared.html import as_shown
+from pages.parts.shared import components, html, ui
 
 KEY = "judging"
 AHEAD = 6
 """Least number of passages in the browser, if so many are left."""
 
-_component = component("judging_desk", *ACTING, "audit/judging.css", "audit/judging.js")
+_component = components.component("judging_desk", *components.ACTING, "audit/judging.css", "audit/judging.js")
 
 
 def draw(project: Project, audit: Audit) -> None:
@@ -39,7 +37,7 @@ def desk(project: Project, audit: Audit) -> None:
     person = ui.person()
     if not person:
         ui.empty("Your name is missing.", "Enter your name above. Your judgments are stored under it.")
-    asked = asked_of(KEY)
+    asked = components.asked_of(KEY)
     error = None
     with ui.errors():
         for act in asked.each():
@@ -47,7 +45,7 @@ def desk(project: Project, audit: Audit) -> None:
                 ACTS[act["do"]](project, audit, person, act)
             except WorkbenchError as refused:
                 error = {name: act.get(name) for name in ("id", "query", "passage")}
-                error |= {"message": as_shown(refused.message), "hint": as_shown(refused.hint or "")}
+                error |= {"message": html.as_shown(refused.message), "hint": html.as_shown(refused.hint or "")}
         batch = room.batches(project, audit)[-1]
         hands = [] if batch.ended else room.deal_ahead(project, audit, person, AHEAD)
         left = hands[0].left if hands else 0 if batch.ended else room.left(project, audit)
@@ -73,16 +71,16 @@ def _shown(project: Project, audit: Audit, person: str, batch: Batch, hands: lis
             "drawn": batch.drawn + batch.doubled,
             "done": batch.judged + batch.cannot_say + batch.judged_twice,
             "mine": me.judged + me.cannot_say if me else 0,
-            "others": as_shown(f"also judging: {', '.join(others[:3])}") if others else "",
+            "others": html.as_shown(f"also judging: {', '.join(others[:3])}") if others else "",
         },
     }
 
 
 def _query(hand: Hand) -> dict[str, Any]:
     return {
-        "text": as_shown(hand.query.text),
-        "narrative": as_shown(hand.query.narrative or ""),
-        "questions": [as_shown(one.shown) for one in hand.questions],
+        "text": html.as_shown(hand.query.text),
+        "narrative": html.as_shown(hand.query.narrative or ""),
+        "questions": [html.as_shown(one.shown) for one in hand.questions],
     }
 
 
@@ -90,7 +88,7 @@ def _card(hand: Hand, card: Card) -> dict[str, Any]:
     return {
         "query": hand.query.query_id,
         "passage": card.passage_id,
-        "text": None if card.text is None else as_shown(card.text),
+        "text": None if card.text is None else html.as_shown(card.text),
         "said": card.said,
         "value": card.value,
         "settled": card.settled,
@@ -98,14 +96,16 @@ def _card(hand: Hand, card: Card) -> dict[str, Any]:
     }
 
 
-def _judge(project: Project, audit: Audit, person: str, act: Act) -> None:
+def _judge(project: Project, audit: Audit, person: str, act: components.Act) -> None:
     room.judge(project, audit, act["query"], act["passage"], int(act["value"]), person)
 
 
-def _on_passage(what: Callable[[Project, Audit, str, str, str], object]) -> Callable[[Project, Audit, str, Act], None]:
+def _on_passage(
+    what: Callable[[Project, Audit, str, str, str], object],
+) -> Callable[[Project, Audit, str, components.Act], None]:
     """Wrap an action that needs only a passage and a person."""
 
-    def do_it(project: Project, audit: Audit, person: str, act: Act) -> None:
+    def do_it(project: Project, audit: Audit, person: str, act: components.Act) -> None:
         what(project, audit, act["query"], act["passage"], person)
 
     return do_it
@@ -116,22 +116,22 @@ def _looked(audit: Audit) -> str:
     return f"labels shown in audit {audit.key}"
 
 
-def _look(project: Project, audit: Audit, person: str, act: Act) -> None:
+def _look(project: Project, audit: Audit, person: str, act: components.Act) -> None:
     found = room.look(project, audit, act["query"], act["passage"], person)
     about = {"query": act["query"], "passage": act["passage"], "label": found.label, "highest": found.highest}
     st.session_state.setdefault(_looked(audit), []).append(about)
 
 
-def _board(project: Project, audit: Audit, person: str, act: Act) -> None:
+def _board(project: Project, audit: Audit, person: str, act: components.Act) -> None:
     st.session_state["view"] = "Board"
     st.rerun(scope="app")
 
 
-def _again(project: Project, audit: Audit, person: str, act: Act) -> None:
+def _again(project: Project, audit: Audit, person: str, act: components.Act) -> None:
     """Do nothing: the assigned passages are read again after every action."""
 
 
-ACTS: Mapping[str, Callable[[Project, Audit, str, Act], None]] = {
+ACTS: Mapping[str, Callable[[Project, Audit, str, components.Act], None]] = {
     "judge": _judge,
     "cannot say": _on_passage(room.cannot_say),
     "skip": _on_passage(room.skip),

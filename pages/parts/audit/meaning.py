@@ -3,9 +3,8 @@
 import streamlit as st
 
 from exam_workbench import audit as room
+from exam_workbench import catalogue, errors
 from exam_workbench.audit import Audit, Calibration, Share
-from exam_workbench.catalogue import grade_command
-from exam_workbench.errors import WorkbenchError
 from exam_workbench.project import Project
 from pages.parts.shared import look, presses, ui
 
@@ -34,7 +33,7 @@ def draw(project: Project, audit: Audit) -> None:
     """Draw the meaning of each label, the effect of each min rating, and proposals that can be applied."""
     try:
         found = room.calibration(project, audit)
-    except WorkbenchError as error:
+    except errors.WorkbenchError as error:
         ui.empty(error.message, error.hint or "")
         return
     st.html(f"<style>{STYLE}</style>")
@@ -135,7 +134,7 @@ def _cuts(project: Project, audit: Audit, found: Calibration) -> None:
     if accepted:
         with ui.errors():
             room.accept_cut_points(project, audit, name, ui.author())
-            st.success(ui.plain(f"Added the grader {name}. To grade with it: {grade_command(name)}"))
+            st.success(ui.plain(f"Added the grader {name}. To grade with it: {catalogue.grade_command(name)}"))
             ui.go("grading", "Grade with this grader")
 
 

@@ -7,15 +7,11 @@ import pandas as pd
 import streamlit as st
 
 from exam_workbench import audit as room
+from exam_workbench import bank, catalogue, text
 from exam_workbench.audit import Audit, AuditBoard, Batch, Circularity, Forecast, Goal, Share
-from exam_workbench.bank import latest_version
-from exam_workbench.catalogue import find_grader
 from exam_workbench.project import Project
-from exam_workbench.text import how_many
-from pages.parts.shared import charts, presses, ui, views
+from pages.parts.shared import charts, components, html, presses, ui, views
 from pages.parts.shared.charts import Spec, chart, layer, number, over, word
-from pages.parts.shared.components import ACTING, component
-from pages.parts.shared.html import as_shown
 
 
 def draw(project: Project, audit: Audit) -> None:
@@ -106,7 +102,7 @@ def _waiting(project: Project, audit: Audit, last: Batch) -> None:
 def _person(one: room.Assessor) -> str:
     said = f"{ui.plain(one.name)}: {one.judged:,}"
     said += f", could not judge {one.cannot_say:,}" if one.cannot_say else ""
-    said += f", saw {how_many(one.looked, 'labels')}" if one.looked else ""
+    said += f", saw {text.how_many(one.looked, 'labels')}" if one.looked else ""
     return said + (" (judging)" if one.query_id is not None else "")
 
 
@@ -114,7 +110,7 @@ def _end_batch(project: Project, audit: Audit, last: Batch) -> None:
     with st.popover(
         "End batch", type="tertiary", help="End the batch without the remaining judgments", key="ending batch"
     ):
-        st.text(f"{how_many(last.open, 'passages')} would have no judgment. The intervals get wider.")
+        st.text(f"{text.how_many(last.open, 'passages')} would have no judgment. The intervals get wider.")
         if st.button("End batch now", key="end batch"):
             with ui.errors():
                 room.end_batch(project, audit, ui.author())
@@ -153,7 +149,7 @@ def _rate(name: str, share: Share) -> str:
 
 KEY = "audited"
 
-_component = component("audited_board", *ACTING, "audit/board.css", "audit/board.js")
+_component = components.component("audited_board", *components.ACTING, "audit/board.css", "audit/board.js")
 
 
 def draw_board(board: AuditBoard) -> None:
@@ -173,7 +169,8 @@ def shown(board: AuditBoard) -> dict[str, Any]:
         "missed": board.missed,
         "groups": board.groups,
         "systems": [
-            vars(one) | {"name": as_shown(names[one.run]), "short": as_shown(short[one.run])} for one in board.systems
+            vars(one) | {"name": html.as_shown(names[one.run]), "short": html.as_shown(short[one.run])}
+            for one in board.systems
         ],
         "differences": [
             (one.first, one.second, one.value, one.low, one.high, one.adjusted) for one in board.differences
@@ -286,15 +283,15 @@ def free_name(known: Sequence[Audit]) -> str:
 def about(project: Project, audit: Audit) -> None:
     """Draw the goal of the audit, and the settings of the machine's leaderboard."""
     policy = audit.policy
-    spec = find_grader(project, policy.grader).spec
+    spec = catalogue.find_grader(project, policy.grader).spec
     version = policy.bank_version or 0
-    newer = f" (newest: {latest_version(project)})" if version < latest_version(project) else ""
+    newer = f" (newest: {bank.latest_version(project)})" if version < bank.latest_version(project) else ""
     said = " · ".join(
         [
             f"**{ui.plain(audit.name)}**: {ui.plain(audit.goal.says)}",
             ui.plain(audit.measure_title),
-            how_many(len(audit.runs), "systems"),
-            how_many(len(audit.queries), "queries"),
+            text.how_many(len(audit.runs), "systems"),
+            text.how_many(len(audit.queries), "queries"),
             f"labels by {ui.plain(spec.name)}, min rating {spec.min_rating(policy.min_rating)}",
             f"bank version {version}{newer}",
             *(["ended"] if audit.ended else []),

@@ -15,27 +15,10 @@ from typing import Any
 
 import streamlit as st
 
-from exam_workbench import bank
-from exam_workbench.bank import (
-    CrossedEdit,
-    Mark,
-    begin_question,
-    change_draft,
-    drafted_bank,
-    duplicated,
-    mark,
-    moved,
-    put_drafts,
-    seen,
-    take_back,
-)
-from exam_workbench.errors import InputError, WorkbenchError
+from exam_workbench import bank, errors, review, text, types
 from exam_workbench.project import Project
-from exam_workbench.review import settle_by_edit
-from exam_workbench.text import how_many
-from exam_workbench.types import KINDS, Question
-from pages.parts.review.settling import AwaitedEdit, awaited
 from pages.parts.shared import ui
+from pages.parts.shared.awaited_edits import AwaitedEdit, awaited
 
 KEY = "bank"
 """Key of the component whose state holds the actions of the browser."""
@@ -53,13 +36,13 @@ class Shown:
 
     project: Project
     author: str
-    questions: dict[str, Question] = field(default_factory=dict)
-    drafts: Mark | None = None
+    questions: dict[str, types.Question] = field(default_factory=dict)
+    drafts: bank.Mark | None = None
 
     @property
     def is_current(self) -> bool:
         """Whether no other window has changed the drafts since this one showed them."""
-        return self.drafts == mark(self.project, self.author)
+        return self.drafts == bank.mark(self.project, self.author)
 
 
 @dataclass
@@ -100,7 +83,7 @@ class Window:
     subtopic: str | None = None
     saved: tuple[str, int] | None = None
     said: str = ""
-    error: WorkbenchError | None = None
+    error: errors.WorkbenchError | None = None
     told: object = None
     nameless: bool = False
 
@@ -117,9 +100,9 @@ class Window:
                 self.error, self.said, self.told = None, "", None
             try:
                 do(self, act)
-            except CrossedEdit:
+            except bank.CrossedEdit:
                 self.refused[number] = None
-            except WorkbenchError as error:
+            except errors.WorkbenchError as error:
                 if act.get("act") == "edit":
                     self.refused[number] = str(error)
                 else:
@@ -138,7 +121,7 @@ class Window:
             current = shown.is_current
             result = what(shown.project, shown.author, *arguments)
             if current:
-                shown.drafts = mark(shown.project, shown.author)
+                shown.drafts = bank.mark(shown.project, shown.author)
         return result
 
     def place(self, project: Project, author: str) -> Shown:
@@ -147,7 +130,7 @@ class Window:
         shown.project = project
         return shown
 
-    def go_to(self, question: Question) -> None:
+    def go_to(self, question: types.Question) -> None:
         """Open the query of a question and move the caret to the question."""
         self.query, self.focus, self.turns = question.query_id, question.question_id, self.turns + 1
 
@@ -163,7 +146,7 @@ class Window:
     def outlived(self, project: Project, author: str) -> None:
         """Forget the result of the last action if the drafts have changed since: the problem was settled elsewhere."""
         with self.lock:
-            now = project.name, author, mark(project, author)
+            now = project.name, author, bank.mark(project, author)
             if self.told is None:
                 self.told = now
             elif self.told != now:
@@ -212,11 +195,11 @@ def open_for(project: Project) -> None:
     window().place(project, ui.person())
 
 
-def show(project: Project, questions: list[Question]) -> None:
+def show(project: Project, questions: list[types.Question]) -> None:
     """Record that this window shows a person's questions, and the present state of their drafts."""
     shown = window().place(project, ui.person())
     shown.questions.update((question.question_id, question) for question in questions)
-    shown.drafts = mark(project, shown.author)
+    shown.drafts = bank.mark(project, shown.author)
 
 
 def act(project: Project, what: Callable[..., Any], *arguments: Any) -> Any:
@@ -253,7 +236,7 @@ def do(here: Window, act: Act) -> None:
     if name not in ACTS:
         return
     if shown is None:
-        raise InputError(
+        raise errors.InputError(
             "other-project-or-name",
             "This action belongs to another project or name.",
             "Open that project under that name, then try again.",
@@ -276,24 +259,24 @@ def _edit(here: Window, shown: Shown, act: Act) -> None:
         # A reloaded tab may not have heard of its own earlier actions. It has seen the values that it sent itself.
         stored = getattr(_there(shown, key) or question, field)
         before = stored if stored in [_read(field, typed, unknown) for typed in mine] else before
-    as_seen = seen(shown.project, question, field, before)
+    as_seen = bank.seen(shown.project, question, field, before)
     join = visit[2] is not None and here.stint == visit and shown.is_current
-    here.did(shown, change_draft, as_seen, field, value, before, join)
+    here.did(shown, bank.change_draft, as_seen, field, value, before, join)
     here.stint = visit
 
 
-def _there(shown: Shown, key: str) -> Question | None:
+def _there(shown: Shown, key: str) -> types.Question | None:
     """Return a question as in the person's present drafts; None if it no longer exists."""
     query_id = shown.questions[key].query_id if key in shown.questions else key.rpartition("/")[0]
-    every = drafted_bank(shown.project, shown.author, query_id)
+    every = bank.drafted_bank(shown.project, shown.author, query_id)
     return next((one for one in every if one.question_id == key), None)
 
 
-def _question(shown: Shown, key: str) -> Question:
+def _question(shown: Shown, key: str) -> types.Question:
     """Return a question as the window showed it, or from the person's drafts if it is newer."""
     if found := shown.questions.get(key) or _there(shown, key):
         return found
-    raise InputError("unknown-question", "This question no longer exists.", "Add it again.")
+    raise errors.InputError("unknown-question", "This question no longer exists.", "Add it again.")
 
 
 def _read(field: str, value: Any, unknown: bool) -> object:
@@ -306,37 +289,37 @@ def _read(field: str, value: Any, unknown: bool) -> object:
         return float(value)
     if field == "active" and isinstance(value, bool):
         return value
-    if field == "kind" and value in KINDS:
+    if field == "kind" and value in types.KINDS:
         return str(value)
     if (field == "text" or field in OPTIONAL) and isinstance(value, str | None):
         return (value or "").strip() or None if unknown or field in OPTIONAL else value or ""
-    raise InputError("invalid-field", f"Invalid {field}: {value!r}.", "Enter another value.")
+    raise errors.InputError("invalid-field", f"Invalid {field}: {value!r}.", "Enter another value.")
 
 
 def _add(here: Window, shown: Shown, act: Act) -> None:
     query_id, name = str(act.get("query")), str(act.get("name"))
-    here.did(shown, begin_question, query_id, name)
+    here.did(shown, bank.begin_question, query_id, name)
     # Its first edit may arrive before the question has been shown.
-    shown.questions.setdefault(f"{query_id}/{name}", Question(f"{query_id}/{name}", query_id, ""))
+    shown.questions.setdefault(f"{query_id}/{name}", types.Question(f"{query_id}/{name}", query_id, ""))
 
 
 def _back(here: Window, shown: Shown, act: Act) -> None:
-    here.did(shown, take_back, [str(act.get("id"))])
+    here.did(shown, bank.take_back, [str(act.get("id"))])
 
 
 def _duplicate(here: Window, shown: Shown, act: Act) -> None:
-    copy = duplicated(_now(shown, act))
-    here.did(shown, put_drafts, [copy])
+    copy = bank.duplicated(_now(shown, act))
+    here.did(shown, bank.put_drafts, [copy])
     here.go_to(copy)
 
 
 def _move(here: Window, shown: Shown, act: Act) -> None:
     one = _now(shown, act)
-    every = drafted_bank(shown.project, shown.author, one.query_id)
-    here.did(shown, put_drafts, moved(every, one.question_id, -1 if act.get("up") else 1))
+    every = bank.drafted_bank(shown.project, shown.author, one.query_id)
+    here.did(shown, bank.put_drafts, bank.moved(every, one.question_id, -1 if act.get("up") else 1))
 
 
-def _now(shown: Shown, act: Act) -> Question:
+def _now(shown: Shown, act: Act) -> types.Question:
     """Return the question of an action from the person's present drafts, otherwise as it was shown."""
     key = str(act.get("id"))
     return _there(shown, key) or _question(shown, key)
@@ -389,14 +372,14 @@ def _save(here: Window, shown: Shown, act: Act) -> None:
             _settle_cases(here, shown, waiting, [draft.question for draft in mine.values()])
 
 
-def _settle_cases(here: Window, shown: Shown, waiting: list[AwaitedEdit], edited: Sequence[Question]) -> None:
+def _settle_cases(here: Window, shown: Shown, waiting: list[AwaitedEdit], edited: Sequence[types.Question]) -> None:
     """Settle the disagreements that waited for one of these edits."""
     fitting = [one for one in waiting if any(one.fits(shown.project.name, each) for each in edited)]
     for one in fitting:
         waiting.remove(one)
-        settle_by_edit(shown.project, one.case, one.question_id, one.reason, shown.author, first=True)
+        review.settle_by_edit(shown.project, one.case, one.question_id, one.reason, shown.author, first=True)
     if fitting:
-        here.said = f"This edit resolved {how_many(len(fitting), 'disagreements')}."
+        here.said = f"This edit resolved {text.how_many(len(fitting), 'disagreements')}."
 
 
 def _open(here: Window, shown: Shown, act: Act) -> None:

@@ -6,13 +6,8 @@ from typing import Any
 import pandas as pd
 import streamlit as st
 
-from exam_workbench.catalogue import find_grader, grader_again
-from exam_workbench.grading import Request, Scope, start_job
-from exam_workbench.labels import Policy
-from exam_workbench.leaderboard import DEFAULT_MAX_K, CoverCurves, cover_curves
+from exam_workbench import catalogue, grading, labels, leaderboard, study, text
 from exam_workbench.project import Project, deepest_rank, passage_texts
-from exam_workbench.study import ToGrade, Unjudged, to_grade, unjudged
-from exam_workbench.text import how_many
 from pages.parts.boards.views import Screen
 from pages.parts.shared import charts, job_plan, job_progress, presses, ui
 from pages.parts.shared.charts import Spec, chart, layer, number, over, word
@@ -26,9 +21,9 @@ COUNTS = {
 }
 
 
-def judged(project: Project, policy: Policy) -> None:
+def judged(project: Project, policy: labels.Policy) -> None:
     """Draw Judged@k of every system; for a selected system, the next pairs to grade and a button that grades them."""
-    found = unjudged(project, policy, listed=0)
+    found = study.unjudged(project, policy, listed=0)
     st.header(f"Judged@{found.top_k}", anchor=False)
     st.caption("Share of each system's top passages with a label or a judgment, and the pairs that still need a grade.")
     run = _table(found)
@@ -39,10 +34,10 @@ def judged(project: Project, policy: Policy) -> None:
     elif run is None and found.to_grade:
         st.container(key="choose-system").caption("Select a system to see its ungraded pairs.")
     elif run is not None:
-        _next(project, policy, to_grade(project, policy, run, found.top_k, LISTED))
+        _next(project, policy, study.to_grade(project, policy, run, found.top_k, LISTED))
 
 
-def _table(found: Unjudged) -> str | None:
+def _table(found: study.Unjudged) -> str | None:
     """Draw Judged@k of every system by source, and the missing pairs of its top k; return the selected system."""
     runs = list(dict.fromkeys(share.run for share in found.shares))
     shares = {(share.run, share.source): share.judged for share in found.shares}
@@ -67,7 +62,7 @@ def _table(found: Unjudged) -> str | None:
     return runs[selected[0]] if selected else None
 
 
-def _next(project: Project, policy: Policy, lacks: ToGrade) -> None:
+def _next(project: Project, policy: labels.Policy, lacks: study.ToGrade) -> None:
     st.markdown(f"**Pairs to grade next for {ui.plain(lacks.run)}**")
     if not lacks.next:
         st.container(key="top-graded").success(
@@ -88,32 +83,35 @@ def _next(project: Project, policy: Policy, lacks: ToGrade) -> None:
         column_config={"Rank": st.column_config.NumberColumn(width=60), "Passage": st.column_config.Column(width=700)},
     )  # fmt: skip
     if lacks.more:
-        st.caption(f"and {how_many(lacks.more, 'more passages')}")
+        st.caption(f"and {text.how_many(lacks.more, 'more passages')}")
     if selected := chosen.selection.rows:
         row = lacks.next[selected[0]]
         ui.go("passages", "Open passage", query=row.query_id, passage=row.passage_id)
 
 
-def _grade(project: Project, policy: Policy, lacks: ToGrade) -> None:
+def _grade(project: Project, policy: labels.Policy, lacks: study.ToGrade) -> None:
     """Draw a button that grades the ungraded pairs of the system's top; failed pairs are retried on Grading."""
     if not project.allows("grade") or job_progress.progress(project):
         return
     if not lacks.ungraded:
         ui.go("grading", "Retry the failed pairs")
         return
-    grader = grader_again(project, find_grader(project, policy.grader).spec)
+    grader = catalogue.grader_again(project, catalogue.find_grader(project, policy.grader).spec)
     if grader is None:
         st.container(key="no-grader-here").caption(
             ":material/info: The grades of this grader were imported, so it cannot run here. See Grading."
         )
         return
-    request = Request(Scope(runs=(lacks.run,)), policy.bank_version)
+    request = grading.Request(grading.Scope(runs=(lacks.run,)), policy.bank_version)
     job_plan.tag(project, grader, request, lacks.ungraded)
     if presses.button(
-        f"Grade {how_many(lacks.ungraded, 'pairs')}", type="primary", icon=":material/play_arrow:", key="grade unjudged"
+        f"Grade {text.how_many(lacks.ungraded, 'pairs')}",
+        type="primary",
+        icon=":material/play_arrow:",
+        key="grade unjudged",
     ):
         with ui.errors():
-            start_job(project, grader, request, ui.author())
+            grading.start_job(project, grader, request, ui.author())
             st.rerun()
 
 
@@ -135,7 +133,7 @@ def coloured(chosen: list[str], before: Mapping[str, str]) -> dict[str, str]:
     return {run: kept[run] if run in kept else next(free) for run in chosen}
 
 
-def lines(found: CoverCurves, chosen: list[str], colours: Mapping[str, str]) -> Spec:
+def lines(found: leaderboard.CoverCurves, chosen: list[str], colours: Mapping[str, str]) -> Spec:
     """Return a chart of coverage over the number of passages, a line per system with a band of one standard error.
 
     Args:
@@ -185,8 +183,8 @@ def lines(found: CoverCurves, chosen: list[str], colours: Mapping[str, str]) -> 
 
 def by_budget(screen: Screen) -> None:
     """Draw the lines of the chosen systems, then the labelled and judged shares of each system's top."""
-    deepest = min(DEFAULT_MAX_K, max(deepest_rank(screen.project), 1))
-    found = cover_curves(screen.project, screen.policy, deepest)
+    deepest = min(leaderboard.DEFAULT_MAX_K, max(deepest_rank(screen.project), 1))
+    found = leaderboard.cover_curves(screen.project, screen.policy, deepest)
     k = min(screen.policy.cutoff, found.max_k)
     order = [curve.run for curve in sorted(found.curves, key=lambda curve: -curve.scores[k - 1])]
     chosen = st.multiselect("Systems", order, order[:DRAWN], key="curves of", max_selections=MOST_DRAWN)

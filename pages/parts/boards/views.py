@@ -6,9 +6,7 @@ from typing import cast
 
 import streamlit as st
 
-from exam_workbench.labels import Policy, basis
-from exam_workbench.leaderboard import Comparison, Leaderboard, QueryChoice
-from exam_workbench.measures import ALPHA, Ties
+from exam_workbench import labels, leaderboard, measures, text
 from exam_workbench.project import IMPORTED, Project, boards, gold_name, gold_texts, mark_gold, run_names
 from exam_workbench.study import PANEL_MEASURES as MEASURES
 from exam_workbench.study import (
@@ -24,7 +22,6 @@ from exam_workbench.study import (
     remembered_pairs,
     system_points,
 )
-from exam_workbench.text import how_many
 from pages.parts.boards.board import Column, closer, query_links, returned
 from pages.parts.shared import address, charts, figures, presses, ui
 
@@ -45,11 +42,11 @@ class Screen:
     """
 
     project: Project
-    policy: Policy
+    policy: labels.Policy
     measure: str
     official: tuple[str, str] | None
-    ties: Ties
-    queries: QueryChoice
+    ties: measures.Ties
+    queries: leaderboard.QueryChoice
     test: Test
 
     def offered(self) -> dict[str, BoardChoice]:
@@ -68,7 +65,7 @@ class Screen:
     @property
     def mine(self) -> BoardChoice:
         """The leaderboard of the labels, with the settings at the head of the screen."""
-        min_rating = basis(self.project, self.policy).min_rating
+        min_rating = labels.basis(self.project, self.policy).min_rating
         return BoardChoice(self.measure, "exam", self.policy.grader, min_rating)
 
     def names(self, offered: Mapping[str, BoardChoice]) -> tuple[str, str]:
@@ -81,7 +78,9 @@ class Screen:
         return board_name(offered, BoardChoice(self.official[1], self.official[0])) or study, study
 
 
-def correlation_strip(compared: Comparison, with_what: str = "the official leaderboard", more: str = "") -> None:
+def correlation_strip(
+    compared: leaderboard.Comparison, with_what: str = "the official leaderboard", more: str = ""
+) -> None:
     """Draw the coefficients or the reason why they are undefined, the compared queries, and further notes."""
     result = compared.correlation
     if result.undefined:
@@ -135,7 +134,7 @@ def all_boards(screen: Screen) -> None:
         key=f"boards beside {reference} {study}", bind="query-params",
         help="Leaderboards to draw next to the official one.",
     )  # fmt: skip
-    found: dict[str, Leaderboard] = {}
+    found: dict[str, leaderboard.Leaderboard] = {}
     for name in [reference, *others]:
         with ui.errors():
             found[name] = make_board(screen.project, offered[name], screen.policy)
@@ -169,7 +168,7 @@ def all_boards(screen: Screen) -> None:
         follow(screen, found[name], run)
 
 
-def follow(screen: Screen, board: Leaderboard, run: str) -> None:
+def follow(screen: Screen, board: leaderboard.Leaderboard, run: str) -> None:
     """Draw one system's queries, with the official leaderboard for comparison."""
     official = None
     if screen.official and screen.official[0] != board.source:
@@ -244,7 +243,9 @@ def p_value(p: float | None) -> str:
     return "< 0.001" if p is not None and p < 0.001 else ui.number(p)
 
 
-def system_pair(screen: Screen, x: Leaderboard, first: str, y: Leaderboard, second: str) -> None:
+def system_pair(
+    screen: Screen, x: leaderboard.Leaderboard, first: str, y: leaderboard.Leaderboard, second: str
+) -> None:
     """Draw the queries of two systems as a scatter plot, and the passages that both returned for a query."""
     found = query_points(screen.project, x, first, y, second)
     if not found.points or found.means is None:
@@ -276,11 +277,11 @@ def system_pair(screen: Screen, x: Leaderboard, first: str, y: Leaderboard, seco
         if row.differs is not None:
             separated = "separated" if row.differs else "not separated"
             st.markdown(
-                f"**These two systems are {separated}** at {ALPHA:.0%} (paired t test over"
-                f" {how_many(len(found.points), 'queries')}, not corrected for multiple comparisons)."
+                f"**These two systems are {separated}** at {measures.ALPHA:.0%} (paired t test over"
+                f" {text.how_many(len(found.points), 'queries')}, not corrected for multiple comparisons)."
             )
     if found.left_out:
-        st.caption(f"Excluded: {how_many(found.left_out, 'queries')} with only one score.")
+        st.caption(f"Excluded: {text.how_many(found.left_out, 'queries')} with only one score.")
     texts = {point.query_id: point.text for point in found.points}
     query = st.session_state.get("compared")
     chart = "scatter of queries"
@@ -341,7 +342,7 @@ def choose_gold_run(project: Project) -> None:
     )  # fmt: skip
     if now is not None:
         what = "imported" if now == IMPORTED else f"run {now}"
-        st.text(f"Gold passages: {what} ({how_many(len(gold_texts(project)), 'queries')}).")
+        st.text(f"Gold passages: {what} ({text.how_many(len(gold_texts(project)), 'queries')}).")
     wanted = None if chosen == NOTHING else chosen
     if wanted == (now if now in runs else None):
         return
@@ -372,7 +373,7 @@ def choose_test() -> tuple[Test, str | None]:
     return test, against
 
 
-def significance_columns(board: Leaderboard, against: str | None, test: Test) -> list[Column]:
+def significance_columns(board: leaderboard.Leaderboard, against: str | None, test: Test) -> list[Column]:
     """Return the chosen further columns for the table of systems.
 
     Args:
@@ -405,8 +406,8 @@ def matrix(screen: Screen) -> None:
         return
     differ, tied = sum(bool(row.differs) for row in rows), sum(bool(row.error_bars_overlap) for row in rows)
     st.caption(
-        f"**{differ:,} of {len(rows):,} pairs of systems are separated** at {ALPHA:.0%} (blue). The error bars of"
-        f" {how_many(tied, 'pairs')} overlap (dot). Click a pair to see its queries.",
+        f"**{differ:,} of {len(rows):,} pairs of systems are separated** at {measures.ALPHA:.0%} (blue). The error"
+        f" bars of {text.how_many(tied, 'pairs')} overlap (dot). Click a pair to see its queries.",
         help="p values are corrected for all pairs. Columns and rows are systems by rank. *More* has the choice of the"
         " test, and comparisons with fewer pairs.",
     )

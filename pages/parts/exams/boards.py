@@ -24,9 +24,8 @@ from exam_workbench.pipelines import (
 )
 from exam_workbench.project import Project
 from exam_workbench.text import how_many, said_interval
-from pages.parts.shared import address, charts, ui
+from pages.parts.shared import address, charts, html, ui
 from pages.parts.shared.charts import Spec, chart, layer, number, over, word
-from pages.parts.shared.html import visible
 
 ITEMS_SHOWN = 20
 """Number of items listed for each side among those that two examinees answer differently."""
@@ -98,7 +97,7 @@ def board(sat: Sat) -> None:
 def models(sat: Sat) -> None:
     """Draw accuracy by model and context; among several numbers of worked items, the best one counts."""
     found = grid(sat.rows)
-    head = "".join(f"<th>{visible(name)}</th>" for name in found.retrievals)
+    head = "".join(f"<th>{html.visible(name)}</th>" for name in found.retrievals)
     body = []
     for model in found.models:
         cells = []
@@ -109,7 +108,7 @@ def models(sat: Sat) -> None:
             else:
                 said = f"{share:.3f}"
                 cells.append(f"<td>{f'<b>{said}</b>' if retrieval in found.best[model] else said}</td>")
-        body.append(f"<tr><td>{visible(model)}</td>{''.join(cells)}</tr>")
+        body.append(f"<tr><td>{html.visible(model)}</td>{''.join(cells)}</tr>")
     st.html(
         f"<style>{STYLE}</style><div class='by-model-room' tabindex=0><table class='by-model'>"
         f"<tr><th>Model</th>{head}</tr>{''.join(body)}</table></div>"

@@ -4,24 +4,9 @@ from typing import Any
 
 import streamlit as st
 
-from exam_workbench.graders import LOCAL_MODEL, NORMALISATIONS, back_end_name
-from exam_workbench.jobs import current_job
-from exam_workbench.pipelines import (
-    NORMALISE,
-    READING_RULES,
-    RETRIEVERS,
-    RULES,
-    Plan,
-    Sit,
-    add_student,
-    make_retrieval,
-    retrievals,
-    standing,
-    start_sitting,
-)
+from exam_workbench import graders, jobs, pipelines
 from exam_workbench.project import CLOSED_BOOK, ORACLE, Project, find_students
-from pages.parts.shared import job_progress, model_place, ui
-from pages.parts.shared.job_plan import choose_patience
+from pages.parts.shared import job_plan, job_progress, model_place, ui
 
 KINDS = {
     "random": "Random choice",
@@ -46,12 +31,12 @@ def offer_adding(project: Project, exam: str) -> None:
 def _student(project: Project) -> None:
     kind = str(st.selectbox("Answers by", list(KINDS), format_func=KINDS.__getitem__, key="student kind"))
     contexts = [CLOSED_BOOK]
-    if kind not in RULES or kind in READING_RULES:
-        contexts += [ORACLE, *(one.name for one in retrievals(project))]
+    if kind not in pipelines.RULES or kind in pipelines.READING_RULES:
+        contexts += [ORACLE, *(one.name for one in pipelines.retrievals(project))]
     settings: dict[str, Any] = {}
     icl = 0
     with ui.errors():
-        if kind not in RULES:
+        if kind not in pipelines.RULES:
             settings = _model(kind)
             icl = int(st.number_input("Worked items in the prompt", 0, MOST_WORKED, 0, key="student icl"))
         context = str(
@@ -66,9 +51,11 @@ def _student(project: Project) -> None:
             k = int(st.number_input("Passages per item", 1, LARGEST_K, 1, key="student k"))
         name = st.text_input("Name", key="student name", placeholder="Generated from the settings").strip()
         if st.button("Add examinee", type="primary", key="student add"):
-            by = kind if kind in RULES else None
+            by = kind if kind in pipelines.RULES else None
             with ui.errors():
-                made = add_student(project, Plan(by, settings, context, k, icl, name=name or None), ui.author())
+                made = pipelines.add_student(
+                    project, pipelines.Plan(by, settings, context, k, icl, name=name or None), ui.author()
+                )
                 st.toast(
                     f"Added {ui.plain(made.name)}. Run the exam to collect its answers.", icon=":material/person_add:"
                 )
@@ -79,32 +66,35 @@ def _model(kind: str) -> dict[str, Any]:
     if kind == "openai":
         place, endpoint = model_place.choose_endpoint({}, "student")
         return {"back_end": "openai", **place, "model": model_place.choose_model("", endpoint, "student model")}
-    model = model_place.choose_local("", LOCAL_MODEL, "student local")
+    model = model_place.choose_local("", graders.LOCAL_MODEL, "student local")
     per = st.selectbox(
-        "Divide the likelihood of a choice by", NORMALISATIONS, NORMALISATIONS.index(NORMALISE), key="student per"
+        "Divide the likelihood of a choice by",
+        graders.NORMALISATIONS,
+        graders.NORMALISATIONS.index(pipelines.NORMALISE),
+        key="student per",
     )
     return {"back_end": "transformers", "model": model, "normalise": per}
 
 
 def _retrieval(project: Project, exam: str) -> None:
     st.caption("Ranks the project's passages for the question of each item. A saved retrieval cannot be changed.")
-    how = st.selectbox("Method", RETRIEVERS, format_func=RETRIEVER_NAMES.__getitem__, key="retriever")
+    how = st.selectbox("Method", pipelines.RETRIEVERS, format_func=RETRIEVER_NAMES.__getitem__, key="retriever")
     name = st.text_input("Retrieval name", str(how), key=f"retrieval name {how}").strip()
     if st.button("Retrieve passages", type="primary", key="retrieve"):
         author = ui.author()
         with ui.errors(), st.spinner("Ranking passages"):
-            items = make_retrieval(project, name, how, author, query_id=exam)
+            items = pipelines.make_retrieval(project, name, how, author, query_id=exam)
             st.toast(f"Items with ranked passages: {items:,}", icon=":material/search:")
             st.rerun()
 
 
 def offer_sitting(project: Project, exam: str) -> None:
     """Draw the form that starts the missing answers; draw nothing while a job runs."""
-    running = current_job(project, "exams")
+    running = jobs.current_job(project, "exams")
     if running is not None and not running.over:
         return
     students = [one for one in find_students(project, None) if not one.sat_elsewhere]
-    known = [standing(project, one, exam) for one in students]
+    known = [pipelines.standing(project, one, exam) for one in students]
     missing, failed = sum(one.missing for one in known), sum(one.failed for one in known)
     if not missing and not failed:
         return
@@ -118,16 +108,16 @@ def offer_sitting(project: Project, exam: str) -> None:
             help="Calls of models. Examinees that answer by a rule make none.",
         )  # fmt: skip
         cost = st.number_input("Cost limit", 0.0, None, None, key="sit cost", placeholder="No limit")
-        patience = Sit.patience
+        patience = pipelines.Sit.patience
         # An examinee of an earlier version may have a back end that was removed.
         known = [one.parameters for one in students if one.parameters.get("back_end") != "vllm"]
-        if any(back_end_name(parameters) == "openai" for parameters in known):
-            patience = choose_patience("sit patience")
+        if any(graders.back_end_name(parameters) == "openai" for parameters in known):
+            patience = job_plan.choose_patience("sit patience")
         if st.button("Start", type="primary", key="sit begin"):
-            request = Sit(query_id=exam, max_calls=None if calls is None else int(calls), max_cost=cost,
+            request = pipelines.Sit(query_id=exam, max_calls=None if calls is None else int(calls), max_cost=cost,
                           retry_failed=again, patience=patience)  # fmt: skip
             with ui.errors():
-                start_sitting(project, request, ui.author())
+                pipelines.start_sitting(project, request, ui.author())
                 st.rerun()
 
 

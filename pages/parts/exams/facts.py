@@ -5,14 +5,12 @@ from string import ascii_uppercase
 
 import streamlit as st
 
-from exam_workbench.bank import overview
-from exam_workbench.pipelines import ExamStatistics, Item, exam_items, proposed_items
+from exam_workbench import bank, pipelines
 from exam_workbench.project import Project
-from pages.parts.shared import ui
-from pages.parts.shared.html import visible
+from pages.parts.shared import html, ui
 
 
-def summary(known: ExamStatistics) -> None:
+def summary(known: pipelines.ExamStatistics) -> None:
     """Draw the statistics of the exam, in one line."""
     with st.container(horizontal=True):
         st.metric("Items", f"{known.items:,}", width="content")
@@ -33,7 +31,7 @@ def summary(known: ExamStatistics) -> None:
         )  # fmt: skip
 
 
-def listing(project: Project, items: Sequence[Item]) -> None:
+def listing(project: Project, items: Sequence[pipelines.Item]) -> None:
     """Draw the items; a selected one opens below."""
     picked = st.dataframe(
         {
@@ -56,7 +54,7 @@ def listing(project: Project, items: Sequence[Item]) -> None:
     show(project, items[at if at < len(items) else 0])
 
 
-def details(known: ExamStatistics) -> None:
+def details(known: pipelines.ExamStatistics) -> None:
     """Draw the origin of the items, their question words and their topics."""
     if (made := known.making) is not None:
         st.markdown("**Origin of the items**")
@@ -84,22 +82,22 @@ STYLE = """
 """
 
 
-def show(project: Project, item: Item) -> None:
+def show(project: Project, item: pipelines.Item) -> None:
     """Draw an item."""
     choices = "".join(
         f'<li{" class=key" if at == item.key_position else ""} dir="auto">'
-        f'<span class="letter">{ascii_uppercase[at]})</span> {visible(choice)}'
+        f'<span class="letter">{ascii_uppercase[at]})</span> {html.visible(choice)}'
         f"{' <span class=dim>right choice</span>' if at == item.key_position else ''}</li>"
         for at, choice in enumerate(item.choices)
     )
-    topic = f'<div class="dim">{visible(item.topic)}</div>' if item.topic else ""
+    topic = f'<div class="dim">{html.visible(item.topic)}</div>' if item.topic else ""
     source = (
-        f'<div class="source" dir="auto">{visible(item.source_text)}</div>'
+        f'<div class="source" dir="auto">{html.visible(item.source_text)}</div>'
         if item.source_text
         else '<div class="dim">The source passage of this item is unknown.</div>'
     )
     st.html(
-        f'<style>{STYLE}</style><div class="item">{topic}<div class="asks" dir="auto">{visible(item.text)}</div>'
+        f'<style>{STYLE}</style><div class="item">{topic}<div class="asks" dir="auto">{html.visible(item.text)}</div>'
         f"<ol>{choices}</ol>{source}</div>"
     )
     with st.container(horizontal=True):
@@ -114,22 +112,22 @@ HOW = (
 )
 
 
-def opened(project: Project, proposed: bool = False) -> tuple[str, list[Item]]:
+def opened(project: Project, proposed: bool = False) -> tuple[str, list[pipelines.Item]]:
     """Return the id of the exam's query, and its items; end the screen if no exam exists.
 
     Args:
         proposed: whether exams with only proposed items can be chosen too; they have no items.
     """
-    found: dict[str, list[Item]] = {}
-    for item in exam_items(project):
+    found: dict[str, list[pipelines.Item]] = {}
+    for item in pipelines.exam_items(project):
         found.setdefault(item.query_id, []).append(item)
-    for item in proposed_items(project) if proposed else ():
+    for item in pipelines.proposed_items(project) if proposed else ():
         found.setdefault(item.query_id, [])
     if not found:
         ui.empty("No exam yet", HOW, "home", code="no-exam")
     if len(found) == 1:
         return next(iter(found.items()))
-    names = ui.told_apart({query.query_id: query.text for query in overview(project) if query.query_id in found})
+    names = ui.told_apart({query.query_id: query.text for query in bank.overview(project) if query.query_id in found})
     wanted = st.query_params.get("exam")
     if wanted is not None and wanted not in found:
         st.warning(f"Unknown exam {ui.plain(wanted)}. The first exam is shown instead.", icon=":material/info:")

@@ -6,23 +6,9 @@ from dataclasses import replace
 
 import streamlit as st
 
-from exam_workbench.errors import WorkbenchError
-from exam_workbench.pipelines import (
-    VALUE_COLUMNS,
-    Checked,
-    Item,
-    Thresholds,
-    accept_passing,
-    item_values,
-    judged,
-    last_acceptance,
-    usual_thresholds,
-    value_row,
-)
+from exam_workbench import errors, pipelines, text
 from exam_workbench.project import Project
-from exam_workbench.text import how_many
-from pages.parts.exams.facts import show
-from pages.parts.exams.worth import RETIRING, going, retire_all
+from pages.parts.exams import facts, worth
 from pages.parts.shared import presses, ui
 
 BOUNDS = {
@@ -54,22 +40,24 @@ TITLES: dict[str, str] = {
 
 
 @ui.errors()
-def draw(project: Project, exam: str, items: Sequence[Item]) -> None:
+def draw(project: Project, exam: str, items: Sequence[pipelines.Item]) -> None:
     """Draw the thresholds and the failing items; an item leaves the exam only if a person retires it."""
     with st.spinner("Comparing choices, sources and items"):
-        values = item_values(project, exam)
+        values = pipelines.item_values(project, exam)
     if not values:
         ui.empty("No active items", "Restore an item in the question bank.", "question_bank")
-    accepted = last_acceptance(project, exam)
-    found = judged(values, _thresholds(accepted.thresholds if accepted else usual_thresholds(values)))
+    accepted = pipelines.last_acceptance(project, exam)
+    found = pipelines.judged(
+        values, _thresholds(accepted.thresholds if accepted else pipelines.usual_thresholds(values))
+    )
     falling = [one for one in found if one.hits]
     counts = Counter(rule for one in falling for rule in {hit.rule for hit in one.hits})
-    st.markdown(f"**{len(falling)} of {how_many(len(found), 'items')} would fail a filter**")
+    st.markdown(f"**{len(falling)} of {text.how_many(len(found), 'items')} would fail a filter**")
     if not falling:
         st.caption("All items pass at these thresholds.")
         return
     st.caption(" · ".join(f"{_title(rule)}: {count}" for rule, count in counts.most_common()))
-    gone = going(project, exam)
+    gone = worth.going(project, exam)
     _list(project, [one for one in falling if one.item.question_id not in gone])
 
 
@@ -77,33 +65,36 @@ def draw_proposed(project: Project, exam: str) -> None:
     """Draw the proposed items with their filter values and sources, and a button that accepts the passing ones."""
     try:
         with st.spinner("Comparing choices, sources and items"):
-            values = item_values(project, exam, "all")
-    except WorkbenchError as error:
+            values = pipelines.item_values(project, exam, "all")
+    except errors.WorkbenchError as error:
         ui.show_error(error)
         return
     if all(one.item.proposal_key is None for one in values):
         ui.empty("No open proposals", "Write items with a model above.")
-    thresholds = _thresholds(usual_thresholds(values), "proposed ")
-    checked = judged(values, thresholds)
+    thresholds = _thresholds(pipelines.usual_thresholds(values), "proposed ")
+    checked = pipelines.judged(values, thresholds)
     proposed = sorted((one for one in checked if one.item.proposal_key is not None), key=lambda one: len(one.hits))
     passing = sum(not one.hits for one in proposed)
-    st.markdown(f"**{passing} of {how_many(len(proposed), 'proposed items')} pass all filters**")
+    st.markdown(f"**{passing} of {text.how_many(len(proposed), 'proposed items')} pass all filters**")
     if (
         presses.button(
-            f"Accept {how_many(passing, 'passing items')}", type="primary", disabled=not passing, key="accept passing"
+            f"Accept {text.how_many(passing, 'passing items')}",
+            type="primary",
+            disabled=not passing,
+            key="accept passing",
         )
         and ui.author()
     ):
         with ui.errors():
-            accept_passing(project, checked, thresholds, ui.author())
+            pipelines.accept_passing(project, checked, thresholds, ui.author())
             st.toast("Accepted as unsaved changes. Save them in the question bank.", icon=":material/edit_note:")
             st.rerun()
-    columns = zip(*(value_row(one.values) for one in proposed), strict=True)
+    columns = zip(*(pipelines.value_row(one.values) for one in proposed), strict=True)
     picked = st.dataframe(
         {
             "Item": [one.item.text for one in proposed],
             "Failed filters": [", ".join(dict.fromkeys(_title(hit.rule) for hit in one.hits)) for one in proposed],
-            **dict(zip(VALUE_COLUMNS, columns, strict=True)),
+            **dict(zip(pipelines.VALUE_COLUMNS, columns, strict=True)),
         },
         hide_index=True,
         placeholder="–",
@@ -113,14 +104,14 @@ def draw_proposed(project: Project, exam: str) -> None:
         column_config={"Item": st.column_config.TextColumn(width="large")},
     )
     at = next(iter(picked.selection.rows), 0)
-    show(project, proposed[at if at < len(proposed) else 0].item)
+    facts.show(project, proposed[at if at < len(proposed) else 0].item)
 
 
 def _title(rule: str) -> str:
     return TITLES.get(rule, rule.capitalize())
 
 
-def _thresholds(usual: Thresholds, prefix: str = "") -> Thresholds:
+def _thresholds(usual: pipelines.Thresholds, prefix: str = "") -> pipelines.Thresholds:
     given: dict[str, float | None] = {}
     with st.expander("Thresholds", expanded=True):
         columns = st.columns(3)
@@ -140,7 +131,7 @@ def _thresholds(usual: Thresholds, prefix: str = "") -> Thresholds:
     return replace(usual, self_contained=alone, **given)
 
 
-def _list(project: Project, falling: Sequence[Checked]) -> None:
+def _list(project: Project, falling: Sequence[pipelines.Checked]) -> None:
     rows = [(one, hit) for one in falling for hit in one.hits]
     if not rows:
         return
@@ -172,8 +163,11 @@ def _list(project: Project, falling: Sequence[Checked]) -> None:
         st.caption("Select items to see them or to retire them.")
         return
     if presses.button(
-        f"Retire {how_many(len(chosen), 'items')}", icon=":material/remove_circle:", help=RETIRING, key="retire falling"
+        f"Retire {text.how_many(len(chosen), 'items')}",
+        icon=":material/remove_circle:",
+        help=worth.RETIRING,
+        key="retire falling",
     ):
-        retire_all(project, [item.question_id for item in chosen])
+        worth.retire_all(project, [item.question_id for item in chosen])
         st.rerun()
-    show(project, chosen[0])
+    facts.show(project, chosen[0])

@@ -6,6 +6,7 @@ from typing import cast
 
 import streamlit as st
 
+from exam_workbench import pipelines, text
 from exam_workbench.measures.item_response import (
     CRITERIA,
     ESTIMATORS,
@@ -24,11 +25,8 @@ from exam_workbench.measures.item_response import (
     mean_information,
     probability,
 )
-from exam_workbench.pipelines import Item, Responses, planted, retire, retired_in_drafts
 from exam_workbench.project import Project
-from exam_workbench.text import how_many
-from pages.parts.exams import boards
-from pages.parts.exams.facts import show
+from pages.parts.exams import boards, facts
 from pages.parts.shared import presses, ui
 
 SCHEMES = {"bloom": "Bloom's level", "question type": "Question word", "topic": "Topic"}
@@ -62,8 +60,8 @@ def settings() -> Settings:
 def draw(
     project: Project,
     exam: str,
-    items: Sequence[Item],
-    found: Responses,
+    items: Sequence[pipelines.Item],
+    found: pipelines.Responses,
     told: Analysis,
     kinds: Mapping[str, Mapping[str, Sequence[str]]],
 ) -> None:
@@ -109,7 +107,7 @@ def draw(
     chosen = [rows[at] for at in picked.selection.rows if at < len(rows)]
     _retiring(project, exam, [by_id[row.item] for row in chosen])
     for row in chosen[:1]:
-        show(project, by_id[row.item])
+        facts.show(project, by_id[row.item])
         _failing(found, row.item)
     _curves_of_items(told, chosen[: boards.COLOURS])
     _curves(told, kinds, items)
@@ -120,13 +118,13 @@ def _held(row: ItemWorth, kind: str) -> str:
     return f"{value:z.2f}{'*' if kind in row.held else ''}"
 
 
-def _retiring(project: Project, exam: str, chosen: Sequence[Item]) -> None:
+def _retiring(project: Project, exam: str, chosen: Sequence[pipelines.Item]) -> None:
     gone = going(project, exam)
     active = [item for item in chosen if item.active and item.question_id not in gone]
     if not active:
         st.caption("Select items to see their text and curves or to retire them.")
     elif presses.button(
-        f"Retire {how_many(len(active), 'items')}",
+        f"Retire {text.how_many(len(active), 'items')}",
         icon=":material/remove_circle:",
         key="retire worthless",
         help=RETIRING,
@@ -137,11 +135,11 @@ def _retiring(project: Project, exam: str, chosen: Sequence[Item]) -> None:
 
 def going(project: Project, exam: str) -> set[str]:
     """Return the ids of items that the person's drafts retire; if there are any, draw a note that they still count."""
-    found = retired_in_drafts(project, ui.person()) if ui.person() else set()
+    found = pipelines.retired_in_drafts(project, ui.person()) if ui.person() else set()
     if found:
         with st.container(horizontal=True, vertical_alignment="center"):
             st.container(key="retired-drafts", width="content").caption(
-                f":material/edit_note: Your unsaved changes retire {how_many(len(found), 'items')}."
+                f":material/edit_note: Your unsaved changes retire {text.how_many(len(found), 'items')}."
                 " They count until you save."
             )
             ui.go("question_bank", "Save or discard in the question bank", query=exam)
@@ -152,14 +150,15 @@ def retire_all(project: Project, question_ids: Sequence[str]) -> None:
     """Retire items in the person's drafts, and show where to undo or save that."""
     author = ui.author()
     with ui.errors():
-        retire(project, question_ids, author)
+        pipelines.retire(project, question_ids, author)
         st.toast(
-            f"Retired {how_many(len(question_ids), 'items')} in your unsaved changes. Save them in the question bank.",
+            f"Retired {text.how_many(len(question_ids), 'items')} in your unsaved changes. Save them in the question"
+            " bank.",
             icon=":material/edit_note:",
         )
 
 
-def _failing(found: Responses, item: str) -> None:
+def _failing(found: pipelines.Responses, item: str) -> None:
     column = found.items.index(item)
     answers = dict(zip(found.names, found.correct[:, column].tolist(), strict=True))
     failed = dict(zip(found.names, found.failed[:, column].tolist(), strict=True))
@@ -184,7 +183,7 @@ def _curves_of_items(told: Analysis, chosen: Sequence[ItemWorth]) -> None:
         st.vega_lite_chart(boards.information_chart(curves, told.fit.theta.tolist(), title))
 
 
-def _curves(told: Analysis, kinds: Mapping[str, Mapping[str, Sequence[str]]], items: Sequence[Item]) -> None:
+def _curves(told: Analysis, kinds: Mapping[str, Mapping[str, Sequence[str]]], items: Sequence[pipelines.Item]) -> None:
     st.markdown("**Information by ability**")
     scheme = st.segmented_control(
         "By", ["all", *SCHEMES], default="all", format_func=lambda name: SCHEMES.get(name, "All items"), key="by",
@@ -211,7 +210,7 @@ def _curves(told: Analysis, kinds: Mapping[str, Mapping[str, Sequence[str]]], it
 CRITERION_NAMES = {"information": "Information", "d": "Discrimination (d)", "item-rest": "Item-rest correlation"}
 
 
-def draw_shortening(project: Project, exam: str, items: Sequence[Item], found: Improvement) -> None:
+def draw_shortening(project: Project, exam: str, items: Sequence[pipelines.Item], found: Improvement) -> None:
     """Draw the steps, their curves, and the list of items to confirm."""
     curves = {f"{step.items} items": step.curve.tolist() for step in found.steps}
     st.vega_lite_chart(boards.information_chart(curves))
@@ -248,13 +247,13 @@ def _held_out(found: Improvement) -> None:
         else f" The rank correlation of their abilities before and after is {held.ranking:z.3f}."
     )
     st.markdown(
-        f"**Held-out examinees** ({held.students}): the other half would drop {how_many(held.dropped, 'items')}."
+        f"**Held-out examinees** ({held.students}): the other half would drop {text.how_many(held.dropped, 'items')}."
         f" All examinees together would drop {held.shared} of these. Mean information changes from"
         f" {held.before:.3f} to {held.after:.3f}.{ranking}"
     )
 
 
-def _list(project: Project, exam: str, items: Sequence[Item], found: Improvement) -> None:
+def _list(project: Project, exam: str, items: Sequence[pipelines.Item], found: Improvement) -> None:
     texts = {item.question_id: item.text for item in items}
     gone = going(project, exam)
     active = {item.question_id for item in items if item.active} - gone
@@ -263,7 +262,7 @@ def _list(project: Project, exam: str, items: Sequence[Item], found: Improvement
         more = " more" if gone else ""
         st.caption(f"No{more} items to drop. An exam keeps at least {FEWEST_ITEMS} items.")
         return
-    st.container(key="would-drop").markdown(f"**{how_many(len(rows), 'items')} to retire.** {RETIRING}")
+    st.container(key="would-drop").markdown(f"**{text.how_many(len(rows), 'items')} to retire.** {RETIRING}")
     chosen = st.data_editor(
         {
             "Retire": [True] * len(rows),
@@ -287,7 +286,7 @@ def _list(project: Project, exam: str, items: Sequence[Item], found: Improvement
     )
     wanted = [row.item for row, keep in zip(rows, chosen["Retire"], strict=True) if keep]
     if presses.button(
-        f"Retire {how_many(len(wanted), 'items')}",
+        f"Retire {text.how_many(len(wanted), 'items')}",
         icon=":material/remove_circle:",
         type="primary",
         disabled=not wanted,
@@ -321,7 +320,7 @@ def offer_planting(project: Project, exam: str) -> None:
         return
     with ui.errors():
         with st.spinner("Spoiling items and fitting the model again"):
-            found = planted(project, exam)
+            found = pipelines.planted(project, exam)
         _table(found)
 
 

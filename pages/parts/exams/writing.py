@@ -2,12 +2,9 @@
 
 import streamlit as st
 
-from exam_workbench.grading import PriceTag, Report, make_drafter
-from exam_workbench.jobs import PATIENCE, BackgroundJob, Caps, current_job
-from exam_workbench.pipelines import EXAM, Wanted, generation_price, start_writing
+from exam_workbench import grading, jobs, pipelines
 from exam_workbench.project import Project, run_names
-from pages.parts.shared import job_progress, model_place, ui
-from pages.parts.shared.job_plan import choose_patience, show_tag
+from pages.parts.shared import job_plan, job_progress, model_place, ui
 
 USUAL_NUMBER = 50
 SHOWN_FAILURES = 20
@@ -17,7 +14,7 @@ EVERY_PASSAGE = ""
 
 def offer(project: Project) -> None:
     """Draw the form that has a model write items; draw nothing while a job runs."""
-    running = current_job(project, "items")
+    running = jobs.current_job(project, "items")
     if running is not None and not running.over:
         return
     with st.popover("Write items with a model", icon=":material/edit_note:", key="writing items"):
@@ -31,14 +28,14 @@ def offer(project: Project) -> None:
             if not tag.calls:
                 st.caption("No passages left: this model was already asked about all of them.")
                 return
-            show_tag(tag, settings["model"])
+            job_plan.show_tag(tag, settings["model"])
             _begin(project, settings, wanted)
 
 
-def _wanted(project: Project) -> Wanted:
+def _wanted(project: Project) -> pipelines.Wanted:
     left, right = st.columns(2)
     domain = left.text_input(
-        "Subject of the passages", placeholder=Wanted.domain, key="writer domain", help="Named in the prompt."
+        "Subject of the passages", placeholder=pipelines.Wanted.domain, key="writer domain", help="Named in the prompt."
     ).strip()
     number = right.number_input(
         "Passage limit", 1, None, USUAL_NUMBER, key="writer number", help="Passages are drawn at random.",
@@ -48,30 +45,35 @@ def _wanted(project: Project) -> Wanted:
         "Passages from", [EVERY_PASSAGE, *run_names(project)], format_func=lambda name: name or "All passages",
         key="writer run", help="Only passages that this run ranks. Their query becomes the topic of the item.",
     )  # fmt: skip
-    exam = right.text_input("Exam", EXAM, key="writer exam", help="Query that the items belong to.").strip()
-    return Wanted(exam or EXAM, domain or Wanted.domain, run=run or None, limit=None if number is None else int(number))
+    exam = right.text_input("Exam", pipelines.EXAM, key="writer exam", help="Query that the items belong to.").strip()
+    return pipelines.Wanted(
+        exam or pipelines.EXAM,
+        domain or pipelines.Wanted.domain,
+        run=run or None,
+        limit=None if number is None else int(number),
+    )
 
 
-def _price(project: Project, settings: dict[str, str], wanted: Wanted) -> PriceTag:
-    drafter = make_drafter(settings)
+def _price(project: Project, settings: dict[str, str], wanted: pipelines.Wanted) -> grading.PriceTag:
+    drafter = grading.make_drafter(settings)
     counting = drafter.back_end.count_tokens("") is not None
     key = ("price of items", drafter.model, drafter.fence, wanted, counting)
-    return project.remember(key, lambda: generation_price(project, drafter, wanted))
+    return project.remember(key, lambda: pipelines.generation_price(project, drafter, wanted))
 
 
-def _begin(project: Project, settings: dict[str, str], wanted: Wanted) -> None:
+def _begin(project: Project, settings: dict[str, str], wanted: pipelines.Wanted) -> None:
     left, right = st.columns(2)
     calls = left.number_input("Call limit", 1, None, None, key="writer calls", placeholder="No limit")
     cost = right.number_input("Cost limit", 0.0, None, None, key="writer money", placeholder="No limit")
-    patience = PATIENCE
+    patience = jobs.PATIENCE
     if settings.get("back_end") == "openai":
-        patience = choose_patience("writer patience")
+        patience = job_plan.choose_patience("writer patience")
     if st.button("Write items", type="primary", key="writer begin"):
         author = ui.author()
         model_place.remember_settings(settings)
         with ui.errors():
-            caps = Caps(max_calls=None if calls is None else int(calls), max_cost=cost, patience=patience)
-            start_writing(project, make_drafter(settings), author, wanted, caps)
+            caps = jobs.Caps(max_calls=None if calls is None else int(calls), max_cost=cost, patience=patience)
+            pipelines.start_writing(project, grading.make_drafter(settings), author, wanted, caps)
             st.rerun()
 
 
@@ -80,8 +82,8 @@ def progress(project: Project) -> None:
     job_progress.watch(project, "items", _ended)
 
 
-def _ended(job: BackgroundJob) -> None:
-    report: Report | None = job.result
+def _ended(job: jobs.BackgroundJob) -> None:
+    report: grading.Report | None = job.result
     if report is None:
         st.error(ui.plain(job.progress.message), icon=":material/error:")
         return

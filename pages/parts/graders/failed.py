@@ -4,19 +4,15 @@ from functools import partial
 
 import streamlit as st
 
-from exam_workbench.bank import latest_version
-from exam_workbench.catalogue import StoredGrader, grader_again, graders
-from exam_workbench.grading import Doubtful, Request, Scope, Which, doubtful_pairs, reasons
+from exam_workbench import bank, catalogue, grading
 from exam_workbench.project import RATED_BY_HAND, Project, pool_mark
-from pages.parts.shared import look, presses, ui
-from pages.parts.shared.html import visible
-from pages.parts.shared.job_plan import budget, start, tag
+from pages.parts.shared import html, job_plan, look, presses, ui
 
 PAIRS_A_PAGE = 10
 REASONS = 12
 """Number of reasons to choose from, since many errors differ only in a number."""
-TITLES: dict[Which, str] = {"failed": "Failed", "defaulted": "Default ratings"}
-ABOUT: dict[Which, str] = {
+TITLES: dict[grading.Which, str] = {"failed": "Failed", "defaulted": "Default ratings"}
+ABOUT: dict[grading.Which, str] = {
     "failed": "The grader gave no usable rating: an error, a refusal, a number off the scale or a cut-off answer. "
     "These pairs have no rating, which is not the same as 0.",
     "defaulted": "The answer has no number. The rating is 0 if the answer says that the question is unanswerable, "
@@ -30,8 +26,8 @@ def failed_pairs(project: Project, running: bool) -> None:
     Args:
         running: whether a job runs, so that no other can start.
     """
-    version = latest_version(project)
-    found = {grader.spec.name: (grader, _counts(project, grader, version)) for grader in graders(project)}
+    version = bank.latest_version(project)
+    found = {grader.spec.name: (grader, _counts(project, grader, version)) for grader in catalogue.graders(project)}
     found = {name: (grader, counts) for name, (grader, counts) in found.items() if any(counts.values())}
     if not found:
         return
@@ -40,7 +36,7 @@ def failed_pairs(project: Project, running: bool) -> None:
     name = left.selectbox("Grader", list(found), key="failed_of", bind="query-params")
     grader, counts = found[name]
     totals = {which: sum(number for _, number in listed) for which, listed in counts.items()}
-    kinds: list[Which] = [which for which in TITLES if totals[which]]
+    kinds: list[grading.Which] = [which for which in TITLES if totals[which]]
     which = right.segmented_control(
         "Pairs", kinds, default=kinds[0], required=True, label_visibility="collapsed",
         format_func=lambda kind: f"{TITLES[kind]}: {totals[kind]:,}", key=f"which pairs {kinds}",
@@ -60,17 +56,19 @@ def failed_pairs(project: Project, running: bool) -> None:
     pages = -(-total // PAIRS_A_PAGE)
     page = st.pagination(pages, key=f"failed page {name} {which} {reason}") if pages > 1 else 1
     offset = (min(page, pages) - 1) * PAIRS_A_PAGE
-    for pair in doubtful_pairs(project, grader, which, version, reason, offset, PAIRS_A_PAGE):
+    for pair in grading.doubtful_pairs(project, grader, which, version, reason, offset, PAIRS_A_PAGE):
         _pair(pair)
 
 
-def _counts(project: Project, grader: StoredGrader, version: int) -> dict[Which, list[tuple[str, int]]]:
+def _counts(
+    project: Project, grader: catalogue.StoredGrader, version: int
+) -> dict[grading.Which, list[tuple[str, int]]]:
     # Most graders never failed; for those, a search through bank and pool is not needed.
-    among: dict[Which, int] = {"failed": grader.failures, "defaulted": grader.grades}
+    among: dict[grading.Which, int] = {"failed": grader.failures, "defaulted": grader.grades}
     return {
         which: project.remember(
             ("doubtful", grader.key, which, version),
-            partial(reasons, project, grader, which, version),
+            partial(grading.reasons, project, grader, which, version),
             RATED_BY_HAND,
             pool_mark(project),
         )
@@ -80,8 +78,8 @@ def _counts(project: Project, grader: StoredGrader, version: int) -> dict[Which,
     }
 
 
-def _again(project: Project, stored: StoredGrader, failed: int, running: bool) -> None:
-    grader = grader_again(project, stored.spec)
+def _again(project: Project, stored: catalogue.StoredGrader, failed: int, running: bool) -> None:
+    grader = catalogue.grader_again(project, stored.spec)
     if grader is None:
         st.container(key="not-asked-again").caption(
             ":material/info: This grader cannot run from here: its grades were imported, or its model is missing. "
@@ -89,17 +87,17 @@ def _again(project: Project, stored: StoredGrader, failed: int, running: bool) -
         )
         return
     with st.expander("Retry of failed pairs"):
-        request = Request(Scope(only_failed=True))
-        tag(project, grader, request, failed)
-        request = budget(project, grader, request, "failed")
+        request = grading.Request(grading.Scope(only_failed=True))
+        job_plan.tag(project, grader, request, failed)
+        request = job_plan.budget(project, grader, request, "failed")
         if running:
             st.caption("A job is running. Wait until it ends, or cancel it.")
         label = f"Retry failed pairs ({failed:,})"
         if presses.button(label, type="primary", disabled=running, key="ask failed"):
-            start(project, grader, request)
+            job_plan.start(project, grader, request)
 
 
-def _pair(pair: Doubtful) -> None:
+def _pair(pair: grading.Doubtful) -> None:
     times = f" · {pair.attempts:,} attempts" if pair.attempts > 1 else ""
     question, passage = ui.shortened(pair.asked.text, 70), ui.shortened(" ".join(pair.passage.split()), 60)
     label = f"**{ui.plain(question)}** {ui.plain(passage)}"
@@ -108,7 +106,7 @@ def _pair(pair: Doubtful) -> None:
         if pair.rating is None:
             st.text(f"{reason} · no rating{times}")
         else:
-            st.html(f"{look.rating(pair.rating, 'Rating')} {visible(reason + times)}")
+            st.html(f"{look.rating(pair.rating, 'Rating')} {html.visible(reason + times)}")
         if pair.asked.text != question:
             st.text(pair.asked.text)
         if pair.asked.text != pair.query:

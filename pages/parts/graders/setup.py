@@ -7,38 +7,9 @@ from typing import Any, Self
 import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
-from exam_workbench.catalogue import (
-    NamedGrader,
-    named_graders,
-    prompts,
-    remove_named_grader,
-    save_named_grader,
-    settings_again,
-)
-from exam_workbench.errors import InputError
-from exam_workbench.graders import (
-    APIS,
-    BACK_ENDS,
-    CHECKS,
-    CHOICES_BY,
-    DTYPES,
-    EXTRACTIVE_MODEL,
-    GRADERS,
-    LOCAL_MODEL,
-    MOST_BEAMS,
-    MOST_THINKING,
-    NORMALISATIONS,
-    Grader,
-    Prompt,
-    back_end_name,
-    check_further_fields,
-    current,
-    make_grader,
-    usual_prompt,
-)
+from exam_workbench import catalogue, errors, graders
 from exam_workbench.project import Project, as_name
-from pages.parts.shared import model_place, policy_widgets, presses, ui
-from pages.parts.shared.job_plan import Chosen
+from pages.parts.shared import job_plan, model_place, policy_widgets, presses, ui
 
 
 class Form:
@@ -109,7 +80,7 @@ NORMALISATION_NAMES = {"tokens": "Tokens", "characters": "Characters", "none": "
 STRUCTURED = {"auto": "Automatic", "json": "Always", "text": "Never"}
 
 
-def choose(project: Project, key: str, prompt: Prompt | None = None) -> Chosen | None:
+def choose(project: Project, key: str, prompt: graders.Prompt | None = None) -> job_plan.Chosen | None:
     """Draw the choice and the settings of a grader; return None and show why while they are invalid.
 
     Args:
@@ -118,14 +89,14 @@ def choose(project: Project, key: str, prompt: Prompt | None = None) -> Chosen |
     """
     if follow := st.session_state.pop(f"{key} follows", None):
         st.session_state[key] = follow
-    kept = {f"saved:{named.name}": named for named in named_graders(project)}
-    kinds = list(GRADERS) if prompt is None else [prompt.use]
+    kept = {f"saved:{named.name}": named for named in catalogue.named_graders(project)}
+    kinds = list(graders.GRADERS) if prompt is None else [prompt.use]
     fitting = [option for option, named in kept.items() if named.kind in kinds]
-    names = {option: kept[option].name for option in fitting} | {kind: GRADERS[kind].title for kind in kinds}
+    names = {option: kept[option].name for option in fitting} | {kind: graders.GRADERS[kind].title for kind in kinds}
     options = [*kinds, *fitting] if prompt is None else [*fitting, *kinds]
     # The default is the grader of the scoring settings.
     spec = policy_widgets.grader(project)
-    again = settings_again(project, spec) if spec and prompt is None else None
+    again = catalogue.settings_again(project, spec) if spec and prompt is None else None
     usual = (f"saved:{again.name}" if again.name else again.kind) if again else None
     # A link may name a grader that has been removed.
     if st.session_state.get(key) not in (None, *options):
@@ -137,14 +108,14 @@ def choose(project: Project, key: str, prompt: Prompt | None = None) -> Chosen |
     )  # fmt: skip
     named = kept.get(option)
     kind = named.kind if named else option
-    st.caption(ui.plain(GRADERS[kind].about))
-    library = prompts(project) | ({} if prompt is None else {prompt.name: prompt})
+    st.caption(ui.plain(graders.GRADERS[kind].about))
+    library = catalogue.prompts(project) | ({} if prompt is None else {prompt.name: prompt})
     stamp = f"{named.made_at:%Y%m%d%H%M%S%f}" if named else ""
     stored = named.parameters if named else again.parameters if again and usual == option else {}
     form = Form(f"{key}/{option}/{stamp}", stored)
     with ui.errors():
         parameters = dict(form.stored) if kind == "embedding" else _settings(form, kind, library, prompt)
-        chosen = None if parameters is None else Chosen(_make(kind, parameters, library), kind, parameters)
+        chosen = None if parameters is None else job_plan.Chosen(_make(kind, parameters, library), kind, parameters)
         if chosen is not None and prompt is None:
             if spec and spec.fingerprint not in chosen.grader.spec.fingerprints:
                 st.container(key="another-grader").caption(
@@ -162,26 +133,26 @@ def _named(option: str, names: Mapping[str, str]) -> str:
     return f"{name} (saved)" if option.startswith("saved:") else name
 
 
-def _make(kind: str, parameters: dict[str, Any], library: Mapping[str, Prompt]) -> Grader:
+def _make(kind: str, parameters: dict[str, Any], library: Mapping[str, graders.Prompt]) -> graders.Grader:
     """Return the same grader object while the settings are equal, so that its model is not loaded again."""
-    grader = make_grader(kind, parameters, library)
+    grader = graders.make_grader(kind, parameters, library)
     known = st.session_state.get("grader at hand")
     # After a change of an API key, the grader is made again.
-    settings = (grader.spec, parameters, current())
+    settings = (grader.spec, parameters, graders.current())
     if known is None or known[0] != settings:
         st.session_state["grader at hand"] = known = (settings, grader)
-    made: Grader = known[1]
+    made: graders.Grader = known[1]
     return made
 
 
-def _save_or_remove(project: Project, key: str, chosen: Chosen, named: NamedGrader | None) -> None:
+def _save_or_remove(project: Project, key: str, chosen: job_plan.Chosen, named: catalogue.NamedGrader | None) -> None:
     with st.container(horizontal=True, horizontal_alignment="right"):
         with st.popover("Save grader", icon=":material/save:", key=f"{key} saving"):
             name = st.text_input("Name", named.name if named else chosen.grader.spec.name, key=f"{key} name {named}")
             st.caption("Saved in the project for all its people. Keys are never saved.")
             if presses.button("Save", key=f"{key} save", type="primary"):
                 with ui.errors():
-                    save_named_grader(project, name, chosen.kind, chosen.parameters, ui.author())
+                    catalogue.save_named_grader(project, name, chosen.kind, chosen.parameters, ui.author())
                     st.session_state[f"{key} follows"] = f"saved:{as_name(name)}"
                     st.rerun()
         if named is not None:
@@ -189,32 +160,36 @@ def _save_or_remove(project: Project, key: str, chosen: Chosen, named: NamedGrad
                 st.caption("Removes the settings of this grader. Its grades are kept.")
                 if presses.button("Remove", key=f"{key} remove"):
                     with ui.errors():
-                        remove_named_grader(project, named.name, ui.author())
+                        catalogue.remove_named_grader(project, named.name, ui.author())
                         st.session_state[f"{key} follows"] = named.kind
                         st.rerun()
 
 
-def _settings(form: Form, kind: str, library: Mapping[str, Prompt], prompt: Prompt | None) -> dict[str, Any] | None:
+def _settings(
+    form: Form, kind: str, library: Mapping[str, graders.Prompt], prompt: graders.Prompt | None
+) -> dict[str, Any] | None:
     """Draw the settings of a grader that uses a language model; return None while a required value is missing."""
     if kind == "extractive":
         return _extractive(form, library)
     first, second, third = st.columns(3)
     with first:
-        where = form.select("back_end", "Model location", BACK_ENDS, back_end_name(form.stored), BACK_END_NAMES)
-    form = form.beside(where, where == back_end_name(form.stored))
+        where = form.select(
+            "back_end", "Model location", graders.BACK_ENDS, graders.back_end_name(form.stored), BACK_END_NAMES
+        )
+    form = form.beside(where, where == graders.back_end_name(form.stored))
     form.values["back_end"] = where
     checks, addresses = st.container(), st.container()
-    model = _model(form, where, "model", LOCAL_MODEL, second, addresses)
+    model = _model(form, where, "model", graders.LOCAL_MODEL, second, addresses)
     by = None
     if kind == "choice":
-        values = CHOICES_BY[1:] if where == "openai" else CHOICES_BY
+        values = graders.CHOICES_BY[1:] if where == "openai" else graders.CHOICES_BY
         with first:
             by = form.select("by", "Choice by", values, values[0], BY_NAMES)
         form = form.beside(by, by == form.stored.get("by", by))
         if by == "likelihood":
             with second:
                 form.select(
-                    "normalise", "Divide likelihood by", NORMALISATIONS, "tokens", NORMALISATION_NAMES,
+                    "normalise", "Divide likelihood by", graders.NORMALISATIONS, "tokens", NORMALISATION_NAMES,
                     "Without it, long choices have lower likelihoods. The papers divide by the number of tokens.",
                 )  # fmt: skip
     with third:
@@ -277,7 +252,12 @@ def _model(
 
 
 def _prompt(
-    form: Form, kind: str, where: str, by: str | None, library: Mapping[str, Prompt], prompt: Prompt | None
+    form: Form,
+    kind: str,
+    where: str,
+    by: str | None,
+    library: Mapping[str, graders.Prompt],
+    prompt: graders.Prompt | None,
 ) -> None:
     if prompt is not None:
         form.values["prompt"] = prompt.name
@@ -285,16 +265,16 @@ def _prompt(
         return
     forms = {"letter": ("letter",), "likelihood": ("text",)}.get(by or "")
     fitting = [p.name for p in library.values() if p.use == kind and (forms is None or p.form in forms)]
-    default = usual_prompt(kind, {"back_end": where, "by": by})
+    default = graders.usual_prompt(kind, {"back_end": where, "by": by})
     name = form.select("prompt", "Prompt", fitting, form.stored.get("prompt", default), about="See the Prompts screen.")
     form.keep("prompt", name, default)
 
 
-def _check(form: Form, library: Mapping[str, Prompt]) -> str:
+def _check(form: Form, library: Mapping[str, graders.Prompt]) -> str:
     left, right = st.columns(2)
     with left:
         check = form.select(
-            "check", "Answer check", CHECKS, CHECKS[0], CHECK_NAMES,
+            "check", "Answer check", graders.CHECKS, graders.CHECKS[0], CHECK_NAMES,
             "Compares the answer with the answer key by words, or asks a model if both mean the same. By words, a "
             "short answer that contains the key also matches, unless only the edit distance counts.",
         )  # fmt: skip
@@ -305,19 +285,21 @@ def _check(form: Form, library: Mapping[str, Prompt]) -> str:
     return check
 
 
-def _extractive(form: Form, library: Mapping[str, Prompt]) -> dict[str, Any] | None:
+def _extractive(form: Form, library: Mapping[str, graders.Prompt]) -> dict[str, Any] | None:
     _model(
-        form, "transformers", "model", EXTRACTIVE_MODEL, st.container(), st.container(),
+        form, "transformers", "model", graders.EXTRACTIVE_MODEL, st.container(), st.container(),
         about="A model tuned on SQuAD2: a name on the model hub, or a folder on the app's computer.",
     )  # fmt: skip
-    model = LOCAL_MODEL
+    model = graders.LOCAL_MODEL
     if _check(form, library) == "model":
         first, second = st.columns([2, 3])
         with first:
             where = form.select(
-                "verify_back_end", "Check model location", BACK_ENDS, "transformers", BACK_END_NAMES,
+                "verify_back_end", "Check model location", graders.BACK_ENDS, "transformers", BACK_END_NAMES,
             )  # fmt: skip
-        model = _model(form, where, "verify_model", LOCAL_MODEL, second, st.container(), "Model that checks answers")
+        model = _model(
+            form, where, "verify_model", graders.LOCAL_MODEL, second, st.container(), "Model that checks answers"
+        )
     with st.expander("More settings"):
         _local_details(form, writes=False)
     if not model:
@@ -335,7 +317,7 @@ def _local_details(form: Form, writes: bool) -> None:
         form.text("device", "Device", "auto", "auto, cpu, cuda, or a numbered GPU such as cuda:0.")
     with columns[2]:
         form.select(
-            "dtype", "Number format", DTYPES, "auto",
+            "dtype", "Number format", graders.DTYPES, "auto",
             about="Automatic: bfloat16 if the GPU or processor supports it, else float32. They are different graders.",
         )  # fmt: skip
     with columns[3]:
@@ -343,7 +325,7 @@ def _local_details(form: Form, writes: bool) -> None:
     if writes:
         with columns[4]:
             form.number(
-                "num_beams", "Beams", 1, 1, MOST_BEAMS,
+                "num_beams", "Beams", 1, 1, graders.MOST_BEAMS,
                 "Texts that beam search keeps at each step. 1 is greedy search and shows the rating probabilities.",
             )  # fmt: skip
 
@@ -352,13 +334,13 @@ def _endpoint_details(form: Form) -> None:
     columns = [*st.columns(3), *st.columns(3), *st.columns(3)]
     with columns[6]:
         form.number(
-            "thinking_tokens", "Thinking token limit", 0, 0, MOST_THINKING,
+            "thinking_tokens", "Thinking token limit", 0, 0, graders.MOST_THINKING,
             "For reasoning models: tokens for thinking before the answer, charged as tokens written. If the limit is "
             "too low, the model is cut off before it answers.",
         )  # fmt: skip
     with columns[5]:
         form.select(
-            "api", "API", APIS, "chat", API_NAMES,
+            "api", "API", graders.APIS, "chat", API_NAMES,
             "Plain completions are for models that only continue a text. They have no structured output.",
         )  # fmt: skip
     with columns[0]:
@@ -379,8 +361,8 @@ def _endpoint_details(form: Form) -> None:
     with columns[4]:
         _tokens_in(form)
     extra = form.stored.get("extra")
-    check_further_fields(extra, current())
-    if not current().any_address:
+    graders.check_further_fields(extra, graders.current())
+    if not graders.current().any_address:
         return
     given = st.text_input(
         "Additional request fields (JSON)", json.dumps(extra) if extra else "", placeholder='{"seed": 1}',
@@ -390,13 +372,13 @@ def _endpoint_details(form: Form) -> None:
         try:
             fields = json.loads(given)
         except ValueError as error:
-            raise InputError(
+            raise errors.InputError(
                 "invalid-further-fields",
                 f"The additional request fields are not JSON: {error}.",
                 'Write them as in {"seed": 1}.',
             ) from error
         if not isinstance(fields, dict):
-            raise InputError(
+            raise errors.InputError(
                 "invalid-further-fields",
                 "The additional request fields are not a JSON object.",
                 'Write them as in {"seed": 1}.',

@@ -5,14 +5,10 @@ from typing import Any
 import pandas as pd
 import streamlit as st
 
-from exam_workbench.catalogue import find_grader, grader_again, graders, prices, set_price
-from exam_workbench.errors import InputError
+from exam_workbench import catalogue, errors, grading, jobs
 from exam_workbench.graders import BATCH_SHARE, Price
-from exam_workbench.grading import Request, Scope, bills, standing
-from exam_workbench.jobs import jobs
 from exam_workbench.project import Project
-from pages.parts.shared import presses, ui
-from pages.parts.shared.job_plan import start
+from pages.parts.shared import job_plan, presses, ui
 
 COUNTS = (
     *("Pairs", "Graded", "Failed", "Grades", "Failed attempts", "Calls"),
@@ -24,12 +20,12 @@ CACHED, BATCH = "Price per million cached tokens", "Share of the price in a batc
 
 def past_jobs(project: Project) -> None:
     """Draw the table of all jobs."""
-    found = jobs(project, "grading")
+    found = jobs.jobs(project, "grading")
     if not found:
         return
     st.header("Jobs", anchor=False)
     told = dict.fromkeys((job.key for job in found), None) | {
-        bill.job: bill.told["input_tokens"] + bill.told["output_tokens"] for bill in bills(project)
+        bill.job: bill.told["input_tokens"] + bill.told["output_tokens"] for bill in grading.bills(project)
     }
     _table(
         {
@@ -70,12 +66,12 @@ def _table(columns: dict[str, list[Any]]) -> None:
 
 def known_graders(project: Project) -> None:
     """Draw every grader with grades in this project."""
-    found = graders(project)
+    found = catalogue.graders(project)
     if not found:
         return
     calls: dict[str, int] = {}
     cost: dict[str, float] = {}
-    for job in jobs(project, "grading"):
+    for job in jobs.jobs(project, "grading"):
         calls[job.name] = calls.get(job.name, 0) + (job.calls or 0)
         cost[job.name] = cost.get(job.name, 0.0) + (job.cost or 0.0)
     st.header("Graders", anchor=False)
@@ -101,7 +97,7 @@ def price_table(project: Project) -> None:
             "Model prices in a currency of your choice, used for cost estimates and cost limits. Use each model name "
             "exactly as in its grader."
         )
-        known = prices(project)
+        known = catalogue.prices(project)
         key = f"prices {sorted((model, str(price)) for model, price in known.items())}"
         amount = st.column_config.NumberColumn(min_value=0.0, format="%.4g", required=True)
         st.data_editor(
@@ -143,16 +139,16 @@ def price_table(project: Project) -> None:
 
 def _save(project: Project, models: list[str], changes: dict[str, Any]) -> None:
     """Save the changes of the editor."""
-    known = prices(project)
+    known = catalogue.prices(project)
     for row in changes["deleted_rows"]:
-        set_price(project, models[row], None, ui.author())
+        catalogue.set_price(project, models[row], None, ui.author())
     for row, cells in changes["edited_rows"].items():
         before = models[int(row)]
         price = known[before]
         stored = {READ: price.input, WRITTEN: price.output, CACHED: price.cached, BATCH: price.batch}
         _set(project, {MODEL: before, **stored} | cells)
         if cells.get(MODEL, before) != before:
-            set_price(project, before, None, ui.author())
+            catalogue.set_price(project, before, None, ui.author())
     for cells in changes["added_rows"]:
         _set(project, cells)
 
@@ -160,7 +156,7 @@ def _save(project: Project, models: list[str], changes: dict[str, Any]) -> None:
 def _set(project: Project, cells: dict[str, Any]) -> None:
     read, written = cells.get(READ), cells.get(WRITTEN)
     if read is None or written is None:
-        raise InputError(
+        raise errors.InputError(
             "invalid-price",
             f"Incomplete price for {cells.get(MODEL) or 'a model'}.",
             "Enter the input and output prices. Use 0 for a free model.",
@@ -169,22 +165,22 @@ def _set(project: Project, cells: dict[str, Any]) -> None:
     price = Price(
         float(read), float(written), None if cached is None else float(cached), BATCH_SHARE if batch is None else batch
     )
-    set_price(project, str(cells.get(MODEL) or ""), price, ui.author())
+    catalogue.set_price(project, str(cells.get(MODEL) or ""), price, ui.author())
 
 
 def waiting_batches(project: Project) -> None:
     """Draw the waiting batches that no job of this process is watching."""
-    for name in sorted({job.name for job in jobs(project, "grading", state="waiting")}):
-        spec = find_grader(project, name).spec
+    for name in sorted({job.name for job in jobs.jobs(project, "grading", state="waiting")}):
+        spec = catalogue.find_grader(project, name).spec
         with st.container(border=True), ui.errors():
             st.container(key=f"batches {spec.fingerprint}").markdown(
-                f"**{ui.plain(name)}** has batches at the endpoint. {ui.plain(standing(project, spec).said)}."
+                f"**{ui.plain(name)}** has batches at the endpoint. {ui.plain(grading.standing(project, spec).said)}."
             )
             st.caption("State at the last check. Check again to import new answers.")
             if presses.button("Check batches", icon=":material/refresh:", key=f"look {spec.fingerprint}"):
-                if (grader := grader_again(project, spec)) is not None:
+                if (grader := catalogue.grader_again(project, spec)) is not None:
                     # A limit of 0 only resumes the waiting batches and sends no new ones.
-                    start(project, grader, Request(Scope(limit=0), batch=True))
+                    job_plan.start(project, grader, grading.Request(grading.Scope(limit=0), batch=True))
                 else:
                     st.warning(
                         "The settings of this grader are missing. Set it up above as it was before.",

@@ -6,17 +6,9 @@ from datetime import datetime
 
 import streamlit as st
 
-from exam_workbench.bank import overview
-from exam_workbench.errors import WorkbenchError
-from exam_workbench.graders import Grader, Messages, ReadingGrader, Trial, try_pair
-from exam_workbench.grading import questions_to_try
-from exam_workbench.jobs import trial_control
+from exam_workbench import bank, errors, graders, grading, jobs, review, types
 from exam_workbench.project import Project, passage_texts
-from exam_workbench.review import Filters, search
-from exam_workbench.types import Asked, Grade, Question
-from pages.parts.shared import look, presses, ui
-from pages.parts.shared.html import visible
-from pages.parts.shared.job_plan import Chosen
+from pages.parts.shared import html, job_plan, look, presses, ui
 
 PASSAGES = 500
 """Largest number of a query's passages to choose from."""
@@ -30,29 +22,29 @@ USUAL_TIMEOUT = 60
 class Pair:
     """A question and a passage to try a grader or a prompt on."""
 
-    question: Question
+    question: types.Question
     passage_id: str
     passage: str
 
     @property
-    def asked(self) -> Asked:
+    def asked(self) -> types.Asked:
         """The question in the form that graders get."""
-        return Asked(self.question.text or "", self.question.answer_key or "", self.question.choices)
+        return types.Asked(self.question.text or "", self.question.answer_key or "", self.question.choices)
 
 
-def questions_of(project: Project, grader: Grader) -> Callable[[str], list[Question]]:
+def questions_of(project: Project, grader: graders.Grader) -> Callable[[str], list[types.Question]]:
     """Return a function that gives the questions of a query that fit a grader."""
-    return lambda query_id: questions_to_try(project, grader.spec, query_id)
+    return lambda query_id: grading.questions_to_try(project, grader.spec, query_id)
 
 
-def choose_pair(project: Project, questions: Callable[[str], Sequence[Question]], key: str) -> Pair | None:
+def choose_pair(project: Project, questions: Callable[[str], Sequence[types.Question]], key: str) -> Pair | None:
     """Draw the choice of a query, a question and a passage; return None and show why if one is missing.
 
     Args:
         questions: gives the questions of a query to choose from.
         key: distinguishes the widgets of several panels.
     """
-    queries = ui.told_apart({query.query_id: query.text for query in overview(project)})
+    queries = ui.told_apart({query.query_id: query.text for query in bank.overview(project)})
     if not queries:
         st.caption("No queries yet. A trial needs a query.")
         return None
@@ -72,7 +64,7 @@ def choose_pair(project: Project, questions: Callable[[str], Sequence[Question]]
         )  # fmt: skip
     else:
         question = query
-    found = search(project, None, Filters(query_id=query), PASSAGES, page=1).rows
+    found = review.search(project, None, review.Filters(query_id=query), PASSAGES, page=1).rows
     excerpts = ui.told_apart({row.passage_id: ui.shortened(row.excerpt, LABEL) for row in found if row.excerpt})
     if not excerpts:
         st.caption("This query has no passages with text. Import passages first.")
@@ -84,7 +76,7 @@ def choose_pair(project: Project, questions: Callable[[str], Sequence[Question]]
     return Pair(asked[question], passage, passage_texts(project, [passage])[passage])
 
 
-def ask(project: Project, chosen: Chosen, pair: Pair, key: str) -> None:
+def ask(project: Project, chosen: job_plan.Chosen, pair: Pair, key: str) -> None:
     """Draw the button that starts a trial, and its result while grader and pair stay the same."""
     grader = chosen.grader
     about = (grader.spec.fingerprint, chosen.address, pair.asked, pair.passage)
@@ -96,32 +88,32 @@ def ask(project: Project, chosen: Chosen, pair: Pair, key: str) -> None:
     held, answer = st.session_state.get(f"{key} answer", (None, None))
     if held != about:
         return
-    if isinstance(answer, WorkbenchError):
+    if isinstance(answer, errors.WorkbenchError):
         ui.show_error(answer)
         if chosen.address and chosen.address not in f"{answer.message} {answer.hint}":
             st.caption(f":material/cloud: {ui.plain(f'Endpoint: {chosen.address}')}")
-    elif isinstance(answer, Trial):
+    elif isinstance(answer, graders.Trial):
         show_trial(answer, chosen)
 
 
-def waiting(chosen: Chosen, since: datetime) -> str:
+def waiting(chosen: job_plan.Chosen, since: datetime) -> str:
     """Return Markdown that states the awaited model and the start time."""
     spec, begun = chosen.grader.spec, f"since {since:%H:%M:%S}"
     if chosen.address is not None:
         longest = chosen.parameters.get("timeout_s", USUAL_TIMEOUT)
         return ui.plain(f"Waiting {begun} for {spec.model} at {chosen.address} (limit: {longest:g} s per call)")
-    loading = ". The model may have to be loaded first" if isinstance(chosen.grader, ReadingGrader) else ""
+    loading = ". The model may have to be loaded first" if isinstance(chosen.grader, graders.ReadingGrader) else ""
     return ui.plain(f"Waiting {begun} for {spec.model} on this computer{loading}")
 
 
-def _asked(project: Project, grader: Grader, pair: Pair) -> Trial | WorkbenchError:
+def _asked(project: Project, grader: graders.Grader, pair: Pair) -> graders.Trial | errors.WorkbenchError:
     try:
-        return try_pair(grader, pair.asked, pair.passage, trial_control(project, grader))
-    except WorkbenchError as error:
+        return graders.try_pair(grader, pair.asked, pair.passage, jobs.trial_control(project, grader))
+    except errors.WorkbenchError as error:
         return error
 
 
-def show_messages(messages: Messages) -> None:
+def show_messages(messages: graders.Messages) -> None:
     """Draw a filled-in prompt verbatim."""
     if messages.system:
         st.caption("System")
@@ -130,7 +122,7 @@ def show_messages(messages: Messages) -> None:
     st.code(messages.user, language=None, wrap_lines=True)
 
 
-def show_trial(trial: Trial, chosen: Chosen) -> None:
+def show_trial(trial: graders.Trial, chosen: job_plan.Chosen) -> None:
     """Draw the grade, then the full answers and prompts behind it."""
     show_grade(trial.grade, chosen.grader.spec.max_rating, chosen.address)
     if chosen.address and trial.exchanges and trial.exchanges[-1].completion.error is not None:
@@ -162,7 +154,7 @@ STYLE = """<style>
 DEFAULTED = "default rating: the answer has no number (0 if it says that the question is unanswerable, else 1)"
 
 
-def show_grade(grade: Grade, top: int, address: str | None = None) -> None:
+def show_grade(grade: types.Grade, top: int, address: str | None = None) -> None:
     """Draw a grade: rating, status, confidence, and the probability of each rating if known.
 
     Args:
@@ -185,12 +177,12 @@ def show_grade(grade: Grade, top: int, address: str | None = None) -> None:
         st.caption(f":material/info: {ui.plain(grade.note)}")
 
 
-def grade_html(grade: Grade, top: int) -> str:
+def grade_html(grade: types.Grade, top: int) -> str:
     """Return a grade with a rating as HTML."""
     words = [f"of {top}", DEFAULTED if grade.status == "defaulted" else grade.status]
     if grade.confidence is not None:
         words.append(f"model's confidence {ui.percent(grade.confidence)}")
-    said = "".join(f"<span>{visible(word)}</span>" for word in words)
+    said = "".join(f"<span>{html.visible(word)}</span>" for word in words)
     return f'<div class="ew-grade">{look.rating(grade.rating)}{said}</div>{_spread(grade.distribution or ())}'
 
 

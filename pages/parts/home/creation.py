@@ -2,9 +2,7 @@
 
 import streamlit as st
 
-from exam_workbench.exchange import make_demo, recorded
-from exam_workbench.locations import projects_folder
-from exam_workbench.pipelines import sit_by_rules
+from exam_workbench import exchange, locations, pipelines
 from exam_workbench.project import (
     MOST_HOURS,
     MOST_KEPT,
@@ -74,7 +72,7 @@ def creation(may: bool = True) -> None:
             "Nine queries with questions, passages, judgments and runs, and an exam with examinees' answers."
             " Grading takes less than a minute on this computer."
         )
-        path = projects_folder() / "demo.duckdb"
+        path = locations.projects_folder() / "demo.duckdb"
         if path.exists():
             st.caption("The demo project exists. Choose it on the left.")
         elif presses.button("Create demo project", key="make demo"):
@@ -83,9 +81,9 @@ def creation(may: bool = True) -> None:
 
                 def finish(project: Project) -> None:
                     _belongs(project)
-                    sit_by_rules(project, author, st.text)
+                    pipelines.sit_by_rules(project, author, st.text)
 
-                make_demo(path, author, True, st.text, finish)
+                exchange.make_demo(path, author, True, st.text, finish)
                 box.update(state="complete")
             choose("demo")
 
@@ -175,4 +173,4 @@ def _download(project: Project, found: list[Backup]) -> None:
 
 def _content(project: Project, author: str, one: Backup) -> bytes:
     with project.doing("take everything out", author=author):
-        return recorded(project, author, "backup", one.path.name, one.path.read_bytes)
+        return exchange.recorded(project, author, "backup", one.path.name, one.path.read_bytes)

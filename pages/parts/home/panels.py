@@ -7,14 +7,12 @@ from urllib.parse import parse_qs, urlencode, urlsplit
 
 import streamlit as st
 
-from exam_workbench.exchange import Manifest
-from exam_workbench.labels import Override, Progress
+from exam_workbench import exchange, labels
 from exam_workbench.project import Act, Project, activity
 from exam_workbench.review import Agreeing, Leading, ToCurate, Waiting
 from exam_workbench.text import how_many
-from pages.parts.shared import screens, ui
+from pages.parts.shared import components, screens, ui
 from pages.parts.shared.address import of_cell, travelling
-from pages.parts.shared.components import component
 
 Block = dict[str, Any]
 """A part of a panel: a bar, systems with their intervals, lines of counts, or a sentence."""
@@ -22,7 +20,7 @@ Block = dict[str, Any]
 MORE = 50
 """Largest number of places that a line of counts lists; the rest is a number."""
 
-_panels = component("panels", "home/panels.css", "home/panels.js", html='<div class="panels"></div>')
+_panels = components.component("panels", "home/panels.css", "home/panels.js", html='<div class="panels"></div>')
 
 
 def to(screen: str, **query: str | int) -> str:
@@ -196,7 +194,7 @@ def _places(waiting: list[Waiting], counted: bool = True) -> list[tuple[str, int
     return [(one.text, one.count if counted else None, to("question_bank", query=one.query_id)) for one in waiting]
 
 
-def review(found: Agreeing | None, stale: list[Override], judged: int, graded: bool) -> dict[str, Any]:
+def review(found: Agreeing | None, stale: list[labels.Override], judged: int, graded: bool) -> dict[str, Any]:
     """Return the door to disagreements and overrides.
 
     Args:
@@ -231,7 +229,7 @@ def review(found: Agreeing | None, stale: list[Override], judged: int, graded: b
     return panel("Review the ratings", shown, to("disagreements"))
 
 
-def _stale(stale: list[Override]) -> dict[str, Any] | None:
+def _stale(stale: list[labels.Override]) -> dict[str, Any] | None:
     if not stale:
         return None
     return count(
@@ -250,7 +248,7 @@ def _stale(stale: list[Override]) -> dict[str, Any] | None:
     )
 
 
-def publish(found: Progress | None, stale: int, published: Manifest | None) -> dict[str, Any]:
+def publish(found: labels.Progress | None, stale: int, published: exchange.Manifest | None) -> dict[str, Any]:
     """Return the door to the qrels with their basis.
 
     Args:
@@ -330,7 +328,7 @@ def counted(found: dict[str, int]) -> dict[str, Any]:
     return panel("Project contents", [{"kind": "counts", "lines": held}, lines(missing) if missing else None])
 
 
-def grading(found: Progress | None, failed: int) -> dict[str, Any]:
+def grading(found: labels.Progress | None, failed: int) -> dict[str, Any]:
     """Return how many pairs behind the labels are graded, and the distribution of the labels.
 
     Args:

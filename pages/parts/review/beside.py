@@ -15,9 +15,7 @@ from exam_workbench.project import (
 )
 from exam_workbench.review import Desk
 from pages.parts.review import passage_list
-from pages.parts.shared import presses, ui
-from pages.parts.shared.components import Act, save_all
-from pages.parts.shared.html import known_html
+from pages.parts.shared import components, html, presses, ui
 
 
 def act(project: Project) -> None:
@@ -32,7 +30,7 @@ def act(project: Project) -> None:
     acts = list(asked.acts)
     notes = {at: str(st.session_state.get(_note(at)) or "") for at in map(_at, acts)}
 
-    def save(one: Act, author: str) -> str:
+    def save(one: components.Act, author: str) -> str:
         if one["do"] == "withdraw":
             # If another window has withdrawn it already, nothing is left to do.
             if own_judgment(project, *_at(one), author) is not None:
@@ -42,14 +40,14 @@ def act(project: Project) -> None:
         judging.judge(project, *_at(one), value, author, notes[_at(one)])
         return f"Judgment saved: {value}, {SCALE[value]}."
 
-    def called(one: Act) -> str:
+    def called(one: components.Act) -> str:
         what = f"Your judgment {one['value']}" if one["do"] == "judge" else "The withdrawal of your judgment"
         return f"{what} for passage {one['passage']}"
 
-    save_all(asked, acts, project.name, save, called)
+    components.save_all(asked, acts, project.name, save, called)
 
 
-def _at(act: Act) -> tuple[str, str]:
+def _at(act: components.Act) -> tuple[str, str]:
     return str(act["query"]), str(act["passage"])
 
 
@@ -93,7 +91,7 @@ def _note(at: tuple[str, str]) -> str:
 
 def known(project: Project, desk: Desk) -> None:
     """Draw the judgments by source with their history, and the rank in every run."""
-    st.container(key="known").html(known_html(desk, judgment_history(project, desk.query_id, desk.passage_id)))
+    st.container(key="known").html(html.known_html(desk, judgment_history(project, desk.query_id, desk.passage_id)))
 
 
 COOKIE = "exam-workbench-blind"

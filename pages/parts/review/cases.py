@@ -5,22 +5,13 @@ It is a browser component: typed text does not wait for the server, and the next
 
 import streamlit as st
 
-from exam_workbench.labels import Policy
+from exam_workbench import labels, review
 from exam_workbench.project import Project, pooled_queries
-from exam_workbench.review import (
-    Agreement,
-    Order,
-    Person,
-    Side,
-    agreement,
-)
 from pages.parts.review import case_acts, place, table
-from pages.parts.review.case_acts import shown
-from pages.parts.shared import policy_widgets, ui
-from pages.parts.shared.components import ACTING, Asked, asked_of, component
+from pages.parts.shared import components, policy_widgets, ui
 
 KEY = "cases"
-ORDERS: dict[Order, str] = {
+ORDERS: dict[review.Order, str] = {
     "worst": "Largest difference first",
     "left": "Left higher",
     "right": "Right higher",
@@ -28,7 +19,9 @@ ORDERS: dict[Order, str] = {
     "kappa": "Largest effect on kappa",
 }
 
-_component = component("cases_of_the_queue", *ACTING, "review/cases.css", "review/cases_settling.js", "review/cases.js")
+_component = components.component(
+    "cases_of_the_queue", *components.ACTING, "review/cases.css", "review/cases_settling.js", "review/cases.js"
+)
 
 
 def set_widgets(project: Project) -> None:
@@ -41,24 +34,26 @@ def set_widgets(project: Project) -> None:
 
 
 @st.fragment
-def queue_view(project: Project, left: Side, right: Side, policy: Policy | None) -> None:
+def queue_view(project: Project, left: review.Side, right: review.Side, policy: labels.Policy | None) -> None:
     """Draw the filters, the table, the cases, and the open case."""
-    asked = asked_of(KEY)
-    order, measure = _filters(project, left, right, agreement(project, left, right), asked)
+    asked = components.asked_of(KEY)
+    order, measure = _filters(project, left, right, review.agreement(project, left, right), asked)
     desk = case_acts.Desk(project, left, right, policy, order, measure)
     for act in asked.each():
         case_acts.do(desk, act)
-    found = agreement(project, left, right)
+    found = review.agreement(project, left, right)
     cell = table.chosen_cell(found)
-    data = shown(project, left, right, found, cell, case_acts.listed(desk, cell), policy, order)
+    data = case_acts.shown(project, left, right, found, cell, case_acts.listed(desk, cell), policy, order)
     data |= {"taken": asked.taken, "said": desk.said, "error": desk.error, "weighed": desk.weighed}
     place.write()
     _component(key=KEY, data=data, on_acts_change=asked.note)
 
 
-def _filters(project: Project, left: Side, right: Side, found: Agreement, asked: Asked) -> tuple[Order, str]:
+def _filters(
+    project: Project, left: review.Side, right: review.Side, found: review.Agreement, asked: components.Asked
+) -> tuple[review.Order, str]:
     """Draw the filters; return the order and its measure."""
-    about_questions = isinstance(left, Person) or isinstance(right, Person)
+    about_questions = isinstance(left, review.Person) or isinstance(right, review.Person)
     names = _order_names(found)
     offered = [order for order in names if not about_questions or order not in ("board", "kappa")]
     for act in asked.acts:
@@ -88,7 +83,7 @@ def _filters(project: Project, left: Side, right: Side, found: Agreement, asked:
     return order, measure
 
 
-def _order_names(found: Agreement) -> dict[Order, str]:
+def _order_names(found: review.Agreement) -> dict[review.Order, str]:
     names = dict(ORDERS)
     named = found.names != (found.left.owner, found.right.owner)
     left, right = (name.capitalize() if named and name.isalpha() else name for name in found.names)

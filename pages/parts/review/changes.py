@@ -2,12 +2,9 @@
 
 import streamlit as st
 
-from exam_workbench.bank import word_difference
+from exam_workbench import bank, review, text
 from exam_workbench.project import Project, pooled_queries
-from exam_workbench.review import QuestionChange, StateChanges, SystemChange
-from exam_workbench.text import how_many
-from pages.parts.shared import ui
-from pages.parts.shared.html import visible
+from pages.parts.shared import html, ui
 
 QUESTIONS_A_PAGE = 10
 KIND_NAMES = {"reweighted": "weight changed", "kind": "kind changed", "answer key": "answer key changed",
@@ -15,14 +12,14 @@ KIND_NAMES = {"reweighted": "weight changed", "kind": "kind changed", "answer ke
 """Longer names of changes whose key is too short."""
 
 
-def _moved(system: SystemChange) -> str:
+def _moved(system: review.SystemChange) -> str:
     if system.rank_before is None or system.rank_after is None or system.rank_before == system.rank_after:
         return ""
     gained = system.rank_before - system.rank_after
     return f"{'▲' if gained > 0 else '▼'} {abs(gained)}"
 
 
-def questions(project: Project, found: StateChanges) -> None:
+def questions(project: Project, found: review.StateChanges) -> None:
     """Draw the changed questions, before and after, with the number of labels that each changes."""
     if not found.questions:
         st.text("No differences between the questions that can change a score.")
@@ -31,7 +28,7 @@ def questions(project: Project, found: StateChanges) -> None:
     texts = pooled_queries(project)
     pager = f"questions {hash((found.before, found.after))}"
     page = int(st.session_state.get(pager, 1))
-    st.caption(f"{how_many(len(ordered), 'questions')}, sorted by number of changed labels")
+    st.caption(f"{text.how_many(len(ordered), 'questions')}, sorted by number of changed labels")
     for change, flips in ordered[(page - 1) * QUESTIONS_A_PAGE : page * QUESTIONS_A_PAGE]:
         with st.container(key=f"question-differs-{change.question_id}"):
             body, link = st.columns([10, 3], vertical_alignment="center")
@@ -39,7 +36,7 @@ def questions(project: Project, found: StateChanges) -> None:
                 st.container(key=f"wordings {change.question_id}").html(
                     f'<div class="asked" dir="auto"><div class="words">{_difference(change)}</div></div>'
                 )
-                moves = f"changes {how_many(flips, 'labels')}"
+                moves = f"changes {text.how_many(flips, 'labels')}"
                 query = ui.shortened(texts.get(change.query_id, change.query_id), 70)
                 st.container(key=f"moves {change.question_id}").caption(
                     ui.plain(f"{', '.join(KIND_NAMES.get(kind, kind) for kind in change.kinds)} · {moves} · {query}")
@@ -50,12 +47,12 @@ def questions(project: Project, found: StateChanges) -> None:
         st.pagination(-(-len(ordered) // QUESTIONS_A_PAGE), key=pager)
 
 
-def _difference(change: QuestionChange) -> str:
+def _difference(change: review.QuestionChange) -> str:
     """Return HTML of a question before and after, with its other changes."""
     old, new = change.before, change.after
     if old is None or new is None or "retired" in change.kinds:
         shown = new or old
-        return visible(shown.shown) if shown else ""
+        return html.visible(shown.shown) if shown else ""
     lines = [marked(old.shown, new.shown)]
     if old.weight != new.weight:
         lines.append(f"Weight {old.weight:g} → {new.weight:g}")
@@ -70,12 +67,12 @@ def _difference(change: QuestionChange) -> str:
 def marked(before: str, after: str) -> str:
     """Return HTML of a text before and after: removed words are struck out, added words underlined."""
     tags = {"same": "{}", "removed": "<del>{}</del>", "added": "<ins>{}</ins>"}
-    parts = [tags[tag].format(visible(part)) for tag, part in word_difference(before, after)]
+    parts = [tags[tag].format(html.visible(part)) for tag, part in bank.word_difference(before, after)]
     # A space separates a removed word from the added one.
     return "".join(parts).replace("</del><ins>", "</del> <ins>")
 
 
-def boards(_: Project, found: StateChanges) -> None:
+def boards(_: Project, found: review.StateChanges) -> None:
     """Draw both leaderboards in one table, with each system's rank and change of score."""
     if found.board_before is None and found.board_after is None:
         st.text("Neither state has a leaderboard.")

@@ -6,25 +6,10 @@ from typing import Any
 
 import streamlit as st
 
-from exam_workbench.catalogue import find_grader
-from exam_workbench.errors import WorkbenchError
-from exam_workbench.labels import Override, Policy, confirm, override_all, overrides, withdraw, withdraw_all
+from exam_workbench import catalogue, errors, labels, review, types
 from exam_workbench.project import Project, passage_texts
-from exam_workbench.review import (
-    AskedQuestion,
-    Desk,
-    Effect,
-    Said,
-    label_with,
-    override_labels,
-    ratings_effect,
-    strongest_first,
-)
-from exam_workbench.types import ANSWERED, MAX_RATING
 from pages.parts.review.passage_list import Place
-from pages.parts.shared import policy_widgets, presses, ui, views
-from pages.parts.shared.components import component
-from pages.parts.shared.html import effect_html, override_html
+from pages.parts.shared import components, html, policy_widgets, presses, ui, views
 
 OVERRIDES_A_PAGE = 10
 OVERRIDE_LIST = "override list"
@@ -32,7 +17,7 @@ WITHDRAWN = "Override withdrawn. The grader's rating counts again."
 
 
 def questions(
-    project: Project, desk: Desk, policy: Policy | None, shown: list[str], hidden: bool
+    project: Project, desk: review.Desk, policy: labels.Policy | None, shown: list[str], hidden: bool
 ) -> tuple[int | None, int | None] | None:
     """Draw every question with the ratings of graders and people; the one in the URL is open.
 
@@ -50,7 +35,7 @@ def questions(
     bench.about((desk.query_id, desk.passage_id))
     foretold = None
     if policy is not None and bench.tried and not hidden:
-        foretold = desk.label, label_with(project, policy, desk, bench.tried)
+        foretold = desk.label, review.label_with(project, policy, desk, bench.tried)
     draw_ratings(
         desk,
         shown,
@@ -67,12 +52,13 @@ def questions(
     return foretold
 
 
-def _about_scale(project: Project, policy: Policy) -> str:
-    top = find_grader(project, policy.grader).spec.max_rating
-    if top == MAX_RATING:
+def _about_scale(project: Project, policy: labels.Policy) -> str:
+    top = catalogue.find_grader(project, policy.grader).spec.max_rating
+    if top == types.MAX_RATING:
         return ""
     return (
-        f"This grader rates from 0 to {top}. {ANSWERED} and {MAX_RATING} count as {top}; lower ratings are scaled down."
+        f"This grader rates from 0 to {top}. {types.ANSWERED} and {types.MAX_RATING} count as {top}; lower ratings are"
+        " scaled down."
     )
 
 
@@ -113,12 +99,12 @@ def act(project: Project) -> None:
     try:
         if asked["what"] == "override":
             given = ratings_of(asked["ratings"])
-            made = override_all(project, str(asked["at"][1]), given, str(asked["reason"]), author)
+            made = labels.override_all(project, str(asked["at"][1]), given, str(asked["reason"]), author)
         elif asked["what"] == "confirm":
-            confirm(project, int(asked["keys"][0]), author)
+            labels.confirm(project, int(asked["keys"][0]), author)
         else:
-            withdraw_all(project, [int(key) for key in asked["keys"]], author)
-    except WorkbenchError as error:
+            labels.withdraw_all(project, [int(key) for key in asked["keys"]], author)
+    except errors.WorkbenchError as error:
         refused = error.code, error.message, error.hint
     bench.handled, bench.refused = asked["id"], refused
     if refused is not None:
@@ -131,14 +117,16 @@ def act(project: Project) -> None:
         bench.tried = {}
 
 
-def effect(project: Project, desk: Desk, foretold: tuple[int | None, int | None] | None) -> None:
+def effect(project: Project, desk: review.Desk, foretold: tuple[int | None, int | None] | None) -> None:
     """Draw the effect of tried or saved ratings on the label and the leaderboard."""
     bench, view = present_bench(), policy_widgets.seen()
-    kept: tuple[object, Effect] | None = st.session_state.get("override effect")
+    kept: tuple[object, review.Effect] | None = st.session_state.get("override effect")
     if foretold is None or view is None:
         if bench.made and kept is not None and kept[0] == bench.place:
             st.container(key="effect made").html(
-                effect_html(kept[1], "Effect of the overrides" if len(bench.made) > 1 else "Effect of the override")
+                html.effect_html(
+                    kept[1], "Effect of the overrides" if len(bench.made) > 1 else "Effect of the override"
+                )
             )
         return
     counted = {one.question.question_id: one.rating for one in desk.asked if one.counts}
@@ -148,19 +136,19 @@ def effect(project: Project, desk: Desk, foretold: tuple[int | None, int | None]
         return
     try:
         with st.spinner("Recomputing the scores"):
-            found = ratings_effect(project, view.measure, view.policy, desk.passage_id, given, view.against)
-    except WorkbenchError as error:
+            found = review.ratings_effect(project, view.measure, view.policy, desk.passage_id, given, view.against)
+    except errors.WorkbenchError as error:
         st.caption(ui.plain(f"The effect on the leaderboard is unknown: {error}"))
         return
     st.session_state["override effect"] = place, found
-    st.container(key="effect tried").html(effect_html(found, "Expected effect"))
+    st.container(key="effect tried").html(html.effect_html(found, "Expected effect"))
 
 
-def override_list(project: Project, policy: Policy | None) -> None:
+def override_list(project: Project, policy: labels.Policy | None) -> None:
     """Draw every override with its state and its effect on the passage's label; each row links to its passage."""
     if policy is None:
         return
-    known = overrides(project)
+    known = labels.overrides(project)
     stale = sum(one.stale for one in known)
     title = f"All overrides ({len(known)}" + (f", {stale} stale)" if stale else ")")
     views.stays_folded(OVERRIDE_LIST)
@@ -173,7 +161,7 @@ def override_list(project: Project, policy: Policy | None) -> None:
                 "No overrides yet. To override a rating, focus a question of a passage and press 0 to 5."
             )
             return
-        found = override_labels(project, policy)
+        found = review.override_labels(project, policy)
         pages = -(-len(found) // OVERRIDES_A_PAGE)
         page = st.pagination(pages, key="overrides page") if pages > 1 else 1
         part = found[(page - 1) * OVERRIDES_A_PAGE : page * OVERRIDES_A_PAGE]
@@ -182,17 +170,17 @@ def override_list(project: Project, policy: Policy | None) -> None:
             _override_row(project, one, without, now, texts.get(one.passage_id, one.passage_id))
 
 
-def _override_row(project: Project, one: Override, without: int | None, now: int | None, text: str) -> None:
+def _override_row(project: Project, one: labels.Override, without: int | None, now: int | None, text: str) -> None:
     said, buttons = st.columns([9, 4], vertical_alignment="center")
-    said.html(override_html(one, without, now, ui.shortened(" ".join(text.split()), 140)))
+    said.html(html.override_html(one, without, now, ui.shortened(" ".join(text.split()), 140)))
     with buttons.container(horizontal=True, horizontal_alignment="right"):
         if one.stale and presses.button(
             "Confirm", key=f"confirm {one.key}", help="Apply the override to the new wording"
         ):
-            confirm(project, one.key, ui.author())
+            labels.confirm(project, one.key, ui.author())
             st.rerun()
         if presses.button("Withdraw", key=f"take back {one.key}", type="tertiary"):
-            withdraw(project, one.key, ui.author())
+            labels.withdraw(project, one.key, ui.author())
             st.toast(WITHDRAWN, icon=":material/undo:")
             st.rerun()
         st.button(
@@ -213,7 +201,7 @@ def open_passage(query_id: str, passage_id: str, question_id: str | None = None)
 
 KEY = "question-ratings"
 
-_ratings = component("ratings", "review/ratings.css", "review/ratings.js")
+_ratings = components.component("ratings", "review/ratings.css", "review/ratings.js")
 
 
 @dataclass
@@ -248,7 +236,7 @@ def present_bench() -> Bench:
 
 
 def draw_ratings(
-    desk: Desk,
+    desk: review.Desk,
     graders: Collection[str],
     *,
     tab: str,
@@ -275,7 +263,7 @@ def draw_ratings(
             each.
     """
     here = present_bench()
-    asked = desk.asked if hidden else strongest_first(desk.asked)
+    asked = desk.asked if hidden else review.strongest_first(desk.asked)
     _ratings(
         key=KEY,
         data={
@@ -303,7 +291,7 @@ def told(name: str) -> Any:
     return st.session_state[KEY].get(name)
 
 
-def _question(one: AskedQuestion, graders: Collection[str], hidden: bool, opened: bool) -> dict[str, Any]:
+def _question(one: review.AskedQuestion, graders: Collection[str], hidden: bool, opened: bool) -> dict[str, Any]:
     question = one.question
     kind = [] if question.kind == "question" else [question.kind]
     weight = [] if question.weight == 1 else [f"weight {question.weight:g}"]
@@ -327,7 +315,7 @@ def _question(one: AskedQuestion, graders: Collection[str], hidden: bool, opened
     }
 
 
-def _said(grader: str, said: Said | None, opened: bool) -> dict[str, Any]:
+def _said(grader: str, said: review.Said | None, opened: bool) -> dict[str, Any]:
     if said is None:
         return {"grader": grader, "status": "not asked"}
     more = [] if said.confidence is None else [f"confidence {said.confidence:.0%}"]
@@ -344,7 +332,7 @@ def _said(grader: str, said: Said | None, opened: bool) -> dict[str, Any]:
     return about
 
 
-def _override(one: Override) -> dict[str, Any]:
+def _override(one: labels.Override) -> dict[str, Any]:
     return {
         "key": one.key,
         "rating": one.rating,

@@ -7,23 +7,10 @@ from typing import Any
 
 import streamlit as st
 
-from exam_workbench.measures import parse_measure
-from exam_workbench.pipelines import (
-    Fall,
-    PlacedPassage,
-    QueryChange,
-    QueryDifference,
-    asked_queries,
-    diff_of_runs,
-    frozen_runs,
-    measure_fall,
-    query_difference,
-)
+from exam_workbench import measures, pipelines, study
 from exam_workbench.project import Freeze, Project
-from exam_workbench.study import BoardChoice, boards_to_choose_by
 from pages.parts.review.changes import marked
-from pages.parts.shared import address, policy_widgets, ui
-from pages.parts.shared.html import visible
+from pages.parts.shared import address, html, policy_widgets, ui
 
 DEPTHS = (5, 10, 20, 50)
 QUERY = "freeze-query"
@@ -54,7 +41,9 @@ def view(project: Project, frozen: list[Freeze]) -> None:
             "Before and After are the same snapshot. Choose two different snapshots.", icon=":material/info:"
         )
         return
-    changes = project.remember(("diff of freezes", before, after, k), lambda: diff_of_runs(project, before, after, k))
+    changes = project.remember(
+        ("diff of freezes", before, after, k), lambda: pipelines.diff_of_runs(project, before, after, k)
+    )
     fall = None if board is None else _measured(project, before, after, board)
     _summary(frozen, before, after, changes, fall)
     shown = _shown(changes, fall)
@@ -65,7 +54,7 @@ def view(project: Project, frozen: list[Freeze]) -> None:
     _opened(project, shown, texts, before, after, k)
 
 
-def _choices(project: Project, frozen: list[Freeze]) -> tuple[str, str, int, BoardChoice | None]:
+def _choices(project: Project, frozen: list[Freeze]) -> tuple[str, str, int, study.BoardChoice | None]:
     names = [one.name for one in frozen]
     # By default the newest snapshot, and the latest earlier one of the same queries.
     alike = [one.name for one in frozen[1:] if one.asked == frozen[0].asked]
@@ -82,29 +71,31 @@ def _choices(project: Project, frozen: list[Freeze]) -> tuple[str, str, int, Boa
     return before, after, k, offered.get(by)
 
 
-def _boards(project: Project, k: int) -> dict[str, BoardChoice]:
+def _boards(project: Project, k: int) -> dict[str, study.BoardChoice]:
     """Return the measures for the rankings, beginning with the measure and official leaderboard of the scoring
     settings.
     """
     looking = policy_widgets.seen()
-    if looking is None or not parse_measure(looking.measure).takes_judgments:
-        return boards_to_choose_by(project, k)
-    found = boards_to_choose_by(project, k, looking.measure)
+    if looking is None or not measures.parse_measure(looking.measure).takes_judgments:
+        return study.boards_to_choose_by(project, k)
+    found = study.boards_to_choose_by(project, k, looking.measure)
     first = f"{looking.against}: {looking.measure}"
     return {name: found[name] for name in sorted(found, key=lambda name: name != first)}
 
 
 @ui.errors()
-def _measured(project: Project, before: str, after: str, board: BoardChoice) -> Fall | None:
+def _measured(project: Project, before: str, after: str, board: study.BoardChoice) -> pipelines.Fall | None:
     policy = policy_widgets.chosen(project)
     policy = policy if board.grader is None else replace(policy, grader=board.grader)
     return project.remember(
         ("fall between freezes", before, after, board, policy),
-        lambda: measure_fall(project, before, after, board.measure, board.source, policy),
+        lambda: pipelines.measure_fall(project, before, after, board.measure, board.source, policy),
     )
 
 
-def _summary(frozen: list[Freeze], before: str, after: str, changes: list[QueryChange], fall: Fall | None) -> None:
+def _summary(
+    frozen: list[Freeze], before: str, after: str, changes: list[pipelines.QueryChange], fall: pipelines.Fall | None
+) -> None:
     asked = {one.name: one for one in frozen}
     queries = max(asked[before].queries or 0, asked[after].queries or 0)
     with st.container(horizontal=True, gap="medium", key="sums"):
@@ -144,21 +135,21 @@ def _summary(frozen: list[Freeze], before: str, after: str, changes: list[QueryC
     )
 
 
-def _shown(changes: list[QueryChange], fall: Fall | None) -> list[QueryChange]:
+def _shown(changes: list[pipelines.QueryChange], fall: pipelines.Fall | None) -> list[pipelines.QueryChange]:
     """Return the queries that differ, beginning with the largest loss if there is a measure."""
     if fall is None:
         return changes
     return sorted(changes, key=lambda one: _shift(fall, one.query_id) or 0.0)
 
 
-def _shift(fall: Fall | None, query_id: str) -> float | None:
+def _shift(fall: pipelines.Fall | None, query_id: str) -> float | None:
     if fall is None or query_id not in fall.scores:
         return None
     before, after = fall.scores[query_id]
     return after - before
 
 
-def _listing(project: Project, shown: list[QueryChange], fall: Fall | None) -> dict[str, str]:
+def _listing(project: Project, shown: list[pipelines.QueryChange], fall: pipelines.Fall | None) -> dict[str, str]:
     """Draw the table of queries that differ, of which a selected one opens below; return their texts."""
     texts = _words(project, [one.query_id for one in shown])
 
@@ -195,11 +186,13 @@ def _listing(project: Project, shown: list[QueryChange], fall: Fall | None) -> d
 
 
 def _words(project: Project, query_ids: list[str]) -> dict[str, str]:
-    known = {query.query_id: query.text for query in asked_queries(project)}
+    known = {query.query_id: query.text for query in pipelines.asked_queries(project)}
     return ui.told_apart({query_id: known.get(query_id, query_id) for query_id in query_ids})
 
 
-def _opened(project: Project, shown: list[QueryChange], texts: dict[str, str], before: str, after: str, k: int) -> None:
+def _opened(
+    project: Project, shown: list[pipelines.QueryChange], texts: dict[str, str], before: str, after: str, k: int
+) -> None:
     names = [one.query_id for one in shown]
     left, right = st.columns([4, 1], vertical_alignment="bottom")
     given = st.query_params.get(QUERY, "")
@@ -210,7 +203,7 @@ def _opened(project: Project, shown: list[QueryChange], texts: dict[str, str], b
     said = "" if query == names[0] else query
     address.say({QUERY: said})
     st.session_state[SAID] = said
-    found = query_difference(project, before, after, query, k)
+    found = pipelines.query_difference(project, before, after, query, k)
     with right:
         ui.go("passages", "Open passages", query=query)
     if found.answers != (None, None):
@@ -222,28 +215,29 @@ def _opened(project: Project, shown: list[QueryChange], texts: dict[str, str], b
         ):  # fmt: skip
             with side:
                 st.html(
-                    f"<style>{STYLE}</style><b>{visible(name)}</b>{_top(top, {one.passage_id: one for one in other})}"
+                    f"<style>{STYLE}</style><b>{html.visible(name)}</b>"
+                    f"{_top(top, {one.passage_id: one for one in other})}"
                 )
 
 
-def _answers(found: QueryDifference) -> None:
+def _answers(found: pipelines.QueryDifference) -> None:
     one, other = found.answers
     said = "Same answer:" if one == other else "Different answers:"
     if one is None or other is None:
-        words = visible(other or one or "")
+        words = html.visible(other or one or "")
         said = "No answer after. Answer before:" if other is None else "No answer before. Answer after:"
     else:
         words = marked(one, other)
     st.html(f'<style>{STYLE}</style><div class="ew-top"><span class="what">{said}</span> <div>{words}</div></div>')
 
 
-def _top(top: tuple[PlacedPassage, ...], others: dict[str, PlacedPassage]) -> str:
+def _top(top: tuple[pipelines.PlacedPassage, ...], others: dict[str, pipelines.PlacedPassage]) -> str:
     if not top:
         return '<p class="ew-top"><span class="what">No passages returned.</span></p>'
     return f'<ol class="ew-top">{"".join(_row(one, others) for one in top)}</ol>'
 
 
-def _row(one: PlacedPassage, others: dict[str, PlacedPassage]) -> str:
+def _row(one: pipelines.PlacedPassage, others: dict[str, pipelines.PlacedPassage]) -> str:
     what = f'<span class="differs">{_what(one, bool(others))}</span> ' if one.other != one.rank else ""
     twin = others.get(one.rewritten or "")
     if one.text is None:
@@ -251,14 +245,14 @@ def _row(one: PlacedPassage, others: dict[str, PlacedPassage]) -> str:
     elif twin is not None and twin.text is not None:
         words = marked(ui.shortened(twin.text, EXCERPT), ui.shortened(one.text, EXCERPT))
     else:
-        words = visible(ui.shortened(one.text, EXCERPT))
+        words = html.visible(ui.shortened(one.text, EXCERPT))
     return (
-        f'<li><span class="rank">{one.rank}</span>{what}<span class="what">{visible(one.passage_id)}</span>'
+        f'<li><span class="rank">{one.rank}</span>{what}<span class="what">{html.visible(one.passage_id)}</span>'
         f'<div class="words" dir="auto">{words}</div></li>'
     )
 
 
-def _what(one: PlacedPassage, later: bool) -> str:
+def _what(one: pipelines.PlacedPassage, later: bool) -> str:
     if one.other is not None:
         return f"rank {one.other} before" if later else f"rank {one.other} after"
     if one.rewritten is not None:
@@ -268,5 +262,5 @@ def _what(one: PlacedPassage, later: bool) -> str:
 
 def offered(project: Project) -> list[Freeze]:
     """Return the snapshots if at least two exist, otherwise an empty list."""
-    found = frozen_runs(project)
+    found = pipelines.frozen_runs(project)
     return found if len(found) > 1 else []

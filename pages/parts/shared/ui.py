@@ -13,13 +13,9 @@ import streamlit as st
 from streamlit import config
 from streamlit.delta_generator import DeltaGenerator
 
-from exam_workbench.bank import parts_without_content
+from exam_workbench import bank, graders, limits, locations, server
 from exam_workbench.errors import FileError, NotAllowed, ProjectError, WorkbenchError
-from exam_workbench.graders import provide_endpoints, provide_keys
-from exam_workbench.limits import limit
-from exam_workbench.locations import projects_folder
 from exam_workbench.project import Project, outsider
-from exam_workbench.server import hold, let_go, open_doors, send_at_once, stopping_commands, with_role
 from pages.parts.shared import address, login, look, screens, visitor
 from pages.parts.shared import person as who
 
@@ -47,7 +43,7 @@ def begin() -> None:
 
 @st.cache_resource(show_spinner="Opening the project")
 def _open(path: str) -> Project:
-    return hold(Path(path))
+    return server.hold(Path(path))
 
 
 @asynccontextmanager
@@ -56,28 +52,28 @@ async def served(_: st.App) -> AsyncIterator[None]:
 
     The project named at its start is open from then on, so that commands and scripts find it there.
     """
-    send_at_once()
-    open_doors(_own_address())
+    server.send_at_once()
+    server.open_doors(_own_address())
     # A command may arrive before anyone opens a screen.
-    provide_keys(visitor.secret)
-    provide_endpoints(visitor.endpoint_tables)
+    graders.provide_keys(visitor.secret)
+    graders.provide_endpoints(visitor.endpoint_tables)
     try:
         login.can_log_in()
         # In megabytes: screens show this limit, and Streamlit refuses a larger file while it arrives.
-        config.set_option("server.maxUploadSize", -(-limit("UPLOAD") >> 20))
+        config.set_option("server.maxUploadSize", -(-limits.limit("UPLOAD") >> 20))
     except WorkbenchError as error:
         _log.error("%s", error)
     if named := os.environ.get("EXAM_PROJECT"):
         try:
-            await asyncio.to_thread(hold, Path(named))
+            await asyncio.to_thread(server.hold, Path(named))
         except WorkbenchError as error:
             # The screens and /healthz report it as well, and both try again.
             _log.error("%s", error)
-    with stopping_commands():
+    with server.stopping_commands():
         try:
             yield
         finally:
-            let_go()
+            server.let_go()
 
 
 def _own_address() -> str | None:
@@ -102,7 +98,7 @@ def projects() -> dict[str, Path]:
     If people log in, these are the projects in which the person has a role; no screen reveals others.
     """
     known = login.identity()
-    return project_files() if known is None else with_role(project_files(), known)
+    return project_files() if known is None else server.with_role(project_files(), known)
 
 
 def project_files() -> dict[str, Path]:
@@ -111,7 +107,7 @@ def project_files() -> dict[str, Path]:
     If people log in, only plain files of that folder count. A symbolic link could make the server open a file that
     people with write access to the folder must not read.
     """
-    every, shared = sorted(projects_folder().glob("*.duckdb")), login.needed()
+    every, shared = sorted(locations.projects_folder().glob("*.duckdb")), login.needed()
     found = {path.stem: path for path in every if not shared or (path.is_file() and not path.is_symlink())}
     named = os.environ.get("EXAM_PROJECT")
     return {Path(named).stem: Path(named)} | found if named else found
@@ -296,7 +292,7 @@ def visible() -> frozenset[str]:
 def folded(here: str) -> frozenset[str]:
     """Return the entries of the menu that the project has no content for, without that of the screen `here`."""
     try:
-        unused = parts_without_content(chosen_project())
+        unused = bank.parts_without_content(chosen_project())
     except WorkbenchError:
         # The screen itself shows the error of the project.
         return frozenset()
