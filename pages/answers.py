@@ -3,7 +3,7 @@
 import streamlit as st
 
 from exam_workbench import jobs, pipelines
-from pages.parts.answers import asking, choosing, grid, looking
+from pages.parts.answers import asking, looking, tables
 from pages.parts.shared import ui, views
 
 VIEWS = {"table": "Runs by depth", "choice": "Which evaluation chooses which system", "correlation": "Correlation",
@@ -29,10 +29,10 @@ if not looking.generators(project):
 found = looking.look(project)
 view = views.choose(list(VIEWS), VIEWS.__getitem__)
 if view == "table":
-    grid.view(project, found)
+    tables.draw_grid(project, found)
 elif view == "choice":
-    choosing.view(project, found)
+    tables.draw_choices(project, found)
 elif view == "correlation":
-    choosing.correlation(project, found)
+    tables.correlation(project, found)
 else:
     asking.view(project, found)

@@ -3,15 +3,15 @@
 import streamlit as st
 
 from exam_workbench.audit import audits
-from pages.parts.audit import beginning, judging, meaning, paper, roles, standing
+from pages.parts.audit import beginning, judging, reports, standing
 from pages.parts.shared import ui, views
 
 VIEWS = {
     "Board": standing.draw,
     "Judge": judging.draw,
-    "Labels": meaning.draw,
-    "Roles": roles.draw,
-    "Paper": paper.draw,
+    "Labels": reports.draw_labels,
+    "Roles": reports.draw_roles,
+    "Paper": reports.draw_paper,
 }
 PLAN = "Plan another audit"
 

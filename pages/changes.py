@@ -7,8 +7,8 @@ import streamlit as st
 
 from exam_workbench import bank, catalogue, labels, review, types
 from exam_workbench.project import Project
+from pages.parts.review import changes, flips
 from pages.parts.review import changes as change_views
-from pages.parts.review import flips, freezes
 from pages.parts.shared import address, html, policy_widgets, ui
 
 SIDES = {"from": "Before", "to": "After"}
@@ -252,7 +252,7 @@ def summary(project: Project, found: review.StateChanges, against: str | None) -
 ui.begin()
 st.html(f"<style>{STYLE}</style>")
 project = ui.project()
-if frozen := freezes.offered(project):
+if frozen := changes.offered(project):
     # Old links have the former name of the view.
     old = st.query_params.get("compared") == "Two freezes of a target"
     linked = "freezes" if old or "freeze-to" in st.query_params else "states"
@@ -262,7 +262,7 @@ if frozen := freezes.offered(project):
     )  # fmt: skip
     if compared == "freezes":
         with ui.errors():
-            freezes.view(project, frozen)
+            changes.view(project, frozen)
         st.stop()
 if not any(grader.grades for grader in catalogue.graders(project)):
     ui.empty("No grades yet.", "Grade the pool or import a graded file.", "grading", code="nothing-graded")

@@ -4,7 +4,7 @@ import streamlit as st
 
 from exam_workbench import catalogue, labels, review
 from exam_workbench.project import Project
-from pages.parts.review import cases, place, rows
+from pages.parts.review import case_acts, place, rows
 from pages.parts.review import table as parts
 from pages.parts.shared import policy_widgets, ui
 
@@ -45,8 +45,8 @@ view = st.segmented_control(
 place.put(view="" if view == "queue" else view)
 if view == "queue":
     if arrived or "order" not in st.session_state:
-        cases.set_widgets(project)
-    cases.queue_view(project, left, right, policy)
+        case_acts.set_widgets(project)
+    case_acts.queue_view(project, left, right, policy)
 else:
     place.write()
     rows.LISTS[str(view)](project, left, right, policy)

@@ -3,7 +3,7 @@
 import streamlit as st
 
 from exam_workbench.catalogue import remember_settings
-from pages.parts.graders import failed, setup, tables, trial
+from pages.parts.graders import setup, tables, trial
 from pages.parts.shared import job_plan, job_progress, presses, ui
 
 ui.begin()
@@ -28,7 +28,7 @@ if not running:
                 # Makes the grader available later.
                 remember_settings(project, chosen.grader, chosen.kind, chosen.parameters, ui.author())
                 job_plan.start(project, chosen.grader, request)
-failed.failed_pairs(project, running)
+tables.failed_pairs(project, running)
 tables.past_jobs(project)
 tables.known_graders(project)
 tables.price_table(project)

@@ -6,7 +6,7 @@ import streamlit as st
 
 from exam_workbench import catalogue, errors, graders, grading
 from exam_workbench.project import Project
-from pages.parts.graders import prompt_names, setup, trial
+from pages.parts.graders import setup, trial
 from pages.parts.shared import presses, ui
 
 FORMS = {
@@ -115,7 +115,7 @@ def begin_editing(library: Mapping[str, graders.Prompt], prompt: graders.Prompt)
     """Draw the button that opens the editor; for a built-in prompt, with a new name."""
     if prompt.name in graders.built_in():
         if presses.button("Copy and edit", icon=":material/content_copy:", key="copy prompt"):
-            _begin(prompt.name, prompt_names.draft_of(prompt, library))
+            _begin(prompt.name, setup.draft_of(prompt, library))
         st.container(key="built-in").caption(
             ":material/lock: Built-in prompts cannot be changed, so that grades stay comparable. You can edit a copy "
             "with a different name, which makes a new grader."
@@ -125,7 +125,7 @@ def begin_editing(library: Mapping[str, graders.Prompt], prompt: graders.Prompt)
             if presses.button("Edit", icon=":material/edit:", key="edit prompt"):
                 _begin(prompt.name, prompt)
             if presses.button("Copy and edit", icon=":material/content_copy:", key="copy prompt"):
-                _begin(prompt.name, prompt_names.draft_of(prompt, library))
+                _begin(prompt.name, setup.draft_of(prompt, library))
 
 
 def editor(project: Project, opened: graders.Prompt) -> graders.Prompt | None:
@@ -154,9 +154,7 @@ def editor(project: Project, opened: graders.Prompt) -> graders.Prompt | None:
         st.container(key="error built-in-prompt 0").error(
             f"{ui.plain(drafted.name)} is a built-in prompt and cannot be changed.", icon=":material/lock:"
         )
-        st.caption(
-            f"Use another name, such as {ui.plain(prompt_names.new_name(drafted.name, catalogue.prompts(project)))}."
-        )
+        st.caption(f"Use another name, such as {ui.plain(setup.new_name(drafted.name, catalogue.prompts(project)))}.")
     with st.container(horizontal=True):
         # Always enabled: the text is known after the field loses focus, which the click on the button causes.
         save = presses.button("Save", type="primary", icon=":material/save:", key="save prompt")

@@ -3,7 +3,7 @@
 import streamlit as st
 
 from exam_workbench.pipelines import exam_board, responses, statistics
-from pages.parts.exams import boards, examinees, facts
+from pages.parts.exams import boards, facts, jobs
 from pages.parts.shared import ui, views
 
 VIEWS = {
@@ -18,9 +18,9 @@ ui.begin()
 project = ui.project()
 exam, items = facts.opened(project)
 with st.container(horizontal=True, vertical_alignment="center"):
-    examinees.offer_adding(project, exam)
-    examinees.offer_sitting(project, exam)
-examinees.progress(project)
+    jobs.offer_adding(project, exam)
+    jobs.offer_sitting(project, exam)
+jobs.sitting_progress(project)
 found = responses(project, query_id=exam)
 if not found.students:
     ui.empty(

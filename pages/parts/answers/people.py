@@ -5,7 +5,7 @@ import streamlit as st
 
 from exam_workbench import exchange, formats, measures, pipelines, text
 from exam_workbench.project import Project
-from pages.parts.answers import asking, choosing, looking
+from pages.parts.answers import asking, looking, tables
 from pages.parts.shared import charts, html, presses, ui
 from pages.parts.shared.charts import Spec, chart, layer, number, over, word
 
@@ -84,7 +84,7 @@ def table(project: Project, beside: str, said: list[pipelines.PeopleSaid]) -> li
     heads = ("Threshold", "Accuracy", "Kappa", "Precision", "Recall", "Answers", "Best threshold", "Kappa at best")
     head = "".join(f"<th>{one}</th>" for one in heads)
     st.html(
-        f'<style>{choosing.STYLE}</style><div class="ew-scrolls" tabindex="0" role="region" aria-label="Answer checks">'
+        f'<style>{tables.STYLE}</style><div class="ew-scrolls" tabindex="0" role="region" aria-label="Answer checks">'
         f'<table class="ew-choice"><thead><tr><th>Answer check</th>{head}</tr></thead>'
         f"<tbody>{body}</tbody></table></div>"
     )
@@ -103,7 +103,7 @@ def _values(row: pipelines.AgreementRow) -> list[measures.Interval]:
 
 
 def _bounded(one: measures.Interval) -> str:
-    return choosing.interval(one)
+    return tables.interval(one)
 
 
 def _counts(row: pipelines.AgreementRow) -> str:

@@ -2,14 +2,14 @@
 
 import streamlit as st
 
-from exam_workbench import audit, catalogue, errors, labels
 from exam_workbench import audit as room
+from exam_workbench import catalogue, errors, labels
 from exam_workbench.project import Project, run_names, sources
 from pages.parts.audit import standing
 from pages.parts.shared import policy_widgets, presses, ui
 
 MEASURES = ("mean judgment@10 (DCG weights)", "mean judgment@5 (DCG weights)", "P@10", "P@5", "RBP(p=0.8)@10")
-AIMS: dict[audit.Aim, str] = {
+AIMS: dict[room.Aim, str] = {
     "best": "Best system",
     "pair": "Two systems",
     "width": "All scores",
@@ -79,7 +79,7 @@ def form(project: Project, name: str) -> None:
             )  # fmt: skip
             with st.container(horizontal=True):
                 asked = (st.session_state.get(key) for key in ("audit-size", "audit-looks"))
-                of_batch, batches = room.in_batches(goal or audit.Goal("best"), *asked)
+                of_batch, batches = room.in_batches(goal or room.Goal("best"), *asked)
                 size = st.number_input(
                     "Passages per batch", 1, None, None, key="audit-size", placeholder=str(of_batch), width=170
                 )
@@ -110,7 +110,7 @@ def form(project: Project, name: str) -> None:
 
 
 def _foreseen(
-    project: Project, goal: audit.Goal, measure: str, policy: labels.Policy, runs: list[str], highest: int, looks: int
+    project: Project, goal: room.Goal, measure: str, policy: labels.Policy, runs: list[str], highest: int, looks: int
 ) -> bool:
     """Draw the estimated number of judgments; return whether such an audit is possible."""
     try:
@@ -128,7 +128,7 @@ def _named(project: Project, grader: str | None) -> str:
     return grader if grader in known else known[0]
 
 
-def _goal(runs: list[str]) -> audit.Goal | None:
+def _goal(runs: list[str]) -> room.Goal | None:
     """Draw the goal of the audit; return None if it is incomplete."""
     aim = st.segmented_control(
         "Goal of the audit", list(AIMS), default="best", format_func=AIMS.__getitem__, key="audit-aim",
@@ -143,11 +143,11 @@ def _goal(runs: list[str]) -> audit.Goal | None:
             if first == second:
                 st.caption("Choose two different systems.")
                 return None
-            return audit.Goal("pair", first=first, second=second)
+            return room.Goal("pair", first=first, second=second)
         if aim == "width":
             half = st.number_input("Within ±", 0.001, None, 0.02, step=0.01, format="%.3f", key="audit-half", width=150)
-            return audit.Goal("width", half_width=float(half))
+            return room.Goal("width", half_width=float(half))
         if aim == "budget":
             budget = st.number_input("Judgments", 1, None, 200, step=50, key="audit-budget", width=150)
-            return audit.Goal("budget", budget=int(budget))
-    return audit.Goal("best")
+            return room.Goal("budget", budget=int(budget))
+    return room.Goal("best")

@@ -8,13 +8,12 @@ import streamlit as st
 
 from exam_workbench import audit as room
 from exam_workbench import bank, catalogue, text
-from exam_workbench.audit import Audit, AuditBoard, Batch, Circularity, Forecast, Goal, Share
 from exam_workbench.project import Project
 from pages.parts.shared import charts, components, html, presses, ui, views
 from pages.parts.shared.charts import Spec, chart, layer, number, over, word
 
 
-def draw(project: Project, audit: Audit) -> None:
+def draw(project: Project, audit: room.Audit) -> None:
     """Draw the statement, the batch, and the leaderboard."""
     drawn = room.batches(project, audit)
     with st.spinner("Computing the audited leaderboard"):
@@ -27,7 +26,7 @@ def draw(project: Project, audit: Audit) -> None:
     draw_curve(room.forecast(project, audit), audit.goal)
 
 
-def _statement(project: Project, audit: Audit, found: AuditBoard) -> None:
+def _statement(project: Project, audit: room.Audit, found: room.AuditBoard) -> None:
     told = found.statement
     if told.holds is None:
         st.container(key="machine-alone").markdown(
@@ -43,7 +42,7 @@ def _statement(project: Project, audit: Audit, found: AuditBoard) -> None:
     st.container(key="looks").caption(rule(audit, found))
 
 
-def rule(audit: Audit, found: AuditBoard) -> str:
+def rule(audit: room.Audit, found: room.AuditBoard) -> str:
     """Return how often the results may be checked, and the basis of the leaderboard."""
     told = found.statement
     if told.looks == 1 or told.level is None:
@@ -54,7 +53,7 @@ def rule(audit: Audit, found: AuditBoard) -> str:
     )
 
 
-def _batch(project: Project, audit: Audit, drawn: list[Batch], found: AuditBoard) -> None:
+def _batch(project: Project, audit: room.Audit, drawn: list[room.Batch], found: room.AuditBoard) -> None:
     if audit.ended:
         return
     last = drawn[-1] if drawn else None
@@ -80,7 +79,7 @@ def _batch(project: Project, audit: Audit, drawn: list[Batch], found: AuditBoard
                 st.rerun()
 
 
-def _waiting(project: Project, audit: Audit, last: Batch) -> None:
+def _waiting(project: Project, audit: room.Audit, last: room.Batch) -> None:
     said = last.judged + last.cannot_say
     people = room.assessors(project, audit)
     with st.container(border=True):
@@ -106,7 +105,7 @@ def _person(one: room.Assessor) -> str:
     return said + (" (judging)" if one.query_id is not None else "")
 
 
-def _end_batch(project: Project, audit: Audit, last: Batch) -> None:
+def _end_batch(project: Project, audit: room.Audit, last: room.Batch) -> None:
     with st.popover(
         "End batch", type="tertiary", help="End the batch without the remaining judgments", key="ending batch"
     ):
@@ -117,7 +116,7 @@ def _end_batch(project: Project, audit: Audit, last: Batch) -> None:
                 st.rerun()
 
 
-def _about(found: AuditBoard) -> None:
+def _about(found: room.AuditBoard) -> None:
     """Draw further estimates from the sample."""
     lines = []
     if found.labels is not None:
@@ -141,7 +140,7 @@ def _about(found: AuditBoard) -> None:
         about.caption(f":material/info: {ui.plain(line)}")
 
 
-def _rate(name: str, share: Share) -> str:
+def _rate(name: str, share: room.Share) -> str:
     if share.value is None:
         return f"{name} undefined"
     return f"{name} {share.value:.2f} [{ui.number(share.low, 2)}, {ui.number(share.high, 2)}]"
@@ -152,12 +151,12 @@ KEY = "audited"
 _component = components.component("audited_board", *components.ACTING, "audit/board.css", "audit/board.js")
 
 
-def draw_board(board: AuditBoard) -> None:
+def draw_board(board: room.AuditBoard) -> None:
     """Draw the leaderboard; a click on a system shows its differences from the others."""
     _component(key=KEY, data=shown(board))
 
 
-def shown(board: AuditBoard) -> dict[str, Any]:
+def shown(board: room.AuditBoard) -> dict[str, Any]:
     """Return the data of a leaderboard for the browser."""
     runs = [one.run for one in board.systems]
     names, short = charts.short_names(runs, 34), charts.short_names(runs)
@@ -189,13 +188,13 @@ WIDTHS = {"pair": "Half width of the difference", "best": "Half width (median di
 """Title of the widths, by goal of the audit."""
 
 
-def draw_curve(found: Forecast, goal: Goal) -> None:
+def draw_curve(found: room.Forecast, goal: room.Goal) -> None:
     """Draw the number of judgments needed, and the curve."""
     st.container(key="judgments-needed").markdown(ui.plain(found.says))
     st.vega_lite_chart(spec(found, goal))
 
 
-def spec(found: Forecast, goal: Goal) -> Spec:
+def spec(found: room.Forecast, goal: room.Goal) -> Spec:
     """Return the chart: widths by judgments with a line for each design, the present state, and the goal.
 
     Args:
@@ -248,7 +247,7 @@ def land(name: str) -> None:
     st.session_state["planned audit"] = name
 
 
-def choose(known: Sequence[Audit]) -> Audit:
+def choose(known: Sequence[room.Audit]) -> room.Audit:
     """Return the chosen audit; by default the newest that has not ended."""
     by_name = {one.name: one for one in reversed(known)}
     if (planned := st.session_state.pop("planned audit", None)) in by_name:
@@ -274,13 +273,13 @@ def choose(known: Sequence[Audit]) -> Audit:
     return by_name[str(picked)]
 
 
-def free_name(known: Sequence[Audit]) -> str:
+def free_name(known: Sequence[room.Audit]) -> str:
     """Return an unused name for the next audit."""
     taken = {one.name for one in known}
     return next(name for number in range(2, len(known) + 3) if (name := f"audit {number}") not in taken)
 
 
-def about(project: Project, audit: Audit) -> None:
+def about(project: Project, audit: room.Audit) -> None:
     """Draw the goal of the audit, and the settings of the machine's leaderboard."""
     policy = audit.policy
     spec = catalogue.find_grader(project, policy.grader).spec
@@ -300,7 +299,7 @@ def about(project: Project, audit: Audit) -> None:
     st.container(key="about-audit").markdown(said)
 
 
-def says_audit(audit: Audit | None, begun: Audit | None, measure: str, roles: Circularity) -> None:
+def says_audit(audit: room.Audit | None, begun: room.Audit | None, measure: str, roles: room.Circularity) -> None:
     """Draw a note next to a leaderboard of machine labels: not audited, or a link to the audited one; and model
     roles.
 

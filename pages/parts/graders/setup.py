@@ -1,13 +1,15 @@
 """Choosing a grader and setting it up: saved graders, and new ones of every kind."""
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Container, Mapping, Sequence
+from dataclasses import replace
 from typing import Any, Self
 
 import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
 from exam_workbench import catalogue, errors, graders
+from exam_workbench.graders import Prompt
 from exam_workbench.project import Project, as_name
 from pages.parts.shared import job_plan, model_place, policy_widgets, presses, ui
 
@@ -391,3 +393,17 @@ def _tokens_in(form: Form) -> None:
         "max_tokens_in", "Prompt token limit", None, 1, 1_000_000,
         "Longer prompts get a shortened passage and a note in the grade. Empty: the model's own limit.",
     )  # fmt: skip
+
+
+def new_name(name: str, taken: Container[str]) -> str:
+    """Return a variation of a name that is not taken."""
+    number = 2
+    while (made := f"{name[:70]}-{number}") in taken:
+        number += 1
+    return made
+
+
+def draft_of(prompt: Prompt, taken: Container[str]) -> Prompt:
+    """Return a copy with a new name; its source states the original."""
+    name = new_name(prompt.name, taken)
+    return replace(prompt, name=name, title=f"{prompt.title} ({name})", source=f"Changed from {prompt.name}")

@@ -292,7 +292,8 @@ def visible() -> frozenset[str]:
 def folded(here: str) -> frozenset[str]:
     """Return the entries of the menu that the project has no content for, without that of the screen `here`."""
     try:
-        unused = bank.parts_without_content(chosen_project())
+        found = chosen_project()
+        unused = bank.parts_without_content(found) if found is not None else []
     except WorkbenchError:
         # The screen itself shows the error of the project.
         return frozenset()
