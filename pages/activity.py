@@ -53,15 +53,12 @@ def row(act: Act) -> None:
         if presses.button(
             "Restore the replaced content", key=f"bring back {act.key}", type="tertiary", icon=":material/undo:"
         ):
-            with ui.errors():
+            with ui.errors(rerun=True):
                 bring_back(project, act.key, ui.author())
                 st.toast("Restored. You can undo this.")
-                st.rerun()
 
 
-ui.begin()
-st.html(f"<style>{STYLE}</style>")
-project = ui.project()
+project = ui.project(STYLE)
 if not kinds_of_act(project):
     ui.empty(
         "No activity yet.",

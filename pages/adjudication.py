@@ -87,9 +87,7 @@ def history(project: Project, one: review.Contested) -> None:
                 st.text(f"{made.stated_at:%Y-%m-%d %H:%M} {made.author} {what}")
 
 
-ui.begin()
-st.html(f"<style>{STYLE}</style>")
-project = ui.project()
+project = ui.project(STYLE)
 project.require("adjudicate")
 if not review.may_decide(project, ui.person()):
     ui.empty(

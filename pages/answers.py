@@ -9,7 +9,6 @@ from pages.parts.shared import ui, views
 VIEWS = {"table": "Runs by depth", "choice": "Which evaluation chooses which system", "correlation": "Correlation",
          "generate": "Generate and compare"}  # fmt: skip
 
-ui.begin()
 project = ui.project()
 looking.begin(project)
 asking.progress(project)

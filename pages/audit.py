@@ -15,7 +15,6 @@ VIEWS = {
 }
 PLAN = "Plan another audit"
 
-ui.begin()
 project = ui.project()
 known = audits(project)
 if not known:

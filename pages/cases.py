@@ -5,7 +5,6 @@ confirm.
 from pages.parts.answers import desk, looking
 from pages.parts.shared import ui
 
-ui.begin()
 project = ui.project()
 looking.begin(project)
 if not looking.generators(project):

@@ -249,9 +249,7 @@ def summary(project: Project, found: review.StateChanges, against: str | None) -
                 )
 
 
-ui.begin()
-st.html(f"<style>{STYLE}</style>")
-project = ui.project()
+project = ui.project(STYLE)
 if frozen := changes.offered(project):
     # Old links have the former name of the view.
     old = st.query_params.get("compared") == "Two freezes of a target"

@@ -24,7 +24,6 @@ def chosen_policy(project: Project) -> labels.Policy | None:
 
 
 arrived = place.arrive()
-ui.begin()
 project = ui.project()
 policy = chosen_policy(project)
 known = parts.sides(project, policy)

@@ -6,7 +6,6 @@ from pages.parts.shared import ui, views
 
 VIEWS = {"items": "Items", "proposed": "Proposed", "filters": "Filters", "statistics": "Statistics"}
 
-ui.begin()
 project = ui.project()
 jobs.offer_writing(project)
 jobs.writing_progress(project)

@@ -116,9 +116,7 @@ def gate(state: labels.Readiness, ungraded: list[str]) -> None:
     ui.speaking(state.speaking_passages)
 
 
-ui.begin()
-st.html(f"<style>{STYLE}</style>")
-project = ui.project()
+project = ui.project(STYLE)
 policy, binary = qrels(project)
 if project.allows("publish"):
     publishing(project, policy, binary)

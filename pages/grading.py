@@ -6,7 +6,6 @@ from exam_workbench.catalogue import remember_settings
 from pages.parts.graders import setup, tables, trial
 from pages.parts.shared import job_plan, job_progress, presses, ui
 
-ui.begin()
 project = ui.project()
 running = job_progress.progress(project)
 job_progress.say_not_begun(project, "grade")

@@ -90,8 +90,7 @@ def qrels_download(project: Project) -> None:
 
 
 panels.follow()
-ui.begin()
-st.html(f"<style>{STYLE}</style>")
+ui.begin(STYLE)
 st.markdown(WHAT_THIS_IS)
 try:
     project = ui.chosen_project()

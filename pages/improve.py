@@ -9,7 +9,6 @@ from exam_workbench.measures.item_response import CRITERIA, DROP, STEPS, Criteri
 from pages.parts.exams import facts, worth
 from pages.parts.shared import ui
 
-ui.begin()
 project = ui.project()
 exam, items = facts.opened(project)
 with st.container(horizontal=True, vertical_alignment="bottom"):

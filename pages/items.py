@@ -4,7 +4,6 @@ from exam_workbench import errors, pipelines
 from pages.parts.exams import facts, worth
 from pages.parts.shared import ui
 
-ui.begin()
 project = ui.project()
 exam, items = facts.opened(project)
 with ui.errors():

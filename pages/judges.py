@@ -5,7 +5,6 @@ import streamlit as st
 from pages.parts.answers import asking, people
 from pages.parts.shared import ui
 
-ui.begin()
 project = ui.project()
 people.imports(project)
 asking.progress(project)

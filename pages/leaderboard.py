@@ -115,13 +115,11 @@ def systems(mine: Named, official: Named | None, further: list[Column]) -> None:
     board_table.draw(mine, official, groups, further, opened, follow)
 
 
-ui.begin()
-project = ui.project()
+project = ui.project(STYLE)
 looking = policy_widgets.view()
 policy, measure, against = looking.policy, looking.measure, looking.against
 imported = dict(boards(project))
 official_measure = imported.get(against or "", measure)
-st.html(f"<style>{STYLE}</style>")
 with st.container(horizontal=True, vertical_alignment="center", key="board-head"):
     view = views.choose(
         [BOARD, *VIEWS], lambda view: "Leaderboard" if view == BOARD else view.replace("boards", "leaderboards")

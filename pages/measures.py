@@ -67,7 +67,6 @@ def cells(table: study.MetaTable) -> None:
     agreements.draw(table, shown, view == HEAT, detail, on_pick=agreements.picked)
 
 
-ui.begin()
 project = ui.project()
 against_known = official_sources(project)
 if not against_known:

@@ -58,9 +58,8 @@ def offer(project: Project, one: Double, name: str, text: str) -> None:
         st.markdown(f"**{ui.plain(about + ui.shortened(text, ui.LISTED))}**  \n{ui.plain(said)}")
         for label, key, act in (("Claim", "claim", claim_double), ("Decline", "decline", decline_double)):
             if presses.button(label, key=f"{key} {one.key}", type="tertiary"):
-                with ui.errors():
+                with ui.errors(rerun=True):
                     act(project, one.query_id, name, number=one.key)
-                    st.rerun()
 
 
 def row(project: Project, one: review.Work, name: str, listed_as: str) -> None:
@@ -90,9 +89,7 @@ def row(project: Project, one: review.Work, name: str, listed_as: str) -> None:
             st.rerun()
 
 
-ui.begin()
-st.html(f"<style>{STYLE}</style>")
-project, name, member = ui.project(), ui.person(), login.member()
+project, name, member = ui.project(STYLE), ui.person(), login.member()
 if text := guidelines(project).project:
     with st.expander("Project guidelines", icon=":material/menu_book:"):
         st.text(text)

@@ -280,7 +280,6 @@ def _passage(
             desk_parts.effect(project, read, foretold)
 
 
-ui.begin()
 project = ui.project()
 if not pooled_queries(project):
     ui.empty(

@@ -114,9 +114,7 @@ def adding(project: Project, texts: dict[str, str]) -> None:
             st.rerun()
 
 
-ui.begin()
-st.html(f"<style>{STYLE}</style>")
-project = ui.project()
+project = ui.project(STYLE)
 project.require("manage people")
 for role, about in ABOUT_ROLES.items():
     st.caption(f"**{role.capitalize()}**: {about}.")

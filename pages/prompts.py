@@ -25,7 +25,7 @@ WHERE_ASKED = {
     "draft answer key": "Used to draft answer keys.",
     "generate items": "Used by `exam items generate` to draft exam items.",
 }
-MONOSPACE = "<style>.st-key-prompt-as-yaml textarea { font-family: ui-monospace, Menlo, Consolas, monospace; }</style>"
+STYLE = ".st-key-prompt-as-yaml textarea { font-family: ui-monospace, Menlo, Consolas, monospace; }"
 """A fixed-width font, since indentation matters in YAML."""
 
 
@@ -162,12 +162,11 @@ def editor(project: Project, opened: graders.Prompt) -> graders.Prompt | None:
             _close(opened.name)
             st.rerun()
     if save and drafted is not None and drafted.name not in graders.built_in():
-        with ui.errors():
+        with ui.errors(rerun=True):
             changed = catalogue.save_prompt(project, drafted, ui.author())
             st.toast(f"{'Saved' if changed else 'No changes in'} {ui.plain(drafted.name)}.")
             _close(opened.name)
             _open(drafted.name)
-            st.rerun()
     return drafted
 
 
@@ -228,9 +227,7 @@ def try_it(project: Project, prompt: graders.Prompt) -> None:
         st.caption(WHERE_ASKED[prompt.use])
 
 
-ui.begin()
-st.html(MONOSPACE)
-project = ui.project()
+project = ui.project(STYLE)
 library = catalogue.prompts(project)
 name = chosen_name(library)
 left, right = st.columns([3, 8], gap="medium")

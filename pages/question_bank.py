@@ -112,12 +112,10 @@ def query_list(project: Project, found: list[bank.QueryOverview], chosen: bank.Q
     pick_list.draw(QUERIES, "Queries", "Find a query", "No matching queries.", picks, chosen.query_id)
 
 
-ui.begin()
-project = ui.project()
+project = ui.project(STYLE)
 queries = bank.overview(project)
 if not queries:
     ui.empty("No queries yet.", "Import queries on the Home screen.", "home", code="no-queries")
-st.html(f"<style>{STYLE}</style>")
 view = policy_widgets.seen()
 bank_window.open_for(project)
 with st.container():

@@ -14,7 +14,6 @@ VIEWS = {
     "ability": ("Ability", boards.ability),
 }
 
-ui.begin()
 project = ui.project()
 exam, items = facts.opened(project)
 with st.container(horizontal=True, vertical_alignment="center"):

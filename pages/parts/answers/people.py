@@ -62,11 +62,10 @@ def imports(project: Project) -> None:
             [formats.Source(name=file.name, data=file.getvalue())],
             exchange.Options(source=name or None),
         )
-        with ui.errors():
+        with ui.errors(rerun=True):
             (done,) = exchange.import_groups(project, [group], ui.author())
             st.session_state["verdicts taken"] = st.session_state.get("verdicts taken", 0) + 1
             st.toast(f"{text.how_many(done.counts['verdicts'], 'results')} imported.", icon=":material/check:")
-            st.rerun()
 
 
 def table(project: Project, beside: str, said: list[pipelines.PeopleSaid]) -> list[pipelines.AgreementRow]:

@@ -99,14 +99,13 @@ def form(project: Project, name: str) -> None:
             "Plan audit", type="primary", icon=":material/how_to_reg:", key="plan audit"
         )
     if goal is not None and planned:
-        with ui.errors():
+        with ui.errors(rerun=True):
             made = room.design(
                 project, called, str(measure), goal, policy, runs=chosen, graders=further,
                 source=None if source == OWN else str(source), highest=int(highest), batch_size=size, looks=looks,
                 author=ui.author(),
             )  # fmt: skip
             standing.land(made.name)
-            st.rerun()
 
 
 def _foreseen(

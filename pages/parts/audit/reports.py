@@ -186,10 +186,9 @@ def draw_roles(project: Project, audit: room.Audit) -> None:
         changed.append(("questions", "", questions))
     if grader != _said(found.grader):
         changed.append(("grader", audit.graders[0], grader))
-    with ui.errors():
+    with ui.errors(rerun=True):
         for part, name, said in changed:
             state_families(project, part, name, _families(said), ui.author())
-        st.rerun()
 
 
 def _said(role: room.Role) -> str:
@@ -272,6 +271,5 @@ def _end(project: Project, audit: room.Audit) -> None:
         with st.popover("End audit", type="secondary", key="ending audit"):
             st.text("Another audit with the same source can reuse the judgments.")
             if st.button("End audit now", key="end audit"):
-                with ui.errors():
+                with ui.errors(rerun=True):
                     room.end_audit(project, audit, ui.author())
-                    st.rerun()

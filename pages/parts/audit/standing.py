@@ -74,9 +74,8 @@ def _batch(project: Project, audit: room.Audit, drawn: list[room.Batch], found: 
             f"Draw batch {len(drawn) + 1}", type="secondary" if found.statement.may_stop else "primary",
             icon=":material/casino:", key="draw batch",
         ):  # fmt: skip
-            with ui.errors():
+            with ui.errors(rerun=True):
                 room.draw(project, audit, ui.author(), int(size), twice / 100)
-                st.rerun()
 
 
 def _waiting(project: Project, audit: room.Audit, last: room.Batch) -> None:
@@ -111,9 +110,8 @@ def _end_batch(project: Project, audit: room.Audit, last: room.Batch) -> None:
     ):
         st.text(f"{text.how_many(last.open, 'passages')} would have no judgment. The intervals get wider.")
         if st.button("End batch now", key="end batch"):
-            with ui.errors():
+            with ui.errors(rerun=True):
                 room.end_batch(project, audit, ui.author())
-                st.rerun()
 
 
 def _about(found: room.AuditBoard) -> None:

@@ -140,9 +140,8 @@ def _unknown(project: Project, policy: labels.Policy, found: review.Changes, edi
     )
     if pressed:
         drafted = tuple(question for questions in edits.values() for question in questions)
-        with ui.errors():
+        with ui.errors(rerun=True):
             grading.start_job(project, grader, grading.Request(trial=drafted), ui.author())
-            st.rerun()
 
 
 def watch(project: Project, job: jobs.BackgroundJob) -> None:

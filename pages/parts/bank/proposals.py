@@ -220,9 +220,8 @@ def _decided(project: Project, query_id: str) -> None:
                     )
                 back = presses.button("Reopen", key=f"put back {one.key}", type="tertiary", icon=":material/undo:")
             if back:
-                with ui.errors():
+                with ui.errors(rerun=True):
                     bank.put_back(project, [one.key], ui.author())
-                    st.rerun()
 
 
 WHAT = {"question": "Questions", "nugget": "Nuggets"}

@@ -265,9 +265,8 @@ def _override(project: Project, question: types.Question, passage_id: str) -> No
         rating = st.segmented_control("Rating", list(types.RATINGS), default=0, key=f"rating {key}", required=True)
         reason = st.text_input("Reason", key=f"reason {key}", placeholder="Why is the grader's rating wrong?")
         if presses.button("Save override", key=f"override {key}", type="primary"):
-            with ui.errors():
+            with ui.errors(rerun=True):
                 labels.override(project, question.question_id, passage_id, int(rating), reason, ui.author())
-                st.rerun()
 
 
 def _overrides(project: Project, found: list[labels.Override]) -> None:

@@ -142,9 +142,8 @@ def _split(project: Project, question: types.Question) -> None:
     parts = st.text_area("One question per line", question.text or "", height=140)
     st.caption(f"The weight {question.weight:g} is divided equally. You can change it later.")
     if st.button("Split question", type="primary", key="split"):
-        with ui.errors():
+        with ui.errors(rerun=True):
             bank_window.act(project, bank.put_drafts, bank.split(question, parts.splitlines()))
-            st.rerun()
 
 
 @st.dialog("Paste questions", width="large")

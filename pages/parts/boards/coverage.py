@@ -110,9 +110,8 @@ def _grade(project: Project, policy: labels.Policy, lacks: study.ToGrade) -> Non
         icon=":material/play_arrow:",
         key="grade unjudged",
     ):
-        with ui.errors():
+        with ui.errors(rerun=True):
             grading.start_job(project, grader, request, ui.author())
-            st.rerun()
 
 
 COLOURS = (

@@ -73,10 +73,9 @@ def _begin(project: Project, settings: dict[str, str], wanted: pipelines.Wanted)
     if st.button("Write items", type="primary", key="writer begin"):
         author = ui.author()
         model_place.remember_settings(settings)
-        with ui.errors():
+        with ui.errors(rerun=True):
             caps = jobs.Caps(max_calls=None if calls is None else int(calls), max_cost=cost, patience=patience)
             pipelines.start_writing(project, grading.make_drafter(settings), author, wanted, caps)
-            st.rerun()
 
 
 def writing_progress(project: Project) -> None:
@@ -148,14 +147,13 @@ def _student(project: Project) -> None:
         name = st.text_input("Name", key="student name", placeholder="Generated from the settings").strip()
         if st.button("Add examinee", type="primary", key="student add"):
             by = kind if kind in pipelines.RULES else None
-            with ui.errors():
+            with ui.errors(rerun=True):
                 made = pipelines.add_student(
                     project, pipelines.Plan(by, settings, context, k, icl, name=name or None), ui.author()
                 )
                 st.toast(
                     f"Added {ui.plain(made.name)}. Run the exam to collect its answers.", icon=":material/person_add:"
                 )
-                st.rerun()
 
 
 def _model(kind: str) -> dict[str, Any]:
@@ -212,9 +210,8 @@ def offer_sitting(project: Project, exam: str) -> None:
         if st.button("Start", type="primary", key="sit begin"):
             request = pipelines.Sit(query_id=exam, max_calls=None if calls is None else int(calls), max_cost=cost,
                           retry_failed=again, patience=patience)  # fmt: skip
-            with ui.errors():
+            with ui.errors(rerun=True):
                 pipelines.start_sitting(project, request, ui.author())
-                st.rerun()
 
 
 def sitting_progress(project: Project) -> None:

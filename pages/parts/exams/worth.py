@@ -417,10 +417,9 @@ def draw_proposed(project: Project, exam: str) -> None:
         )
         and ui.author()
     ):
-        with ui.errors():
+        with ui.errors(rerun=True):
             pipelines.accept_passing(project, checked, thresholds, ui.author())
             st.toast("Accepted as unsaved changes. Save them in the question bank.", icon=":material/edit_note:")
-            st.rerun()
     columns = zip(*(pipelines.value_row(one.values) for one in proposed), strict=True)
     picked = st.dataframe(
         {

@@ -150,12 +150,11 @@ def publishing(project: Project, policy: labels.Policy, binary: bool) -> None:
         number = st.session_state.get("published", 0)
         note = st.text_input("Note", key=f"publication note {number}", placeholder="Purpose and audience")
         if presses.button("Publish qrels", type="primary", icon=":material/publish:", key="publish"):
-            with ui.errors():
+            with ui.errors(rerun=True):
                 with st.spinner("Publishing"):
                     exchange.publish(project, policy, ui.author(), binary, note)
                 st.session_state["published"] = number + 1
                 st.toast("Qrels published.", icon=":material/publish:")
-                st.rerun()
         author = ui.person()
         ui.download(
             "Publish as a bundle",

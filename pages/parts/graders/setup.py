@@ -153,18 +153,16 @@ def _save_or_remove(project: Project, key: str, chosen: job_plan.Chosen, named: 
             name = st.text_input("Name", named.name if named else chosen.grader.spec.name, key=f"{key} name {named}")
             st.caption("Saved in the project for all its people. Keys are never saved.")
             if presses.button("Save", key=f"{key} save", type="primary"):
-                with ui.errors():
+                with ui.errors(rerun=True):
                     catalogue.save_named_grader(project, name, chosen.kind, chosen.parameters, ui.author())
                     st.session_state[f"{key} follows"] = f"saved:{as_name(name)}"
-                    st.rerun()
         if named is not None:
             with st.popover("Remove grader", icon=":material/delete:", key=f"{key} removing"):
                 st.caption("Removes the settings of this grader. Its grades are kept.")
                 if presses.button("Remove", key=f"{key} remove"):
-                    with ui.errors():
+                    with ui.errors(rerun=True):
                         catalogue.remove_named_grader(project, named.name, ui.author())
                         st.session_state[f"{key} follows"] = named.kind
-                        st.rerun()
 
 
 def _settings(

@@ -133,9 +133,8 @@ def price_table(project: Project) -> None:
         )
         changes: dict[str, Any] = st.session_state[key]
         if any(changes.values()) and presses.button("Save prices", type="primary", key="save prices"):
-            with ui.errors():
+            with ui.errors(rerun=True):
                 _save(project, list(known), changes)
-                st.rerun()
 
 
 def _save(project: Project, models: list[str], changes: dict[str, Any]) -> None:

@@ -276,9 +276,8 @@ def is_endpoint(spec: types.GraderSpec) -> bool:
 
 def start(project: Project, grader: graders.Grader, request: grading.Request) -> None:
     """Start the job and redraw the screen; errors are shown."""
-    with ui.errors():
+    with ui.errors(rerun=True):
         grading.start_job(project, grader, request, ui.author())
-        st.rerun()
 
 
 def pool(project: Project) -> None:

@@ -29,8 +29,8 @@ HEADING = 3_000
 _log = logging.getLogger(__name__)
 
 
-def begin() -> None:
-    """Begin a screen.
+def begin(style: str = "") -> None:
+    """Begin a screen, with a style sheet of its own if it has one.
 
     If the first visitor of a server follows a deep link, Streamlit runs the file in `pages` without the frame.
     Declaring the screens once corrects that.
@@ -39,6 +39,8 @@ def begin() -> None:
         screens.navigation()
         st.session_state["framed"] = True
         st.rerun()
+    if style:
+        st.html(f"<style>{style}</style>")
 
 
 @st.cache_resource(show_spinner="Opening the project")
@@ -259,8 +261,9 @@ def say_reopened() -> None:
         )
 
 
-def project() -> Project:
-    """Return the project that is open in this browser tab; end the screen without one."""
+def project(style: str = "") -> Project:
+    """Begin a screen and return the project that is open in this browser tab; end the screen without one."""
+    begin(style)
     found = chosen_project()
     if found is None:
         empty(
@@ -348,12 +351,19 @@ def speaking(passages: int) -> None:
 
 
 @contextmanager
-def errors() -> Iterator[None]:
-    """Show an error of the workbench as a sentence with a next step."""
+def errors(rerun: bool = False) -> Iterator[None]:
+    """Show an error of the workbench as a sentence with a next step.
+
+    Args:
+        rerun: whether the screen is redrawn after success.
+    """
     try:
         yield
     except WorkbenchError as error:
         show_error(error)
+        return
+    if rerun:
+        st.rerun()
 
 
 def show_error(error: WorkbenchError) -> None:
