@@ -146,7 +146,9 @@ def _rate(name: str, share: room.Share) -> str:
 
 KEY = "audited"
 
-_component = components.component("audited_board", *components.ACTING, "audit/board.css", "audit/board.js")
+_component = components.component(
+    "audited_board", *components.ACTING, "audit/board.css", "shared/scale.js", "audit/board.js"
+)
 
 
 def draw_board(board: room.AuditBoard) -> None:

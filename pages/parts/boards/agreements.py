@@ -25,6 +25,7 @@ _component = components.component(
     "boards/board.css",
     "boards/agreements.css",
     "boards/queries.js",
+    "shared/scale.js",
     "boards/table.js",
     "boards/agreements.js",
 )

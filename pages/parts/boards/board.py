@@ -26,7 +26,7 @@ ROOM = 0.04
 
 
 _component = components.component(
-    "board_of_systems", "boards/board.css", "boards/queries.js", "boards/table.js", "boards/board.js"
+    "board_of_systems", "boards/board.css", "boards/queries.js", "shared/scale.js", "boards/table.js", "boards/board.js"
 )
 
 
@@ -245,7 +245,12 @@ def link(screen: str, **query: str) -> str:
 QUERIES_KEY = "queries of a system"
 
 _queries = components.component(
-    "queries_of_a_system", "boards/board.css", "boards/queries.js", "boards/table.js", "boards/system.js"
+    "queries_of_a_system",
+    "boards/board.css",
+    "boards/queries.js",
+    "shared/scale.js",
+    "boards/table.js",
+    "boards/system.js",
 )
 
 
