@@ -157,8 +157,7 @@ try:
     rows = study.choose_rows(
         project, names, ratings, rules or ["max"], [int(number) for number in numbers] or [None], official
     )
-    with so_far.container():
-        st.progress(0.0, f"Scoring {text.how_many(len(rows), 'rows')}…")
+    so_far.container().progress(0.0, f"Scoring {text.how_many(len(rows), 'rows')}…")
     table = study.meta_table(
         project,
         rows,

@@ -91,8 +91,7 @@ def row(project: Project, one: review.Work, name: str, listed_as: str) -> None:
 
 project, name, member = ui.project(STYLE), ui.person(), login.member()
 if text := guidelines(project).project:
-    with st.expander("Project guidelines", icon=":material/menu_book:"):
-        st.text(text)
+    st.expander("Project guidelines", icon=":material/menu_book:").text(text)
 view = policy_widgets.seen()
 graded = labels.progress(project, labels.basis(project, view.policy)) if view else None
 listed = review.my_work(project, name, member.theirs if member else None, graded)

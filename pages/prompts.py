@@ -133,11 +133,10 @@ def editor(project: Project, opened: graders.Prompt) -> graders.Prompt | None:
     held, key = f"editing {opened.name}", f"yaml {opened.name}"
     _take_examples(opened.name, held, key)
     st.session_state.setdefault(key, st.session_state[held])
-    with st.container(key="prompt-as-yaml"):
-        text = st.text_area(
-            "Prompt (YAML)", height=420, key=key,
-            help="Required: name, title, source, use, form, template. Optional: system, top, kinds, example, examples.",
-        )  # fmt: skip
+    text = st.container(key="prompt-as-yaml").text_area(
+        "Prompt (YAML)", height=420, key=key,
+        help="Required: name, title, source, use, form, template. Optional: system, top, kinds, example, examples.",
+    )  # fmt: skip
     # The widget forgets its text after a visit to another screen.
     st.session_state[held] = text
     drafted = None

@@ -128,8 +128,7 @@ place = {
     "next": queries[at + 1].query_id if at + 1 < len(queries) else "",
 }
 bank_bar.bar(project, query, str(place["previous"]), str(place["next"]))
-with st.container(key="bank-columns"):
-    left, middle, right = st.columns([3, 8, 5], gap="medium")
+left, middle, right = st.container(key="bank-columns").columns([3, 8, 5], gap="medium")
 with left, st.container(key="queries-side"):
     query_list(project, queries, query)
 with right, st.container(key="impact"):

@@ -176,14 +176,13 @@ def compare(project: Project, pairs: Sequence[pipelines.Pair], key: str) -> None
     before = [one.name for one in answer_models(project, "judge") if one.parameters][::-1]
     options = [*(AGAIN + name for name in before), LOCAL, ENDPOINT]
     left, right = st.columns(2)
-    with left:
-        kind = str(
-            st.selectbox(
-                "Model for the comparison", options, key=f"{key} by", persist_state="session", index=None,
-                placeholder="Choose a model",
-                format_func=lambda name: KINDS.get(name) or name.removeprefix(AGAIN),
-            ) or ""
-        )  # fmt: skip
+    kind = str(
+        left.selectbox(
+            "Model for the comparison", options, key=f"{key} by", persist_state="session", index=None,
+            placeholder="Choose a model",
+            format_func=lambda name: KINDS.get(name) or name.removeprefix(AGAIN),
+        ) or ""
+    )  # fmt: skip
     if not kind:
         st.caption(
             "A model also recognizes equal meaning in different words. The other answer checks need no setup here."

@@ -48,8 +48,7 @@ def form(project: Project, name: str) -> None:
                 width="content",
             )
             ui.go("grading", "Grade the ungraded pairs")
-    with st.container(key="beside-plan"):
-        left, right = st.columns([3, 2], gap="large")
+    left, right = st.container(key="beside-plan").columns([3, 2], gap="large")
     with left:
         goal = _goal(runs)
         with st.container(horizontal=True, vertical_alignment="bottom"):

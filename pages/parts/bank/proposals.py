@@ -281,8 +281,7 @@ def answer_key_dialog(project: Project, query: bank.QueryOverview) -> None:
         st.text("No passage answers this question or is judged relevant. Grade the pool or import judgments first.")
         return
     passage = st.selectbox("Passage", passages, format_func=_offered, key="passage for key")
-    with st.container(border=True, height=180):
-        st.text(passage.text)
+    st.container(border=True, height=180).text(passage.text)
     names = [prompt.name for prompt in grading.fitting_prompts(project, "answer key")]
     prompt = st.selectbox("Prompt", names, index=names.index(grading.DEFAULT_PROMPT), key="prompt for key")
     settings = model_place.choose_settings(project, "drafter")

@@ -158,12 +158,10 @@ def all_boards(screen: Screen) -> None:
         help="Each leaderboard is scaled: its lowest score is 0 and its highest is 1. Bars are one standard error.",
     )
     left, right = st.columns(2)
-    with left:
-        run = st.selectbox(
-            "System", options, index=None, key="system", bind="query-params", placeholder="Choose a system"
-        )
-    with right:
-        name = st.selectbox("Leaderboard", list(found), key="system's board")
+    run = left.selectbox(
+        "System", options, index=None, key="system", bind="query-params", placeholder="Choose a system"
+    )
+    name = right.selectbox("Leaderboard", list(found), key="system's board")
     if run:
         follow(screen, found[name], run)
 
@@ -189,11 +187,10 @@ def two_boards(screen: Screen) -> None:
     x = make_board(screen.project, offered[first], screen.policy)
     y = x if first == second else make_board(screen.project, offered[second], screen.policy)
     points, compared = system_points(x, y, screen.ties, screen.queries)
-    with right:
-        run = st.selectbox(
-            "System", [point.run for point in points], index=None, key="system", bind="query-params",
-            placeholder="Choose a system",
-        )  # fmt: skip
+    run = right.selectbox(
+        "System", [point.run for point in points], index=None, key="system", bind="query-params",
+        placeholder="Choose a system",
+    )  # fmt: skip
     if first == second:
         st.caption("Choose two different leaderboards.")
         return
@@ -226,12 +223,10 @@ def two_systems(screen: Screen) -> None:
     x = make_board(screen.project, offered[first_board], screen.policy)
     y = x if first_board == second_board else make_board(screen.project, offered[second_board], screen.policy)
     runs = [system.run for system in x.systems]
-    with columns[2]:
-        first = st.selectbox("First system", runs, key="first system", bind="query-params")
-    with columns[3]:
-        second = st.selectbox(
-            "Second system", runs, index=min(1, len(runs) - 1), key="second system", bind="query-params"
-        )
+    first = columns[2].selectbox("First system", runs, key="first system", bind="query-params")
+    second = columns[3].selectbox(
+        "Second system", runs, index=min(1, len(runs) - 1), key="second system", bind="query-params"
+    )
     if (first_board, first) == (second_board, second):
         st.caption("Choose two systems, or one system on two leaderboards.")
         return
@@ -420,10 +415,8 @@ def matrix(screen: Screen) -> None:
         on_select=lambda: take(chart, **{"better system": "run", "worse system": "against"}),
     )  # fmt: skip
     left, right = st.columns(2)
-    with left:
-        first = st.selectbox("Better system", runs, index=None, key="better system", bind="query-params")
-    with right:
-        second = st.selectbox("Worse system", runs, index=None, key="worse system", bind="query-params")
+    first = left.selectbox("Better system", runs, index=None, key="better system", bind="query-params")
+    second = right.selectbox("Worse system", runs, index=None, key="worse system", bind="query-params")
     if first and second and first != second:
         with ui.errors():
             system_pair(screen, board, first, board, second)

@@ -56,8 +56,9 @@ def imports(project: Project) -> None:
             if row.kind is None:
                 _mark(row, f"Not recognised. {formats.unrecognised(row.source)}")
         st.container(key="which-files").warning("Choose the kind of each file, or exclude it.", icon=":material/help:")
-        with st.expander("Recognised file formats"):
-            st.container(key="recognised").markdown("\n".join(f"- {ui.plain(kind)}" for kind in formats.looked_for()))
+        st.expander("Recognised file formats").container(key="recognised").markdown(
+            "\n".join(f"- {ui.plain(kind)}" for kind in formats.looked_for())
+        )
         return
     groups = _groups(rows)
     try:

@@ -308,11 +308,9 @@ def _opened(
         for side, name, top, other in (
             (sides[0], before, found.before, ()), (sides[1], after, found.after, found.before),
         ):  # fmt: skip
-            with side:
-                st.html(
-                    f"<style>{STYLE}</style><b>{html.visible(name)}</b>"
-                    f"{_top(top, {one.passage_id: one for one in other})}"
-                )
+            side.html(
+                f"<style>{STYLE}</style><b>{html.visible(name)}</b>{_top(top, {one.passage_id: one for one in other})}"
+            )
 
 
 def _answers(found: pipelines.QueryDifference) -> None:

@@ -271,8 +271,9 @@ def _used(job: jobs.BackgroundJob) -> str:
 def _log(job: jobs.BackgroundJob) -> None:
     if lines := list(job.log):
         # Without failures, the log may still have remarks, such as an endpoint that refuses a JSON schema.
-        with st.expander("Last failed calls" if job.progress.failed else "Job log"):
-            st.code("\n".join(lines[-LOG_LINES:]), language=None, wrap_lines=True)
+        st.expander("Last failed calls" if job.progress.failed else "Job log").code(
+            "\n".join(lines[-LOG_LINES:]), language=None, wrap_lines=True
+        )
 
 
 def _ended(project: Project, job: jobs.BackgroundJob) -> None:
