@@ -201,15 +201,11 @@ def _desk(
         "others": list(row.proposal.others),
         "confirmed": [
             {"key": one.key, "case": one.case, "by": html.as_shown(one.author), "note": html.as_shown(one.note),
-             "mine": one.author == me, "says": _says(one.case)}
+             "mine": one.author == me, "says": next((says for letter, says in CASES.items() if letter == one.case), "")}
             for one in row.confirmed
         ],
         "stake": "" if listed_as is None else _stake(listed_as),
     }  # fmt: skip
-
-
-def _says(case: str) -> str:
-    return next((says for letter, says in CASES.items() if letter == case), "")
 
 
 def _passage(one: pipelines.ShownPassage) -> dict[str, Any]:

@@ -5,7 +5,7 @@ from string import ascii_uppercase
 
 import streamlit as st
 
-from exam_workbench import bank, errors, grading, types
+from exam_workbench import bank, errors, grading
 from exam_workbench.project import Project, passage_texts
 from pages.parts.bank import window as bank_window
 from pages.parts.shared import model_place, policy_widgets, presses, ui
@@ -266,7 +266,11 @@ def suggest_dialog(project: Project, query: bank.QueryOverview) -> None:
 @st.dialog("Draft answer key", width="large")
 def answer_key_dialog(project: Project, query: bank.QueryOverview) -> None:
     """Draw a dialog in which a model drafts the answer key of a question from one of its passages."""
-    questions = [q for q in bank.drafted_bank(project, ui.person(), query.query_id) if _keyed(q)]
+    questions = [
+        q
+        for q in bank.drafted_bank(project, ui.person(), query.query_id)
+        if (q.active and q.kind == "question" and bool((q.text or "").strip()))
+    ]
     if not questions:
         st.text("This query has no active question that can have an answer key. Add a question first.")
         return
@@ -293,10 +297,6 @@ def answer_key_dialog(project: Project, query: bank.QueryOverview) -> None:
                 project, grading.make_drafter(settings), question.question_id, passage.passage_id, ui.author(), prompt
             ),
         )
-
-
-def _keyed(question: types.Question) -> bool:
-    return question.active and question.kind == "question" and bool((question.text or "").strip())
 
 
 def _offered(passage: grading.KeyPassage) -> str:

@@ -182,7 +182,17 @@ def detail(
         "says": _says(run, alike, bool(scores)),
         "measure": board.measure,
         "beside": beside if both else None,
-        "queries": [_query(row) for row in scores],
+        "queries": [
+            {
+                "id": row.query_id,
+                "text": row.text,
+                "score": row.score,
+                "mean": row.mean,
+                "official": row.official,
+                "officialMean": row.official_mean,
+            }
+            for row in scores
+        ],
         "asked": None,
         "passages": None,
     }
@@ -201,13 +211,6 @@ def _says(run: str, alike: study.Alike | None, scored: bool) -> str:
     if not others:
         return "separated from all other systems"
     return f"not separated from {how_many(others, 'other systems')}"
-
-
-def _query(row: leaderboard.QueryScore) -> dict[str, Any]:
-    return {
-        "id": row.query_id, "text": row.text, "score": row.score, "mean": row.mean, "official": row.official,
-        "officialMean": row.official_mean,
-    }  # fmt: skip
 
 
 def _returned(project: Project, policy: labels.Policy, run: str, query: str, judged_by: str | None) -> dict[str, Any]:

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from typing import cast
 
 import streamlit as st
+from streamlit.delta_generator import DeltaGenerator
 
 from exam_workbench import labels, leaderboard, measures, text
 from exam_workbench.project import IMPORTED, Project, boards, gold_name, gold_texts, mark_gold, run_names
@@ -118,10 +119,10 @@ def take(chart: str, **fields: str) -> None:
             st.session_state[key] = picked[0][field]
 
 
-def board_choice(label: str, offered: Mapping[str, BoardChoice], default: str, key: str) -> str:
+def board_choice(at: DeltaGenerator, label: str, offered: Mapping[str, BoardChoice], default: str, key: str) -> str:
     """Draw a choice of a leaderboard and return it; it is reset if the head of the screen names another default."""
     options = list(offered)
-    return st.selectbox(label, options, index=options.index(default), key=f"{key} {default}", bind="query-params")
+    return at.selectbox(label, options, index=options.index(default), key=f"{key} {default}", bind="query-params")
 
 
 def all_boards(screen: Screen) -> None:
@@ -180,10 +181,8 @@ def two_boards(screen: Screen) -> None:
     offered = screen.offered()
     reference, study = screen.names(offered)
     left, middle, right = st.columns(3)
-    with left:
-        first = board_choice("First leaderboard", offered, reference, "first board")
-    with middle:
-        second = board_choice("Second leaderboard", offered, study, "second board")
+    first = board_choice(left, "First leaderboard", offered, reference, "first board")
+    second = board_choice(middle, "Second leaderboard", offered, study, "second board")
     x = make_board(screen.project, offered[first], screen.policy)
     y = x if first == second else make_board(screen.project, offered[second], screen.policy)
     points, compared = system_points(x, y, screen.ties, screen.queries)
@@ -216,10 +215,8 @@ def two_systems(screen: Screen) -> None:
     offered = {name: choice for name, choice in screen.offered().items() if choice.source not in screen.imported}
     default = board_name(offered, screen.mine) or next(iter(offered))
     columns = [*st.columns(2), *st.columns(2)]
-    with columns[0]:
-        first_board = board_choice("First leaderboard", offered, default, "x board")
-    with columns[1]:
-        second_board = board_choice("Second leaderboard", offered, default, "y board")
+    first_board = board_choice(columns[0], "First leaderboard", offered, default, "x board")
+    second_board = board_choice(columns[1], "Second leaderboard", offered, default, "y board")
     x = make_board(screen.project, offered[first_board], screen.policy)
     y = x if first_board == second_board else make_board(screen.project, offered[second_board], screen.policy)
     runs = [system.run for system in x.systems]
@@ -393,7 +390,7 @@ def significance_columns(board: leaderboard.Leaderboard, against: str | None, te
 def matrix(screen: Screen) -> None:
     """Draw every two systems of a leaderboard: do they differ by a paired test, and do their error bars overlap?"""
     offered = screen.offered()
-    name = board_choice("Leaderboard", offered, screen.names(offered)[1], "tested board")
+    name = board_choice(st, "Leaderboard", offered, screen.names(offered)[1], "tested board")
     board = make_board(screen.project, offered[name], screen.policy)
     rows = remembered_pairs(screen.project, board, screen.test)
     if not rows:

@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Container, Mapping, Sequence
+from copy import copy
 from dataclasses import replace
 from typing import Any, Self
 
@@ -23,7 +24,7 @@ class Form:
     """
 
     def __init__(self, prefix: str, stored: Mapping[str, Any]) -> None:
-        self.prefix, self.stored, self.values = prefix, stored, dict[str, Any]()
+        self.prefix, self.stored, self.values, self.place = prefix, stored, dict[str, Any](), st
 
     def keep(self, name: str, value: Any, default: Any = None) -> Any:
         """Keep a value, unless it is the default and was not stored; return it."""
@@ -45,16 +46,22 @@ class Form:
         dependent.values = self.values
         return dependent
 
+    def at(self, place: DeltaGenerator) -> Self:
+        """Return the same form, with its widgets in a container."""
+        placed = copy(self)
+        placed.place = place
+        return placed
+
     def text(self, name: str, label: str, default: str = "", about: str | None = None) -> str:
         """Draw a line of text and return it; an empty one means the default."""
-        given = st.text_input(
+        given = self.place.text_input(
             label, str(self.stored.get(name, "")), placeholder=default or None, **self.options(name, about)
         )
         return str(self.keep(name, given.strip()) or default)
 
     def number(self, name: str, label: str, default: Any, low: Any, high: Any, about: str | None = None) -> None:
         """Draw a number; it may be empty if the default is None."""
-        given = st.number_input(label, low, high, self.stored.get(name, default), **self.options(name, about))
+        given = self.place.number_input(label, low, high, self.stored.get(name, default), **self.options(name, about))
         self.keep(name, given, default)
 
     def select(
@@ -64,14 +71,16 @@ class Form:
         """Draw a choice of a value and return it."""
         start = self.stored.get(name, default)
         index = list(values).index(start) if start in values else 0
-        picked = st.selectbox(
+        picked = self.place.selectbox(
             label, values, index, lambda value: (names or {}).get(value, value), **self.options(name, about)
         )
         return str(self.keep(name, picked, default))
 
     def check(self, name: str, label: str, default: bool, about: str | None = None) -> None:
         """Draw a checkbox."""
-        self.keep(name, st.checkbox(label, bool(self.stored.get(name, default)), **self.options(name, about)), default)
+        self.keep(
+            name, self.place.checkbox(label, bool(self.stored.get(name, default)), **self.options(name, about)), default
+        )
 
 
 BACK_END_NAMES = {"transformers": "On this computer", "openai": "Endpoint"}
@@ -172,10 +181,9 @@ def _settings(
     if kind == "extractive":
         return _extractive(form, library)
     first, second, third = st.columns(3)
-    with first:
-        where = form.select(
-            "back_end", "Model location", graders.BACK_ENDS, graders.back_end_name(form.stored), BACK_END_NAMES
-        )
+    where = form.at(first).select(
+        "back_end", "Model location", graders.BACK_ENDS, graders.back_end_name(form.stored), BACK_END_NAMES
+    )
     form = form.beside(where, where == graders.back_end_name(form.stored))
     form.values["back_end"] = where
     checks, addresses = st.container(), st.container()
@@ -183,15 +191,13 @@ def _settings(
     by = None
     if kind == "choice":
         values = graders.CHOICES_BY[1:] if where == "openai" else graders.CHOICES_BY
-        with first:
-            by = form.select("by", "Choice by", values, values[0], BY_NAMES)
+        by = form.at(first).select("by", "Choice by", values, values[0], BY_NAMES)
         form = form.beside(by, by == form.stored.get("by", by))
         if by == "likelihood":
-            with second:
-                form.select(
-                    "normalise", "Divide likelihood by", graders.NORMALISATIONS, "tokens", NORMALISATION_NAMES,
-                    "Without it, long choices have lower likelihoods. The papers divide by the number of tokens.",
-                )  # fmt: skip
+            form.at(second).select(
+                "normalise", "Divide likelihood by", graders.NORMALISATIONS, "tokens", NORMALISATION_NAMES,
+                "Without it, long choices have lower likelihoods. The papers divide by the number of tokens.",
+            )  # fmt: skip
     with third:
         _prompt(form, kind, where, by, library, prompt)
     if kind == "answer":
@@ -272,16 +278,14 @@ def _prompt(
 
 def _check(form: Form, library: Mapping[str, graders.Prompt]) -> str:
     left, right = st.columns(2)
-    with left:
-        check = form.select(
-            "check", "Answer check", graders.CHECKS, graders.CHECKS[0], CHECK_NAMES,
-            "Compares the answer with the answer key by words, or asks a model if both mean the same. By words, a "
-            "short answer that contains the key also matches, unless only the edit distance counts.",
-        )  # fmt: skip
+    check = form.at(left).select(
+        "check", "Answer check", graders.CHECKS, graders.CHECKS[0], CHECK_NAMES,
+        "Compares the answer with the answer key by words, or asks a model if both mean the same. By words, a "
+        "short answer that contains the key also matches, unless only the edit distance counts.",
+    )  # fmt: skip
     verifying = [prompt.name for prompt in library.values() if prompt.use == "verify"]
     if check == "model":
-        with right:
-            form.select("verify_prompt", "Answer check prompt", verifying, "verify")
+        form.at(right).select("verify_prompt", "Answer check prompt", verifying, "verify")
     return check
 
 
@@ -293,10 +297,9 @@ def _extractive(form: Form, library: Mapping[str, graders.Prompt]) -> dict[str, 
     model = graders.LOCAL_MODEL
     if _check(form, library) == "model":
         first, second = st.columns([2, 3])
-        with first:
-            where = form.select(
-                "verify_back_end", "Check model location", graders.BACK_ENDS, "transformers", BACK_END_NAMES,
-            )  # fmt: skip
+        where = form.at(first).select(
+            "verify_back_end", "Check model location", graders.BACK_ENDS, "transformers", BACK_END_NAMES,
+        )  # fmt: skip
         model = _model(
             form, where, "verify_model", graders.LOCAL_MODEL, second, st.container(), "Model that checks answers"
         )
@@ -311,55 +314,43 @@ def _extractive(form: Form, library: Mapping[str, graders.Prompt]) -> dict[str, 
 def _local_details(form: Form, writes: bool) -> None:
     # Five columns in one row would be cut in a narrow window.
     columns = [*st.columns(3), *st.columns(3)]
-    with columns[0]:
-        form.text("revision", "Revision", about="Branch, tag or commit on the model hub.")
-    with columns[1]:
-        form.text("device", "Device", "auto", "auto, cpu, cuda, or a numbered GPU such as cuda:0.")
-    with columns[2]:
-        form.select(
-            "dtype", "Number format", graders.DTYPES, "auto",
-            about="Automatic: bfloat16 if the GPU or processor supports it, else float32. They are different graders.",
-        )  # fmt: skip
-    with columns[3]:
-        _tokens_in(form)
+    form.at(columns[0]).text("revision", "Revision", about="Branch, tag or commit on the model hub.")
+    form.at(columns[1]).text("device", "Device", "auto", "auto, cpu, cuda, or a numbered GPU such as cuda:0.")
+    form.at(columns[2]).select(
+        "dtype", "Number format", graders.DTYPES, "auto",
+        about="Automatic: bfloat16 if the GPU or processor supports it, else float32. They are different graders.",
+    )  # fmt: skip
+    _tokens_in(form.at(columns[3]))
     if writes:
-        with columns[4]:
-            form.number(
-                "num_beams", "Beams", 1, 1, graders.MOST_BEAMS,
-                "Texts that beam search keeps at each step. 1 is greedy search and shows the rating probabilities.",
-            )  # fmt: skip
+        form.at(columns[4]).number(
+            "num_beams", "Beams", 1, 1, graders.MOST_BEAMS,
+            "Texts that beam search keeps at each step. 1 is greedy search and shows the rating probabilities.",
+        )  # fmt: skip
 
 
 def _endpoint_details(form: Form) -> None:
     columns = [*st.columns(3), *st.columns(3), *st.columns(3)]
-    with columns[6]:
-        form.number(
-            "thinking_tokens", "Thinking token limit", 0, 0, graders.MOST_THINKING,
-            "For reasoning models: tokens for thinking before the answer, charged as tokens written. If the limit is "
-            "too low, the model is cut off before it answers.",
-        )  # fmt: skip
-    with columns[5]:
-        form.select(
-            "api", "API", graders.APIS, "chat", API_NAMES,
-            "Plain completions are for models that only continue a text. They have no structured output.",
-        )  # fmt: skip
-    with columns[0]:
-        form.select(
-            "structured", "Structured output", list(STRUCTURED), "auto", STRUCTURED,
-            "Requests JSON with a schema if the answer is one of a few options. Automatic stops requesting it if the "
-            "endpoint rejects it.",
-        )  # fmt: skip
-    with columns[1]:
-        form.number("temperature", "Temperature", 0.0, 0.0, 2.0, "0 for the likeliest answer.")
-    with columns[2]:
-        form.number(
-            "timeout_s", "Timeout (s)", None, 1, 3600,
-            "Time limit of one call in seconds. Empty: 60 at first, up to 600 if the endpoint is slow.",
-        )  # fmt: skip
-    with columns[3]:
-        form.number("attempts", "Attempts", 6, 1, 100, "Attempts to make a call before its pair fails.")
-    with columns[4]:
-        _tokens_in(form)
+    form.at(columns[6]).number(
+        "thinking_tokens", "Thinking token limit", 0, 0, graders.MOST_THINKING,
+        "For reasoning models: tokens for thinking before the answer, charged as tokens written. If the limit is "
+        "too low, the model is cut off before it answers.",
+    )  # fmt: skip
+    form.at(columns[5]).select(
+        "api", "API", graders.APIS, "chat", API_NAMES,
+        "Plain completions are for models that only continue a text. They have no structured output.",
+    )  # fmt: skip
+    form.at(columns[0]).select(
+        "structured", "Structured output", list(STRUCTURED), "auto", STRUCTURED,
+        "Requests JSON with a schema if the answer is one of a few options. Automatic stops requesting it if the "
+        "endpoint rejects it.",
+    )  # fmt: skip
+    form.at(columns[1]).number("temperature", "Temperature", 0.0, 0.0, 2.0, "0 for the likeliest answer.")
+    form.at(columns[2]).number(
+        "timeout_s", "Timeout (s)", None, 1, 3600,
+        "Time limit of one call in seconds. Empty: 60 at first, up to 600 if the endpoint is slow.",
+    )  # fmt: skip
+    form.at(columns[3]).number("attempts", "Attempts", 6, 1, 100, "Attempts to make a call before its pair fails.")
+    _tokens_in(form.at(columns[4]))
     extra = form.stored.get("extra")
     graders.check_further_fields(extra, graders.current())
     if not graders.current().any_address:

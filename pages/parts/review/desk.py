@@ -1,6 +1,6 @@
 """Parts of the Passages screen: overriding ratings, the effect of overrides, and the list of all overrides."""
 
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -36,18 +36,27 @@ def questions(
     foretold = None
     if policy is not None and bench.tried and not hidden:
         foretold = desk.label, review.label_with(project, policy, desk, bench.tried)
-    draw_ratings(
-        desk,
-        shown,
-        tab=tab_of(project.name),
-        hidden=hidden,
-        opened=st.query_params.get("question"),
-        can_override=policy is not None and desk.text is not None,
-        note="" if policy is None else _about_scale(project, policy),
-        foretold=foretold,
-        on_act=_note_act,
-        on_try=_note_tried,
-        on_look=_open_question,
+    asked = desk.asked if hidden else review.strongest_first(desk.asked)
+    opened = st.query_params.get("question")
+    _ratings(
+        key=KEY,
+        data={
+            "at": (desk.query_id, desk.passage_id),
+            "tab": tab_of(project.name),
+            "hidden": hidden,
+            "can": policy is not None and desk.text is not None and not hidden,
+            "several": len(shown) > 1,
+            "questions": [_question(one, shown, hidden, opened == one.question.question_id) for one in asked],
+            "note": "" if policy is None else _about_scale(project, policy),
+            "tried": bench.tried,
+            "label": foretold,
+            "handled": bench.handled,
+            "refused": bench.refused,
+            "made": bench.made,
+        },
+        on_act_change=_note_act,
+        on_try_change=_note_tried,
+        on_look_change=_open_question,
     )
     return foretold
 
@@ -233,57 +242,6 @@ class Bench:
 def present_bench() -> Bench:
     """Return the bench of this browser tab."""
     return st.session_state.setdefault("override bench", Bench())
-
-
-def draw_ratings(
-    desk: review.Desk,
-    graders: Collection[str],
-    *,
-    tab: str,
-    hidden: bool,
-    opened: str | None,
-    can_override: bool,
-    note: str,
-    foretold: tuple[int | None, int | None] | None,
-    on_act: Callable[[], None],
-    on_try: Callable[[], None],
-    on_look: Callable[[], None],
-) -> None:
-    """Draw the questions of the open passage, beginning with those that affect the label most.
-
-    Args:
-        graders: names of the graders to show.
-        tab: distinguishes the typed text from that for other projects and people.
-        hidden: whether only the questions are shown, in the order of the bank.
-        opened: the question whose raw output is shown.
-        can_override: whether there is a rating to override and a text to read.
-        note: remark on the grader's scale, if any.
-        foretold: the label before and after the tried ratings.
-        on_act, on_try, on_look: called for an action, for tried ratings, and for an opened question; `told` returns
-            each.
-    """
-    here = present_bench()
-    asked = desk.asked if hidden else review.strongest_first(desk.asked)
-    _ratings(
-        key=KEY,
-        data={
-            "at": (desk.query_id, desk.passage_id),
-            "tab": tab,
-            "hidden": hidden,
-            "can": can_override and not hidden,
-            "several": len(graders) > 1,
-            "questions": [_question(one, graders, hidden, opened == one.question.question_id) for one in asked],
-            "note": note,
-            "tried": here.tried,
-            "label": foretold,
-            "handled": here.handled,
-            "refused": here.refused,
-            "made": here.made,
-        },
-        on_act_change=on_act,
-        on_try_change=on_try,
-        on_look_change=on_look,
-    )
 
 
 def told(name: str) -> Any:

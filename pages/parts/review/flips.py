@@ -127,7 +127,9 @@ def _rows(
                 "passage": flip.passage_id,
                 "before": flip.before,
                 "after": flip.after,
-                "bound": _bound(found, flip),
+                "bound": policy_widgets.sign_of_open(found.after.label)
+                if flip.open_pairs and flip.after is not None
+                else "",
                 "text": html.as_shown(ui.shortened(" ".join(text.split()), 150)),
                 "query": html.as_shown(ui.shortened(texts.get(flip.query_id, flip.query_id), 100)),
                 "causes": causes,
@@ -138,11 +140,6 @@ def _rows(
             }
         )
     return rows
-
-
-def _bound(found: review.StateChanges, flip: review.LabelFlip) -> str:
-    """Return the sign for a label that may still change."""
-    return policy_widgets.sign_of_open(found.after.label) if flip.open_pairs and flip.after is not None else ""
 
 
 def _passage(found: review.StateChanges, query_id: str, passage_id: str) -> dict[str, str]:

@@ -188,17 +188,7 @@ def _say_another(missing: str) -> None:
         )
 
 
-def author() -> str:
-    """Return the name under which actions are recorded; if it is unknown, ask for it and end the action."""
-    return who.author()
-
-
-def person() -> str:
-    """Return the person whose drafts and judgments are shown; empty for a reader without a name."""
-    return who.known()
-
-
-download = who.download
+author, person, download = who.author, who.known, who.download
 
 
 def chosen_project() -> Project | None:
