@@ -400,7 +400,7 @@ class TestOverriding:
         override(small, "q1/b", "p2", 5, "it does say so", "bob")
         app = visit("passages")
         assert "3 → 5" not in rows(app)
-        app.session_state["overrides list"] = True
+        app.session_state["override list"] = True
         sound(app.run())
         assert re.search(r"\b3 → 5\b\D*\bbob\b", rows(app))
         press(app, "go to")

@@ -14,7 +14,7 @@ from pages.parts.shared import person
 
 _PARTS = Path(__file__).parents[1]
 ACTING = ("shared/making.css", "shared/making.js")
-"""Files that precede those of a component that reports actions (`pages.parts.shared.acting`)."""
+"""Files that precede those of a component that reports actions (`Asked`)."""
 
 
 def component(name: str, *files: str, html: str | None = None) -> Callable[..., Any]:
