@@ -1,16 +1,12 @@
 """Entry point of the app: draws the chosen screen and the frame around it."""
 
-from __future__ import annotations
-
 from base64 import b64encode
 from pathlib import Path
 
 import streamlit as st
 from starlette.middleware import Middleware
 
-from exam_workbench.atomic_files import keep_private
-from exam_workbench.graders import provide_access, provide_endpoints, provide_keys
-from exam_workbench.server import routes
+from exam_workbench import atomic_files, graders, server
 from pages.parts.bank import window as bank_window
 from pages.parts.home import tour
 from pages.parts.shared import (
@@ -37,9 +33,9 @@ if __name__ == "__main__":
     st.set_page_config(page_title=ui.NAME, page_icon=f"data:image/png;base64,{icon}", layout="wide")
 
     visitor.begin()
-    provide_keys(visitor.secret)
-    provide_endpoints(visitor.endpoint_tables)
-    provide_access(visitor.access)
+    graders.provide_keys(visitor.secret)
+    graders.provide_endpoints(visitor.endpoint_tables)
+    graders.provide_access(visitor.access)
     name, screen, all_screens = screens.navigation()
     if not login.passed():
         st.stop()
@@ -69,14 +65,14 @@ if __name__ == "__main__":
         ui.say_reopened()
     presses.presses().forget()
 else:
-    keep_private()
+    atomic_files.keep_private()
     # `streamlit run` imports this file to find the app, and runs the same file as the script of every visitor.
     lasting_files.install()
     app = st.App(
         Path(__file__).resolve(),
         on_script_error=failures.show,
         lifespan=ui.served,
-        routes=[*routes(login.can_log_in), screens.first_by_name()],
+        routes=[*server.routes(login.can_log_in), screens.first_by_name()],
         middleware=[
             Middleware(safe_headers.SafeHeaders),
             Middleware(request_guard.RequestGuard),

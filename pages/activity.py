@@ -1,13 +1,10 @@
 """Activity: actions, newest first, searchable by person, action, time and words, with links to their objects."""
 
-from __future__ import annotations
-
 import streamlit as st
 
 from exam_workbench.project import Act, Project, Sought, activity, activity_csv, bring_back, kinds_of_act, people
 from exam_workbench.text import how_many
-from pages.parts.shared import presses, screens, ui
-from pages.parts.shared.html import visible
+from pages.parts.shared import html, presses, screens, ui
 
 ACTS_A_PAGE = 25
 # The text of an action takes the free width; its link is on the right, or below in a narrow window.
@@ -43,8 +40,8 @@ def row(act: Act) -> None:
     with st.container(key=f"act-{act.key}", horizontal=True, vertical_alignment="center"):
         st.container(key=f"said act {act.key}").html(
             '<div class="asked" dir="auto">'
-            f'<span class="gray">{act.happened_at:%H:%M}</span> <b>{visible(act.author)}</b>'
-            f' <span class="words">{visible(act.said)}</span> <span class="gray">action {act.key}</span></div>'
+            f'<span class="gray">{act.happened_at:%H:%M}</span> <b>{html.visible(act.author)}</b>'
+            f' <span class="words">{html.visible(act.said)}</span> <span class="gray">action {act.key}</span></div>'
         )
         if act.brought_back:
             st.caption("Restored", width="content")
@@ -56,15 +53,12 @@ def row(act: Act) -> None:
         if presses.button(
             "Restore the replaced content", key=f"bring back {act.key}", type="tertiary", icon=":material/undo:"
         ):
-            with ui.errors():
+            with ui.errors(rerun=True):
                 bring_back(project, act.key, ui.author())
                 st.toast("Restored. You can undo this.")
-                st.rerun()
 
 
-ui.begin()
-st.html(f"<style>{STYLE}</style>")
-project = ui.project()
+project = ui.project(STYLE)
 if not kinds_of_act(project):
     ui.empty(
         "No activity yet.",

@@ -1,24 +1,13 @@
 """Adjudication: independent ratings or judgments of the same pair, next to the passage, for a person to decide."""
 
-from __future__ import annotations
-
 from collections import Counter
 
 import streamlit as st
 
+from exam_workbench import review, types
 from exam_workbench.project import SCALE, Project, passage_texts
-from exam_workbench.review import (
-    STANDINGS,
-    Contested,
-    contested,
-    decisions,
-    may_decide,
-)
-from exam_workbench.types import RATINGS
-from pages.parts.review import deciding
-from pages.parts.review.guiding import guidelines_beside
-from pages.parts.shared import ui
-from pages.parts.shared.html import text_html, visible
+from pages.parts.review import beside, deciding
+from pages.parts.shared import html, ui
 
 TITLES = {"differs": "Disagree", "agrees": "Agree", "waiting": "Waiting", "decided": "Decided"}
 NOTHING = {
@@ -35,7 +24,7 @@ STYLE = """
 """
 
 
-def step(project: Project, listed: list[Contested], at: int) -> None:
+def step(project: Project, listed: list[review.Contested], at: int) -> None:
     """Draw the position in the list, and the buttons to move on."""
     query_id = listed[at].query_id
     with st.container(horizontal=True, vertical_alignment="center"):
@@ -48,26 +37,26 @@ def step(project: Project, listed: list[Contested], at: int) -> None:
             )  # fmt: skip
 
 
-def about(project: Project, one: Contested) -> None:
+def about(project: Project, one: review.Contested) -> None:
     """Draw the query, the passage, and the question if a rating is contested."""
-    st.html(f'<div class="asked" dir="auto"><b>{visible(one.query)}</b></div>')
+    st.html(f'<div class="asked" dir="auto"><b>{html.visible(one.query)}</b></div>')
     st.caption(ui.plain(f"Passage {one.passage_id}"))
     text = passage_texts(project, [one.passage_id]).get(one.passage_id)
-    st.html(text_html(text, []) if text else '<p class="gray">No text imported for this passage.</p>')
+    st.html(html.text_html(text, []) if text else '<p class="gray">No text imported for this passage.</p>')
     if one.question_id is not None:
-        st.html(f'<div class="asked" dir="auto">{visible(one.question or one.question_id)}</div>')
+        st.html(f'<div class="asked" dir="auto">{html.visible(one.question or one.question_id)}</div>')
     chosen = {"question": one.question_id} if one.question_id else {}
     ui.go("passages", "Open passage", query=one.query_id, passage=one.passage_id, **chosen)
 
 
-def values(project: Project, one: Contested) -> None:
+def values(project: Project, one: review.Contested) -> None:
     """Draw the values that people gave, the present decision, and buttons to make or withdraw a decision."""
     judged = one.question_id is None
     given = st.container(key="given-values")
     for name, value in one.given.items():
         what = "no value" if value is None else f"{value}, {SCALE[value]}" if judged else str(value)
         given.markdown(f"**{ui.plain(name)}**: {ui.plain(what)}")
-    st.caption(ui.plain(STANDINGS[one.standing].capitalize() + "."))
+    st.caption(ui.plain(review.STANDINGS[one.standing].capitalize() + "."))
     if one.decision is not None:
         st.success(
             ui.plain(f"{one.decision.author} decided {one.decision.value}: {one.decision.reason}"),
@@ -81,7 +70,7 @@ def values(project: Project, one: Contested) -> None:
         return
     deciding.reason(project, one.place)
     with st.container(horizontal=True):
-        for value in SCALE if judged else RATINGS:
+        for value in SCALE if judged else types.RATINGS:
             label = SCALE[value].capitalize() if judged else f"Rating {value}"
             deciding.button(
                 label, project, "decide", {"place": one.place, "value": value, "over": deciding.stated(one)},
@@ -89,20 +78,18 @@ def values(project: Project, one: Contested) -> None:
             )  # fmt: skip
 
 
-def history(project: Project, one: Contested) -> None:
+def history(project: Project, one: review.Contested) -> None:
     """Draw the earlier decisions and withdrawals."""
-    if past := decisions(project, one.place):
+    if past := review.decisions(project, one.place):
         with st.expander("History", icon=":material/history:"):
             for made in past:
                 what = "withdrew the decision" if made.value is None else f"decided {made.value}: {made.reason}"
                 st.text(f"{made.stated_at:%Y-%m-%d %H:%M} {made.author} {what}")
 
 
-ui.begin()
-st.html(f"<style>{STYLE}</style>")
-project = ui.project()
+project = ui.project(STYLE)
 project.require("adjudicate")
-if not may_decide(project, ui.person()):
+if not review.may_decide(project, ui.person()):
     ui.empty(
         "Nothing for you to adjudicate.",
         "Organizers make double assignments on the People screen. You cannot adjudicate your own queries.",
@@ -114,7 +101,7 @@ if not may_decide(project, ui.person()):
 told = st.container()
 with told, ui.errors():
     deciding.act(project)
-found = contested(project)
+found = review.contested(project)
 deciding.arrive(project, found)
 counts = Counter(one.standing for one in found)
 state = st.segmented_control(
@@ -141,4 +128,4 @@ with st.container(horizontal=True, key="adjudicate"):
     with st.container():
         values(project, one)
         history(project, one)
-        guidelines_beside(project, one.query_id)
+        beside.guidelines_beside(project, one.query_id)

@@ -1,29 +1,25 @@
 """Answers: evaluate retrievers by the answers generated from their passages, next to Recall, Precision and F1."""
 
-from __future__ import annotations
-
 import streamlit as st
 
-from exam_workbench.jobs import current_job
-from exam_workbench.pipelines import lacking
-from pages.parts.answers import asking, choosing, grid, looking
+from exam_workbench import jobs, pipelines
+from pages.parts.answers import asking, looking, tables
 from pages.parts.shared import ui, views
 
 VIEWS = {"table": "Runs by depth", "choice": "Which evaluation chooses which system", "correlation": "Correlation",
          "generate": "Generate and compare"}  # fmt: skip
 
-ui.begin()
 project = ui.project()
 looking.begin(project)
 asking.progress(project)
 if not looking.generators(project):
     st.markdown(looking.WHAT)
-    if lacking(project).answers:
+    if pipelines.lacking(project).answers:
         st.caption(
             ":material/info: No query has gold answers, so GPT-Eval is unavailable. Import queries with gold answers"
             " on the Home screen."
         )
-    if current_job(project, "answers") is None:
+    if jobs.current_job(project, "answers") is None:
         st.container(key="no-answers").markdown(
             "**No answers yet.** Generate answers here, or import answers on the Home screen."
         )
@@ -32,10 +28,10 @@ if not looking.generators(project):
 found = looking.look(project)
 view = views.choose(list(VIEWS), VIEWS.__getitem__)
 if view == "table":
-    grid.view(project, found)
+    tables.draw_grid(project, found)
 elif view == "choice":
-    choosing.view(project, found)
+    tables.draw_choices(project, found)
 elif view == "correlation":
-    choosing.correlation(project, found)
+    tables.correlation(project, found)
 else:
     asking.view(project, found)

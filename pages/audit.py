@@ -1,23 +1,20 @@
 """Audit: judgments of a random sample correct the machine's leaderboard and show its uncertainty."""
 
-from __future__ import annotations
-
 import streamlit as st
 
 from exam_workbench.audit import audits
-from pages.parts.audit import beginning, judging, meaning, opened, paper, roles, standing
+from pages.parts.audit import beginning, judging, reports, standing
 from pages.parts.shared import ui, views
 
 VIEWS = {
     "Board": standing.draw,
     "Judge": judging.draw,
-    "Labels": meaning.draw,
-    "Roles": roles.draw,
-    "Paper": paper.draw,
+    "Labels": reports.draw_labels,
+    "Roles": reports.draw_roles,
+    "Paper": reports.draw_paper,
 }
 PLAN = "Plan another audit"
 
-ui.begin()
 project = ui.project()
 known = audits(project)
 if not known:
@@ -25,12 +22,12 @@ if not known:
     beginning.form(project, "audit")
     st.stop()
 with st.container(horizontal=True, vertical_alignment="bottom"):
-    audit = opened.choose(known)
+    audit = standing.choose(known)
     view = views.choose(
         [*VIEWS, PLAN], lambda view: {"Board": "Leaderboard", "Paper": "Report and files"}.get(view, view)
     )
 if view == PLAN:
-    beginning.form(project, opened.free_name(known))
+    beginning.form(project, standing.free_name(known))
 else:
-    opened.about(project, audit)
+    standing.about(project, audit)
     VIEWS[str(view)](project, audit)

@@ -2,12 +2,9 @@
 confirm.
 """
 
-from __future__ import annotations
-
-from pages.parts.answers import case_acts, desk, looking
+from pages.parts.answers import desk, looking
 from pages.parts.shared import ui
 
-ui.begin()
 project = ui.project()
 looking.begin(project)
 if not looking.generators(project):
@@ -18,4 +15,4 @@ if not looking.generators(project):
         code="no-answers",
     )
 desk.arrive(project)
-case_acts.draw(project, looking.look(project).view)
+desk.draw(project, looking.look(project).view)

@@ -1,23 +1,15 @@
 """Changes: compare two states of labels, questions and leaderboards, with causes; or two snapshots of a live target."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from typing import Any
 
 import streamlit as st
 
-from exam_workbench import bank, labels
-from exam_workbench.bank import latest_version
-from exam_workbench.catalogue import graders
-from exam_workbench.labels import Policy
+from exam_workbench import bank, catalogue, labels, review, types
 from exam_workbench.project import Project
-from exam_workbench.review import StateChanges, flips_csv, state_changes
-from exam_workbench.types import MAX_RATING
+from pages.parts.review import changes, flips
 from pages.parts.review import changes as change_views
-from pages.parts.review import flips, freezes
-from pages.parts.shared import address, policy_widgets, ui
-from pages.parts.shared.html import visible
+from pages.parts.shared import address, html, policy_widgets, ui
 
 SIDES = {"from": "Before", "to": "After"}
 # A wide window always shows the choices of the states; a narrow one shows them on demand.
@@ -37,35 +29,35 @@ OF = "project of the states"
 """Session key of the project whose states were last written to the address."""
 
 
-def defaults(project: Project) -> dict[str, Policy]:
+def defaults(project: Project) -> dict[str, labels.Policy]:
     """Return the states before and after the newest bank version.
 
     If only one version exists, return it without and with overrides.
     """
     policy = policy_widgets.chosen(project)
-    newest = latest_version(project)
+    newest = bank.latest_version(project)
     if newest < 2:
-        plain = Policy(**(policy.as_dict() | {"overrides": not labels.overrides(project)}))
+        plain = labels.Policy(**(policy.as_dict() | {"overrides": not labels.overrides(project)}))
         return {"from": plain, "to": policy}
-    return {"from": Policy(**(policy.as_dict() | {"bank_version": newest - 1})), "to": policy}
+    return {"from": labels.Policy(**(policy.as_dict() | {"bank_version": newest - 1})), "to": policy}
 
 
 def options(project: Project) -> dict[str, list[Any]]:
     """Return the options for each part of a state."""
     return {
         "version": [version.version for version in bank.versions(project)] + [0],
-        "grader": [grader.spec.name for grader in graders(project) if grader.grades],
-        "tau": list(range(1, MAX_RATING + 1)),
+        "grader": [grader.spec.name for grader in catalogue.graders(project) if grader.grades],
+        "tau": list(range(1, types.MAX_RATING + 1)),
         "label": list(policy_widgets.LABEL_RULES),
         "weights": [True, False],
         "overrides": [True, False],
     }
 
 
-def chosen(project: Project, side: str, default: Policy) -> Policy:
+def chosen(project: Project, side: str, default: labels.Policy) -> labels.Policy:
     """Return the state that the widgets or the address name."""
     usual = {
-        "version": default.bank_version or latest_version(project),
+        "version": default.bank_version or bank.latest_version(project),
         "grader": default.grader,
         "tau": default.min_rating,
         "label": default.label,
@@ -73,7 +65,7 @@ def chosen(project: Project, side: str, default: Policy) -> Policy:
         "overrides": default.overrides,
     }
     found = {name: _value(f"{side}-{name}", known, usual[name]) for name, known in options(project).items()}
-    return Policy(
+    return labels.Policy(
         grader=found["grader"],
         bank_version=found["version"],
         min_rating=found["tau"],
@@ -105,7 +97,7 @@ def _given(key: str) -> str | None:
     return given if given != st.session_state.get(flips.STATES, {}).get(key) else None
 
 
-def card(project: Project, side: str, state: Policy, other: Policy) -> None:
+def card(project: Project, side: str, state: labels.Policy, other: labels.Policy) -> None:
     """Draw how one state differs from the other, and the widgets that choose it."""
     versions = {version.version: version for version in bank.versions(project)}
 
@@ -125,7 +117,7 @@ def card(project: Project, side: str, state: Policy, other: Policy) -> None:
         ("with overrides" if state.overrides else "without overrides", state.overrides != other.overrides),
     ]
     differing = " · ".join(
-        f'<b style="color: var(--ew-changed)">{visible(said)}</b>' for said, differs in words if differs
+        f'<b style="color: var(--ew-changed)">{html.visible(said)}</b>' for said, differs in words if differs
     )
     known = options(project)
     with st.container(border=True, height="stretch", gap="xsmall"):
@@ -163,7 +155,7 @@ def come_back(project: Project) -> dict[str, str]:
     return {**kept, "query": "", "passage": ""}
 
 
-def name_states(project: Project, states: Mapping[str, Policy], view: str, beside: Mapping[str, str]) -> None:
+def name_states(project: Project, states: Mapping[str, labels.Policy], view: str, beside: Mapping[str, str]) -> None:
     """Write both states and the view into the address in one step, since each change of it is a step for Back.
 
     Args:
@@ -190,7 +182,7 @@ def name_states(project: Project, states: Mapping[str, Policy], view: str, besid
     st.session_state[OF] = project.name
 
 
-def summary(project: Project, found: StateChanges, against: str | None) -> None:
+def summary(project: Project, found: review.StateChanges, against: str | None) -> None:
     """Draw the size of the difference: four numbers and a sentence."""
     higher = sum(
         (flip.after or -1) > (flip.before or -1) for flip in found.flips if None not in (flip.before, flip.after)
@@ -257,10 +249,8 @@ def summary(project: Project, found: StateChanges, against: str | None) -> None:
                 )
 
 
-ui.begin()
-st.html(f"<style>{STYLE}</style>")
-project = ui.project()
-if frozen := freezes.offered(project):
+project = ui.project(STYLE)
+if frozen := changes.offered(project):
     # Old links have the former name of the view.
     old = st.query_params.get("compared") == "Two freezes of a target"
     linked = "freezes" if old or "freeze-to" in st.query_params else "states"
@@ -270,9 +260,9 @@ if frozen := freezes.offered(project):
     )  # fmt: skip
     if compared == "freezes":
         with ui.errors():
-            freezes.view(project, frozen)
+            changes.view(project, frozen)
         st.stop()
-if not any(grader.grades for grader in graders(project)):
+if not any(grader.grades for grader in catalogue.graders(project)):
     ui.empty("No grades yet.", "Grade the pool or import a graded file.", "grading", code="nothing-graded")
 looking = policy_widgets.view()
 start = defaults(project)
@@ -294,13 +284,13 @@ if before == after:
         code="same-states",
     )
 with st.spinner("Comparing the two states"):
-    found = state_changes(project, before, after, measure, against)
+    found = review.state_changes(project, before, after, measure, against)
 summary(project, found, against)
 with st.container(horizontal=True, horizontal_alignment="distribute", vertical_alignment="center"):
     st.segmented_control("View", list(VIEWS), key=VIEW, required=True, label_visibility="collapsed")
     st.download_button(
         "Export changed labels as CSV",
-        lambda: flips_csv(project, found),
+        lambda: review.flips_csv(project, found),
         file_name=f"{project.name}-changes.csv",
         mime="text/csv",
         icon=":material/download:",

@@ -1,14 +1,10 @@
 """Disagreements: compare labels, judgments, graders and people, and decide the cases on which they differ."""
 
-from __future__ import annotations
-
 import streamlit as st
 
-from exam_workbench.catalogue import graders
-from exam_workbench.labels import Policy
+from exam_workbench import catalogue, labels, review
 from exam_workbench.project import Project
-from exam_workbench.review import agreement
-from pages.parts.review import cases, place, rows
+from pages.parts.review import case_acts, place, rows
 from pages.parts.review import table as parts
 from pages.parts.shared import policy_widgets, ui
 
@@ -20,15 +16,14 @@ VIEWS = {
 }
 
 
-def chosen_policy(project: Project) -> Policy | None:
+def chosen_policy(project: Project) -> labels.Policy | None:
     """Return the scoring settings of the labels; None if nothing has been graded."""
-    if not any(grader.grades for grader in graders(project)):
+    if not any(grader.grades for grader in catalogue.graders(project)):
         return None
     return policy_widgets.view().policy
 
 
 arrived = place.arrive()
-ui.begin()
 project = ui.project()
 policy = chosen_policy(project)
 known = parts.sides(project, policy)
@@ -38,7 +33,7 @@ with st.container(horizontal=True, vertical_alignment="bottom", key="case-sides"
     left, right = parts.choose_sides(known, arrived)
     # If the sides cannot be compared, the screen ends below; the address should name them anyway.
     place.write()
-    parts.downloads(agreement(project, left, right))
+    parts.downloads(review.agreement(project, left, right))
 offered = [view for view in VIEWS if view in ("queue", "record") or rows.judged_by(left, right, project, policy)]
 if arrived or st.session_state.get(place.WIDGETS["view"]) not in offered:
     place.set_widget("view", offered, "queue")
@@ -49,8 +44,8 @@ view = st.segmented_control(
 place.put(view="" if view == "queue" else view)
 if view == "queue":
     if arrived or "order" not in st.session_state:
-        cases.set_widgets(project)
-    cases.queue_view(project, left, right, policy)
+        case_acts.set_widgets(project)
+    case_acts.queue_view(project, left, right, policy)
 else:
     place.write()
     rows.LISTS[str(view)](project, left, right, policy)

@@ -1,27 +1,23 @@
 """Exam: its items, proposed items, findings of the filters before examinees sit it, and the score of guessing."""
 
-from __future__ import annotations
-
 from exam_workbench.pipelines import making_of, statistics
-from pages.parts.exams import facts, filters, writing
-from pages.parts.exams.opened import opened
+from pages.parts.exams import facts, jobs, worth
 from pages.parts.shared import ui, views
 
 VIEWS = {"items": "Items", "proposed": "Proposed", "filters": "Filters", "statistics": "Statistics"}
 
-ui.begin()
 project = ui.project()
-writing.offer(project)
-writing.progress(project)
-exam, items = opened(project, proposed=True)
+jobs.offer_writing(project)
+jobs.writing_progress(project)
+exam, items = facts.opened(project, proposed=True)
 known = statistics(items, making_of(project, exam))
 facts.summary(known)
 view = views.choose(list(VIEWS) if items else ["proposed", "statistics"], VIEWS.__getitem__)
 if view == "proposed":
-    filters.draw_proposed(project, exam)
+    worth.draw_proposed(project, exam)
 elif view == "items":
     facts.listing(project, items)
 elif view == "filters":
-    filters.draw(project, exam, items)
+    worth.draw_filters(project, exam, items)
 else:
     facts.details(known)

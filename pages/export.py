@@ -1,16 +1,10 @@
 """Export: qrels in one click, publishing with a manifest, and all other files of the project."""
 
-from __future__ import annotations
-
 import streamlit as st
 
-from exam_workbench.exchange import exporting, qrels_counts, qrels_head
-from exam_workbench.labels import Policy, Readiness, basis, progress, readiness
-from exam_workbench.leaderboard import queries_with_ungraded
+from exam_workbench import exchange, labels, leaderboard, text
 from exam_workbench.project import Project
-from exam_workbench.text import how_many
-from pages.parts.export.files import download, others
-from pages.parts.export.publishing import publishing
+from pages.parts.export.files import download, others, publishing
 from pages.parts.shared import policy_widgets, ui
 
 # Boxes are side by side if they fit, otherwise below each other.
@@ -22,13 +16,13 @@ STYLE = """
 """
 
 
-def qrels(project: Project) -> tuple[Policy, bool]:
+def qrels(project: Project) -> tuple[labels.Policy, bool]:
     """Draw the qrels of the scoring settings with their basis; return the settings and whether the qrels are binary."""
     st.header("Labels as qrels", anchor=False)
     policy = policy_widgets.view().policy
-    base = basis(project, policy)
-    labelled = sum(qrels_counts(project, policy, binary=False).values())
-    state = readiness(project, base)
+    base = labels.basis(project, policy)
+    labelled = sum(exchange.qrels_counts(project, policy, binary=False).values())
+    state = labels.readiness(project, base)
     if not labelled:
         _rests_on(state, labelled)
         ui.empty("No labels yet.", "Grade the pool first.", "grading", "no-labels")
@@ -42,23 +36,23 @@ def qrels(project: Project) -> tuple[Policy, bool]:
     with button:
         download(
             project, "Download qrels", "qrels", f"{project.name}{'-binary' * binary}.qrels",
-            lambda: exporting.qrels(project, policy, binary=binary), ui.person(), primary=True,
+            lambda: exchange.exporting.qrels(project, policy, binary=binary), ui.person(), primary=True,
         )  # fmt: skip
-    gate(state, list(progress(project, base).ungraded_of))
+    gate(state, list(labels.progress(project, base).ungraded_of))
     _rests_on(state, labelled)
     left, right = st.columns(2)
-    counted = qrels_counts(project, policy, binary)
+    counted = exchange.qrels_counts(project, policy, binary)
     with left, st.expander("Label distribution", expanded=True):
         st.dataframe(
             {"Label": list(counted), "Passages": list(counted.values())}, hide_index=True,
             column_config={"Passages": st.column_config.NumberColumn(format="localized")},
         )  # fmt: skip
     with right, st.expander("First lines of the file", expanded=True):
-        st.code("\n".join(qrels_head(project, policy, binary)), language=None)
+        st.code("\n".join(exchange.qrels_head(project, policy, binary)), language=None)
     return policy, binary
 
 
-def _rests_on(state: Readiness, labelled: int) -> None:
+def _rests_on(state: labels.Readiness, labelled: int) -> None:
     """Draw the basis of the labels in four numbers."""
     rated = state.graded + state.overridden
     share = f"{rated / state.needed:.1%}" if state.needed else "–"
@@ -77,7 +71,7 @@ def _rests_on(state: Readiness, labelled: int) -> None:
         )
 
 
-def gate(state: Readiness, ungraded: list[str]) -> None:
+def gate(state: labels.Readiness, ungraded: list[str]) -> None:
     """Show before any download how complete the labels are.
 
     The order is: decisions for a person, pairs to grade, effect on the file.
@@ -100,16 +94,17 @@ def gate(state: Readiness, ungraded: list[str]) -> None:
     if state.failed or state.ungraded:
         lines.append(f"Of {state.needed:,} pairs, {state.ungraded:,} are ungraded and {state.failed:,} failed.")
     if ungraded:
-        named = ui.plain(queries_with_ungraded(ungraded))
+        named = ui.plain(leaderboard.queries_with_ungraded(ungraded))
         lines.append(f"The file includes {named}. Grade them first: their labels may change.")
     if state.without_text:
         lines.append(
-            f"{how_many(state.without_text, 'pairs')} cannot be graded without the passage text. Import it on Home."
+            f"{text.how_many(state.without_text, 'pairs')} cannot be graded without the passage text. Import it"
+            " on Home."
         )
     if state.partial_labels:
         lines.append(f"Partial labels (some pairs are ungraded or failed): {state.partial_labels:,}.")
     if state.unlabelled_passages:
-        lines.append(f"The file leaves out {how_many(state.unlabelled_passages, 'passages')} without any rating.")
+        lines.append(f"The file leaves out {text.how_many(state.unlabelled_passages, 'passages')} without any rating.")
     lines += [counting] if counting else []
     with st.container(border=True):
         st.container(key="incomplete").warning("\n".join(f"- {line}" for line in lines), icon=":material/warning:")
@@ -121,9 +116,7 @@ def gate(state: Readiness, ungraded: list[str]) -> None:
     ui.speaking(state.speaking_passages)
 
 
-ui.begin()
-st.html(f"<style>{STYLE}</style>")
-project = ui.project()
+project = ui.project(STYLE)
 policy, binary = qrels(project)
 if project.allows("publish"):
     publishing(project, policy, binary)

@@ -1,42 +1,33 @@
 """Grading: choose and try a grader, see the size of a job, run it in the background, and repair failed pairs."""
 
-from __future__ import annotations
-
 import streamlit as st
 
 from exam_workbench.catalogue import remember_settings
-from pages.parts.graders.batches import waiting
-from pages.parts.graders.failed import failed_pairs
-from pages.parts.graders.setup import choose
-from pages.parts.graders.tables import known_graders, past_jobs, price_table
-from pages.parts.graders.trial import ask, choose_pair, questions_of
-from pages.parts.shared import presses, ui
-from pages.parts.shared.job_plan import plan, pool, start
-from pages.parts.shared.job_progress import progress, say_not_begun
+from pages.parts.graders import setup, tables, trial
+from pages.parts.shared import job_plan, job_progress, presses, ui
 
-ui.begin()
 project = ui.project()
-running = progress(project)
-say_not_begun(project, "grade")
+running = job_progress.progress(project)
+job_progress.say_not_begun(project, "grade")
 if not running:
-    chosen = choose(project, "setup")
-    waiting(project)
+    chosen = setup.choose(project, "setup")
+    tables.waiting_batches(project)
     if chosen is not None:
         with st.expander("Trial on one question", key="one question"):
             st.caption("Results of a trial are not saved.")
-            pair = choose_pair(project, questions_of(project, chosen.grader), "trial")
+            pair = trial.choose_pair(project, trial.questions_of(project, chosen.grader), "trial")
             if pair is not None:
-                ask(project, chosen, pair, "trial")
+                trial.ask(project, chosen, pair, "trial")
     st.header("Plan", anchor=False)
-    pool(project)
+    job_plan.pool(project)
     if chosen is not None:
-        request = plan(project, chosen.grader)
+        request = job_plan.plan(project, chosen.grader)
         if request is not None and presses.button("Grade", type="primary", icon=":material/play_arrow:", key="grade"):
             with ui.errors():
                 # Makes the grader available later.
                 remember_settings(project, chosen.grader, chosen.kind, chosen.parameters, ui.author())
-                start(project, chosen.grader, request)
-failed_pairs(project, running)
-past_jobs(project)
-known_graders(project)
-price_table(project)
+                job_plan.start(project, chosen.grader, request)
+tables.failed_pairs(project, running)
+tables.past_jobs(project)
+tables.known_graders(project)
+tables.price_table(project)

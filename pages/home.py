@@ -1,22 +1,12 @@
 """Home: an introduction, the state of the project, three doors to its tasks, and imports."""
 
-from __future__ import annotations
-
 from datetime import timedelta
 
 import streamlit as st
 
-from exam_workbench.bank import counts, next_step
-from exam_workbench.errors import WorkbenchError
-from exam_workbench.exchange import is_demo, publications, qrels, recorded
-from exam_workbench.labels import Override, Progress, basis
-from exam_workbench.labels import progress as progress_of
+from exam_workbench import bank, errors, exchange, labels, review
 from exam_workbench.project import Project
-from exam_workbench.review import agreeing, leading, stale_overrides, to_curate
-from pages.parts.home import doors, panels, picture, tour
-from pages.parts.home.backups import safekeeping
-from pages.parts.home.creation import creation
-from pages.parts.home.imports import imports
+from pages.parts.home import creation, imports, panels, tour
 from pages.parts.shared import policy_widgets, ui
 
 WHAT_THIS_IS = (
@@ -37,33 +27,33 @@ def boards_alone(project: Project) -> None:
     """Draw the state of the project for a viewer who may see only its leaderboards."""
     board = None
     if (view := policy_widgets.seen()) is not None:
-        board = leading(project, view.policy, view.measure, view.against)
+        board = review.leading(project, view.policy, view.measure, view.against)
     with st.container(border=True, horizontal=True, vertical_alignment="center", key="next"):
         st.markdown(
             "You can see the leaderboards of this project. Only assessors and organizers see its questions and grades."
         )
         ui.go("leaderboard")
-    panels.draw("state", [picture.board(board), picture.counted(counts(project))])
+    panels.draw("state", [panels.board(board), panels.counted(bank.counts(project))])
 
 
 def standing(project: Project) -> None:
     """Draw the next step, three doors with their open tasks, and a picture of the project's state."""
-    found, person = counts(project), ui.person()
-    progress: Progress | None = None
+    found, person = bank.counts(project), ui.person()
+    progress: labels.Progress | None = None
     agreement, board = None, None
-    stale: list[Override] = []
+    stale: list[labels.Override] = []
     if (view := policy_widgets.seen()) is not None:
         # Cached results appear at once.
         with st.spinner("Reading the grades", show_time=False):
-            progress = progress_of(project, basis(project, view.policy))
-            agreement = agreeing(project, view.policy)
-            board = leading(project, view.policy, view.measure, view.against)
-            stale = stale_overrides(project) if progress.stale_overrides else []
-    work, graded = to_curate(project, progress, person), progress is not None
+            progress = labels.progress(project, labels.basis(project, view.policy))
+            agreement = review.agreeing(project, view.policy)
+            board = review.leading(project, view.policy, view.measure, view.against)
+            stale = review.stale_overrides(project) if progress.stale_overrides else []
+    work, graded = review.to_curate(project, progress, person), progress is not None
     unsaved = sum(one.count for one in work.drafts)
     grader = policy_widgets.grader(project)
     asked = "query" if grader and grader.method == "direct" else "question"
-    step = next_step(found, progress.ungraded if progress else 0, unsaved, len(stale), asked)
+    step = bank.next_step(found, progress.ungraded if progress else 0, unsaved, len(stale), asked)
     with st.container(border=True, horizontal=True, vertical_alignment="center", key="next"):
         st.container(key=f"next {step.screen}", width="content").markdown(f"**Next:** {ui.plain(step.sentence)}")
         if step.screen != "home":
@@ -72,16 +62,16 @@ def standing(project: Project) -> None:
         st.container(key="succeeded").caption(f":material/info: {ui.plain(said)}")
     with st.container(key="doors", horizontal=True):
         for name, door in (
-            ("curate", doors.curate(work, person, found["queries"] - found["exams"], found["items"], graded)),
-            ("review", doors.review(agreement, stale, found["judgments"], graded)),
-            ("publish", doors.publish(progress, len(stale), next(iter(publications(project)), None))),
+            ("curate", panels.curate(work, person, found["queries"] - found["exams"], found["items"], graded)),
+            ("review", panels.review(agreement, stale, found["judgments"], graded)),
+            ("publish", panels.publish(progress, len(stale), next(iter(exchange.publications(project)), None))),
         ):
             with st.container(border=True, key=f"door-{name}"):
                 panels.draw(f"door {name}", [door], framed=False)
                 if name == "publish" and progress is not None:
                     qrels_download(project)
-    shown = [picture.grading(progress, found["failed pairs"]), picture.agreement(agreement), picture.board(board)]
-    panels.draw("state", [*shown, picture.latest(project), picture.counted(found)])
+    shown = [panels.grading(progress, found["failed pairs"]), panels.agreement(agreement), panels.board(board)]
+    panels.draw("state", [*shown, panels.latest(project), panels.counted(found)])
 
 
 def qrels_download(project: Project) -> None:
@@ -89,7 +79,7 @@ def qrels_download(project: Project) -> None:
     policy, author, file = policy_widgets.chosen(project), ui.person(), f"{project.name}.qrels"
     ui.download(
         "Download qrels",
-        lambda: recorded(project, author, "qrels", file, lambda: qrels(project, policy)),
+        lambda: exchange.recorded(project, author, "qrels", file, lambda: exchange.qrels(project, policy)),
         file,
         mime="text/plain",
         icon=":material/download:",
@@ -100,31 +90,30 @@ def qrels_download(project: Project) -> None:
 
 
 panels.follow()
-ui.begin()
-st.html(f"<style>{STYLE}</style>")
+ui.begin(STYLE)
 st.markdown(WHAT_THIS_IS)
 try:
     project = ui.chosen_project()
-except WorkbenchError as error:
+except errors.WorkbenchError as error:
     ui.show_error(error)
     st.text("Choose another project on the left, or create a new one.")
-    creation(may=False)
+    creation.creation(may=False)
     st.stop()
 if project is None:
-    creation(may=False)
+    creation.creation(may=False)
 else:
     reads = project.allows("read the bank")
-    if reads and is_demo(project):
+    if reads and exchange.is_demo(project):
         tour.greet()
     drawn = st.container(key="standing")
     if project.allows("import files"):
-        imports(project)
+        imports.imports(project)
     if project.allows("organize"):
         # The server keeps whether the expander is open: the browser forgets it when the page is redrawn.
         with st.expander("Create another project", key="create another", on_change="rerun"):
-            creation()
+            creation.creation()
     if project.allows("take everything out"):
-        safekeeping(project)
+        creation.safekeeping(project)
     # Last, so that the rest of the screen is there while a large set of grades is read for the first time.
     with drawn:
         standing(project) if reads else boards_alone(project)

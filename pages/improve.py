@@ -1,24 +1,19 @@
 """Improve: items that an exam does not need, the effect of dropping them, and their retirement by a person."""
 
-from __future__ import annotations
-
 from typing import cast
 
 import streamlit as st
 
-from exam_workbench.errors import WorkbenchError
+from exam_workbench import errors, pipelines
 from exam_workbench.measures.item_response import CRITERIA, DROP, STEPS, Criterion
-from exam_workbench.pipelines import shorter
-from pages.parts.exams import planting, shortening
-from pages.parts.exams.opened import opened
+from pages.parts.exams import facts, worth
 from pages.parts.shared import ui
 
-ui.begin()
 project = ui.project()
-exam, items = opened(project)
+exam, items = facts.opened(project)
 with st.container(horizontal=True, vertical_alignment="bottom"):
     by = st.selectbox(
-        "Drop items with the lowest", CRITERIA, format_func=shortening.CRITERION_NAMES.__getitem__, key="by",
+        "Drop items with the lowest", CRITERIA, format_func=worth.CRITERION_NAMES.__getitem__, key="by",
         bind="query-params", width=260,
     )  # fmt: skip
     drop = st.number_input("Items per step (%)", 1, 50, int(DROP), key="drop", bind="query-params", width=150)
@@ -26,9 +21,9 @@ with st.container(horizontal=True, vertical_alignment="bottom"):
 found = None
 try:
     with st.spinner("Dropping items and fitting the model again"):
-        found = shorter(project, exam, float(drop), int(steps), cast(Criterion, by))
-except WorkbenchError as error:
+        found = pipelines.shorter(project, exam, float(drop), int(steps), cast(Criterion, by))
+except errors.WorkbenchError as error:
     ui.empty(error.message, error.hint, "students", error.code)
 if found is not None:
-    shortening.draw(project, exam, items, found)
-    planting.offer(project, exam)
+    worth.draw_shortening(project, exam, items, found)
+    worth.offer_planting(project, exam)

@@ -1,22 +1,24 @@
 """Items: how much each item tells about the examinees, which items are dispensable, and which examinees fail them."""
 
-from __future__ import annotations
-
-from exam_workbench.errors import WorkbenchError
-from exam_workbench.pipelines import abilities, categories, responses
-from pages.parts.exams import worth
-from pages.parts.exams.opened import opened
+from exam_workbench import errors, pipelines
+from pages.parts.exams import facts, worth
 from pages.parts.shared import ui
 
-ui.begin()
 project = ui.project()
-exam, items = opened(project)
+exam, items = facts.opened(project)
 with ui.errors():
     settings = worth.settings()
     told = None
     try:
-        told = abilities(project, exam, settings.model, settings.estimator)
-    except WorkbenchError as error:
+        told = pipelines.abilities(project, exam, settings.model, settings.estimator)
+    except errors.WorkbenchError as error:
         ui.empty(error.message, error.hint, "students", error.code)
     if told is not None:
-        worth.draw(project, exam, items, responses(project, query_id=exam), told, categories(project, items))
+        worth.draw(
+            project,
+            exam,
+            items,
+            pipelines.responses(project, query_id=exam),
+            told,
+            pipelines.categories(project, items),
+        )

@@ -1,13 +1,10 @@
 """Judges: agreement of each answer check with people, and the threshold at which it is highest."""
 
-from __future__ import annotations
-
 import streamlit as st
 
 from pages.parts.answers import asking, people
 from pages.parts.shared import ui
 
-ui.begin()
 project = ui.project()
 people.imports(project)
 asking.progress(project)

@@ -1,23 +1,27 @@
 """Leaderboard: systems ordered by exam questions, compared with the official leaderboard, and their passages."""
 
-from __future__ import annotations
-
 from typing import cast
 
 import streamlit as st
 
-from exam_workbench.audit import audited_by, circularity, under_way
-from exam_workbench.labels import Policy, basis, readiness
-from exam_workbench.leaderboard import Leaderboard, compare, leaderboard, official_board
-from exam_workbench.measures import Ties, parse_measure
+from exam_workbench import audit, labels, leaderboard, measures, study
 from exam_workbench.project import Project, boards
-from exam_workbench.study import Alike, alike, labelled, remembered_pairs
-from pages.parts.audit import opened
+from pages.parts.audit import standing
 from pages.parts.boards import board as board_table
-from pages.parts.boards import gold_texts, significance
 from pages.parts.boards.board import Column, Named
-from pages.parts.boards.budget import by_budget
-from pages.parts.boards.views import Screen, all_boards, correlation_strip, two_boards, two_systems
+from pages.parts.boards.coverage import by_budget
+from pages.parts.boards.views import (
+    TEST_NAMES,
+    Screen,
+    all_boards,
+    choose_gold_run,
+    choose_test,
+    correlation_strip,
+    matrix,
+    significance_columns,
+    two_boards,
+    two_systems,
+)
 from pages.parts.shared import policy_widgets, ui, views
 
 BOARD = "Board"
@@ -31,15 +35,15 @@ VIEWS = {
     "Two boards": two_boards,
     "Two systems": two_systems,
     "By budget": by_budget,
-    "Significance": significance.matrix,
+    "Significance": matrix,
 }
 
 
-def rests_on(project: Project, policy: Policy, board: Leaderboard) -> str:
+def rests_on(project: Project, policy: labels.Policy, board: leaderboard.Leaderboard) -> str:
     """Return the share of needed pairs behind the labels and why others are missing; empty if complete."""
     if board.usable == board.needed:
         return ""
-    lacks = readiness(project, basis(project, policy))
+    lacks = labels.readiness(project, labels.basis(project, policy))
     ungraded = sum(board.ungraded.values())
     missing = {"ungraded": ungraded, "failed or without text": board.needed - board.usable - ungraded}
     if ungraded == lacks.ungraded:
@@ -51,12 +55,12 @@ def rests_on(project: Project, policy: Policy, board: Leaderboard) -> str:
     )
 
 
-def reached(project: Project, policy: Policy, board: Leaderboard) -> list[Column]:
+def reached(project: Project, policy: labels.Policy, board: leaderboard.Leaderboard) -> list[Column]:
     """Return columns that only some leaderboards need: labelled share, star for the reference, cost of a score."""
     runs = [system.run for system in board.systems]
     found: list[Column] = []
     if board.usable < board.needed:
-        shares = labelled(project, policy, policy.cutoff)
+        shares = study.labelled(project, policy, policy.cutoff)
         about = f"Share of the top {policy.cutoff} with a label. Passages without a label count as not relevant."
         found.append(Column("Labelled", [shares.get(run) for run in runs], about, percent=True))
     if board.reference is not None:
@@ -69,13 +73,13 @@ def reached(project: Project, policy: Policy, board: Leaderboard) -> list[Column
     return found
 
 
-def told_apart(board: Leaderboard, groups: Alike) -> str:
+def told_apart(board: leaderboard.Leaderboard, groups: study.Alike) -> str:
     """Return a sentence on whether the best systems differ significantly."""
     if groups.untested:
         return f":material/help: No significance test: {ui.plain(groups.untested[0])}"
     if len(board.systems) < 2:
         return ""
-    name = significance.TEST_NAMES[screen.test]
+    name = TEST_NAMES[screen.test]
     test = f"{name[0].lower()}{name[1:]} over {len(board.query_ids)} queries, corrected by Holm's method"
     first = next((last for first, last in groups.groups if first == 0), 0)
     best = (
@@ -95,15 +99,15 @@ def told_apart(board: Leaderboard, groups: Alike) -> str:
 def systems(mine: Named, official: Named | None, further: list[Column]) -> None:
     """Draw the leaderboard; a click on a system opens its queries without redrawing the rest."""
     follow = board_table.follow()
-    groups = alike(mine.board, remembered_pairs(project, mine.board, screen.test))
+    groups = study.alike(mine.board, study.remembered_pairs(project, mine.board, screen.test))
     if said := told_apart(mine.board, groups):
         st.container(key="told-apart").caption(said)
     run, asked = board_table.followed()
     opened = None
     if run in mine.board.scores:
         # A system opens with all its queries, including those outside the compared ones.
-        found = leaderboard(project, measure, "exam", policy, with_ungraded=True)
-        beside = official_board(project, against, measure, policy, official_measure) if against else None
+        found = leaderboard.leaderboard(project, measure, "exam", policy, with_ungraded=True)
+        beside = leaderboard.official_board(project, against, measure, policy, official_measure) if against else None
         name = official.title if official else ""
         opened = board_table.detail(project, found, beside, str(run), name, asked, groups)
     elif run:
@@ -111,13 +115,11 @@ def systems(mine: Named, official: Named | None, further: list[Column]) -> None:
     board_table.draw(mine, official, groups, further, opened, follow)
 
 
-ui.begin()
-project = ui.project()
+project = ui.project(STYLE)
 looking = policy_widgets.view()
 policy, measure, against = looking.policy, looking.measure, looking.against
 imported = dict(boards(project))
 official_measure = imported.get(against or "", measure)
-st.html(f"<style>{STYLE}</style>")
 with st.container(horizontal=True, vertical_alignment="center", key="board-head"):
     view = views.choose(
         [BOARD, *VIEWS], lambda view: "Leaderboard" if view == BOARD else view.replace("boards", "leaderboards")
@@ -129,28 +131,34 @@ with more:
     if against in imported:
         st.text_input("Official measure", official_measure, disabled=True)
     elif against is not None:
-        same = measure if parse_measure(measure).takes_judgments else policy_widgets.DEFAULT_MEASURE
+        same = measure if measures.parse_measure(measure).takes_judgments else policy_widgets.DEFAULT_MEASURE
         official_measure = policy_widgets.measure("Official measure", cover=False, key=f"official {same}", default=same)
     queries = policy_widgets.queries()
     ties = st.segmented_control(
         "Ties", ["average", "random"], default="average", key="ties", required=True,
         help="Average: equal scores share a rank. Random: mean of ten random orders of equal scores.",
     )  # fmt: skip
-    test, differs_from = significance.choices()
-    gold_texts.choose(project)
+    test, differs_from = choose_test()
+    choose_gold_run(project)
 screen = Screen(
-    project, policy, measure, None if against is None else (against, official_measure), cast(Ties, ties), queries, test
+    project,
+    policy,
+    measure,
+    None if against is None else (against, official_measure),
+    cast(measures.Ties, ties),
+    queries,
+    test,
 )
 if view in VIEWS:
     VIEWS[view](screen)
     st.stop()
 official = None
 if against is None:
-    board = leaderboard(project, measure, "exam", policy, with_ungraded=queries != "common")
+    board = leaderboard.leaderboard(project, measure, "exam", policy, with_ungraded=queries != "common")
     if said := f"{rests_on(project, policy, board)} {ui.plain(board.says_ungraded)}".strip():
         st.container(key="rests-on").caption(said)
 else:
-    comparison = compare(
+    comparison = leaderboard.compare(
         project, measure, against, against_measure=official_measure, policy=policy, ties=screen.ties, queries=queries
     )
     board, official = comparison.board, Named(f"{against} {official_measure}", comparison.official)
@@ -163,8 +171,8 @@ if board.reference is not None:
         f" (1 ± {ui.number(board.reference.std_error, 4)}, with all its pooled passages)."
     )
 if board.needed:
-    audited, begun = audited_by(project, policy, board.measure), under_way(project, policy)
-    opened.says_audit(audited, begun, board.measure, circularity(project, policy))
+    audited, begun = audit.audited_by(project, policy, board.measure), audit.under_way(project, policy)
+    standing.says_audit(audited, begun, board.measure, audit.circularity(project, policy))
 name = "Gold" if board.source == "gold" else "Exam"
-further = [*reached(project, policy, board), *significance.columns(board, differs_from, test)]
+further = [*reached(project, policy, board), *significance_columns(board, differs_from, test)]
 systems(Named(f"{name} {board.measure}", board), official, further)

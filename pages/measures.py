@@ -1,39 +1,15 @@
 """Meta-evaluation: agreement of every grader, min rating and measure with the official leaderboard."""
 
-from __future__ import annotations
-
 import time
 from typing import Any, cast
 
 import streamlit as st
 
-from exam_workbench.bank import versions
-from exam_workbench.errors import WorkbenchError
-from exam_workbench.labels import Policy
-from exam_workbench.leaderboard import QueryChoice
+from exam_workbench import bank, errors, labels, leaderboard, study, text, types
 from exam_workbench.measures import MEASURES as KNOWN
 from exam_workbench.measures import Ties
 from exam_workbench.project import Project, boards, official_sources
-from exam_workbench.study import (
-    COEFFICIENTS,
-    META_MEASURES,
-    MIN_RATINGS,
-    TITLES,
-    UNDEFINED,
-    MetaTable,
-    caption,
-    cell_comparison,
-    choose_rows,
-    full_name,
-    meta_latex,
-    meta_table,
-    meta_tsv,
-    methods,
-)
-from exam_workbench.text import how_many
-from exam_workbench.types import MAX_RATING
-from pages.parts.boards import agreements
-from pages.parts.boards.board import link
+from pages.parts.boards import agreements, board
 from pages.parts.shared import policy_widgets, ui, views
 
 SAME = "Measure of the column"
@@ -44,19 +20,24 @@ SOON = 0.6
 
 
 def closer(
-    project: Project, table: MetaTable, place: tuple[int, int], official: Policy, ties: Ties, queries: QueryChoice
+    project: Project,
+    table: study.MetaTable,
+    place: tuple[int, int],
+    official: labels.Policy,
+    ties: Ties,
+    queries: leaderboard.QueryChoice,
 ) -> dict[str, Any]:
     """Return the details of a cell: its two leaderboards."""
     row, column = table.rows[place[0]], table.columns[place[1]]
     policy, cell = row.row.policy, row.cells[place[1]]
     href = None
     if row.row.source == "exam" and policy.bank_version is None:
-        href = link(
+        href = board.link(
             "leaderboard", grader=str(policy.grader), tau=str(policy.min_rating),
             label=policy_widgets.LABEL_RULES.get(policy.label, policy.label), measure=cell.measure,
             against=column.against, relevant=str(official.min_judgment), **{"over-queries": queries},
         )  # fmt: skip
-    found = cell_comparison(project, row.row, column, official, ties, queries) if cell.queries else None
+    found = study.cell_comparison(project, row.row, column, official, ties, queries) if cell.queries else None
     return agreements.behind(table, place, found, href)
 
 
@@ -77,7 +58,7 @@ def several(label: str, options: list[str], key: str, everything: str, **more: A
 
 
 @st.fragment
-def cells(table: MetaTable) -> None:
+def cells(table: study.MetaTable) -> None:
     """Draw the table; a click on a cell opens its two leaderboards without redrawing the rest."""
     detail = None
     with ui.errors():
@@ -86,7 +67,6 @@ def cells(table: MetaTable) -> None:
     agreements.draw(table, shown, view == HEAT, detail, on_pick=agreements.picked)
 
 
-ui.begin()
 project = ui.project()
 against_known = official_sources(project)
 if not against_known:
@@ -102,13 +82,14 @@ with st.container(horizontal=True, vertical_alignment="bottom"):
             key = "compared-with" if looking else "against"
             against = str(st.selectbox("Official leaderboard", against_known, key=key, bind="query-params"))
     with st.container(width=250):
-        names = several("Rows", methods(project), "rows", "All rows")
+        names = several("Rows", study.methods(project), "rows", "All rows")
     with st.container(width=250):
         ranked = [name for name, known in KNOWN.items() if known.ranks_passages]
         measures = several(
-            "Measures", list(dict.fromkeys([*META_MEASURES, *ranked])), "measures", f"Default ({len(META_MEASURES)})",
-            accept_new_options=True,
-            help=f"Default: {', '.join(META_MEASURES)}. You can type other measures, such as P@30 or EXAM-Cover@5.",
+            "Measures", list(dict.fromkeys([*study.META_MEASURES, *ranked])), "measures",
+            f"Default ({len(study.META_MEASURES)})", accept_new_options=True,
+            help=f"Default: {', '.join(study.META_MEASURES)}. You can type other measures, such as P@30 or"
+            " EXAM-Cover@5.",
         )  # fmt: skip
     more = st.popover(
         "More",
@@ -119,12 +100,12 @@ with st.container(horizontal=True, vertical_alignment="bottom"):
 with more:
     against_measure = chosen_measure(against, dict(boards(project)))
     ratings = st.pills(
-        "Min ratings", range(1, MAX_RATING + 1), selection_mode="multi", default=list(MIN_RATINGS),
+        "Min ratings", range(1, types.MAX_RATING + 1), selection_mode="multi", default=list(study.MIN_RATINGS),
         key="ratings", bind="query-params",
     )  # fmt: skip
     shown = st.pills(
-        "Correlation", COEFFICIENTS, selection_mode="multi", default=list(COEFFICIENTS[:2]),
-        format_func=TITLES.__getitem__, key="coefficients", bind="query-params",
+        "Correlation", study.COEFFICIENTS, selection_mode="multi", default=list(study.COEFFICIENTS[:2]),
+        format_func=study.TITLES.__getitem__, key="coefficients", bind="query-params",
     )  # fmt: skip
     queries = policy_widgets.queries()
     ties = cast(
@@ -136,9 +117,9 @@ with more:
     )  # fmt: skip
     rules = several("Label rules", list(policy_widgets.LABEL_RULES), "label-rules", "Best rating",
                     format_func=policy_widgets.LABEL_RULES.__getitem__)  # fmt: skip
-    numbers = several("Bank versions", [str(v.version) for v in versions(project)], "versions", "Newest")
+    numbers = several("Bank versions", [str(v.version) for v in bank.versions(project)], "versions", "Newest")
 
-official = Policy(min_judgment=policy_widgets.chosen(project).min_judgment)
+official = labels.Policy(min_judgment=policy_widgets.chosen(project).min_judgment)
 samples = 0
 with st.container(horizontal=True, vertical_alignment="center"):
     view = views.choose([TABLE, HEAT], key="shape")
@@ -159,30 +140,29 @@ so_far = st.empty()
 drawn_at = time.monotonic()
 
 
-def tell(part: MetaTable) -> None:
+def tell(part: study.MetaTable) -> None:
     """Draw the finished rows and the progress; draw nothing if all rows are ready at once."""
     global drawn_at
     done = len(part.rows)
     if done == len(rows) or time.monotonic() - drawn_at < SOON:
         return
     with so_far.container():
-        last = ui.plain(full_name(part.rows[-1]))
+        last = ui.plain(study.full_name(part.rows[-1]))
         st.progress(done / len(rows), f"Scored {done} of {len(rows)} rows. Last row: {last}.")
         agreements.draw(part, shown, view == HEAT, so_far=True)
     drawn_at = time.monotonic()
 
 
 try:
-    rows = choose_rows(
+    rows = study.choose_rows(
         project, names, ratings, rules or ["max"], [int(number) for number in numbers] or [None], official
     )
-    with so_far.container():
-        st.progress(0.0, f"Scoring {how_many(len(rows), 'rows')}…")
-    table = meta_table(
+    so_far.container().progress(0.0, f"Scoring {text.how_many(len(rows), 'rows')}…")
+    table = study.meta_table(
         project,
         rows,
         [against],
-        measures or META_MEASURES,
+        measures or study.META_MEASURES,
         against_measure,
         official,
         ties,
@@ -190,19 +170,22 @@ try:
         queries=queries,
         told=tell,
     )
-except WorkbenchError as error:
+except errors.WorkbenchError as error:
     so_far.empty()
     ui.show_error(error)
     st.stop()
 so_far.empty()
-for name, content, kind in (("TSV", meta_tsv, "text/tab-separated-values"), ("LaTeX", meta_latex, "text/x-tex")):
+for name, content, kind in (
+    ("TSV", study.meta_tsv, "text/tab-separated-values"),
+    ("LaTeX", study.meta_latex, "text/x-tex"),
+):
     downloads.download_button(
         name, content(table, shown), f"{project.name}-measures.{'tex' if name == 'LaTeX' else 'tsv'}", kind,
         on_click="ignore", type="tertiary", icon=":material/download:",
     )  # fmt: skip
 cells(table)
-said = caption(table, near="shaded") if view == TABLE else caption(table, near="", poor="pale")
+said = study.caption(table, near="shaded") if view == TABLE else study.caption(table, near="", poor="pale")
 st.container(key="legend").caption(ui.plain(f"Select a cell to see its two leaderboards. {said}"))
 reasons = st.container(key="undefined-cells")
 for reason, where in table.reasons().items():
-    reasons.caption(ui.plain(f"{UNDEFINED} {reason} ({how_many(len(where), 'cells')})"))
+    reasons.caption(ui.plain(f"{study.UNDEFINED} {reason} ({text.how_many(len(where), 'cells')})"))

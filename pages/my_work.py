@@ -1,13 +1,10 @@
 """My work: the queries of an assessor, their progress, and the next steps."""
 
-from __future__ import annotations
-
 from datetime import date
 
 import streamlit as st
 
-from exam_workbench.labels import basis
-from exam_workbench.labels import progress as progress_of
+from exam_workbench import labels, review
 from exam_workbench.project import (
     Double,
     Project,
@@ -18,7 +15,6 @@ from exam_workbench.project import (
     mark_done,
     pooled_queries,
 )
-from exam_workbench.review import Work, my_work
 from exam_workbench.text import how_many
 from pages.parts.shared import login, policy_widgets, presses, ui
 
@@ -30,7 +26,7 @@ STYLE = """
 """
 
 
-def day_of(one: Work) -> str:
+def day_of(one: review.Work) -> str:
     """Return the due date as Markdown; empty if no date is set or the work is done."""
     if one.due is None or one.done:
         return ""
@@ -62,12 +58,11 @@ def offer(project: Project, one: Double, name: str, text: str) -> None:
         st.markdown(f"**{ui.plain(about + ui.shortened(text, ui.LISTED))}**  \n{ui.plain(said)}")
         for label, key, act in (("Claim", "claim", claim_double), ("Decline", "decline", decline_double)):
             if presses.button(label, key=f"{key} {one.key}", type="tertiary"):
-                with ui.errors():
+                with ui.errors(rerun=True):
                     act(project, one.query_id, name, number=one.key)
-                    st.rerun()
 
 
-def row(project: Project, one: Work, name: str, listed_as: str) -> None:
+def row(project: Project, one: review.Work, name: str, listed_as: str) -> None:
     """Draw one query: its text, its progress, the next step, and whether it is done.
 
     Args:
@@ -94,15 +89,12 @@ def row(project: Project, one: Work, name: str, listed_as: str) -> None:
             st.rerun()
 
 
-ui.begin()
-st.html(f"<style>{STYLE}</style>")
-project, name, member = ui.project(), ui.person(), login.member()
+project, name, member = ui.project(STYLE), ui.person(), login.member()
 if text := guidelines(project).project:
-    with st.expander("Project guidelines", icon=":material/menu_book:"):
-        st.text(text)
+    st.expander("Project guidelines", icon=":material/menu_book:").text(text)
 view = policy_widgets.seen()
-graded = progress_of(project, basis(project, view.policy)) if view else None
-listed = my_work(project, name, member.theirs if member else None, graded)
+graded = labels.progress(project, labels.basis(project, view.policy)) if view else None
+listed = review.my_work(project, name, member.theirs if member else None, graded)
 offers(project, name, pooled_queries(project))
 if not listed:
     assigned = member is not None and member.queries is not None

@@ -1,15 +1,12 @@
 """Passages: a passage of a query in full, its ratings and judgments, and the list to choose it from."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, Literal, TypeVar
 
 import streamlit as st
 
-from exam_workbench.catalogue import graders
-from exam_workbench.labels import Policy
+from exam_workbench import catalogue, labels, review, types
 from exam_workbench.project import (
     Project,
     doubles,
@@ -21,18 +18,14 @@ from exam_workbench.project import (
     source_of,
     sources,
 )
-from exam_workbench.review import NONE, Filters, Found, State, read_passage, search, where_to_begin
-from exam_workbench.types import RATINGS
-from pages.parts.review import beside, blind, citing, passage_list
+from pages.parts.review import beside, citing, passage_list
 from pages.parts.review import desk as desk_parts
-from pages.parts.review.guiding import blind_beside, guidelines_beside
-from pages.parts.review.passage_list import PASSAGES_A_PAGE
-from pages.parts.shared import address, policy_widgets, presence, ui
-from pages.parts.shared.html import answer_marks, passage_html
+from pages.parts.review.beside import blind_beside, guidelines_beside
+from pages.parts.shared import address, html, policy_widgets, presence, ui
 
 T = TypeVar("T")
 
-NO_VALUE = {NONE: "none"}
+NO_VALUE = {review.NONE: "none"}
 NO_FILTERS = {
     "words": "",
     **dict.fromkeys(("of_query", "has_label", "has_rating", "judged", "in_run", "pairs")),
@@ -46,16 +39,16 @@ OUTSIDE = (*NO_FILTERS, "judged_by", "depth", "beside_it", "blind", "author")
 TO_OPEN = "query to open"
 """Session key of a newly chosen query of the list, until a passage of it is open."""
 
-STATES: dict[State, str] = {
+STATES: dict[review.State, str] = {
     "failed": "Some questions failed",
     "ungraded": "Some questions not graded yet",
     "complete": "Every question has a rating",
 }
 
 
-def measured_with(project: Project) -> tuple[Policy | None, list[str]]:
+def measured_with(project: Project) -> tuple[labels.Policy | None, list[str]]:
     """Return the scoring settings and the graders to compare; None for the settings if nothing has been graded."""
-    stored = graders(project)
+    stored = catalogue.graders(project)
     known = [grader.spec.name for grader in stored if grader.grades or grader.failures]
     if not any(grader.grades for grader in stored):
         return None, known[:1]
@@ -69,7 +62,7 @@ def measured_with(project: Project) -> tuple[Policy | None, list[str]]:
     return policy, [mine, *beside]
 
 
-def filters(project: Project, policy: Policy | None, blind: bool) -> Filters:
+def filters(project: Project, policy: labels.Policy | None, blind: bool) -> review.Filters:
     """Draw the filters of the list and return them; in blind judging, none that reveals ratings or judgments."""
     texts = ui.told_apart(pooled_queries(project))
     words = st.text_input(
@@ -83,15 +76,15 @@ def filters(project: Project, policy: Policy | None, blind: bool) -> Filters:
     me = source_of(ui.person()) if ui.person() else None
     if blind:
         unjudged = st.checkbox("Not judged by you", key="unjudged", bind="query-params")
-        return Filters(
+        return review.Filters(
             query_id=query, words=str(words or ""), unjudged_by=me if unjudged else None, assigned_to=_assigned(project)
         )
     with st.popover("More filters", key="more filters"):
-        label = _choice("Label", [NONE, *RATINGS], "has_label", NO_VALUE) if policy else None
-        rating = _choice("Rating of any question", list(RATINGS), "has_rating") if policy else None
+        label = _choice("Label", [review.NONE, *types.RATINGS], "has_label", NO_VALUE) if policy else None
+        rating = _choice("Rating of any question", list(types.RATINGS), "has_rating") if policy else None
         known = sources(project)
         source = st.selectbox("Judgments of", known, key="judged_by", bind="query-params") if known else None
-        values: list[int | Literal["none"]] = [NONE, *judged_values(project, source)] if source else []
+        values: list[int | Literal["none"]] = [review.NONE, *judged_values(project, source)] if source else []
         judgment = _choice("Judgment", values, "judged", NO_VALUE) if source else None
         runs = run_names(project)
         run = st.selectbox(
@@ -110,7 +103,7 @@ def filters(project: Project, policy: Policy | None, blind: bool) -> Filters:
             "Addresses the grader", key="speaking", bind="query-params",
             help="Show passages that ask for a rating, give instructions, play a role or repeat a question.",
         )  # fmt: skip
-    return Filters(
+    return review.Filters(
         query_id=query,
         words=str(words or ""),
         label=label,
@@ -166,10 +159,14 @@ def opened(project: Project) -> tuple[str, str | None] | None:
     return query, passage
 
 
-def find(project: Project, policy: Policy | None, wanted: Filters, place: tuple[str, str | None] | None) -> Found:
+def find(
+    project: Project, policy: labels.Policy | None, wanted: review.Filters, place: tuple[str, str | None] | None
+) -> review.Found:
     """Return the page of the list that the person turned to, otherwise the one with the open passage."""
     about, page = st.session_state.get("passages page", (None, None))
-    return search(project, policy, wanted, PASSAGES_A_PAGE, page if about == (wanted, place) else None, place)
+    return review.search(
+        project, policy, wanted, passage_list.PASSAGES_A_PAGE, page if about == (wanted, place) else None, place
+    )
 
 
 def _go_to_query() -> None:
@@ -185,7 +182,9 @@ def outside() -> dict[str, object]:
 
 
 @st.fragment
-def desk(project: Project, policy: Policy | None, shown: list[str], wanted: Filters, hidden: bool) -> None:
+def desk(
+    project: Project, policy: labels.Policy | None, shown: list[str], wanted: review.Filters, hidden: bool
+) -> None:
     """Draw the list, the open passage and its details.
 
     A step to the next passage redraws only this fragment.
@@ -204,11 +203,13 @@ def desk(project: Project, policy: Policy | None, shown: list[str], wanted: Filt
         ui.say_reopened()
 
 
-def _desk(project: Project, policy: Policy | None, shown: list[str], wanted: Filters, hidden: bool) -> None:
+def _desk(
+    project: Project, policy: labels.Policy | None, shown: list[str], wanted: review.Filters, hidden: bool
+) -> None:
     place = opened(project)
     found = find(project, policy, wanted, place)
     if place is None or place[1] is None:
-        place = where_to_begin(project, policy, wanted, None if place is None else place[0])
+        place = review.where_to_begin(project, policy, wanted, None if place is None else place[0])
         found = find(project, policy, wanted, place)
     judged = judged_pairs(project, ui.person()) if hidden and ui.person() else set()
 
@@ -244,8 +245,10 @@ def _open() -> None:
         desk_parts.open_passage(*at)
 
 
-def _passage(project: Project, policy: Policy | None, shown: list[str], at: tuple[str, str], hidden: bool) -> None:
-    read = read_passage(project, policy, *at, shown if policy else ())
+def _passage(
+    project: Project, policy: labels.Policy | None, shown: list[str], at: tuple[str, str], hidden: bool
+) -> None:
+    read = review.read_passage(project, policy, *at, shown if policy else ())
     named = st.query_params.get("query")
     if "passage" in st.query_params or named not in (None, at[0]):
         st.query_params.update(query=at[0], passage=at[1])
@@ -254,9 +257,9 @@ def _passage(project: Project, policy: Policy | None, shown: list[str], at: tupl
     st.session_state["last passage"] = (project.name, at)
     st.session_state["last query"] = at[0]
     with st.container(key="desk-reading"):
-        known = {grader.spec.name: grader.spec for grader in graders(project)}
-        marks = [] if hidden or policy is None else answer_marks(read, known, policy.min_rating)
-        st.html(passage_html(read, marks, labelled=policy is not None and not hidden))
+        known = {grader.spec.name: grader.spec for grader in catalogue.graders(project)}
+        marks = [] if hidden or policy is None else html.answer_marks(read, known, policy.min_rating)
+        st.html(html.passage_html(read, marks, labelled=policy is not None and not hidden))
         with st.container(key="desk-questions"):
             foretold = desk_parts.questions(project, read, policy, shown, hidden)
             if read.asked:
@@ -278,7 +281,6 @@ def _passage(project: Project, policy: Policy | None, shown: list[str], at: tupl
             desk_parts.effect(project, read, foretold)
 
 
-ui.begin()
 project = ui.project()
 if not pooled_queries(project):
     ui.empty(
@@ -298,9 +300,9 @@ if any(one.cited for one in response_runs(project)):
         st.stop()
 policy, shown = measured_with(project)
 with st.container(horizontal=True, vertical_alignment="center", key="desk-filters"):
-    hidden = blind.is_on()
+    hidden = beside.is_blind()
     wanted = filters(project, policy, hidden)
-    if wanted != Filters(source=wanted.source):
+    if wanted != review.Filters(source=wanted.source):
         st.button(
             "Clear filters",
             type="tertiary",
@@ -309,6 +311,6 @@ with st.container(horizontal=True, vertical_alignment="center", key="desk-filter
             args=(NO_FILTERS,),
             key="clear filters",
         )
-    blind.toggle()
+    beside.blind_toggle()
 st.session_state["desk outside"] = outside()
 desk(project, policy, shown, wanted, hidden)

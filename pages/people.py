@@ -1,13 +1,11 @@
 """People: roles, the queries of assessors with due dates, and agreement between people."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import Any, cast
 
 import streamlit as st
 
-from exam_workbench.errors import WorkbenchError
+from exam_workbench import errors, review
 from exam_workbench.project import (
     ABOUT_ROLES,
     ROLES,
@@ -20,10 +18,8 @@ from exam_workbench.project import (
     set_member,
     undo_member,
 )
-from exam_workbench.review import shares
 from pages.parts.people import assigning
 from pages.parts.shared import login, presses, ui
-from pages.parts.shared.outcome import empty, form_key, tell
 
 # The data of a person are on one line if they fit, otherwise below each other.
 STYLE = """
@@ -39,7 +35,7 @@ def did(identity: str, said: str, do: Callable[[], Any]) -> None:
     try:
         do()
         st.session_state[DONE] = said, identity, None
-    except WorkbenchError as error:
+    except errors.WorkbenchError as error:
         st.session_state[DONE] = "", identity, error
 
 
@@ -100,7 +96,7 @@ def row(project: Project, one: Member, texts: dict[str, str]) -> None:
 
 def adding(project: Project, texts: dict[str, str]) -> None:
     """Draw a form that gives a person a role."""
-    form = form_key("add person")
+    form = presses.form_key("add person")
     with st.form(form), st.container(horizontal=True, vertical_alignment="bottom"):
         identity = st.text_input(
             "Login e-mail address", placeholder="ann@example.org", max_chars=200, key=f"{form} identity"
@@ -112,15 +108,13 @@ def adding(project: Project, texts: dict[str, str]) -> None:
 
             def add() -> None:
                 set_member(project, identity, role, author, name or None)
-                empty("add person")
+                presses.empty("add person")
 
             did(identity, f"{name or identity} now has the role {role}.", add)
             st.rerun()
 
 
-ui.begin()
-st.html(f"<style>{STYLE}</style>")
-project = ui.project()
+project = ui.project(STYLE)
 project.require("manage people")
 for role, about in ABOUT_ROLES.items():
     st.caption(f"**{role.capitalize()}**: {about}.")
@@ -133,8 +127,8 @@ texts = ui.told_apart({query.query_id: query.text for query in queries_of(projec
 for one in project.members().values():
     row(project, one, texts)
 adding(project, texts)
-tell()
-if found := shares(project):
+presses.tell()
+if found := review.shares(project):
     st.header("Progress of assessors", anchor=False)
     assigning.due_days(project, texts, found)
 assigning.double_assignments(project, texts, [one.name for one in project.members().values() if one.role != "viewer"])

@@ -1,29 +1,12 @@
 """Prompts: read them, copy and edit them, replace their examples, and try one on a question and a passage."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 
 import streamlit as st
 
-from exam_workbench.catalogue import prompts, save_prompt, versions
-from exam_workbench.errors import FileError, WorkbenchError
-from exam_workbench.graders import (
-    GRADERS,
-    USES,
-    Prompt,
-    built_in,
-    read_prompt,
-    usual_prompt,
-    variables,
-    with_examples,
-    write_prompt,
-)
-from exam_workbench.grading import fill_in, questions_for
+from exam_workbench import catalogue, errors, graders, grading
 from exam_workbench.project import Project
-from pages.parts.graders.prompt_names import draft_of, new_name
-from pages.parts.graders.setup import choose
-from pages.parts.graders.trial import ask, choose_pair, show_messages
+from pages.parts.graders import setup, trial
 from pages.parts.shared import presses, ui
 
 FORMS = {
@@ -42,13 +25,13 @@ WHERE_ASKED = {
     "draft answer key": "Used to draft answer keys.",
     "generate items": "Used by `exam items generate` to draft exam items.",
 }
-MONOSPACE = "<style>.st-key-prompt-as-yaml textarea { font-family: ui-monospace, Menlo, Consolas, monospace; }</style>"
+STYLE = ".st-key-prompt-as-yaml textarea { font-family: ui-monospace, Menlo, Consolas, monospace; }"
 """A fixed-width font, since indentation matters in YAML."""
 
 
-def chosen_name(library: Mapping[str, Prompt]) -> str:
+def chosen_name(library: Mapping[str, graders.Prompt]) -> str:
     """Return the prompt in the URL, otherwise that of the plain self-rating grader."""
-    name, usual = st.query_params.get("prompt"), usual_prompt("self-rating", {})
+    name, usual = st.query_params.get("prompt"), graders.usual_prompt("self-rating", {})
     if name is not None and name not in library:
         st.container(key="another-prompt").warning(
             f"Unknown prompt {ui.plain(name)}. Showing {ui.plain(usual)} instead.", icon=":material/info:"
@@ -56,10 +39,10 @@ def chosen_name(library: Mapping[str, Prompt]) -> str:
     return name if name is not None and name in library else usual
 
 
-def prompt_list(library: Mapping[str, Prompt], chosen: str) -> None:
+def prompt_list(library: Mapping[str, graders.Prompt], chosen: str) -> None:
     """Draw all prompts, grouped by use."""
     with st.container(key="list-of-prompts"):
-        for use, its in USES.items():
+        for use, its in graders.USES.items():
             names = sorted((p.name for p in library.values() if p.use == use), key=lambda name: library[name].title)
             if names:
                 st.caption(its.title)
@@ -67,7 +50,7 @@ def prompt_list(library: Mapping[str, Prompt], chosen: str) -> None:
                 st.button(
                     ui.plain(library[name].title), key=f"open {name}", width="stretch",
                     type="secondary" if name == chosen else "tertiary", on_click=_open, args=(name,),
-                    icon=None if name in built_in() else ":material/person:",
+                    icon=None if name in graders.built_in() else ":material/person:",
                 )  # fmt: skip
 
 
@@ -75,19 +58,19 @@ def _open(name: str) -> None:
     st.query_params["prompt"] = name
 
 
-def facts(prompt: Prompt) -> None:
+def facts(prompt: graders.Prompt) -> None:
     """Draw the properties of a prompt."""
     scale = f" from 0 to {prompt.top}" if prompt.form == "rating" else ""
     asked = "queries" if prompt.use in ABOUT_QUERIES else ", ".join(KIND_NAMES[kind] for kind in prompt.kinds)
     st.container(key="source").caption(f"Source: {ui.plain(prompt.source)}")
     st.caption(
         f"Name **{ui.plain(prompt.name)}** · for {asked} · answer: "
-        f"{FORMS[prompt.form]}{scale} · variables: {', '.join(variables(prompt))} · "
+        f"{FORMS[prompt.form]}{scale} · variables: {', '.join(graders.variables(prompt))} · "
         f"hash {prompt.hash[:16]}"
     )
 
 
-def texts(prompt: Prompt) -> None:
+def texts(prompt: graders.Prompt) -> None:
     """Draw the template, the system's text and the examples verbatim."""
     if prompt.system:
         st.caption("System")
@@ -104,9 +87,9 @@ def texts(prompt: Prompt) -> None:
                 st.caption(f"Answer: {ui.plain(example.answer)}")
 
 
-def earlier(project: Project, prompt: Prompt) -> None:
+def earlier(project: Project, prompt: graders.Prompt) -> None:
     """Draw the earlier versions of a project's prompt, each of which grades may name by its hash."""
-    states = [state for state in versions(project) if state.prompt.name == prompt.name]
+    states = [state for state in catalogue.versions(project) if state.prompt.name == prompt.name]
     if len(states) < 2:
         return
     with st.expander(f"Earlier versions ({len(states) - 1})"):
@@ -117,22 +100,22 @@ def earlier(project: Project, prompt: Prompt) -> None:
         }
         picked = st.selectbox("Version", list(names), format_func=names.__getitem__, key=f"state of {prompt.name}")
         state = next(state for state in states if state.made_at.isoformat() == picked)
-        st.code(write_prompt(state.prompt), language="yaml", wrap_lines=True)
+        st.code(graders.write_prompt(state.prompt), language="yaml", wrap_lines=True)
         if presses.button("Edit this version", icon=":material/history:", key="edit state"):
             _begin(prompt.name, state.prompt)
 
 
-def _begin(opened: str, prompt: Prompt) -> None:
-    st.session_state[f"editing {opened}"] = write_prompt(prompt)
+def _begin(opened: str, prompt: graders.Prompt) -> None:
+    st.session_state[f"editing {opened}"] = graders.write_prompt(prompt)
     st.session_state.pop(f"yaml {opened}", None)
     st.rerun()
 
 
-def begin_editing(library: Mapping[str, Prompt], prompt: Prompt) -> None:
+def begin_editing(library: Mapping[str, graders.Prompt], prompt: graders.Prompt) -> None:
     """Draw the button that opens the editor; for a built-in prompt, with a new name."""
-    if prompt.name in built_in():
+    if prompt.name in graders.built_in():
         if presses.button("Copy and edit", icon=":material/content_copy:", key="copy prompt"):
-            _begin(prompt.name, draft_of(prompt, library))
+            _begin(prompt.name, setup.draft_of(prompt, library))
         st.container(key="built-in").caption(
             ":material/lock: Built-in prompts cannot be changed, so that grades stay comparable. You can edit a copy "
             "with a different name, which makes a new grader."
@@ -142,49 +125,47 @@ def begin_editing(library: Mapping[str, Prompt], prompt: Prompt) -> None:
             if presses.button("Edit", icon=":material/edit:", key="edit prompt"):
                 _begin(prompt.name, prompt)
             if presses.button("Copy and edit", icon=":material/content_copy:", key="copy prompt"):
-                _begin(prompt.name, draft_of(prompt, library))
+                _begin(prompt.name, setup.draft_of(prompt, library))
 
 
-def editor(project: Project, opened: Prompt) -> Prompt | None:
+def editor(project: Project, opened: graders.Prompt) -> graders.Prompt | None:
     """Draw the editable text of a prompt and its errors; return the prompt, or None while the text is invalid."""
     held, key = f"editing {opened.name}", f"yaml {opened.name}"
     _take_examples(opened.name, held, key)
     st.session_state.setdefault(key, st.session_state[held])
-    with st.container(key="prompt-as-yaml"):
-        text = st.text_area(
-            "Prompt (YAML)", height=420, key=key,
-            help="Required: name, title, source, use, form, template. Optional: system, top, kinds, example, examples.",
-        )  # fmt: skip
+    text = st.container(key="prompt-as-yaml").text_area(
+        "Prompt (YAML)", height=420, key=key,
+        help="Required: name, title, source, use, form, template. Optional: system, top, kinds, example, examples.",
+    )  # fmt: skip
     # The widget forgets its text after a visit to another screen.
     st.session_state[held] = text
     drafted = None
     try:
-        drafted = read_prompt(text, "Prompt")
-    except FileError as error:
+        drafted = graders.read_prompt(text, "Prompt")
+    except errors.FileError as error:
         shown = st.container(key=f"error {error.code} 0")
         shown.error("The prompt is not valid:", icon=":material/error:")
         for problem in error.problems:
             place = f"Line {problem.line}: " if problem.line else ""
             shown.text(f"{place}{problem.reason}.")
         st.caption(ui.plain(error.hint))
-    if drafted is not None and drafted.name in built_in():
+    if drafted is not None and drafted.name in graders.built_in():
         st.container(key="error built-in-prompt 0").error(
             f"{ui.plain(drafted.name)} is a built-in prompt and cannot be changed.", icon=":material/lock:"
         )
-        st.caption(f"Use another name, such as {ui.plain(new_name(drafted.name, prompts(project)))}.")
+        st.caption(f"Use another name, such as {ui.plain(setup.new_name(drafted.name, catalogue.prompts(project)))}.")
     with st.container(horizontal=True):
         # Always enabled: the text is known after the field loses focus, which the click on the button causes.
         save = presses.button("Save", type="primary", icon=":material/save:", key="save prompt")
         if presses.button("Discard", icon=":material/close:", key="discard prompt"):
             _close(opened.name)
             st.rerun()
-    if save and drafted is not None and drafted.name not in built_in():
-        with ui.errors():
-            changed = save_prompt(project, drafted, ui.author())
+    if save and drafted is not None and drafted.name not in graders.built_in():
+        with ui.errors(rerun=True):
+            changed = catalogue.save_prompt(project, drafted, ui.author())
             st.toast(f"{'Saved' if changed else 'No changes in'} {ui.plain(drafted.name)}.")
             _close(opened.name)
             _open(drafted.name)
-            st.rerun()
     return drafted
 
 
@@ -197,8 +178,8 @@ def _take_examples(name: str, held: str, key: str) -> None:
     """Replace the examples of the drafted prompt by those of an uploaded file."""
     text = st.session_state.get(key, st.session_state[held])
     try:
-        drafted = read_prompt(text, "Prompt")
-    except FileError:
+        drafted = graders.read_prompt(text, "Prompt")
+    except errors.FileError:
         # The editor shows the error; examples can be replaced after it is corrected.
         return
     if not drafted.example:
@@ -210,49 +191,49 @@ def _take_examples(name: str, held: str, key: str) -> None:
         file = st.file_uploader("Examples", ["yaml", "yml", "json"], key=f"examples for {name}")
         if file is not None and presses.button(f"Use the examples in {ui.plain(file.name)}", key="use examples"):
             try:
-                changed = with_examples(drafted, file.getvalue().decode("utf-8"), file.name)
+                changed = graders.with_examples(drafted, file.getvalue().decode("utf-8"), file.name)
             except UnicodeDecodeError:
                 st.container(key="error not-utf-8 0").error(
                     "The file is not UTF-8 text. Save it as UTF-8 and upload it again.", icon=":material/error:"
                 )
-            except WorkbenchError as error:
+            except errors.WorkbenchError as error:
                 ui.show_error(error)
             else:
-                st.session_state[held] = st.session_state[key] = write_prompt(changed)
+                st.session_state[held] = st.session_state[key] = graders.write_prompt(changed)
 
 
-def try_it(project: Project, prompt: Prompt) -> None:
+def try_it(project: Project, prompt: graders.Prompt) -> None:
     """Draw the filled-in prompt, and the answer of a model on demand."""
     st.header("Trial", anchor=False)
-    pair = choose_pair(project, lambda query_id: questions_for(project, prompt, query_id), f"try {prompt.name}")
+    pair = trial.choose_pair(
+        project, lambda query_id: grading.questions_for(project, prompt, query_id), f"try {prompt.name}"
+    )
     if pair is None:
         return
     chosen = None
-    asking = prompt.use in GRADERS and st.toggle("Ask a model", key="with a model", persist_state="session")
+    asking = prompt.use in graders.GRADERS and st.toggle("Ask a model", key="with a model", persist_state="session")
     if asking:
         with st.container(border=True):
-            chosen = choose(project, "model", prompt)
+            chosen = setup.choose(project, "model", prompt)
         fence = chosen is not None and bool(chosen.grader.spec.parameters.get("fence"))
     else:
-        fence = "context" in variables(prompt) and st.checkbox("Mark the passage as data", key="fenced")
+        fence = "context" in graders.variables(prompt) and st.checkbox("Mark the passage as data", key="fenced")
     if chosen is not None:
-        ask(project, chosen, pair, f"try {prompt.name}")
+        trial.ask(project, chosen, pair, f"try {prompt.name}")
     with ui.errors(), st.expander("Filled-in prompt", expanded=True):
-        show_messages(fill_in(project, prompt, pair.question, pair.passage, fence))
-    if prompt.use not in GRADERS:
+        trial.show_messages(grading.fill_in(project, prompt, pair.question, pair.passage, fence))
+    if prompt.use not in graders.GRADERS:
         st.caption(WHERE_ASKED[prompt.use])
 
 
-ui.begin()
-st.html(MONOSPACE)
-project = ui.project()
-library = prompts(project)
+project = ui.project(STYLE)
+library = catalogue.prompts(project)
 name = chosen_name(library)
 left, right = st.columns([3, 8], gap="medium")
 with left:
     prompt_list(library, name)
 with right:
-    shown: Prompt | None = library[name]
+    shown: graders.Prompt | None = library[name]
     st.header(ui.plain(library[name].title), anchor=False)
     facts(library[name])
     if f"editing {name}" in st.session_state:
@@ -260,7 +241,7 @@ with right:
     else:
         begin_editing(library, library[name])
         texts(library[name])
-        if name not in built_in():
+        if name not in graders.built_in():
             earlier(project, library[name])
     if shown is not None:
         try_it(project, shown)

@@ -1,20 +1,12 @@
 """Question bank: queries on the left, a query's questions in the middle, narrative and impact on the right."""
 
-from __future__ import annotations
-
 from urllib.parse import urlencode
 
 import streamlit as st
 
-from exam_workbench import bank
-from exam_workbench.bank import QueryOverview, overview
+from exam_workbench import bank, text
 from exam_workbench.project import Project
-from exam_workbench.text import how_many
-from pages.parts.bank import bar as bank_bar
-from pages.parts.bank import impact as bank_impact
-from pages.parts.bank import review as bank_review
-from pages.parts.bank import rows as bank_rows
-from pages.parts.bank import window as bank_window
+from pages.parts.bank import impact, review, rows, window
 from pages.parts.shared import address, pick_list, policy_widgets, presence, ui
 from pages.parts.shared.awaited_edits import TO_EDIT
 
@@ -69,9 +61,9 @@ STYLE = """
 """
 
 
-def opened(project: Project, found: list[QueryOverview]) -> int:
+def opened(project: Project, found: list[bank.QueryOverview]) -> int:
     """Return the position of the query that was chosen, is in the URL, or was last open; by default the first."""
-    here = bank_window.window()
+    here = window.window()
     if (to_edit := st.session_state.pop(TO_EDIT, None)) is not None:
         here.go_to(bank.find_question(project, ui.person(), to_edit))
     if chosen := pick_list.picked(QUERIES) or here.query:
@@ -97,7 +89,7 @@ def opened(project: Project, found: list[QueryOverview]) -> int:
     return at or 0
 
 
-def query_list(project: Project, found: list[QueryOverview], chosen: QueryOverview) -> None:
+def query_list(project: Project, found: list[bank.QueryOverview], chosen: bank.QueryOverview) -> None:
     """Draw the queries with their counts and alerts."""
     edited = {draft.question.query_id for draft in bank.drafts(project, ui.person()).values()}
     unsaved = pick_list.Mark("changed", "✎", "has unsaved changes")
@@ -107,7 +99,7 @@ def query_list(project: Project, found: list[QueryOverview], chosen: QueryOvervi
             query.query_id,
             ui.shortened(query.text, ui.LISTED),
             "?" + urlencode({"project": project.name, "query": query.query_id}),
-            f"{how_many(query.active, 'questions')} · {how_many(query.pooled, 'passages')}",
+            f"{text.how_many(query.active, 'questions')} · {text.how_many(query.pooled, 'passages')}",
             # A query without pooled passages needs no questions, such as a topic without judgments.
             (unsaved,) * (query.query_id in edited) + (idle,) * (query.pooled > 0 and not query.active),
         )
@@ -116,14 +108,12 @@ def query_list(project: Project, found: list[QueryOverview], chosen: QueryOvervi
     pick_list.draw(QUERIES, "Queries", "Find a query", "No matching queries.", picks, chosen.query_id)
 
 
-ui.begin()
-project = ui.project()
-queries = overview(project)
+project = ui.project(STYLE)
+queries = bank.overview(project)
 if not queries:
     ui.empty("No queries yet.", "Import queries on the Home screen.", "home", code="no-queries")
-st.html(f"<style>{STYLE}</style>")
 view = policy_widgets.seen()
-bank_window.open_for(project)
+window.open_for(project)
 with st.container():
     at = opened(project, queries)
 query = queries[at]
@@ -133,19 +123,18 @@ place = {
     "previous": queries[at - 1].query_id if at else "",
     "next": queries[at + 1].query_id if at + 1 < len(queries) else "",
 }
-bank_bar.bar(project, query, str(place["previous"]), str(place["next"]))
-with st.container(key="bank-columns"):
-    left, middle, right = st.columns([3, 8, 5], gap="medium")
+rows.bar(project, query, str(place["previous"]), str(place["next"]))
+left, middle, right = st.container(key="bank-columns").columns([3, 8, 5], gap="medium")
 with left, st.container(key="queries-side"):
     query_list(project, queries, query)
 with right, st.container(key="impact"):
     presence.beside(project, query.query_id)
-    bank_impact.beside(project, query, view)
+    impact.beside(project, query, view)
 with middle:
     diagnosis, grader = None, policy_widgets.grader(project)
     whole = grader.name if grader and grader.method == "direct" else None
     # Without pooled passages, as for exam items, there is nothing to diagnose.
     if view is not None and whole is None and query.pooled:
-        diagnosis = bank_review.diagnosis(project, query.query_id, view.policy, view.against)
-    bank_rows.editor(project, query, diagnosis, place, whole)
-    bank_review.more(project, query, diagnosis, view.policy if view else None)
+        diagnosis = review.diagnosis(project, query.query_id, view.policy, view.against)
+    rows.editor(project, query, diagnosis, place, whole)
+    review.more(project, query, diagnosis, view.policy if view else None)

@@ -1,12 +1,9 @@
 """Students: the examinees of an exam, their accuracy by model, context and topic, and a comparison of two."""
 
-from __future__ import annotations
-
 import streamlit as st
 
 from exam_workbench.pipelines import exam_board, responses, statistics
-from pages.parts.exams import adding, boards, sitting
-from pages.parts.exams.opened import opened
+from pages.parts.exams import boards, facts, jobs
 from pages.parts.shared import ui, views
 
 VIEWS = {
@@ -17,13 +14,12 @@ VIEWS = {
     "ability": ("Ability", boards.ability),
 }
 
-ui.begin()
 project = ui.project()
-exam, items = opened(project)
+exam, items = facts.opened(project)
 with st.container(horizontal=True, vertical_alignment="center"):
-    adding.offer(project, exam)
-    sitting.offer(project, exam)
-sitting.progress(project)
+    jobs.offer_adding(project, exam)
+    jobs.offer_sitting(project, exam)
+jobs.sitting_progress(project)
 found = responses(project, query_id=exam)
 if not found.students:
     ui.empty(

@@ -11,7 +11,7 @@ from exam_workbench.project import Project, set_pool_depth
 from exam_workbench.review import leading
 from exam_workbench.study import cell_comparison, choose_rows, make_board, meta_table, offered_boards, system_points
 from exam_workbench.types import Question
-from pages.parts.home import picture
+from pages.parts.home import panels
 from tests.made.projects import fill, grade, judge
 
 PASSAGES = [f"p{i}" for i in range(8)]
@@ -34,7 +34,7 @@ def test_no_correlation_is_given_below_half_of_the_pairs_and_it_is_said_how_far_
     found = compare(sparse, "AP", "assessors")
     assert (found.board.usable, found.board.needed) == (7, 16) and found.correlation.spearman is None
     assert found.correlation.undefined == found.board.too_few and "43.8%" in (found.board.too_few or "")
-    shown = str(picture.board(leading(sparse, Policy(), "AP", "assessors"))["blocks"])
+    shown = str(panels.board(leading(sparse, Policy(), "AP", "assessors"))["blocks"])
     assert "Spearman" not in shown and "43.8%" in shown
     official = official_board(sparse, "assessors", "AP", Policy())
     shift = correlation_shift(found.board, leaderboard(sparse, "AP"), official)

@@ -26,9 +26,9 @@ from exam_workbench.pipelines import (
 )
 from exam_workbench.pipelines import exam_items as items_of
 from exam_workbench.project import Project, add_passages
-from pages.parts.exams import charts as exam_charts
-from pages.parts.exams import planting
-from pages.parts.exams.shortening import CRITERION_NAMES
+from pages.parts.exams import boards as exam_charts
+from pages.parts.exams import worth
+from pages.parts.exams.worth import CRITERION_NAMES
 from tests.made.endpoint_calls import until
 from tests.made.endpoint_server import EndpointServer, Reply, Seen, chat
 from tests.made.exams import item, put_exam, source
@@ -150,7 +150,7 @@ def test_items_come_with_what_they_are_worth_the_least_first(shared: Project) ->
 
 
 def test_chosen_items_show_their_curves_and_every_student_is_drawn_where_it_is(shared: Project) -> None:
-    spec = exam_charts.information({"a": [0.5] * len(GRID)}, [-4.5, 0.0, 1.0])
+    spec = exam_charts.information_chart({"a": [0.5] * len(GRID)}, [-4.5, 0.0, 1.0])
     ticks = spec["datasets"][spec["layer"][1]["data"]["name"]]["ability"]
     assert list(ticks) == [-4.5, 0, 1] and spec["layer"][0]["encoding"]["x"]["scale"]["domain"] == [-4.5, 3]
     app = visit("items")
@@ -179,7 +179,7 @@ def test_bad_items_are_planted_on_request_and_nothing_is_changed(shared: Project
     assert shows(app, "not-planted")
     app = press(app, "plant")
     table = app.dataframe[-1].value
-    assert list(table["Fault"]) == list(planting.FAULT_NAMES.values())
+    assert list(table["Fault"]) == list(worth.FAULT_NAMES.values())
     rows = planted(shared, "exam")
     assert list(table[CRITERION_NAMES["d"]]) == [row.found["d"] for row in rows]
     assert numbers(note(app, "planted"))[:2] == [ITEMS, 4] and not bank.drafts(shared, "ann")

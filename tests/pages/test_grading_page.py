@@ -22,8 +22,7 @@ from exam_workbench.jobs import BackgroundJob, current_job, jobs
 from exam_workbench.project import Project
 from exam_workbench.types import Grade, GraderSpec, Question
 from pages.parts.graders import tables
-from pages.parts.graders.grade import DEFAULTED
-from pages.parts.graders.trial import waiting
+from pages.parts.graders.trial import DEFAULTED, waiting
 from pages.parts.shared import look, ui
 from pages.parts.shared.job_plan import Chosen
 from tests.grading.test_failures import say
@@ -501,7 +500,7 @@ class TestJobs:
         def refused(*_: Any) -> None:
             raise GradingError("job-running", "Running.", "Wait.")
 
-        monkeypatch.setattr("pages.parts.shared.job_plan.start_job", refused)
+        monkeypatch.setattr("exam_workbench.grading.start_job", refused)
         app = press(visit("grading"), "grade")
         check_refused(app, "job-running")
 

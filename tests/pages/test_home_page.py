@@ -22,7 +22,7 @@ from exam_workbench.formats import Source
 from exam_workbench.labels import override
 from exam_workbench.project import Project, Schedule, add_queries, backups, official_sources, open_project, schedule
 from exam_workbench.types import Query, Question
-from pages.parts.home import picture, tour
+from pages.parts.home import panels, tour
 from pages.parts.shared.screens import SCREENS
 from tests.made.exams import put_exam
 from tests.made.projects import fill, judge, new_project
@@ -60,7 +60,7 @@ def counted(app: AppTest) -> dict[str, str]:
     """How many of what the project has, as Home says it."""
     (blocks,) = (one["blocks"] for one in holds(app, "state")["panels"] if one["to"] is None)
     # Without an exam the last ones are left out.
-    return {name: one["count"] for name, one in zip(picture.COUNTED, blocks[0]["lines"], strict=False)}
+    return {name: one["count"] for name, one in zip(panels.COUNTED, blocks[0]["lines"], strict=False)}
 
 
 def lines(app: AppTest, door: str) -> dict[str, dict[str, Any]]:

@@ -33,7 +33,6 @@ from exam_workbench.project import (
 from exam_workbench.project.judging import judge as assess
 from exam_workbench.text import clean_text
 from exam_workbench.types import Grade, GraderSpec, Judgment, Passage, Query, Question
-from pages.parts.review import blind
 from pages.parts.shared import person
 from tests.made.browser import Server, as_it_is_now, button, choose_option, ready
 from tests.made.projects import SPEC, fill, judge, list_passages, new_project
@@ -401,7 +400,7 @@ class TestOverriding:
         override(small, "q1/b", "p2", 5, "it does say so", "bob")
         app = visit("passages")
         assert "3 → 5" not in rows(app)
-        app.session_state["overrides list"] = True
+        app.session_state["override list"] = True
         sound(app.run())
         assert re.search(r"\b3 → 5\b\D*\bbob\b", rows(app))
         press(app, "go to")
@@ -479,7 +478,7 @@ class TestJudging:
     def test_blind_is_on_from_the_first_run_in_a_browser_that_was_blind(
         self, small: Project, monkeypatch: pytest.MonkeyPatch
     ) -> None:
-        monkeypatch.setattr(blind, "remembered", lambda: True)
+        monkeypatch.setattr("pages.parts.review.beside.remembers_blind", lambda: True)
         app = visit("passages", query="q1", passage="p1")
         assert app.toggle("blind").value and "label" not in holds(app, "passage-list")["rows"][0]
         assert holds(app, "remember blind")["blind"] is None

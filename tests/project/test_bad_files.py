@@ -227,7 +227,7 @@ def test_a_draft_that_cannot_be_stored_stays_in_its_field_says_so_and_is_stored_
 ) -> None:
     app = visit("question_bank", project="some")
     with monkeypatch.context() as full:
-        full.setattr("pages.parts.bank.acts.change_draft", no_room)
+        full.setattr("exam_workbench.bank.change_draft", no_room)
         edit(app, texts(app)[0], text="Typed?")
         # The browser keeps what it does not hear of as stored, and shows why.
         (why,) = holds(app, "bank")["refused"].values()

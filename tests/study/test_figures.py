@@ -28,7 +28,7 @@ from exam_workbench.study import (
 )
 from exam_workbench.study.significance import compare_all
 from exam_workbench.types import Board, BoardRow, GraderSpec, Question
-from pages.parts.boards import system
+from pages.parts.boards.board import QUERIES_KEY
 from tests.made.projects import copy_of, fill, grade, judge, only_read
 from tests.made.refusals import mentions, refusal
 from tests.made.screens import as_text, board, holds, metric, page_links, said, served, sound, tell, visit
@@ -223,8 +223,8 @@ class TestTheViewsOfTheLeaderboard:
         boards.set_value(["EXAM nDCG@10", "EXAM-Cover ≥ 2", "assessors AP"])
         sound(app.run())
         assert any(mentions(as_text(c.value), "assessors nDCG@10") for c in app.caption)
-        assert holds(app, system.KEY)["run"] == "poor"
-        assert holds(tell(app, system.KEY, "ask", "q1"), system.KEY)["asked"] == "q1"
+        assert holds(app, QUERIES_KEY)["run"] == "poor"
+        assert holds(tell(app, QUERIES_KEY, "ask", "q1"), QUERIES_KEY)["asked"] == "q1"
 
     def test_two_boards_are_correlated_whichever_they_are(self, own: Project) -> None:
         app = visit("leaderboard", view="Two boards")

@@ -1,50 +1,15 @@
 """Forms that start jobs for answers and comparisons: model, passages, and estimated cost."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
 import streamlit as st
 
-from exam_workbench.catalogue import prices
-from exam_workbench.graders import LOCAL_MODEL
-from exam_workbench.grading import PriceTag
-from exam_workbench.jobs import Extent, current_job
-from exam_workbench.pipelines import (
-    DRAWS,
-    KS,
-    MAX_TOKENS,
-    N_TOKENS,
-    ORDERS,
-    TEMPERATURE,
-    AnswerRule,
-    Evaluation,
-    GeneratorPlan,
-    JudgePlan,
-    Pair,
-    PassageOrder,
-    ReadyGenerator,
-    ReadyJudge,
-    WantedAnswers,
-    answering_so_far,
-    answers_price,
-    comparing_price,
-    generator_again,
-    judge_again,
-    make_generator,
-    make_judge,
-    pairs_to_compare,
-    plan_answers,
-    start_answering,
-    start_comparing,
-)
+from exam_workbench import catalogue, graders, grading, jobs, pipelines, text
 from exam_workbench.project import AnswerModel, Project, answer_models, run_names
-from exam_workbench.text import how_many
 from pages.parts.answers import looking
-from pages.parts.shared import job_progress, model_place, presses, ui
-from pages.parts.shared.job_plan import choose_patience, count
+from pages.parts.shared import job_plan, job_progress, model_place, presses, ui
 
 RULE, EXTRACTIVE, LOCAL, ENDPOINT = "nearest-sentence", "extractive", "transformers", "openai"
 KINDS = {
@@ -58,13 +23,13 @@ JUDGE_KINDS = {"llm": "Yes or no", "graded": "0 to 5"}
 ROLES = {"generator": "Generator", "judge": "Answer check"}
 
 
-def view(project: Project, evaluation: Evaluation | None) -> None:
+def view(project: Project, evaluation: pipelines.Evaluation | None) -> None:
     """Draw both forms, and the models that have answered and compared so far.
 
     Args:
         evaluation: the evaluation under the present choices; None before the first answer.
     """
-    work = current_job(project, "answers")
+    work = jobs.current_job(project, "answers")
     if work is not None and not work.over:
         st.caption("A job is running. You can start another job when it has ended.")
         return
@@ -79,7 +44,7 @@ def view(project: Project, evaluation: Evaluation | None) -> None:
 
 
 def _so_far(project: Project) -> None:
-    known = answering_so_far(project)
+    known = pipelines.answering_so_far(project)
     if not known:
         return
     st.subheader("Models used so far", anchor=False)
@@ -114,19 +79,25 @@ def _generate(project: Project) -> None:
         every = run_names(project)
         runs = st.multiselect("Runs", every, key="answers from", placeholder="All runs",
                               persist_state="session")  # fmt: skip
-        ks = st.multiselect("Depths k", sorted({*KS, 3, 20}), list(KS), key="answers at", persist_state="session")
-        draws, temperature = DRAWS, TEMPERATURE
+        ks = st.multiselect(
+            "Depths k", sorted({*pipelines.KS, 3, 20}), list(pipelines.KS), key="answers at", persist_state="session"
+        )
+        draws, temperature = pipelines.DRAWS, pipelines.TEMPERATURE
         if ready.draws_differ:
-            draws = int(st.number_input("Answers per query from gold passages", 1, 20, DRAWS, key="answers draws"))
-            temperature = float(
-                st.number_input("Temperature of these answers", 0.0, 2.0, TEMPERATURE, 0.1, key="answers temperature")
+            draws = int(
+                st.number_input("Answers per query from gold passages", 1, 20, pipelines.DRAWS, key="answers draws")
             )
-    wanted = WantedAnswers(tuple(runs) or None, tuple(sorted(ks)), True, draws=draws, temperature=temperature)
-    planned = plan_answers(project, ready, wanted)
-    caps = Extent()
-    if planned.failed and st.checkbox(f"Retry {how_many(planned.failed, 'failed answers')}", key="answers again"):
-        caps = Extent(retry_failed=True)
-        planned = plan_answers(project, ready, wanted, caps)
+            temperature = float(
+                st.number_input(
+                    "Temperature of these answers", 0.0, 2.0, pipelines.TEMPERATURE, 0.1, key="answers temperature"
+                )
+            )
+    wanted = pipelines.WantedAnswers(tuple(runs) or None, tuple(sorted(ks)), True, draws=draws, temperature=temperature)
+    planned = pipelines.plan_answers(project, ready, wanted)
+    caps = jobs.Extent()
+    if planned.failed and st.checkbox(f"Retry {text.how_many(planned.failed, 'failed answers')}", key="answers again"):
+        caps = jobs.Extent(retry_failed=True)
+        planned = pipelines.plan_answers(project, ready, wanted, caps)
     facts = st.columns(4)
     facts[0].container(key="metric needed").metric(
         "Answers needed", f"{planned.needed:,}",
@@ -138,44 +109,52 @@ def _generate(project: Project) -> None:
     left_out = [(planned.skipped, "the run has no passage"), (planned.without_text, "no passage has a text")]
     for number, why in left_out:
         if number:
-            st.caption(f":material/info: {how_many(number, 'answers')} left out because {why}.")
+            st.caption(f":material/info: {text.how_many(number, 'answers')} left out because {why}.")
     if not planned.to_ask:
         st.container(key="all-answered").success("All requested answers exist.", icon=":material/check:")
         return
     if ready.asks:
-        tag(answers_price(project, ready, planned), ready.model.model)
+        tag(pipelines.answers_price(project, ready, planned), ready.model.model)
         caps = budget(project, ready.model, caps, "answers")
     else:
         st.container(key="free-of-charge").caption("No calls, no tokens, no cost.")
     if presses.button("Generate answers", type="primary", icon=":material/play_arrow:", key="answers begin"):
-        start_answering(project, ready, wanted, ui.author(), caps)
+        pipelines.start_answering(project, ready, wanted, ui.author(), caps)
         st.rerun()
 
 
-def _generator(project: Project, kind: str) -> ReadyGenerator | None:
+def _generator(project: Project, kind: str) -> pipelines.ReadyGenerator | None:
     """Draw the settings of the generator and return it; None if no model is chosen yet."""
     if kind.startswith(AGAIN):
         name = kind.removeprefix(AGAIN)
-        return generator_again(project, next(one for one in answer_models(project, "generator") if one.name == name))
+        return pipelines.generator_again(
+            project, next(one for one in answer_models(project, "generator") if one.name == name)
+        )
     if kind == RULE:
         st.caption(
             "Returns the sentence that is most similar to the question. This is only a demo: use a model before you"
             " draw conclusions."
         )
-        return make_generator(project, GeneratorPlan(rule=RULE))
+        return pipelines.make_generator(project, pipelines.GeneratorPlan(rule=RULE))
     settings = model(kind, "generator")
     if _unnamed(kind, settings):
         return None
     if kind == EXTRACTIVE:
-        rule: AnswerRule = "extractive"
-        return make_generator(project, GeneratorPlan({"model": settings["model"]} if settings["model"] else {}, rule))
-    n_tokens = int(st.number_input("Answer length in the prompt (tokens)", 1, 1000, N_TOKENS, key="answers tokens"))
-    order: PassageOrder = st.selectbox(
-        "Order of the passages", list(ORDERS), format_func=str.capitalize, key="answers order",
-        help="  \n".join(f"**{name.capitalize()}**: {what}" for name, what in ORDERS.items()),
+        rule: pipelines.AnswerRule = "extractive"
+        return pipelines.make_generator(
+            project, pipelines.GeneratorPlan({"model": settings["model"]} if settings["model"] else {}, rule)
+        )
+    n_tokens = int(
+        st.number_input("Answer length in the prompt (tokens)", 1, 1000, pipelines.N_TOKENS, key="answers tokens")
+    )
+    order: pipelines.PassageOrder = st.selectbox(
+        "Order of the passages", list(pipelines.ORDERS), format_func=str.capitalize, key="answers order",
+        help="  \n".join(f"**{name.capitalize()}**: {what}" for name, what in pipelines.ORDERS.items()),
     )  # fmt: skip
-    longest = max(MAX_TOKENS, 4 * n_tokens)
-    return make_generator(project, GeneratorPlan(settings, n_tokens=n_tokens, max_tokens=longest, order=order))
+    longest = max(pipelines.MAX_TOKENS, 4 * n_tokens)
+    return pipelines.make_generator(
+        project, pipelines.GeneratorPlan(settings, n_tokens=n_tokens, max_tokens=longest, order=order)
+    )
 
 
 def model(kind: str, key: str) -> dict[str, Any]:
@@ -183,12 +162,12 @@ def model(kind: str, key: str) -> dict[str, Any]:
     if kind == ENDPOINT:
         place, endpoint = model_place.choose_endpoint({}, key)
         return {"back_end": "openai", **place, "model": model_place.choose_model("", endpoint, f"{key} model")}
-    default = "" if kind == EXTRACTIVE else LOCAL_MODEL
+    default = "" if kind == EXTRACTIVE else graders.LOCAL_MODEL
     found: dict[str, Any] = {"model": model_place.choose_local("", default, f"{key} local")}
     return found if kind == EXTRACTIVE else {"back_end": "transformers", **found}
 
 
-def compare(project: Project, pairs: Sequence[Pair], key: str) -> None:
+def compare(project: Project, pairs: Sequence[pipelines.Pair], key: str) -> None:
     """Draw the form that has a model compare answers: model, estimated size, and the job.
 
     Args:
@@ -197,14 +176,13 @@ def compare(project: Project, pairs: Sequence[Pair], key: str) -> None:
     before = [one.name for one in answer_models(project, "judge") if one.parameters][::-1]
     options = [*(AGAIN + name for name in before), LOCAL, ENDPOINT]
     left, right = st.columns(2)
-    with left:
-        kind = str(
-            st.selectbox(
-                "Model for the comparison", options, key=f"{key} by", persist_state="session", index=None,
-                placeholder="Choose a model",
-                format_func=lambda name: KINDS.get(name) or name.removeprefix(AGAIN),
-            ) or ""
-        )  # fmt: skip
+    kind = str(
+        left.selectbox(
+            "Model for the comparison", options, key=f"{key} by", persist_state="session", index=None,
+            placeholder="Choose a model",
+            format_func=lambda name: KINDS.get(name) or name.removeprefix(AGAIN),
+        ) or ""
+    )  # fmt: skip
     if not kind:
         st.caption(
             "A model also recognizes equal meaning in different words. The other answer checks need no setup here."
@@ -214,31 +192,31 @@ def compare(project: Project, pairs: Sequence[Pair], key: str) -> None:
         ready = _judge(project, kind, key, right)
     if ready is None:
         return
-    wanted = pairs_to_compare(project, ready, pairs)
-    caps = Extent()
-    failed = len(pairs_to_compare(project, ready, pairs, Extent(only_failed=True)))
-    if failed and st.checkbox(f"Retry {how_many(failed, 'failed comparisons')}", key=f"{key} again"):
-        caps = Extent(retry_failed=True)
-        wanted = pairs_to_compare(project, ready, pairs, caps)
+    wanted = pipelines.pairs_to_compare(project, ready, pairs)
+    caps = jobs.Extent()
+    failed = len(pipelines.pairs_to_compare(project, ready, pairs, jobs.Extent(only_failed=True)))
+    if failed and st.checkbox(f"Retry {text.how_many(failed, 'failed comparisons')}", key=f"{key} again"):
+        caps = jobs.Extent(retry_failed=True)
+        wanted = pipelines.pairs_to_compare(project, ready, pairs, caps)
     if not wanted:
         st.success("All these answers are compared.", icon=":material/check:")
         return
     st.markdown(f"Comparisons to make: **{len(wanted):,}**. Equal texts are compared once.")
-    tag(comparing_price(project, ready, wanted), ready.model.model)
+    tag(pipelines.comparing_price(project, ready, wanted), ready.model.model)
     caps = budget(project, ready.model, caps, key)
     if presses.button("Compare answers", type="primary", icon=":material/play_arrow:", key=f"{key} begin"):
-        start_comparing(project, ready, pairs, ui.author(), caps)
+        pipelines.start_comparing(project, ready, pairs, ui.author(), caps)
         st.rerun()
 
 
-def _judge(project: Project, kind: str, key: str, beside: Any) -> ReadyJudge | None:
+def _judge(project: Project, kind: str, key: str, beside: Any) -> pipelines.ReadyJudge | None:
     """Draw the settings of the answer check and return it; None if no model is chosen yet."""
     if kind.startswith(AGAIN):
         name = kind.removeprefix(AGAIN)
-        return judge_again(project, next(one for one in answer_models(project, "judge") if one.name == name))
+        return pipelines.judge_again(project, next(one for one in answer_models(project, "judge") if one.name == name))
     says = beside.selectbox("Result", list(JUDGE_KINDS), format_func=JUDGE_KINDS.__getitem__, key=f"{key} says")
     settings = model(kind, key)
-    return None if _unnamed(kind, settings) else make_judge(project, JudgePlan(str(says), settings))
+    return None if _unnamed(kind, settings) else pipelines.make_judge(project, pipelines.JudgePlan(str(says), settings))
 
 
 def _unnamed(kind: str, settings: dict[str, Any]) -> bool:
@@ -249,15 +227,15 @@ def _unnamed(kind: str, settings: dict[str, Any]) -> bool:
     return True
 
 
-def tag(found: PriceTag, name: str) -> None:
+def tag(found: grading.PriceTag, name: str) -> None:
     """Draw the calls, tokens and cost that a job needs."""
     about = "" if found.counted else "≈ "
     columns = st.columns(4)
     columns[0].metric("Calls", f"{found.calls:,}", help="Calls to the model, without retries.")
     columns[1].metric(
-        "Input tokens", f"{about}{count(found.input_tokens)}", help="Estimated from a sample of the prompts."
+        "Input tokens", f"{about}{job_plan.count(found.input_tokens)}", help="Estimated from a sample of the prompts."
     )
-    columns[2].metric("Output tokens", f"≈ {count(found.output_tokens)}")
+    columns[2].metric("Output tokens", f"≈ {job_plan.count(found.output_tokens)}")
     columns[3].metric(
         "Estimated cost", "–" if found.cost is None else f"≈ {found.cost:,.2f}",
         help="In the currency of the price table." if found.cost is not None
@@ -265,11 +243,11 @@ def tag(found: PriceTag, name: str) -> None:
     )  # fmt: skip
 
 
-def budget(project: Project, model: AnswerModel, caps: Extent, key: str) -> Extent:
+def budget(project: Project, model: AnswerModel, caps: jobs.Extent, key: str) -> jobs.Extent:
     """Draw and return the limits of a job that asks a model, including how long it waits for an endpoint."""
     columns = st.columns(4)
     calls = columns[0].number_input("Call limit", 1, None, None, key=f"{key} calls", placeholder="No limit")
-    priced = model.model in prices(project)
+    priced = model.model in catalogue.prices(project)
     money = columns[1].number_input(
         "Cost limit", 0.0, None, None, key=f"{key} money", placeholder="No limit", disabled=not priced,
         help=None if priced else "Set a price for the model on the Grading screen first.",
@@ -278,7 +256,7 @@ def budget(project: Project, model: AnswerModel, caps: Extent, key: str) -> Exte
     patience = caps.patience
     if model.parameters.get("at") == "openai":
         with columns[3]:
-            patience = choose_patience(f"{key} patience", patience)
+            patience = job_plan.choose_patience(f"{key} patience", patience)
     return replace(
         caps, max_calls=None if calls is None else int(calls), max_cost=money if priced else None,
         concurrency=int(flying), patience=patience,

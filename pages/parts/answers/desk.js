@@ -1,15 +1,7 @@
 // The cases of answers: filters and list, and the open case in three columns with its proposal below. The next cases
 // are loaded already, so that a key leads on at once.
 
-const homes = new WeakMap();
-
-export default function ({ data, parentElement, setTriggerValue }) {
-  let desk = homes.get(parentElement);
-  if (!desk) homes.set(parentElement, (desk = new Desk(parentElement)));
-  const mine = desk.listen();
-  desk.show(data, setTriggerValue);
-  return () => mine.abort();
-}
+export default (given) => showIn(Desk, given);
 
 const isField = (node) => node && /^(INPUT|TEXTAREA|SELECT)$/.test(node.tagName);
 const deepest = (root) => {
@@ -18,10 +10,10 @@ const deepest = (root) => {
   return at;
 };
 
-class Desk {
+class Desk extends Drawn {
   constructor(parent) {
+    super();
     this.acts = new Acts();
-    this.drawn = {};
     this.desks = {};
     this.done = new Set();
     this.notes = {};
@@ -37,13 +29,6 @@ class Desk {
         make("div", { class: "right" }, this.news, this.pane),
       ),
     );
-  }
-
-  listen() {
-    this.listening?.abort();
-    const mine = (this.listening = new AbortController());
-    window.addEventListener("keydown", (event) => this.key(event), { capture: true, signal: mine.signal });
-    return mine;
   }
 
   key(event) {
@@ -122,13 +107,6 @@ class Desk {
     this.acts.again();
   }
 
-  part(name, holds, draw) {
-    const now = JSON.stringify(holds);
-    if (this.drawn[name] === now) return;
-    this.drawn[name] = now;
-    draw();
-  }
-
   showHead() {
     const { count, filters } = this.data;
     this.head.replaceChildren(
@@ -181,12 +159,7 @@ class Desk {
       row.classList.toggle("gone", this.done.has(row.dataset.id));
       if (here) row.setAttribute("aria-current", "true");
       else row.removeAttribute("aria-current");
-      if (here && this.drawn.row !== this.open) {
-        const list = this.list.getBoundingClientRect();
-        const box = row.getBoundingClientRect();
-        if (box.top < list.top) this.list.scrollTop -= list.top - box.top + 8;
-        if (box.bottom > list.bottom) this.list.scrollTop += box.bottom - list.bottom + 8;
-      }
+      if (here && this.drawn.row !== this.open) keepInSight(row, this.list);
     }
     this.drawn.row = this.open;
   }
@@ -257,8 +230,7 @@ class Desk {
     if (this.moved) {
       this.moved = false;
       if (!isField(deepest(document))) title.focus({ preventScroll: true });
-      const top = this.pane.getBoundingClientRect().top;
-      if (top < 60 || top > window.innerHeight - 200) this.pane.scrollIntoView({ block: "start" });
+      showFrom(this.pane);
     }
   }
 

@@ -3,22 +3,19 @@
 The browser already has the next cases when a case is confirmed, so it can go on without waiting for the server.
 """
 
-from __future__ import annotations
-
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import Any
 from urllib.parse import quote, unquote
 
 import streamlit as st
 
+from exam_workbench import errors, pipelines
 from exam_workbench.measures.answers import CASES, RECALL_FAILURES, RETEVAL_FAILURES, Verdict
-from exam_workbench.pipelines import CaseRow, Evaluation, MarkedPart, ShownPassage, case_desk, cases
-from exam_workbench.project import Project
+from exam_workbench.project import Project, add_gold_answer, judging, withdraw_gold_answer
 from exam_workbench.text import how_many
 from pages.parts.answers import looking
-from pages.parts.shared import address, ui
-from pages.parts.shared.components import ACTING, component
-from pages.parts.shared.html import as_shown
+from pages.parts.shared import address, components, html, ui
 
 KEY = "answer-cases"
 NAMES = ("run", "k", "case", "show", "at")
@@ -37,7 +34,7 @@ LONGEST = 6_000
 PASSAGES = 12
 """Largest number of shown gold passages."""
 
-case_list = component("cases_of_answers", *ACTING, "answers/desk.css", "answers/desk.js")
+case_list = components.component("cases_of_answers", *components.ACTING, "answers/desk.css", "answers/desk.js")
 
 
 def arrive(project: Project) -> None:
@@ -78,7 +75,7 @@ def there(query_id: str, run: str, k: int) -> dict[str, str]:
     return {**address.travelling(), **looking.chosen(), "at": id_of(query_id, run, k)}
 
 
-def listed(project: Project, evaluation: Evaluation) -> list[CaseRow]:
+def listed(project: Project, evaluation: pipelines.Evaluation) -> list[pipelines.CaseRow]:
     """Return the cases that match the filters of the address."""
     runs, ks = evaluation.view.runs or (), evaluation.view.ks
     run = named("run") if named("run") in runs else None
@@ -86,10 +83,12 @@ def listed(project: Project, evaluation: Evaluation) -> list[CaseRow]:
     only = named("case") if named("case") in CASES else None
     to_do = named("show") != "all"
     key = ("cases of answers", evaluation.view, evaluation.generator.fingerprint, run, k, only, to_do)
-    return project.remember(key, lambda: cases(project, evaluation, run, k, only, to_do))
+    return project.remember(key, lambda: pipelines.cases(project, evaluation, run, k, only, to_do))
 
 
-def shown(project: Project, evaluation: Evaluation, said: dict[str, Any] | None, error: object) -> dict[str, Any]:
+def shown(
+    project: Project, evaluation: pipelines.Evaluation, said: dict[str, Any] | None, error: object
+) -> dict[str, Any]:
     """Return the data for the browser: filters, a page of the list, the open case and the next ones."""
     found = listed(project, evaluation)
     ids = [_id(row) for row in found]
@@ -119,11 +118,11 @@ def shown(project: Project, evaluation: Evaluation, said: dict[str, Any] | None,
     }
 
 
-def _id(row: CaseRow) -> str:
+def _id(row: pipelines.CaseRow) -> str:
     return id_of(row.line.query_id, row.line.run, row.line.k)
 
 
-def _filters(evaluation: Evaluation) -> list[dict[str, Any]]:
+def _filters(evaluation: pipelines.Evaluation) -> list[dict[str, Any]]:
     def choice(name: str, title: str, every: str, options: Sequence[tuple[str, str]]) -> dict[str, Any]:
         held = named(name) if named(name) in dict(options) else ""
         return {"name": name, "title": title, "held": held, "options": [["", every], *options]}
@@ -137,14 +136,14 @@ def _filters(evaluation: Evaluation) -> list[dict[str, Any]]:
     ]
 
 
-def _row(row: CaseRow) -> dict[str, Any]:
+def _row(row: pipelines.CaseRow) -> dict[str, Any]:
     return {
         "id": _id(row),
         "case": row.case or "",
         "kind": kind_of(row.case),
         "done": bool(row.confirmed),
-        "query": as_shown(ui.shortened(row.side.query.text, 120)),
-        "where": as_shown(f"{row.line.run} @{row.line.k}"),
+        "query": html.as_shown(ui.shortened(row.side.query.text, 120)),
+        "where": html.as_shown(f"{row.line.run} @{row.line.k}"),
         "stake": _stake(row),
     }
 
@@ -154,7 +153,7 @@ def kind_of(case: str | None) -> str:
     return "recall" if case in RECALL_FAILURES else "reteval" if case in RETEVAL_FAILURES else "neither"
 
 
-def _stake(row: CaseRow) -> str:
+def _stake(row: pipelines.CaseRow) -> str:
     if row.stake is None:
         return ""
     if row.stake.chooses_another:
@@ -162,21 +161,23 @@ def _stake(row: CaseRow) -> str:
     return f"{row.stake.closing:.0%} of the gap between runs would close" if row.stake.closing >= 0.005 else ""
 
 
-def _desk(project: Project, evaluation: Evaluation, name: str, listed_as: CaseRow | None) -> dict[str, Any]:
+def _desk(
+    project: Project, evaluation: pipelines.Evaluation, name: str, listed_as: pipelines.CaseRow | None
+) -> dict[str, Any]:
     place = place_of(name)
     assert place is not None, name
     query_id, run, k = place
     me = ui.person()
-    desk = case_desk(project, evaluation, query_id, run, k, me)
+    desk = pipelines.case_desk(project, evaluation, query_id, run, k, me)
     row, line, side = desk.row, desk.row.line, desk.row.side
     retrieved = [_passage(one) for one in desk.retrieved]
     if row.proposal.passage is not None:
         retrieved[row.proposal.passage]["pointed"] = True
     return {
         "id": name,
-        "query": as_shown(side.query.text),
-        "answers": [as_shown(one) for one in side.query.answers],
-        "where": as_shown(f"{line.run}, k = {line.k}"),
+        "query": html.as_shown(side.query.text),
+        "answers": [html.as_shown(one) for one in side.query.answers],
+        "where": html.as_shown(f"{line.run}, k = {line.k}"),
         "verdicts": [
             _verdict("Recall", row.verdicts.recall, "a gold passage was retrieved", "no gold passage was retrieved"),
             _verdict("retEval", row.verdicts.reteval, "the answer matches one from the gold passages",
@@ -185,33 +186,29 @@ def _desk(project: Project, evaluation: Evaluation, name: str, listed_as: CaseRo
             _verdict("gold", row.verdicts.goldeval, "an answer from the gold passages is right",
                      "no answer from the gold passages is right"),
         ],
-        "answer": None if line.answer is None else as_shown(line.answer),
-        "note": as_shown(line.note or ""),
+        "answer": None if line.answer is None else html.as_shown(line.answer),
+        "note": html.as_shown(line.note or ""),
         "state": line.state,
         "held": line.answer in side.query.answers,
         "retrieved": retrieved,
-        "draws": [as_shown(one) for one in side.draws],
+        "draws": [html.as_shown(one) for one in side.draws],
         "failed": side.failed,
         "gold": [_passage(one) for one in desk.gold[:PASSAGES]],
         "more": max(0, len(desk.gold) - PASSAGES),
         "proposed": row.proposal.case or "",
         "kind": kind_of(row.proposal.case),
-        "reason": as_shown(row.proposal.reason),
+        "reason": html.as_shown(row.proposal.reason),
         "others": list(row.proposal.others),
         "confirmed": [
-            {"key": one.key, "case": one.case, "by": as_shown(one.author), "note": as_shown(one.note),
-             "mine": one.author == me, "says": _says(one.case)}
+            {"key": one.key, "case": one.case, "by": html.as_shown(one.author), "note": html.as_shown(one.note),
+             "mine": one.author == me, "says": next((says for letter, says in CASES.items() if letter == one.case), "")}
             for one in row.confirmed
         ],
         "stake": "" if listed_as is None else _stake(listed_as),
     }  # fmt: skip
 
 
-def _says(case: str) -> str:
-    return next((says for letter, says in CASES.items() if letter == case), "")
-
-
-def _passage(one: ShownPassage) -> dict[str, Any]:
+def _passage(one: pipelines.ShownPassage) -> dict[str, Any]:
     return {
         "id": one.passage_id,
         "rank": one.rank,
@@ -222,14 +219,14 @@ def _passage(one: ShownPassage) -> dict[str, Any]:
     }
 
 
-def _cut(parts: Sequence[MarkedPart]) -> list[list[object]]:
+def _cut(parts: Sequence[pipelines.MarkedPart]) -> list[list[object]]:
     found: list[list[object]] = []
     left = LONGEST
     for text, inside in parts:
         if left <= 0:
             found.append([" …", False])
             break
-        found.append([as_shown(text[:left]), inside])
+        found.append([html.as_shown(text[:left]), inside])
         left -= len(text)
     return found
 
@@ -239,7 +236,7 @@ def _verdict(name: str, value: Verdict, yes: str, no: str) -> dict[str, Any]:
     return {"name": name, "value": value, "says": says}
 
 
-def _why_empty(evaluation: Evaluation) -> str:
+def _why_empty(evaluation: pipelines.Evaluation) -> str:
     if not any(row.answers for row in evaluation.rows):
         return "These runs have no answers yet. Generate answers on the Answers screen."
     if any(named(name) for name in ("run", "k", "case")):
@@ -249,3 +246,146 @@ def _why_empty(evaluation: Evaluation) -> str:
     if named("show") != "all":
         return "No open cases. A case is confirmed for every query on which the results differ."
     return "No cases: Recall, LLM-retEval and the gold answers agree on every query."
+
+
+SAID = "said of the cases of answers"
+
+
+@dataclass
+class Desk:
+    """The cases as a person sees them, and the result of the last action.
+
+    Args:
+        said: message about the last action and the action that undoes it; kept until the next action.
+        error: why an action failed.
+        sources: whether the sources of gold passages may have changed.
+    """
+
+    project: Project
+    view: pipelines.View
+    said: dict[str, Any] | None = field(default_factory=lambda: st.session_state.get(SAID))
+    error: dict[str, str] | None = None
+    sources: bool = False
+
+    @property
+    def evaluation(self) -> pipelines.Evaluation:
+        """The current evaluation, remembered until a change is saved."""
+        return pipelines.evaluate(self.project, self.view)
+
+    def say(self, words: str, undo: components.Act | None = None) -> None:
+        """Show a message about an action, until the next one."""
+        self.said = {"words": html.as_shown(words), "undo": undo}
+        st.session_state[SAID] = self.said
+
+
+@st.fragment
+def draw(project: Project, view: pipelines.View) -> None:
+    """Draw the list and the open case, and do the person's actions since the last run."""
+    asked = components.asked_of(KEY)
+    at = Desk(project, view)
+    for act in asked.each():
+        try:
+            ACTS[act["do"]](at, act)
+        except errors.WorkbenchError as error:
+            at.error = {"code": error.code, "message": error.message, "hint": error.hint or ""}
+    if at.sources:
+        # The line at the top names the sources of gold passages and offers the present judges.
+        st.rerun()
+    data = shown(project, at.evaluation, at.said, at.error)
+    case_list(key=KEY, data=data | {"taken": asked.taken}, on_acts_change=asked.note)
+
+
+def _place(act: components.Act) -> tuple[str, str, int]:
+    found = place_of(str(act["case"]))
+    if found is None:
+        raise errors.WorkbenchError("unknown-case", "This case no longer exists.", "Go to the next case.")
+    return found
+
+
+def _open(at: Desk, act: components.Act) -> None:
+    name = str(act.get("case") or "")
+    if not name:
+        rows = listed(at.project, at.evaluation)
+        row = rows[min(max(int(act["at"]), 0), len(rows) - 1)].line if rows else None
+        name = "" if row is None else id_of(row.query_id, row.run, row.k)
+    put(at=name)
+
+
+def _filter(at: Desk, act: components.Act) -> None:
+    if act["name"] in NAMES:
+        put(**{act["name"]: str(act["value"]), "at": ""})
+
+
+def _confirm(at: Desk, act: components.Act) -> None:
+    query_id, run, k = _place(act)
+    letter = pipelines.check_case(str(act["letter"]))
+    author = ui.author()
+    pipelines.confirm_case(at.project, at.evaluation, query_id, run, k, letter, author, str(act.get("note") or ""))
+    row = pipelines.case_at(at.project, at.evaluation, query_id, run, k)
+    text = ui.shortened(row.side.query.text, 80)
+    words = f"{letter} for “{text}”: {CASES[letter]}."
+    if meanwhile := pipelines.unseen_by(row, author, act.get("seen") or ()):
+        said = " and ".join(f"{one.author} {one.case} ({CASES[one.case]})" for one in meanwhile)
+        words += f" Also confirmed by {said}. Your decision counts because it is the latest."
+    at.say(words, {"do": "take back", "case": act["case"]})
+    put(at=str(act.get("next") or ""))
+
+
+def _take_back(at: Desk, act: components.Act) -> None:
+    query_id, run, k = _place(act)
+    pipelines.take_back_case(at.project, at.evaluation, query_id, run, k, ui.author())
+    at.say("Decision withdrawn. The case is open again.")
+    put(at=str(act["case"]))
+
+
+def _judge(at: Desk, act: components.Act) -> None:
+    query_id, run, k = _place(act)
+    author = ui.author()
+    row = pipelines.case_at(at.project, at.evaluation, query_id, run, k)
+    pipelines.judge_as_relevant(at.project, row, str(act["passage"]), author)
+    at.say(
+        f"Passage {act['passage']} is judged {pipelines.RELEVANT}. To count it as gold, choose"
+        f" “{judging.source_of(author)}” under Change settings.",
+        {"do": "unjudge", "case": act["case"], "passage": act["passage"]},
+    )
+    at.sources = True
+    put(at=str(act["case"]))
+
+
+def _unjudge(at: Desk, act: components.Act) -> None:
+    query_id, _, _ = _place(act)
+    judging.withdraw(at.project, query_id, str(act["passage"]), ui.author())
+    at.say("Judgment withdrawn.")
+    at.sources = True
+
+
+def _add_answer(at: Desk, act: components.Act) -> None:
+    query_id, run, k = _place(act)
+    answer = pipelines.case_at(at.project, at.evaluation, query_id, run, k).line.answer
+    if answer is None:
+        raise errors.WorkbenchError("unknown-answer", "This case has no answer to add.", "Go to the next case.")
+    add_gold_answer(at.project, query_id, answer, ui.author())
+    at.say(
+        f"“{ui.shortened(answer, 80)}” is now a gold answer of the query.",
+        {"do": "remove answer", "case": act["case"], "answer": answer},
+    )
+    put(at=str(act["case"]))
+
+
+def _remove_answer(at: Desk, act: components.Act) -> None:
+    query_id, _, _ = _place(act)
+    withdraw_gold_answer(at.project, query_id, str(act["answer"]), ui.author())
+    at.say("Gold answer removed.")
+
+
+ACTS: Mapping[str, Callable[[Desk, components.Act], None]] = {
+    "open": _open,
+    "filter": _filter,
+    "confirm": _confirm,
+    "take back": _take_back,
+    "judge": _judge,
+    "unjudge": _unjudge,
+    "add answer": _add_answer,
+    "remove answer": _remove_answer,
+}
+"""All actions of the component."""

@@ -1,12 +1,6 @@
 // The table of LLM-retEval: a block of runs for every depth. A cell opens its queries below the table.
 
-const homes = new WeakMap();
-
-export default function ({ data, parentElement, setTriggerValue }) {
-  let grid = homes.get(parentElement);
-  if (!grid) homes.set(parentElement, (grid = new Grid(parentElement)));
-  grid.show(data, setTriggerValue);
-}
+export default (given) => showIn(Grid, given);
 
 class Grid {
   constructor(parent) {

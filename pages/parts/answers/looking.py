@@ -3,8 +3,6 @@
 The address holds those that differ from the defaults. They are kept while the person visits other screens.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from typing import Any
 

@@ -1,45 +1,30 @@
 """Agreement of answer checks with people or with a model, and the best threshold."""
 
-from __future__ import annotations
-
 import pandas as pd
 import streamlit as st
 
-from exam_workbench.exchange import Group, Options, import_groups
-from exam_workbench.formats import Source
-from exam_workbench.measures import Interval
-from exam_workbench.pipelines import (
-    AgreementRow,
-    PeopleSaid,
-    agreement,
-    lacking,
-    people_said,
-    said_by_judge,
-    verdict_sources,
-)
+from exam_workbench import exchange, formats, measures, pipelines, text
 from exam_workbench.project import Project
-from exam_workbench.text import how_many
-from pages.parts.answers import asking, choosing, looking
-from pages.parts.shared import charts, presses, ui
-from pages.parts.shared.html import visible
-from pages.parts.shared.vega import Spec, chart, layer, number, over, word
+from pages.parts.answers import asking, looking, tables
+from pages.parts.shared import charts, html, presses, ui
+from pages.parts.shared.charts import Spec, chart, layer, number, over, word
 
 MODEL = "judge"
 VALUES = ("accuracy", "kappa", "precision", "recall")
 
 
-def truth(project: Project) -> tuple[str, list[PeopleSaid]] | None:
+def truth(project: Project) -> tuple[str, list[pipelines.PeopleSaid]] | None:
     """Draw the choice of a reference for the answer checks; return it with its results, or None without any."""
-    sources = verdict_sources(project)
+    sources = pipelines.verdict_sources(project)
     options = {name: name for name, _ in sources}
     if len(sources) > 1:
         options = {"": "All people"} | options
-    said: list[PeopleSaid] = []
+    said: list[pipelines.PeopleSaid] = []
     # People's results need no runs; a model's comparisons do.
-    if looking.generators(project) and not lacking(project).stops:
+    if looking.generators(project) and not pipelines.lacking(project).stops:
         evaluation = looking.look(project)
         model = evaluation.judge_model
-        if model is not None and (said := said_by_judge(project, evaluation)):
+        if model is not None and (said := pipelines.said_by_judge(project, evaluation)):
             options[f"{MODEL}:{model.name}"] = f"Model {model.name}"
     if not options:
         return None
@@ -49,7 +34,7 @@ def truth(project: Project) -> tuple[str, list[PeopleSaid]] | None:
     )  # fmt: skip
     if chosen.startswith(f"{MODEL}:"):
         return chosen, said
-    return chosen, people_said(project, chosen or None)
+    return chosen, pipelines.people_said(project, chosen or None)
 
 
 def missing(project: Project) -> None:
@@ -72,21 +57,24 @@ def imports(project: Project) -> None:
         name = st.text_input("Source of the results", key="verdicts by", placeholder="File name").strip()
         if file is None or not presses.button("Import results", type="primary", key="verdicts import"):
             return
-        group = Group("answer-verdicts", [Source(name=file.name, data=file.getvalue())], Options(source=name or None))
-        with ui.errors():
-            (done,) = import_groups(project, [group], ui.author())
+        group = exchange.Group(
+            "answer-verdicts",
+            [formats.Source(name=file.name, data=file.getvalue())],
+            exchange.Options(source=name or None),
+        )
+        with ui.errors(rerun=True):
+            (done,) = exchange.import_groups(project, [group], ui.author())
             st.session_state["verdicts taken"] = st.session_state.get("verdicts taken", 0) + 1
-            st.toast(f"{how_many(done.counts['verdicts'], 'results')} imported.", icon=":material/check:")
-            st.rerun()
+            st.toast(f"{text.how_many(done.counts['verdicts'], 'results')} imported.", icon=":material/check:")
 
 
-def table(project: Project, beside: str, said: list[PeopleSaid]) -> list[AgreementRow]:
+def table(project: Project, beside: str, said: list[pipelines.PeopleSaid]) -> list[pipelines.AgreementRow]:
     """Draw every answer check with accuracy, kappa, precision and recall; return the rows."""
     with st.spinner("Comparing the answer checks", show_time=False):
-        rows = project.remember(("judges of answers", beside, tuple(said)), lambda: agreement(project, said))
+        rows = project.remember(("judges of answers", beside, tuple(said)), lambda: pipelines.agreement(project, said))
     body = "".join(
-        f"<tr><th>{visible(row.judge.title)}"
-        + (f' <span class="dim">{visible(row.model)}</span>' if row.model else "")
+        f"<tr><th>{html.visible(row.judge.title)}"
+        + (f' <span class="dim">{html.visible(row.model)}</span>' if row.model else "")
         + f"</th><td>{row.threshold:g}</td>"
         + "".join(f"<td>{_bounded(one)}</td>" for one in _values(row))
         + f"<td>{_counts(row)}</td>{_halves(row)}</tr>"
@@ -95,29 +83,29 @@ def table(project: Project, beside: str, said: list[PeopleSaid]) -> list[Agreeme
     heads = ("Threshold", "Accuracy", "Kappa", "Precision", "Recall", "Answers", "Best threshold", "Kappa at best")
     head = "".join(f"<th>{one}</th>" for one in heads)
     st.html(
-        f'<style>{choosing.STYLE}</style><div class="ew-scrolls" tabindex="0" role="region" aria-label="Answer checks">'
+        f'<style>{tables.STYLE}</style><div class="ew-scrolls" tabindex="0" role="region" aria-label="Answer checks">'
         f'<table class="ew-choice"><thead><tr><th>Answer check</th>{head}</tr></thead>'
         f"<tbody>{body}</tbody></table></div>"
     )
     accepted = sum(one.acceptable for one in said)
     st.container(key="verdicts-held").caption(
-        f"Based on {how_many(len(said), 'answers')}, {ui.percent(accepted / len(said))} of them right. Intervals are"
-        " 95%, from 1,000 resamples of questions.",
+        f"Based on {text.how_many(len(said), 'answers')}, {ui.percent(accepted / len(said))} of them right. Intervals"
+        " are 95%, from 1,000 resamples of questions.",
         help="The best threshold has the highest kappa on a random half of the questions. “Kappa at best” is its kappa"
         " on the other half.",
     )
     return rows
 
 
-def _values(row: AgreementRow) -> list[Interval]:
+def _values(row: pipelines.AgreementRow) -> list[measures.Interval]:
     return [getattr(row.against, name) for name in VALUES]
 
 
-def _bounded(one: Interval) -> str:
-    return choosing.interval(one)
+def _bounded(one: measures.Interval) -> str:
+    return tables.interval(one)
 
 
-def _counts(row: AgreementRow) -> str:
+def _counts(row: pipelines.AgreementRow) -> str:
     more = [
         f"{row.against.failed:,} failed" if row.against.failed else "",
         f"{row.waiting:,} waiting" if row.waiting else "",
@@ -126,13 +114,13 @@ def _counts(row: AgreementRow) -> str:
     return f"{row.against.answers:,}" + (f' <span class="dim">{said}</span>' if said else "")
 
 
-def _halves(row: AgreementRow) -> str:
+def _halves(row: pipelines.AgreementRow) -> str:
     if row.tested is None:
         return "<td></td><td></td>"
     return f"<td>{row.tested.threshold:.2f}</td><td>{_bounded(row.tested.tested.kappa)}</td>"
 
 
-def curve(rows: list[AgreementRow]) -> None:
+def curve(rows: list[pipelines.AgreementRow]) -> None:
     """Draw the agreement of an answer check at each threshold, with a slider."""
     graded = {row.judge.title + (f" ({row.model})" if row.model else ""): row for row in rows if row.curve}
     if not graded:
@@ -159,7 +147,7 @@ def curve(rows: list[AgreementRow]) -> None:
         )
 
 
-def _chart(row: AgreementRow, limit: float) -> Spec:
+def _chart(row: pipelines.AgreementRow, limit: float) -> Spec:
     points = pd.DataFrame(
         [
             {"what": name.capitalize(), "threshold": point.threshold, "value": getattr(point, name)}
@@ -186,7 +174,7 @@ def _chart(row: AgreementRow, limit: float) -> Spec:
     return chart(points, lines, over(pd.DataFrame(marks), rules), height=260)
 
 
-def ask_model(project: Project, said: list[PeopleSaid]) -> None:
+def ask_model(project: Project, said: list[pipelines.PeopleSaid]) -> None:
     """Draw a form that has a model compare the answers that people judged, to add it to the table."""
     with st.expander("Compare these answers with a model"), ui.errors():
         asking.compare(project, [one.pair for one in said], "judge people")

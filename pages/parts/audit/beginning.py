@@ -1,20 +1,15 @@
 """Planning an audit: its purpose, and the form for its goal and cost."""
 
-from __future__ import annotations
-
 import streamlit as st
 
 from exam_workbench import audit as room
-from exam_workbench.audit import Aim, Goal
-from exam_workbench.catalogue import graders
-from exam_workbench.errors import WorkbenchError
-from exam_workbench.labels import Policy, basis, readiness
+from exam_workbench import catalogue, errors, labels
 from exam_workbench.project import Project, run_names, sources
-from pages.parts.audit import curve, opened
+from pages.parts.audit import standing
 from pages.parts.shared import policy_widgets, presses, ui
 
 MEASURES = ("mean judgment@10 (DCG weights)", "mean judgment@5 (DCG weights)", "P@10", "P@5", "RBP(p=0.8)@10")
-AIMS: dict[Aim, str] = {
+AIMS: dict[room.Aim, str] = {
     "best": "Best system",
     "pair": "Two systems",
     "width": "All scores",
@@ -44,7 +39,7 @@ def form(project: Project, name: str) -> None:
     if not runs:
         ui.empty("No systems to audit yet.", "Import runs.", "home")
     st.caption("The audit checks the leaderboard of the scoring settings above.")
-    lacks = readiness(project, basis(project, policy))
+    lacks = labels.readiness(project, labels.basis(project, policy))
     if lacks.ungraded:
         with st.container(horizontal=True, vertical_alignment="center"):
             st.container(key="ungraded-before-audit", width="content").caption(
@@ -53,8 +48,7 @@ def form(project: Project, name: str) -> None:
                 width="content",
             )
             ui.go("grading", "Grade the ungraded pairs")
-    with st.container(key="beside-plan"):
-        left, right = st.columns([3, 2], gap="large")
+    left, right = st.container(key="beside-plan").columns([3, 2], gap="large")
     with left:
         goal = _goal(runs)
         with st.container(horizontal=True, vertical_alignment="bottom"):
@@ -77,14 +71,14 @@ def form(project: Project, name: str) -> None:
                 help="Judgments are stored under this source. A new source is named after the audit. The judgments of"
                 " an existing source are reused: their passages are not judged again.",
             )  # fmt: skip
-            others = [one.spec.name for one in graders(project) if one.grades]
+            others = [one.spec.name for one in catalogue.graders(project) if one.grades]
             further = st.multiselect(
                 "More graders for prediction", [one for one in others if one != _named(project, policy.grader)],
                 key="audit-graders", help="If judgments are predicted well, fewer of them are needed.",
             )  # fmt: skip
             with st.container(horizontal=True):
                 asked = (st.session_state.get(key) for key in ("audit-size", "audit-looks"))
-                of_batch, batches = room.in_batches(goal or Goal("best"), *asked)
+                of_batch, batches = room.in_batches(goal or room.Goal("best"), *asked)
                 size = st.number_input(
                     "Passages per batch", 1, None, None, key="audit-size", placeholder=str(of_batch), width=170
                 )
@@ -104,36 +98,35 @@ def form(project: Project, name: str) -> None:
             "Plan audit", type="primary", icon=":material/how_to_reg:", key="plan audit"
         )
     if goal is not None and planned:
-        with ui.errors():
+        with ui.errors(rerun=True):
             made = room.design(
                 project, called, str(measure), goal, policy, runs=chosen, graders=further,
                 source=None if source == OWN else str(source), highest=int(highest), batch_size=size, looks=looks,
                 author=ui.author(),
             )  # fmt: skip
-            opened.land(made.name)
-            st.rerun()
+            standing.land(made.name)
 
 
 def _foreseen(
-    project: Project, goal: Goal, measure: str, policy: Policy, runs: list[str], highest: int, looks: int
+    project: Project, goal: room.Goal, measure: str, policy: labels.Policy, runs: list[str], highest: int, looks: int
 ) -> bool:
     """Draw the estimated number of judgments; return whether such an audit is possible."""
     try:
         with st.spinner("Forecasting the number of judgments"):
             found = room.foresee(project, measure, goal, policy, runs=runs, highest=highest, looks=looks)
-    except WorkbenchError as error:
+    except errors.WorkbenchError as error:
         ui.show_error(error)
         return False
-    curve.draw(found, goal)
+    standing.draw_curve(found, goal)
     return True
 
 
 def _named(project: Project, grader: str | None) -> str:
-    known = [one.spec.name for one in graders(project) if one.grades]
+    known = [one.spec.name for one in catalogue.graders(project) if one.grades]
     return grader if grader in known else known[0]
 
 
-def _goal(runs: list[str]) -> Goal | None:
+def _goal(runs: list[str]) -> room.Goal | None:
     """Draw the goal of the audit; return None if it is incomplete."""
     aim = st.segmented_control(
         "Goal of the audit", list(AIMS), default="best", format_func=AIMS.__getitem__, key="audit-aim",
@@ -148,11 +141,11 @@ def _goal(runs: list[str]) -> Goal | None:
             if first == second:
                 st.caption("Choose two different systems.")
                 return None
-            return Goal("pair", first=first, second=second)
+            return room.Goal("pair", first=first, second=second)
         if aim == "width":
             half = st.number_input("Within ±", 0.001, None, 0.02, step=0.01, format="%.3f", key="audit-half", width=150)
-            return Goal("width", half_width=float(half))
+            return room.Goal("width", half_width=float(half))
         if aim == "budget":
             budget = st.number_input("Judgments", 1, None, 200, step=50, key="audit-budget", width=150)
-            return Goal("budget", budget=int(budget))
-    return Goal("best")
+            return room.Goal("budget", budget=int(budget))
+    return room.Goal("best")

@@ -1,26 +1,10 @@
 // The audited leaderboard: a row per system, with its interval and the machine's score on one scale, and the
 // machine's bias. An opened row compares the system with every other.
 
-const boards = new WeakMap();
-
-export default function ({ data, parentElement }) {
-  let board = boards.get(parentElement);
-  if (!board) boards.set(parentElement, (board = new Board(parentElement)));
-  board.show(data);
-}
+export default (given) => showIn(Board, given);
 
 const LANE = 7;
 const ORDERS = { rank: "by audited score", order: "by shrunk score", machine_rank: "by grader's score" };
-
-// Round numbers within a range of values.
-function ticks([low, high], aim = 4) {
-  const raw = (high - low) / aim;
-  const power = 10 ** Math.floor(Math.log10(raw));
-  const step = [1, 2, 2.5, 5, 10].map((one) => one * power).find((one) => one >= raw);
-  const found = [];
-  for (let at = Math.ceil(low / step - 1e-9); at * step <= high + step * 1e-9; at += 1) found.push(at * step);
-  return { found, digits: Math.max(0, Math.ceil(-Math.log10(step) - 1e-9) + (step / power === 2.5 ? 1 : 0)) };
-}
 
 const at = (value, [low, high]) => `${(100 * (value - low)) / (high - low)}%`;
 const signed = (value, digits) => {

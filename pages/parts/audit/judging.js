@@ -1,24 +1,15 @@
 // The judging desk: one passage at a time, a key for each judgment. The next passages are loaded already, so that
 // keys do not wait for the server.
 
-const desks = new WeakMap();
-
-export default function ({ data, parentElement, setTriggerValue }) {
-  let desk = desks.get(parentElement);
-  if (!desk) desks.set(parentElement, (desk = new Desk(parentElement)));
-  const mine = desk.listen();
-  desk.show(data, setTriggerValue);
-  // On a redraw, Streamlit sets the part up again before it cleans up the old one. So each cleans up only its own
-  // listeners.
-  return () => mine.abort();
-}
+export default (given) => showIn(Desk, given);
 
 const keyOf = (card) => JSON.stringify([card.query, card.passage]);
 const KEPT = "exam-workbench-judging";
 const LASTING = ["judge", "cannot say", "skip", "take back"];
 
-class Desk {
+class Desk extends Drawn {
   constructor(parent) {
+    super();
     this.progress = make("div", { class: "progress" });
     this.news = make("p", { class: "unseen", role: "status" });
     this.trouble = make("div", { class: "trouble", role: "alert" });
@@ -41,13 +32,6 @@ class Desk {
     this.at = null;
     this.asking = null; // The card whose label the person asked for.
     this.drawn = null;
-  }
-
-  listen() {
-    this.listening?.abort();
-    const mine = (this.listening = new AbortController());
-    window.addEventListener("keydown", (event) => this.key(event), { capture: true, signal: mine.signal });
-    return mine;
   }
 
   key(event) {

@@ -4,30 +4,24 @@ The browser sends each judgment as an action, and again until the server has rec
 sent action, and the assessor does not wait for the server between two passages.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping
 from typing import Any
 
 import streamlit as st
 
 from exam_workbench import audit as room
-from exam_workbench.audit import Audit, Batch, Card, Hand
 from exam_workbench.errors import WorkbenchError
 from exam_workbench.project import Project
-from pages.parts.shared import ui
-from pages.parts.shared.acting import Act, asked_of
-from pages.parts.shared.components import ACTING, component
-from pages.parts.shared.html import as_shown
+from pages.parts.shared import components, html, ui
 
 KEY = "judging"
 AHEAD = 6
 """Least number of passages in the browser, if so many are left."""
 
-_component = component("judging_desk", *ACTING, "audit/judging.css", "audit/judging.js")
+_component = components.component("judging_desk", *components.ACTING, "audit/judging.css", "audit/judging.js")
 
 
-def draw(project: Project, audit: Audit) -> None:
+def draw(project: Project, audit: room.Audit) -> None:
     """Draw the assessor's desk if there is a batch."""
     if not room.batches(project, audit):
         ui.empty("No passages to judge yet.", "Draw a batch on the tab Leaderboard.")
@@ -37,12 +31,12 @@ def draw(project: Project, audit: Audit) -> None:
 
 
 @st.fragment
-def desk(project: Project, audit: Audit) -> None:
+def desk(project: Project, audit: room.Audit) -> None:
     """Judge the assigned passages until the batch is finished."""
     person = ui.person()
     if not person:
         ui.empty("Your name is missing.", "Enter your name above. Your judgments are stored under it.")
-    asked = asked_of(KEY)
+    asked = components.asked_of(KEY)
     error = None
     with ui.errors():
         for act in asked.each():
@@ -50,7 +44,7 @@ def desk(project: Project, audit: Audit) -> None:
                 ACTS[act["do"]](project, audit, person, act)
             except WorkbenchError as refused:
                 error = {name: act.get(name) for name in ("id", "query", "passage")}
-                error |= {"message": as_shown(refused.message), "hint": as_shown(refused.hint or "")}
+                error |= {"message": html.as_shown(refused.message), "hint": html.as_shown(refused.hint or "")}
         batch = room.batches(project, audit)[-1]
         hands = [] if batch.ended else room.deal_ahead(project, audit, person, AHEAD)
         left = hands[0].left if hands else 0 if batch.ended else room.left(project, audit)
@@ -58,7 +52,9 @@ def desk(project: Project, audit: Audit) -> None:
         _component(key=KEY, data=data, on_acts_change=asked.note)
 
 
-def _shown(project: Project, audit: Audit, person: str, batch: Batch, hands: list[Hand]) -> dict[str, Any]:
+def _shown(
+    project: Project, audit: room.Audit, person: str, batch: room.Batch, hands: list[room.Hand]
+) -> dict[str, Any]:
     people = room.assessors(project, audit)
     me = next((one for one in people if one.name == person), None)
     others = [one.name for one in people if one.name != person and one.query_id is not None]
@@ -76,24 +72,24 @@ def _shown(project: Project, audit: Audit, person: str, batch: Batch, hands: lis
             "drawn": batch.drawn + batch.doubled,
             "done": batch.judged + batch.cannot_say + batch.judged_twice,
             "mine": me.judged + me.cannot_say if me else 0,
-            "others": as_shown(f"also judging: {', '.join(others[:3])}") if others else "",
+            "others": html.as_shown(f"also judging: {', '.join(others[:3])}") if others else "",
         },
     }
 
 
-def _query(hand: Hand) -> dict[str, Any]:
+def _query(hand: room.Hand) -> dict[str, Any]:
     return {
-        "text": as_shown(hand.query.text),
-        "narrative": as_shown(hand.query.narrative or ""),
-        "questions": [as_shown(one.shown) for one in hand.questions],
+        "text": html.as_shown(hand.query.text),
+        "narrative": html.as_shown(hand.query.narrative or ""),
+        "questions": [html.as_shown(one.shown) for one in hand.questions],
     }
 
 
-def _card(hand: Hand, card: Card) -> dict[str, Any]:
+def _card(hand: room.Hand, card: room.Card) -> dict[str, Any]:
     return {
         "query": hand.query.query_id,
         "passage": card.passage_id,
-        "text": None if card.text is None else as_shown(card.text),
+        "text": None if card.text is None else html.as_shown(card.text),
         "said": card.said,
         "value": card.value,
         "settled": card.settled,
@@ -101,40 +97,42 @@ def _card(hand: Hand, card: Card) -> dict[str, Any]:
     }
 
 
-def _judge(project: Project, audit: Audit, person: str, act: Act) -> None:
+def _judge(project: Project, audit: room.Audit, person: str, act: components.Act) -> None:
     room.judge(project, audit, act["query"], act["passage"], int(act["value"]), person)
 
 
-def _on_passage(what: Callable[[Project, Audit, str, str, str], object]) -> Callable[[Project, Audit, str, Act], None]:
+def _on_passage(
+    what: Callable[[Project, room.Audit, str, str, str], object],
+) -> Callable[[Project, room.Audit, str, components.Act], None]:
     """Wrap an action that needs only a passage and a person."""
 
-    def do_it(project: Project, audit: Audit, person: str, act: Act) -> None:
+    def do_it(project: Project, audit: room.Audit, person: str, act: components.Act) -> None:
         what(project, audit, act["query"], act["passage"], person)
 
     return do_it
 
 
-def _looked(audit: Audit) -> str:
+def _looked(audit: room.Audit) -> str:
     """Return the session key for the labels that the person asked to see."""
     return f"labels shown in audit {audit.key}"
 
 
-def _look(project: Project, audit: Audit, person: str, act: Act) -> None:
+def _look(project: Project, audit: room.Audit, person: str, act: components.Act) -> None:
     found = room.look(project, audit, act["query"], act["passage"], person)
     about = {"query": act["query"], "passage": act["passage"], "label": found.label, "highest": found.highest}
     st.session_state.setdefault(_looked(audit), []).append(about)
 
 
-def _board(project: Project, audit: Audit, person: str, act: Act) -> None:
+def _board(project: Project, audit: room.Audit, person: str, act: components.Act) -> None:
     st.session_state["view"] = "Board"
     st.rerun(scope="app")
 
 
-def _again(project: Project, audit: Audit, person: str, act: Act) -> None:
+def _again(project: Project, audit: room.Audit, person: str, act: components.Act) -> None:
     """Do nothing: the assigned passages are read again after every action."""
 
 
-ACTS: Mapping[str, Callable[[Project, Audit, str, Act], None]] = {
+ACTS: Mapping[str, Callable[[Project, room.Audit, str, components.Act], None]] = {
     "judge": _judge,
     "cannot say": _on_passage(room.cannot_say),
     "skip": _on_passage(room.skip),

@@ -1,32 +1,32 @@
 """The leaderboard of an audit and its state: the statement, the present or next batch, and the assessors."""
 
-from __future__ import annotations
+from collections.abc import Sequence
+from typing import Any
 
+import pandas as pd
 import streamlit as st
 
 from exam_workbench import audit as room
-from exam_workbench.audit import Audit, AuditBoard, Batch, Share
+from exam_workbench import bank, catalogue, text
 from exam_workbench.project import Project
-from exam_workbench.text import how_many
-from pages.parts.audit import board as table
-from pages.parts.audit import curve
-from pages.parts.shared import presses, ui, views
+from pages.parts.shared import charts, components, html, presses, ui, views
+from pages.parts.shared.charts import Spec, chart, layer, number, over, word
 
 
-def draw(project: Project, audit: Audit) -> None:
+def draw(project: Project, audit: room.Audit) -> None:
     """Draw the statement, the batch, and the leaderboard."""
     drawn = room.batches(project, audit)
     with st.spinner("Computing the audited leaderboard"):
         found = room.audit_board(project, audit)
     _statement(project, audit, found)
     _batch(project, audit, drawn, found)
-    table.draw(found)
+    draw_board(found)
     _about(found)
     st.subheader("Judgments needed", anchor=False)
-    curve.draw(room.forecast(project, audit), audit.goal)
+    draw_curve(room.forecast(project, audit), audit.goal)
 
 
-def _statement(project: Project, audit: Audit, found: AuditBoard) -> None:
+def _statement(project: Project, audit: room.Audit, found: room.AuditBoard) -> None:
     told = found.statement
     if told.holds is None:
         st.container(key="machine-alone").markdown(
@@ -42,7 +42,7 @@ def _statement(project: Project, audit: Audit, found: AuditBoard) -> None:
     st.container(key="looks").caption(rule(audit, found))
 
 
-def rule(audit: Audit, found: AuditBoard) -> str:
+def rule(audit: room.Audit, found: room.AuditBoard) -> str:
     """Return how often the results may be checked, and the basis of the leaderboard."""
     told = found.statement
     if told.looks == 1 or told.level is None:
@@ -53,7 +53,7 @@ def rule(audit: Audit, found: AuditBoard) -> str:
     )
 
 
-def _batch(project: Project, audit: Audit, drawn: list[Batch], found: AuditBoard) -> None:
+def _batch(project: Project, audit: room.Audit, drawn: list[room.Batch], found: room.AuditBoard) -> None:
     if audit.ended:
         return
     last = drawn[-1] if drawn else None
@@ -74,12 +74,11 @@ def _batch(project: Project, audit: Audit, drawn: list[Batch], found: AuditBoard
             f"Draw batch {len(drawn) + 1}", type="secondary" if found.statement.may_stop else "primary",
             icon=":material/casino:", key="draw batch",
         ):  # fmt: skip
-            with ui.errors():
+            with ui.errors(rerun=True):
                 room.draw(project, audit, ui.author(), int(size), twice / 100)
-                st.rerun()
 
 
-def _waiting(project: Project, audit: Audit, last: Batch) -> None:
+def _waiting(project: Project, audit: room.Audit, last: room.Batch) -> None:
     said = last.judged + last.cannot_say
     people = room.assessors(project, audit)
     with st.container(border=True):
@@ -101,22 +100,21 @@ def _waiting(project: Project, audit: Audit, last: Batch) -> None:
 def _person(one: room.Assessor) -> str:
     said = f"{ui.plain(one.name)}: {one.judged:,}"
     said += f", could not judge {one.cannot_say:,}" if one.cannot_say else ""
-    said += f", saw {how_many(one.looked, 'labels')}" if one.looked else ""
+    said += f", saw {text.how_many(one.looked, 'labels')}" if one.looked else ""
     return said + (" (judging)" if one.query_id is not None else "")
 
 
-def _end_batch(project: Project, audit: Audit, last: Batch) -> None:
+def _end_batch(project: Project, audit: room.Audit, last: room.Batch) -> None:
     with st.popover(
         "End batch", type="tertiary", help="End the batch without the remaining judgments", key="ending batch"
     ):
-        st.text(f"{how_many(last.open, 'passages')} would have no judgment. The intervals get wider.")
+        st.text(f"{text.how_many(last.open, 'passages')} would have no judgment. The intervals get wider.")
         if st.button("End batch now", key="end batch"):
-            with ui.errors():
+            with ui.errors(rerun=True):
                 room.end_batch(project, audit, ui.author())
-                st.rerun()
 
 
-def _about(found: AuditBoard) -> None:
+def _about(found: room.AuditBoard) -> None:
     """Draw further estimates from the sample."""
     lines = []
     if found.labels is not None:
@@ -140,7 +138,191 @@ def _about(found: AuditBoard) -> None:
         about.caption(f":material/info: {ui.plain(line)}")
 
 
-def _rate(name: str, share: Share) -> str:
+def _rate(name: str, share: room.Share) -> str:
     if share.value is None:
         return f"{name} undefined"
     return f"{name} {share.value:.2f} [{ui.number(share.low, 2)}, {ui.number(share.high, 2)}]"
+
+
+KEY = "audited"
+
+_component = components.component(
+    "audited_board", *components.ACTING, "audit/board.css", "shared/scale.js", "audit/board.js"
+)
+
+
+def draw_board(board: room.AuditBoard) -> None:
+    """Draw the leaderboard; a click on a system shows its differences from the others."""
+    _component(key=KEY, data=shown(board))
+
+
+def shown(board: room.AuditBoard) -> dict[str, Any]:
+    """Return the data of a leaderboard for the browser."""
+    runs = [one.run for one in board.systems]
+    names, short = charts.short_names(runs, 34), charts.short_names(runs)
+    return {
+        "measure": board.measure,
+        "confidence": board.confidence,
+        # Pairs are separated at the level of the whole leaderboard, after the correction.
+        "level": 1 - board.confidence,
+        "missed": board.missed,
+        "groups": board.groups,
+        "systems": [
+            vars(one) | {"name": html.as_shown(names[one.run]), "short": html.as_shown(short[one.run])}
+            for one in board.systems
+        ],
+        "differences": [
+            (one.first, one.second, one.value, one.low, one.high, one.adjusted) for one in board.differences
+        ],
+    }
+
+
+HEIGHT = 360
+DESIGNS = {
+    "width": "with the grader's labels",
+    "without_machine": "without labels",
+    "uniform": "uniform sample, without labels",
+}
+
+WIDTHS = {"pair": "Half width of the difference", "best": "Half width (median difference)"}
+"""Title of the widths, by goal of the audit."""
+
+
+def draw_curve(found: room.Forecast, goal: room.Goal) -> None:
+    """Draw the number of judgments needed, and the curve."""
+    st.container(key="judgments-needed").markdown(ui.plain(found.says))
+    st.vega_lite_chart(spec(found, goal))
+
+
+def spec(found: room.Forecast, goal: room.Goal) -> Spec:
+    """Return the chart: widths by judgments with a line for each design, the present state, and the goal.
+
+    Args:
+        goal: decides which widths are shown.
+    """
+    rows = [
+        {"judgments": one.judgments, "half": getattr(one, name) / 2, "design": title}
+        for one in found.curve
+        for name, title in DESIGNS.items()
+    ]
+    table = pd.DataFrame(rows, columns=["judgments", "half", "design"])
+    x = number("judgments", title="Judgments", scale={"nice": False, "zero": True}, axis={"tickCount": 8})
+    y = number("half", title=WIDTHS.get(goal.aim, "Half width (median system)"), axis={"tickCount": 5})
+    lines = {
+        "x": x,
+        "y": y,
+        "color": word(
+            "design", sort=list(DESIGNS.values()), title=None,
+            scale={"domain": list(DESIGNS.values()), "range": [charts.ACCENT, charts.GREY, charts.GREY]},
+            legend={"orient": "top", "direction": "vertical", "labelLimit": 0, "symbolType": "stroke"},
+        ),
+        "strokeDash": word(
+            "design", sort=list(DESIGNS.values()), title=None,
+            scale={"domain": list(DESIGNS.values()), "range": [[1, 0], [1, 0], [4, 4]]},
+        ),
+        "tooltip": [
+            word("design", title="Design"),
+            number("judgments", title="Judgments", format=",d"),
+            number("half", title="±", format=".4f"),
+        ],
+    }  # fmt: skip
+    layers = [layer("line", lines, strokeWidth=2)]
+    if found.needed is not None and found.needed <= found.curve[-1].judgments:
+        needed = pd.DataFrame([{"judgments": found.needed, "says": f"{found.needed:,} needed"}])
+        at = {"x": number("judgments"), "tooltip": [word("says", title="Judgments")]}
+        layers.append(over(needed, layer("rule", at, strokeDash=[3, 3], color=charts.GREY)))
+    if found.width is not None:
+        now = pd.DataFrame([{"judgments": found.made, "half": found.width / 2, "says": "now"}])
+        at = {
+            "x": number("judgments"), "y": number("half"),
+            "tooltip": [word("says", title="State"), number("judgments", title="Judgments", format=",d"),
+                        number("half", title="±", format=".4f")],
+        }  # fmt: skip
+        layers.append(over(now, layer("point", at, filled=True, size=110, color=charts.ACCENT, opacity=1)))
+    return chart(table, *layers, height=HEIGHT, padding=charts.PADDING)
+
+
+def land(name: str) -> None:
+    """Make the next run open the leaderboard of a newly planned audit; the widgets of this run are drawn already."""
+    st.session_state["planned audit"] = name
+
+
+def choose(known: Sequence[room.Audit]) -> room.Audit:
+    """Return the chosen audit; by default the newest that has not ended."""
+    by_name = {one.name: one for one in reversed(known)}
+    if (planned := st.session_state.pop("planned audit", None)) in by_name:
+        st.session_state["view"] = "Board"
+        # A single audit is open without a choice. A noted choice would be taken for the person's own later.
+        if len(known) > 1:
+            st.session_state["audit"] = planned
+        st.toast(f"Planned the audit “{ui.plain(planned)}”.", icon=":material/how_to_reg:")
+    usual = next((one for one in by_name.values() if not one.ended), known[-1])
+    if len(known) == 1:
+        # Otherwise the next planned audit would not be opened: the address takes precedence over the session.
+        st.query_params.pop("audit", None)
+        return usual
+    wanted = st.query_params.get("audit")
+    if wanted is not None and wanted not in by_name:
+        st.warning(
+            f"Unknown audit “{ui.plain(wanted)}”. Showing “{ui.plain(usual.name)}” instead.", icon=":material/info:"
+        )
+        del st.query_params["audit"]
+    picked = st.selectbox(
+        "Audit", list(by_name), index=list(by_name).index(usual.name), key="audit", bind="query-params", width=260
+    )
+    return by_name[str(picked)]
+
+
+def free_name(known: Sequence[room.Audit]) -> str:
+    """Return an unused name for the next audit."""
+    taken = {one.name for one in known}
+    return next(name for number in range(2, len(known) + 3) if (name := f"audit {number}") not in taken)
+
+
+def about(project: Project, audit: room.Audit) -> None:
+    """Draw the goal of the audit, and the settings of the machine's leaderboard."""
+    policy = audit.policy
+    spec = catalogue.find_grader(project, policy.grader).spec
+    version = policy.bank_version or 0
+    newer = f" (newest: {bank.latest_version(project)})" if version < bank.latest_version(project) else ""
+    said = " · ".join(
+        [
+            f"**{ui.plain(audit.name)}**: {ui.plain(audit.goal.says)}",
+            ui.plain(audit.measure_title),
+            text.how_many(len(audit.runs), "systems"),
+            text.how_many(len(audit.queries), "queries"),
+            f"labels by {ui.plain(spec.name)}, min rating {spec.min_rating(policy.min_rating)}",
+            f"bank version {version}{newer}",
+            *(["ended"] if audit.ended else []),
+        ]
+    )
+    st.container(key="about-audit").markdown(said)
+
+
+def says_audit(audit: room.Audit | None, begun: room.Audit | None, measure: str, roles: room.Circularity) -> None:
+    """Draw a note next to a leaderboard of machine labels: not audited, or a link to the audited one; and model
+    roles.
+
+    Args:
+        begun: a running audit without a leaderboard.
+    """
+    if audit is not None:
+        did = (
+            "corrects these scores"
+            if audit.measure == measure
+            else f"corrects {ui.plain(audit.measure_title)} for these labels"
+        )
+        said, link = f"The audit “{ui.plain(audit.name)}” {did}", "Show audited leaderboard"
+        state = "corrects" if audit.measure == measure else "of another measure"
+    elif begun is not None:
+        state = "begun"
+        said, link = f"The audit “{ui.plain(begun.name)}” is in progress: no results yet", "Show audit"
+    else:
+        state = "none"
+        said, link = "Not audited: the error of these scores is unknown", "Plan an audit"
+    named = audit or begun
+    there = {} if named is None else {"audit": named.name}
+    with st.container(horizontal=True, vertical_alignment="center"):
+        st.container(key=f"audit {state}", width="content").caption(f":material/how_to_reg: {said}.", width="content")
+        ui.go("audit", link, **there)
+    st.caption(ui.plain(" ".join((roles.says, *roles.warnings))))

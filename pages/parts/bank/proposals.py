@@ -1,28 +1,14 @@
 """Questions that models proposed for a query: reword, accept or reject them, many at a time."""
 
-from __future__ import annotations
-
+from collections.abc import Callable
 from string import ascii_uppercase
 
 import streamlit as st
 
-from exam_workbench import bank
-from exam_workbench.bank import (
-    DraftedItem,
-    Proposal,
-    QueryOverview,
-    Repeat,
-    drafted_bank,
-    edit_proposal,
-    empty_generations,
-    marks,
-    put_back,
-)
-from exam_workbench.errors import WorkbenchError
+from exam_workbench import bank, errors, grading
 from exam_workbench.project import Project, passage_texts
-from pages.parts.bank import drafting as bank_drafting
 from pages.parts.bank import window as bank_window
-from pages.parts.shared import presses, ui
+from pages.parts.shared import model_place, policy_widgets, presses, ui
 
 PROPOSALS_A_PAGE = 10
 SHOWN_EMPTY = 5
@@ -36,7 +22,7 @@ CHOOSE = {
 }
 
 
-def panel(project: Project, query: QueryOverview) -> None:
+def panel(project: Project, query: bank.QueryOverview) -> None:
     """Draw the proposals of the open query, and the buttons that request more."""
     found = bank.proposals(project, query.query_id)
     with st.container(key="proposals"):
@@ -51,7 +37,7 @@ def panel(project: Project, query: QueryOverview) -> None:
             )
             and ui.author()
         ):
-            bank_drafting.suggest_dialog(project, query)
+            suggest_dialog(project, query)
         asked = presses.button(
             "Draft answer key",
             more,
@@ -61,7 +47,7 @@ def panel(project: Project, query: QueryOverview) -> None:
             key="draft answer key",
         )
         if asked and ui.author():
-            bank_drafting.answer_key_dialog(project, query)
+            answer_key_dialog(project, query)
         _outcome(query.query_id)
         if found:
             _opened(project, query.query_id)
@@ -83,9 +69,9 @@ def _opened(project: Project, query_id: str) -> None:
         key="near proposals",
         help="Marks wordings that the embedding model finds similar. Identical wordings are always marked.",
     )
-    repeats: dict[int, Repeat] = {}
+    repeats: dict[int, bank.Repeat] = {}
     with ui.errors():
-        repeats = marks(project, ui.person(), query_id, near)
+        repeats = bank.marks(project, ui.person(), query_id, near)
     chosen: set[int] = st.session_state.setdefault("chosen proposals", set())
     chosen &= {one.key for one in found}
     with st.container(horizontal=True, vertical_alignment="center"):
@@ -102,7 +88,7 @@ def _opened(project: Project, query_id: str) -> None:
     pages = -(-len(found) // PROPOSALS_A_PAGE)
     page = st.pagination(pages, key=f"proposals page {query_id}") if pages > 1 else 1
     shown = found[(page - 1) * PROPOSALS_A_PAGE : page * PROPOSALS_A_PAGE]
-    questions = {q.question_id: q.text or "" for q in drafted_bank(project, ui.person(), query_id)}
+    questions = {q.question_id: q.text or "" for q in bank.drafted_bank(project, ui.person(), query_id)}
     passages = passage_texts(project, [one.passage_id for one in shown if one.passage_id])
     for one in shown:
         about = ""
@@ -129,11 +115,11 @@ def _decide(project: Project, keys: list[int], accept: bool) -> None:
     st.rerun()
 
 
-def _proposal(project: Project, one: Proposal, mark: Repeat | None, chosen: bool, about: str) -> None:
+def _proposal(project: Project, one: bank.Proposal, mark: bank.Repeat | None, chosen: bool, about: str) -> None:
     def reword(key: str) -> None:
         try:
-            edit_proposal(project, one.key, st.session_state[key], ui.author())
-        except WorkbenchError as error:
+            bank.edit_proposal(project, one.key, st.session_state[key], ui.author())
+        except errors.WorkbenchError as error:
             st.session_state[f"not reworded {one.key}"] = str(error)
 
     def toggle() -> None:
@@ -165,7 +151,7 @@ def _proposal(project: Project, one: Proposal, mark: Repeat | None, chosen: bool
         st.markdown(f":small[{_facts(one, mark)}]")
 
 
-def _choices(item: DraftedItem) -> str:
+def _choices(item: bank.DraftedItem) -> str:
     """Return the choices of an item with their letters; the key is bold and marked as correct."""
     said = []
     for letter, choice in zip(ascii_uppercase, item.choices, strict=False):
@@ -175,7 +161,7 @@ def _choices(item: DraftedItem) -> str:
     return " · ".join([*said, *topic])
 
 
-def _facts(one: Proposal, mark: Repeat | None) -> str:
+def _facts(one: bank.Proposal, mark: bank.Repeat | None) -> str:
     """Return the origin of a proposal and the question that it repeats, in one line."""
     said = []
     if mark is not None:
@@ -208,7 +194,7 @@ def _outcome(query_id: str) -> None:
 
 
 def _gave_nothing(project: Project, query_id: str) -> None:
-    found = empty_generations(project, query_id)
+    found = bank.empty_generations(project, query_id)
     if not found:
         return
     with st.expander(f"Requests without usable results ({len(found)})"):
@@ -234,6 +220,105 @@ def _decided(project: Project, query_id: str) -> None:
                     )
                 back = presses.button("Reopen", key=f"put back {one.key}", type="tertiary", icon=":material/undo:")
             if back:
-                with ui.errors():
-                    put_back(project, [one.key], ui.author())
-                    st.rerun()
+                with ui.errors(rerun=True):
+                    bank.put_back(project, [one.key], ui.author())
+
+
+WHAT = {"question": "Questions", "nugget": "Nuggets"}
+ASKED = (
+    "Asking the model. Completed answers are kept. If the endpoint is down, run `exam generate`, which waits for it."
+)
+USUAL = ""
+"""The default choice: no particular prompt."""
+
+
+@st.dialog("Suggest questions", width="large")
+def suggest_dialog(project: Project, query: bank.QueryOverview) -> None:
+    """Draw a dialog in which a model drafts questions or nuggets for a query."""
+    st.text(query.text)
+    kind, number = st.columns([3, 2])
+    what = kind.segmented_control(
+        "Kind", grading.KINDS, default=grading.KINDS[0], format_func=WHAT.__getitem__, required=True
+    )
+    n = number.number_input("Number per subtopic, or per query", 1, grading.MOST, 10, key="drafts wanted")
+    titles = {USUAL: "Default: by subtopic if the query has subtopics"}
+    titles |= {prompt.name: f"{prompt.name}: {prompt.title}" for prompt in grading.fitting_prompts(project, str(what))}
+    prompt = st.selectbox("Prompt", list(titles), format_func=titles.__getitem__, key=f"prompt for {what}")
+    settings = model_place.choose_settings(project, "drafter")
+    if settings is not None and st.button("Ask the model", type="primary", key="ask for questions"):
+        _ask(
+            query.query_id,
+            settings,
+            lambda watch: grading.suggest(
+                project,
+                grading.make_drafter(settings),
+                [query.query_id],
+                ui.author(),
+                what,
+                prompt or None,
+                int(n),
+                watch=watch,
+            ),
+        )
+    st.caption("Suggestions become proposals. To add a proposal to the question bank, accept it and save.")
+
+
+@st.dialog("Draft answer key", width="large")
+def answer_key_dialog(project: Project, query: bank.QueryOverview) -> None:
+    """Draw a dialog in which a model drafts the answer key of a question from one of its passages."""
+    questions = [
+        q
+        for q in bank.drafted_bank(project, ui.person(), query.query_id)
+        if (q.active and q.kind == "question" and bool((q.text or "").strip()))
+    ]
+    if not questions:
+        st.text("This query has no active question that can have an answer key. Add a question first.")
+        return
+    texts = ui.told_apart({q.question_id: q.text or "" for q in questions})
+    question = st.selectbox("Question", questions, format_func=lambda q: texts[q.question_id], key="keyed question")
+    if question.answer_key:
+        st.caption(ui.plain(f"Current answer key: {question.answer_key}"))
+    passages: list[grading.KeyPassage] = []
+    with ui.errors():
+        passages = grading.passages_for_key(project, policy_widgets.chosen(project), question)
+    if not passages:
+        st.text("No passage answers this question or is judged relevant. Grade the pool or import judgments first.")
+        return
+    passage = st.selectbox("Passage", passages, format_func=_offered, key="passage for key")
+    st.container(border=True, height=180).text(passage.text)
+    names = [prompt.name for prompt in grading.fitting_prompts(project, "answer key")]
+    prompt = st.selectbox("Prompt", names, index=names.index(grading.DEFAULT_PROMPT), key="prompt for key")
+    settings = model_place.choose_settings(project, "drafter")
+    if settings is not None and st.button("Ask the model", type="primary", key="ask for key"):
+        _ask(
+            query.query_id,
+            settings,
+            lambda watch: grading.draft_answer_key(
+                project, grading.make_drafter(settings), question.question_id, passage.passage_id, ui.author(), prompt
+            ),
+        )
+
+
+def _offered(passage: grading.KeyPassage) -> str:
+    said = [f"rated {passage.rating}"] if passage.rating is not None else []
+    said += [f"judged {passage.judgment}"] if passage.judgment is not None else []
+    return f"{', '.join(said)}: {ui.shortened(passage.text, 100)}"
+
+
+def _ask(query_id: str, settings: dict[str, str], work: Callable[[grading.Watch], grading.Report]) -> None:
+    """Ask the model and show the progress; the dialog closes after the answers."""
+    model_place.remember_settings(settings)
+    bar = st.progress(0.0, text=ASKED)
+
+    def watch(done: int, total: int) -> None:
+        if done:
+            bar.progress(done / total, text=f"{done} of {total} requests answered")
+
+    try:
+        report = work(watch)
+    except errors.WorkbenchError as error:
+        bar.empty()
+        ui.show_error(error)
+        return
+    st.session_state["suggested"] = (query_id, report)
+    st.rerun()

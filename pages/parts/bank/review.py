@@ -2,52 +2,32 @@
 improvements.
 """
 
-from __future__ import annotations
-
 from dataclasses import replace
+from typing import cast
 
 import streamlit as st
 
-from exam_workbench import bank, labels
-from exam_workbench.bank import (
-    Conflict,
-    QueryOverview,
-    drafted_bank,
-    latest_version,
-    new_question,
-    put_draft,
-    restore,
-    word_difference,
-)
-from exam_workbench.catalogue import find_grader, grader_again
-from exam_workbench.grading import make_plan
-from exam_workbench.labels import Override, Policy, confirm, override, withdraw
-from exam_workbench.measures import COVER
+from exam_workbench import bank, catalogue, grading, labels, measures, review, sentences, study, types
 from exam_workbench.project import Project, passage_texts, sources
-from exam_workbench.review import changes
-from exam_workbench.sentences import split_sentences
-from exam_workbench.study import QueryDiagnosis, diagnose
-from exam_workbench.types import RATINGS, Question
 from pages.parts.bank import proposals as bank_proposals
 from pages.parts.bank import window as bank_window
-from pages.parts.bank import worth
 from pages.parts.shared import policy_widgets, presses, ui, views
 from pages.parts.shared.awaited_edits import awaited
 
 PASSAGES_SHOWN = 10
 
 
-def diagnosis(project: Project, query_id: str, policy: Policy, against: str | None) -> QueryDiagnosis:
+def diagnosis(project: Project, query_id: str, policy: labels.Policy, against: str | None) -> study.QueryDiagnosis:
     """Return the diagnosis of a query's questions, including the person's drafts."""
     judged = against if against in sources(project) else next(iter(sources(project)), None)
-    return diagnose(project, policy, query_id, drafted_bank(project, ui.person(), query_id), judged)
+    return study.diagnose(project, policy, query_id, bank.drafted_bank(project, ui.person(), query_id), judged)
 
 
 def difference(before: str, after: str) -> str:
     """Return Markdown of the difference of two wordings: removed words struck out, added words in bold."""
     marks = {"same": "{}", "removed": ":red[~~{}~~]", "added": ":green[**{}**]"}
     shown, last = "", "same"
-    for tag, part in word_difference(before, after):
+    for tag, part in bank.word_difference(before, after):
         # A space separates a removed word from the added one.
         shown += " " if (last, tag) == ("removed", "added") else ""
         # Markdown marks must touch the words, otherwise they are shown literally.
@@ -58,7 +38,7 @@ def difference(before: str, after: str) -> str:
     return shown
 
 
-def settle(project: Project, found: list[Conflict]) -> None:
+def settle(project: Project, found: list[bank.Conflict]) -> None:
     """Draw the versions of each conflict side by side, with buttons to settle it."""
     st.warning(
         f"Questions that you and another person changed: {len(found)}. Choose a wording for each. All other changes"
@@ -82,27 +62,27 @@ def settle(project: Project, found: list[Conflict]) -> None:
                     st.rerun()
 
 
-def _settings(question: Question) -> str:
+def _settings(question: types.Question) -> str:
     return f"weight {question.weight:g} · {'active' if question.active else 'retired'} · {question.kind}"
 
 
 def saved(project: Project, version: int) -> None:
     """Draw the panel after a save: the job that grades the new pairs, and the changes of the version."""
-    grader = find_grader(project, policy_widgets.chosen(project).grader)
-    plan = make_plan(project, grader.spec, latest_version(project))
+    grader = catalogue.find_grader(project, policy_widgets.chosen(project).grader)
+    plan = grading.make_plan(project, grader.spec, bank.latest_version(project))
     with st.container(border=True, key="just-saved"):
         if plan.to_grade:
             st.container(key="saved-to-grade").markdown(
                 f"**Saved bank version {version}.** Pairs to grade: {plan.to_grade:,}. Already graded: {plan.known:,}."
             )
-            if grader_again(project, grader.spec) is None:
+            if catalogue.grader_again(project, grader.spec) is None:
                 st.container(key="no-grader-here").caption(
                     ui.plain(f"The grades of {grader.spec.name} were imported. Grade and import the new pairs.")
                 )
         else:
             st.markdown(f"**Saved bank version {version}.** All pairs are already graded.")
         with st.container(horizontal=True, vertical_alignment="center"):
-            if plan.to_grade and grader_again(project, grader.spec) is not None:
+            if plan.to_grade and catalogue.grader_again(project, grader.spec) is not None:
                 ui.go("grading", "Grade new pairs")
             ui.go("changes", "Show changes")
             if presses.button("Close", type="tertiary", key="close saved"):
@@ -111,7 +91,7 @@ def saved(project: Project, version: int) -> None:
 
 
 @st.dialog("Question history", width="large")
-def history(project: Project, question: Question) -> None:
+def history(project: Project, question: types.Question) -> None:
     """Draw every earlier wording and setting of a question, its changes, and buttons that restore it."""
     revisions = bank.history(project, question.question_id)
     for at, revision in enumerate(revisions):
@@ -129,7 +109,7 @@ def history(project: Project, question: Question) -> None:
                 )
             )
             if old != question and st.button("Restore", key=f"revision {revision.version}"):
-                bank_window.act(project, put_draft, replace(old, position=question.position))
+                bank_window.act(project, bank.put_draft, replace(old, position=question.position))
                 st.rerun()
     st.caption("A restored wording keeps its grades. It needs no new grading.")
 
@@ -171,21 +151,21 @@ def versions(project: Project) -> None:
         if _settings(old) != _settings(new):
             st.caption(f"{_settings(old)} → {_settings(new)}")
     if presses.button(f"Restore version {before}", ends, help="Saves its questions as a new version. Nothing is lost."):
-        version = restore(project, before, f"Restored version {before}", ui.author())
+        version = bank.restore(project, before, f"Restored version {before}", ui.author())
         bank_window.window().saved = (project.name, version) if version else None
         st.rerun()
 
 
 @st.dialog("Effect of this question alone", width="large")
 @ui.errors()
-def solo(project: Project, question: Question) -> None:
+def solo(project: Project, question: types.Question) -> None:
     """Draw the labels and the order of the systems for a query under one question alone."""
     policy = policy_widgets.chosen(project)
-    others = drafted_bank(project, ui.person(), question.query_id)
+    others = bank.drafted_bank(project, ui.person(), question.query_id)
     alone = [replace(q, active=q.question_id == question.question_id) for q in others]
     st.text(question.shown)
-    measure = st.segmented_control("Measure", [COVER, "nDCG@10", "AP"], default="nDCG@10", required=True)
-    found = changes(project, str(measure), policy, {question.query_id: alone})
+    measure = st.segmented_control("Measure", [measures.COVER, "nDCG@10", "AP"], default="nDCG@10", required=True)
+    found = review.changes(project, str(measure), policy, {question.query_id: alone})
     here = found.after.per_query
     order = sorted(here, key=lambda run: -here[run].get(question.query_id, 0.0))
     st.dataframe(
@@ -201,7 +181,9 @@ def solo(project: Project, question: Question) -> None:
 
 
 @st.fragment
-def more(project: Project, query: QueryOverview, found: QueryDiagnosis | None, policy: Policy | None) -> None:
+def more(
+    project: Project, query: bank.QueryOverview, found: study.QueryDiagnosis | None, policy: labels.Policy | None
+) -> None:
     """Draw further tasks of a query, one at a time; a click in them redraws nothing else.
 
     Args:
@@ -218,7 +200,7 @@ def more(project: Project, query: QueryOverview, found: QueryDiagnosis | None, p
         titles["worth"] = "Discrimination of the questions"
     if given:
         titles["overrides"] = f"Overrides ({len(given)}" + (f", {stale} stale)" if stale else ")")
-    titles["versions"] = f"Bank versions ({latest_version(project)})"
+    titles["versions"] = f"Bank versions ({bank.latest_version(project)})"
     chosen = st.pills(
         "More about this query", list(titles), default="proposals", format_func=titles.__getitem__, key="more",
         label_visibility="collapsed",
@@ -230,14 +212,14 @@ def more(project: Project, query: QueryOverview, found: QueryDiagnosis | None, p
     elif chosen == "uncovered" and found is not None:
         _uncovered(project, query, found)
     elif chosen == "worth" and policy is not None:
-        worth.panel(project, query.query_id, policy)
+        worth_panel(project, query.query_id, policy)
     elif chosen == "overrides":
         _overrides(project, given)
     elif chosen == "versions":
         versions(project)
 
 
-def _strays(project: Project, found: QueryDiagnosis) -> None:
+def _strays(project: Project, found: study.QueryDiagnosis) -> None:
     if found.strays:
         st.caption(f"Questions to reword or retire: {len(found.strays)}")
     else:
@@ -255,7 +237,7 @@ def _strays(project: Project, found: QueryDiagnosis) -> None:
                 st.divider()
 
 
-def _uncovered(project: Project, query: QueryOverview, found: QueryDiagnosis) -> None:
+def _uncovered(project: Project, query: bank.QueryOverview, found: study.QueryDiagnosis) -> None:
     if found.relevant:
         covered = found.relevant - len(found.uncovered)
         st.caption(f"The question bank covers {covered} of {found.relevant} passages judged relevant for this query.")
@@ -269,7 +251,7 @@ def _uncovered(project: Project, query: QueryOverview, found: QueryDiagnosis) ->
             st.caption("Create a question from the whole passage or from a sentence:")
             if presses.button("Whole passage", key=f"start {passage_id}", icon=":material/add:"):
                 _start(project, query.query_id, passage_id, None)
-            for start, end in split_sentences(text):
+            for start, end in sentences.split_sentences(text):
                 sentence = text[start:end]
                 if presses.button(
                     ui.plain(sentence), key=f"start {passage_id} {start}", type="tertiary", icon=":material/add:"
@@ -277,18 +259,17 @@ def _uncovered(project: Project, query: QueryOverview, found: QueryDiagnosis) ->
                     _start(project, query.query_id, passage_id, sentence)
 
 
-def _override(project: Project, question: Question, passage_id: str) -> None:
+def _override(project: Project, question: types.Question, passage_id: str) -> None:
     key = f"{question.question_id} {passage_id}"
     with st.popover("Override rating", icon=":material/gavel:", type="tertiary", key=f"overriding {key}"):
-        rating = st.segmented_control("Rating", list(RATINGS), default=0, key=f"rating {key}", required=True)
+        rating = st.segmented_control("Rating", list(types.RATINGS), default=0, key=f"rating {key}", required=True)
         reason = st.text_input("Reason", key=f"reason {key}", placeholder="Why is the grader's rating wrong?")
         if presses.button("Save override", key=f"override {key}", type="primary"):
-            with ui.errors():
-                override(project, question.question_id, passage_id, int(rating), reason, ui.author())
-                st.rerun()
+            with ui.errors(rerun=True):
+                labels.override(project, question.question_id, passage_id, int(rating), reason, ui.author())
 
 
-def _overrides(project: Project, found: list[Override]) -> None:
+def _overrides(project: Project, found: list[labels.Override]) -> None:
     """Draw the overrides of a query: stale ones can be confirmed or withdrawn, current ones withdrawn."""
     found = sorted(found, key=lambda one: not one.stale)
     texts = passage_texts(project, [one.passage_id for one in found])
@@ -299,16 +280,16 @@ def _overrides(project: Project, found: list[Override]) -> None:
             st.caption(f":orange[The question has been reworded:] {difference(one.wording, one.wording_now)}")
         with st.container(horizontal=True):
             if one.stale and presses.button("Confirm for the new wording", key=f"confirm {one.key}"):
-                confirm(project, one.key, ui.author())
+                labels.confirm(project, one.key, ui.author())
                 st.rerun()
             if presses.button("Withdraw override", key=f"withdraw {one.key}", type="tertiary"):
-                withdraw(project, one.key, ui.author())
+                labels.withdraw(project, one.key, ui.author())
                 st.rerun()
 
 
 def _start(project: Project, query_id: str, passage_id: str, sentence: str | None) -> None:
-    begun = replace(new_question(query_id), note=f"from passage {passage_id}", answer_key=sentence)
-    bank_window.act(project, put_draft, begun)
+    begun = replace(bank.new_question(query_id), note=f"from passage {passage_id}", answer_key=sentence)
+    bank_window.act(project, bank.put_draft, begun)
     bank_window.window().go_to(begun)
     st.session_state["beside"] = (query_id, passage_id)
     st.rerun()
@@ -327,3 +308,56 @@ def passage_beside(project: Project, query_id: str) -> None:
         if presses.button("Close passage", icon=":material/close:", type="tertiary", key="close passage"):
             st.session_state.pop("beside")
             st.rerun()
+
+
+OF: dict[study.Examinees, str] = {"systems": "Systems", "passages": "Passages"}
+
+
+@ui.errors()
+def worth_panel(project: Project, query_id: str, policy: labels.Policy) -> None:
+    """Draw the saved questions of a query as items, with systems or passages as examinees."""
+    picked = st.segmented_control(
+        "Compare", list(OF), default="systems", format_func=OF.__getitem__, key="told apart", required=True,
+        label_visibility="collapsed",
+    )  # fmt: skip
+    with st.spinner("Fitting the item response model"):
+        found = study.bank_worth(project, policy, query_id, cast(study.Examinees, picked))
+    rows = found.questions
+    names = {row.question_id: row.text for row in rows}
+    st.dataframe(
+        {
+            "Question": [row.text for row in rows],
+            "Verdict": [_verdict(row, names) for row in rows],
+            "Suggestion": [row.suggestion for row in rows],
+            "Answered": [row.answered for row in rows],
+            "At the top": [row.at_top for row in rows],
+            "d": [row.discrimination for row in rows],
+            "b": [row.difficulty for row in rows],
+        },
+        hide_index=True,
+        column_config={
+            "Question": st.column_config.TextColumn(width="medium"),
+            "Answered": st.column_config.NumberColumn(format="percent"),
+            **{
+                name: st.column_config.NumberColumn(format="%.2f", help=about)
+                for name, about in (
+                    ("At the top", "Information about the best systems or passages"),
+                    ("d", "Discrimination"),
+                    ("b", "Difficulty"),
+                )
+            },
+        },
+    )
+    best = ", ".join(list(found.abilities)[: found.top][:5]) if picked == "systems" else ""
+    st.caption(
+        "Based on the saved questions. The verdict compares systems. “At the top” is the information about the best"
+        f" {found.top} of {len(found.abilities)} {found.examinees}{f' ({ui.plain(best)})' if best else ''}."
+    )
+    for remark in found.remarks:
+        st.caption(f":material/info: {ui.plain(remark)}")
+
+
+def _verdict(row: study.QuestionWorth, names: dict[str, str]) -> str:
+    if row.alike is None:
+        return row.verdict
+    return f"{row.verdict} with “{ui.shortened(names.get(row.alike, row.alike), 60)}”"

@@ -1,18 +1,14 @@
 """The table of the Meta-evaluation screen: correlations as numbers or colours, and the two leaderboards of a cell."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import streamlit as st
 
-from exam_workbench.leaderboard import Comparison
-from exam_workbench.study import TITLES, UNDEFINED, Cell, MetaTable, TableRow, full_name
+from exam_workbench import leaderboard, study
 from pages.parts.boards import board as boards
 from pages.parts.boards.board import Named
-from pages.parts.shared import ui
-from pages.parts.shared.components import component
+from pages.parts.shared import components, ui
 
 KEY = "agreements"
 PLACE = "cell"
@@ -24,18 +20,19 @@ FIXED = {
     "Pairs": "Share of the needed pairs with a grade. The remaining pairs are ungraded or failed.",
 }
 
-_component = component(
+_component = components.component(
     "agreements",
     "boards/board.css",
     "boards/agreements.css",
     "boards/queries.js",
+    "shared/scale.js",
     "boards/table.js",
     "boards/agreements.js",
 )
 
 
 def draw(
-    table: MetaTable,
+    table: study.MetaTable,
     shown: Sequence[str],
     heat: bool,
     detail: Mapping[str, Any] | None = None,
@@ -64,7 +61,7 @@ def draw(
                     {
                         "title": column.title,
                         "help": f"Correlation with {column.against_measure} of {column.against}",
-                        "signs": [{"sign": SIGNS[name], "name": TITLES[name]} for name in shown],
+                        "signs": [{"sign": SIGNS[name], "name": study.TITLES[name]} for name in shown],
                     }
                     for column in table.columns
                 ],
@@ -84,7 +81,7 @@ def draw(
     )
 
 
-def _fixed(row: TableRow) -> dict[str, str]:
+def _fixed(row: study.TableRow) -> dict[str, str]:
     return {
         MIN_RATING: "" if row.min_rating is None else str(row.min_rating),
         "Queries": row.queries,
@@ -92,19 +89,19 @@ def _fixed(row: TableRow) -> dict[str, str]:
     }
 
 
-def _cell(cell: Cell, name: str, so_far: bool) -> dict[str, Any]:
+def _cell(cell: study.Cell, name: str, so_far: bool) -> dict[str, Any]:
     value, interval = cell.value(name), cell.intervals.get(name)
     return {
-        "coefficient": TITLES[name],
+        "coefficient": study.TITLES[name],
         "value": value,
-        "said": UNDEFINED if value is None else f"{value:z.3f}",
+        "said": study.UNDEFINED if value is None else f"{value:z.3f}",
         "mark": "plain" if so_far else cell.marks[name],
         "why": cell.correlation.undefined or "",
         "interval": f"{interval[0]:z.2f} to {interval[1]:z.2f}" if value is not None and interval else None,
     }
 
 
-def place(table: MetaTable) -> tuple[int, int] | None:
+def place(table: study.MetaTable) -> tuple[int, int] | None:
     """Return row and measure of the open cell in the address; None if no cell is open."""
     parts = st.query_params.get(PLACE, "").split(",")
     if len(parts) != 2 or not all(part.isdecimal() for part in parts):
@@ -121,7 +118,9 @@ def picked() -> None:
         st.query_params.pop(PLACE, None)
 
 
-def behind(table: MetaTable, at: tuple[int, int], compared: Comparison | None, href: str | None) -> dict[str, Any]:
+def behind(
+    table: study.MetaTable, at: tuple[int, int], compared: leaderboard.Comparison | None, href: str | None
+) -> dict[str, Any]:
     """Return the two leaderboards of a cell, and their agreement.
 
     Args:
@@ -138,11 +137,11 @@ def behind(table: MetaTable, at: tuple[int, int], compared: Comparison | None, h
             if (interval := cell.intervals.get(coefficient))
             else "",
         }
-        for coefficient, name in TITLES.items()
+        for coefficient, name in study.TITLES.items()
     ]
     return {
         "place": at,
-        "title": f"{cell.measure} of {full_name(row)} compared with {column.against_measure} of {column.against}",
+        "title": f"{cell.measure} of {study.full_name(row)} compared with {column.against_measure} of {column.against}",
         "undefined": cell.correlation.undefined,
         "facts": [*facts, {"name": "Systems on both leaderboards", "value": str(cell.correlation.systems), "more": ""}],
         "says": cell.queries.says if cell.queries else "",

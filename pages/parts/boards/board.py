@@ -1,7 +1,5 @@
 """The leaderboard: every system with its score on a scale, groups that are not separated, and an open system."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -9,18 +7,17 @@ from urllib.parse import urlencode
 
 import streamlit as st
 
-from exam_workbench.labels import Policy
-from exam_workbench.leaderboard import Leaderboard, QueryScore, System, inspect_query, per_query_scores
+from exam_workbench import labels, leaderboard, study
 from exam_workbench.project import Project, sources
-from exam_workbench.study import Alike
 from exam_workbench.text import how_many
-from pages.parts.shared import address, charts, ui
-from pages.parts.shared.components import component
+from pages.parts.shared import address, charts, components, ui
 
 LONG_NAME, SHORT_NAME = 60, 24
 """Characters of a run's name in wide and in narrow places."""
 SHOWN_TEXT = 1_500
 """Characters of a passage that are shown here; its own screen has the rest."""
+LINKED_TEXT = 110
+"""Characters of a passage in a link to it."""
 KEY = "systems"
 RUN, QUERY = "followed", "asked"
 """Address parameters of the open system and query."""
@@ -28,8 +25,8 @@ ROOM = 0.04
 """Share of a scale that is left free at either end."""
 
 
-_component = component(
-    "board_of_systems", "boards/board.css", "boards/queries.js", "boards/table.js", "boards/board.js"
+_component = components.component(
+    "board_of_systems", "boards/board.css", "boards/queries.js", "shared/scale.js", "boards/table.js", "boards/board.js"
 )
 
 
@@ -55,13 +52,13 @@ class Named:
     """A leaderboard and its title."""
 
     title: str
-    board: Leaderboard
+    board: leaderboard.Leaderboard
 
 
 def draw(
     mine: Named,
     official: Named | None = None,
-    alike: Alike | None = None,
+    alike: study.Alike | None = None,
     columns: Sequence[Column] = (),
     opened: Mapping[str, Any] | None = None,
     follow: Mapping[str, Any] | None = None,
@@ -88,7 +85,7 @@ def draw(
 def shown(
     mine: Named,
     official: Named | None = None,
-    alike: Alike | None = None,
+    alike: study.Alike | None = None,
     columns: Sequence[Column] = (),
     opens: bool = False,
 ) -> dict[str, Any]:
@@ -149,11 +146,11 @@ def put(name: str, value: object) -> None:
         st.query_params.pop(name, None)
 
 
-def _system(system: System) -> dict[str, Any]:
+def _system(system: leaderboard.System) -> dict[str, Any]:
     return {"run": system.run, "score": system.score, "error": system.std_error, "rank": system.rank}
 
 
-def _scale(board: Leaderboard) -> tuple[float, float]:
+def _scale(board: leaderboard.Leaderboard) -> tuple[float, float]:
     """Return the lowest and highest end of all error bars, with a margin."""
     ends = [s.score + side * (s.std_error or 0.0) for s in board.systems for side in (-1, 1)] or [0.0, 1.0]
     low, high = min(ends), max(ends)
@@ -163,12 +160,12 @@ def _scale(board: Leaderboard) -> tuple[float, float]:
 
 def detail(
     project: Project,
-    board: Leaderboard,
-    official: Leaderboard | None,
+    board: leaderboard.Leaderboard,
+    official: leaderboard.Leaderboard | None,
     run: str,
     beside: str,
     asked: str | None = None,
-    alike: Alike | None = None,
+    alike: study.Alike | None = None,
 ) -> dict[str, Any]:
     """Return the details of a system: its queries, and the passages that it returned for the open one.
 
@@ -178,14 +175,24 @@ def detail(
         beside: the title of the official leaderboard.
         asked: the open query.
     """
-    scores = per_query_scores(project, board, official, run) if board.per_query else []
+    scores = leaderboard.per_query_scores(project, board, official, run) if board.per_query else []
     both = official is not None and bool(official.per_query)
     found: dict[str, Any] = {
         "run": run,
         "says": _says(run, alike, bool(scores)),
         "measure": board.measure,
         "beside": beside if both else None,
-        "queries": [_query(row) for row in scores],
+        "queries": [
+            {
+                "id": row.query_id,
+                "text": row.text,
+                "score": row.score,
+                "mean": row.mean,
+                "official": row.official,
+                "officialMean": row.official_mean,
+            }
+            for row in scores
+        ],
         "asked": None,
         "passages": None,
     }
@@ -195,7 +202,7 @@ def detail(
     return found | _returned(project, board.policy, run, asked, judged_by)
 
 
-def _says(run: str, alike: Alike | None, scored: bool) -> str:
+def _says(run: str, alike: study.Alike | None, scored: bool) -> str:
     if not scored:
         return "This leaderboard was imported without scores per query."
     if alike is None or alike.untested:
@@ -206,14 +213,7 @@ def _says(run: str, alike: Alike | None, scored: bool) -> str:
     return f"not separated from {how_many(others, 'other systems')}"
 
 
-def _query(row: QueryScore) -> dict[str, Any]:
-    return {
-        "id": row.query_id, "text": row.text, "score": row.score, "mean": row.mean, "official": row.official,
-        "officialMean": row.official_mean,
-    }  # fmt: skip
-
-
-def _returned(project: Project, policy: Policy, run: str, query: str, judged_by: str | None) -> dict[str, Any]:
+def _returned(project: Project, policy: labels.Policy, run: str, query: str, judged_by: str | None) -> dict[str, Any]:
     return {
         "asked": query,
         "judgedBy": judged_by,
@@ -233,7 +233,7 @@ def _returned(project: Project, policy: Policy, run: str, query: str, judged_by:
                 "question": row.question,
                 "link": link("passages", query=query, passage=row.passage_id),
             }
-            for row in inspect_query(project, run, query, policy, judged_by)
+            for row in leaderboard.inspect_query(project, run, query, policy, judged_by)
         ],
     }
 
@@ -242,3 +242,62 @@ def link(screen: str, **query: str) -> str:
     """Return a link to another screen, with the project and the choices that hold on all screens."""
     where = {"project": str(st.session_state["project"]), **address.travelling(), **query}
     return f"{screen}?{urlencode(where)}"
+
+
+"""Characters of a passage in a link to it."""
+QUERIES_KEY = "queries of a system"
+
+_queries = components.component(
+    "queries_of_a_system",
+    "boards/board.css",
+    "boards/queries.js",
+    "shared/scale.js",
+    "boards/table.js",
+    "boards/system.js",
+)
+
+
+@st.fragment
+def closer(
+    project: Project,
+    board: leaderboard.Leaderboard,
+    official: leaderboard.Leaderboard | None,
+    run: str,
+    beside: str | None = None,
+) -> None:
+    """Draw one system's queries, and the passages of an open query.
+
+    Args:
+        official: a leaderboard to compare with, if any.
+        beside: the title of that leaderboard; by default its source and measure.
+    """
+    name = beside or (f"{official.source} {official.measure}" if official else "")
+    _, asked = followed()
+    _queries(
+        key=QUERIES_KEY, data=detail(project, board, official, run, name, asked),
+        on_ask_change=lambda: put(QUERY, st.session_state[QUERIES_KEY].get("ask")),
+    )  # fmt: skip
+
+
+def query_links(query_id: str) -> None:
+    """Draw links from a query to its questions and to its disagreements."""
+    with st.container(horizontal=True):
+        ui.go("question_bank", "Questions of this query", query=query_id)
+        ui.go("disagreements", "Disagreements of this query", query=query_id)
+
+
+def returned(project: Project, run: str, query_id: str, policy: labels.Policy, source: str | None) -> None:
+    """Draw the passages that a system returned for a query, as links.
+
+    Args:
+        source: source of the judgments to show, if any.
+    """
+    st.markdown(f"**{ui.plain(run)}**")
+    rows = leaderboard.inspect_query(project, run, query_id, policy, source)
+    if not rows:
+        st.caption("The system returned no passages for this query.")
+    for row in rows:
+        label = "no label" if row.label is None else f"label {row.label}"
+        judged = "" if source is None else f", judged {'–' if row.judgment is None else row.judgment}"
+        text = ui.shortened(row.text, LINKED_TEXT) if row.text else row.passage_id
+        ui.go("passages", ui.plain(f"{row.rank} · {label}{judged} · {text}"), query=query_id, passage=row.passage_id)

@@ -2,17 +2,6 @@
 // systems that are not separated. A row opens in place.
 
 const LANE = 7;
-const AIM = 4;
-
-// Round numbers within a range of scores.
-function ticks([low, high]) {
-  const raw = (high - low) / AIM;
-  const power = 10 ** Math.floor(Math.log10(raw));
-  const step = [1, 2, 2.5, 5, 10].map((one) => one * power).find((one) => one >= raw);
-  const found = [];
-  for (let at = Math.ceil(low / step - 1e-9); at * step <= high + step * 1e-9; at += 1) found.push(at * step);
-  return { found, digits: Math.max(0, Math.ceil(-Math.log10(step) - 1e-9) + (step / power === 2.5 ? 1 : 0)) };
-}
 
 const share = (value, [low, high]) => (100 * (value - low)) / (high - low);
 

@@ -1,31 +1,30 @@
 """Views of the Leaderboard screen that compare leaderboards, and systems by query."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import cast
 
 import streamlit as st
+from streamlit.delta_generator import DeltaGenerator
 
-from exam_workbench.labels import Policy, basis
-from exam_workbench.leaderboard import Comparison, Leaderboard, QueryChoice
-from exam_workbench.measures import ALPHA, Ties
-from exam_workbench.project import Project, boards
+from exam_workbench import labels, leaderboard, measures, text
+from exam_workbench.project import IMPORTED, Project, boards, gold_name, gold_texts, mark_gold, run_names
 from exam_workbench.study import PANEL_MEASURES as MEASURES
 from exam_workbench.study import (
     BoardChoice,
     Test,
     board_name,
+    compare_neighbours,
     compare_systems,
     make_board,
     offered_boards,
     panel,
     query_points,
+    remembered_pairs,
     system_points,
 )
-from exam_workbench.text import how_many
-from pages.parts.boards.system import closer, query_links, returned
-from pages.parts.shared import charts, figures, ui
+from pages.parts.boards.board import Column, closer, query_links, returned
+from pages.parts.shared import address, charts, figures, presses, ui
 
 AXIS_TITLE = 44
 """Characters of a system's name along an axis."""
@@ -44,11 +43,11 @@ class Screen:
     """
 
     project: Project
-    policy: Policy
+    policy: labels.Policy
     measure: str
     official: tuple[str, str] | None
-    ties: Ties
-    queries: QueryChoice
+    ties: measures.Ties
+    queries: leaderboard.QueryChoice
     test: Test
 
     def offered(self) -> dict[str, BoardChoice]:
@@ -67,7 +66,7 @@ class Screen:
     @property
     def mine(self) -> BoardChoice:
         """The leaderboard of the labels, with the settings at the head of the screen."""
-        min_rating = basis(self.project, self.policy).min_rating
+        min_rating = labels.basis(self.project, self.policy).min_rating
         return BoardChoice(self.measure, "exam", self.policy.grader, min_rating)
 
     def names(self, offered: Mapping[str, BoardChoice]) -> tuple[str, str]:
@@ -80,7 +79,9 @@ class Screen:
         return board_name(offered, BoardChoice(self.official[1], self.official[0])) or study, study
 
 
-def correlation_strip(compared: Comparison, with_what: str = "the official leaderboard", more: str = "") -> None:
+def correlation_strip(
+    compared: leaderboard.Comparison, with_what: str = "the official leaderboard", more: str = ""
+) -> None:
     """Draw the coefficients or the reason why they are undefined, the compared queries, and further notes."""
     result = compared.correlation
     if result.undefined:
@@ -118,10 +119,10 @@ def take(chart: str, **fields: str) -> None:
             st.session_state[key] = picked[0][field]
 
 
-def board_choice(label: str, offered: Mapping[str, BoardChoice], default: str, key: str) -> str:
+def board_choice(at: DeltaGenerator, label: str, offered: Mapping[str, BoardChoice], default: str, key: str) -> str:
     """Draw a choice of a leaderboard and return it; it is reset if the head of the screen names another default."""
     options = list(offered)
-    return st.selectbox(label, options, index=options.index(default), key=f"{key} {default}", bind="query-params")
+    return at.selectbox(label, options, index=options.index(default), key=f"{key} {default}", bind="query-params")
 
 
 def all_boards(screen: Screen) -> None:
@@ -134,7 +135,7 @@ def all_boards(screen: Screen) -> None:
         key=f"boards beside {reference} {study}", bind="query-params",
         help="Leaderboards to draw next to the official one.",
     )  # fmt: skip
-    found: dict[str, Leaderboard] = {}
+    found: dict[str, leaderboard.Leaderboard] = {}
     for name in [reference, *others]:
         with ui.errors():
             found[name] = make_board(screen.project, offered[name], screen.policy)
@@ -158,17 +159,15 @@ def all_boards(screen: Screen) -> None:
         help="Each leaderboard is scaled: its lowest score is 0 and its highest is 1. Bars are one standard error.",
     )
     left, right = st.columns(2)
-    with left:
-        run = st.selectbox(
-            "System", options, index=None, key="system", bind="query-params", placeholder="Choose a system"
-        )
-    with right:
-        name = st.selectbox("Leaderboard", list(found), key="system's board")
+    run = left.selectbox(
+        "System", options, index=None, key="system", bind="query-params", placeholder="Choose a system"
+    )
+    name = right.selectbox("Leaderboard", list(found), key="system's board")
     if run:
         follow(screen, found[name], run)
 
 
-def follow(screen: Screen, board: Leaderboard, run: str) -> None:
+def follow(screen: Screen, board: leaderboard.Leaderboard, run: str) -> None:
     """Draw one system's queries, with the official leaderboard for comparison."""
     official = None
     if screen.official and screen.official[0] != board.source:
@@ -182,18 +181,15 @@ def two_boards(screen: Screen) -> None:
     offered = screen.offered()
     reference, study = screen.names(offered)
     left, middle, right = st.columns(3)
-    with left:
-        first = board_choice("First leaderboard", offered, reference, "first board")
-    with middle:
-        second = board_choice("Second leaderboard", offered, study, "second board")
+    first = board_choice(left, "First leaderboard", offered, reference, "first board")
+    second = board_choice(middle, "Second leaderboard", offered, study, "second board")
     x = make_board(screen.project, offered[first], screen.policy)
     y = x if first == second else make_board(screen.project, offered[second], screen.policy)
     points, compared = system_points(x, y, screen.ties, screen.queries)
-    with right:
-        run = st.selectbox(
-            "System", [point.run for point in points], index=None, key="system", bind="query-params",
-            placeholder="Choose a system",
-        )  # fmt: skip
+    run = right.selectbox(
+        "System", [point.run for point in points], index=None, key="system", bind="query-params",
+        placeholder="Choose a system",
+    )  # fmt: skip
     if first == second:
         st.caption("Choose two different leaderboards.")
         return
@@ -219,19 +215,15 @@ def two_systems(screen: Screen) -> None:
     offered = {name: choice for name, choice in screen.offered().items() if choice.source not in screen.imported}
     default = board_name(offered, screen.mine) or next(iter(offered))
     columns = [*st.columns(2), *st.columns(2)]
-    with columns[0]:
-        first_board = board_choice("First leaderboard", offered, default, "x board")
-    with columns[1]:
-        second_board = board_choice("Second leaderboard", offered, default, "y board")
+    first_board = board_choice(columns[0], "First leaderboard", offered, default, "x board")
+    second_board = board_choice(columns[1], "Second leaderboard", offered, default, "y board")
     x = make_board(screen.project, offered[first_board], screen.policy)
     y = x if first_board == second_board else make_board(screen.project, offered[second_board], screen.policy)
     runs = [system.run for system in x.systems]
-    with columns[2]:
-        first = st.selectbox("First system", runs, key="first system", bind="query-params")
-    with columns[3]:
-        second = st.selectbox(
-            "Second system", runs, index=min(1, len(runs) - 1), key="second system", bind="query-params"
-        )
+    first = columns[2].selectbox("First system", runs, key="first system", bind="query-params")
+    second = columns[3].selectbox(
+        "Second system", runs, index=min(1, len(runs) - 1), key="second system", bind="query-params"
+    )
     if (first_board, first) == (second_board, second):
         st.caption("Choose two systems, or one system on two leaderboards.")
         return
@@ -243,7 +235,9 @@ def p_value(p: float | None) -> str:
     return "< 0.001" if p is not None and p < 0.001 else ui.number(p)
 
 
-def system_pair(screen: Screen, x: Leaderboard, first: str, y: Leaderboard, second: str) -> None:
+def system_pair(
+    screen: Screen, x: leaderboard.Leaderboard, first: str, y: leaderboard.Leaderboard, second: str
+) -> None:
     """Draw the queries of two systems as a scatter plot, and the passages that both returned for a query."""
     found = query_points(screen.project, x, first, y, second)
     if not found.points or found.means is None:
@@ -275,11 +269,11 @@ def system_pair(screen: Screen, x: Leaderboard, first: str, y: Leaderboard, seco
         if row.differs is not None:
             separated = "separated" if row.differs else "not separated"
             st.markdown(
-                f"**These two systems are {separated}** at {ALPHA:.0%} (paired t test over"
-                f" {how_many(len(found.points), 'queries')}, not corrected for multiple comparisons)."
+                f"**These two systems are {separated}** at {measures.ALPHA:.0%} (paired t test over"
+                f" {text.how_many(len(found.points), 'queries')}, not corrected for multiple comparisons)."
             )
     if found.left_out:
-        st.caption(f"Excluded: {how_many(found.left_out, 'queries')} with only one score.")
+        st.caption(f"Excluded: {text.how_many(found.left_out, 'queries')} with only one score.")
     texts = {point.query_id: point.text for point in found.points}
     query = st.session_state.get("compared")
     chart = "scatter of queries"
@@ -322,3 +316,104 @@ def system_pair(screen: Screen, x: Leaderboard, first: str, y: Leaderboard, seco
     for column, (board, run) in zip(st.columns(len(sides), gap="medium"), sides, strict=True):
         with column, ui.errors():
             returned(screen.project, run, query, board.policy, source)
+
+
+NOTHING = "None"
+
+
+def choose_gold_run(project: Project) -> None:
+    """Draw the present gold passages, and a choice for people who may change it."""
+    if not project.allows("organize"):
+        return
+    now = gold_name(project)
+    runs = run_names(project)
+    chosen = st.selectbox(
+        "Gold passages", [NOTHING, *runs], index=runs.index(now) + 1 if now in runs else 0, key="gold run",
+        help="n-EXAM, ROUGE-1 and chrF compare systems with a good answer per query: imported gold passages, or the"
+        " pooled passages of one run (also below the cutoff).",
+    )  # fmt: skip
+    if now is not None:
+        what = "imported" if now == IMPORTED else f"run {now}"
+        st.text(f"Gold passages: {what} ({text.how_many(len(gold_texts(project)), 'queries')}).")
+    wanted = None if chosen == NOTHING else chosen
+    if wanted == (now if now in runs else None):
+        return
+    if presses.button("Use as gold passages" if wanted else "Clear gold passages", key="set gold"):
+        mark_gold(project, wanted, ui.author())
+        st.rerun()
+
+
+TEST_NAMES: dict[Test, str] = {"t": "t test", "randomisation": "Randomisation"}
+BARS = {True: "overlap", False: "apart", None: "unknown"}
+BEST, ABOVE = "the best", "the one above"
+
+
+def choose_test() -> tuple[Test, str | None]:
+    """Draw the choices of the paired test and of the system that further columns compare with; return both."""
+    address.own("test", TEST_NAMES)
+    test = cast(
+        Test,
+        st.segmented_control(
+            "Paired test", list(TEST_NAMES), default="t", key="test", required=True, bind="query-params",
+            format_func=TEST_NAMES.__getitem__, help="Two-sided test over queries, corrected by Holm's method.",
+        ),
+    )  # fmt: skip
+    against = st.segmented_control(
+        "Add columns: differs from", [BEST, ABOVE], key="differs-from", bind="query-params",
+        help="Corrected for these comparisons only, so these columns may find more differences.",
+    )  # fmt: skip
+    return test, against
+
+
+def significance_columns(board: leaderboard.Leaderboard, against: str | None, test: Test) -> list[Column]:
+    """Return the chosen further columns for the table of systems.
+
+    Args:
+        against: which system each one is compared with; no columns for None.
+    """
+    if against is None:
+        return []
+    rows = compare_systems(board, None, test) if against == BEST else compare_neighbours(board, test)
+    # The system that all others are compared with has no comparison of its own.
+    by_run = {row.run: row for row in rows}
+    found = [by_run.get(system.run) for system in board.systems]
+    for reason in sorted({row.undefined for row in rows if row.undefined}):
+        st.caption(f":material/help: Some p values are missing. {ui.plain(reason)}")
+    answers = {True: "yes", False: "no", None: "no test"}
+    return [
+        Column(f"Differs from {against}", [answers[row.differs] if row else "" for row in found]),
+        Column("p, corrected", [row.corrected if row else "" for row in found], digits=4),
+        Column("Error bars", [BARS[row.error_bars_overlap] if row else "" for row in found]),
+    ]
+
+
+def matrix(screen: Screen) -> None:
+    """Draw every two systems of a leaderboard: do they differ by a paired test, and do their error bars overlap?"""
+    offered = screen.offered()
+    name = board_choice(st, "Leaderboard", offered, screen.names(offered)[1], "tested board")
+    board = make_board(screen.project, offered[name], screen.policy)
+    rows = remembered_pairs(screen.project, board, screen.test)
+    if not rows:
+        st.info("A comparison needs at least two systems.", icon=":material/help:")
+        return
+    differ, tied = sum(bool(row.differs) for row in rows), sum(bool(row.error_bars_overlap) for row in rows)
+    st.caption(
+        f"**{differ:,} of {len(rows):,} pairs of systems are separated** at {measures.ALPHA:.0%} (blue). The error"
+        f" bars of {text.how_many(tied, 'pairs')} overlap (dot). Click a pair to see its queries.",
+        help="p values are corrected for all pairs. Columns and rows are systems by rank. *More* has the choice of the"
+        " test, and comparisons with fewer pairs.",
+    )
+    for reason in sorted({row.undefined for row in rows if row.undefined}):
+        st.caption(f":material/help: Some pairs have no test. {ui.plain(reason)}")
+    runs = [system.run for system in board.systems]
+    chart = "matrix of differences"
+    st.vega_lite_chart(
+        figures.difference_matrix(rows, runs), key=chart, selection_mode=[figures.PICKED],
+        on_select=lambda: take(chart, **{"better system": "run", "worse system": "against"}),
+    )  # fmt: skip
+    left, right = st.columns(2)
+    first = left.selectbox("Better system", runs, index=None, key="better system", bind="query-params")
+    second = right.selectbox("Worse system", runs, index=None, key="worse system", bind="query-params")
+    if first and second and first != second:
+        with ui.errors():
+            system_pair(screen, board, first, board, second)

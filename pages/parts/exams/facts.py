@@ -1,19 +1,16 @@
 """Facts about an exam before examinees sit it: its items, its size, and the score of guessing."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from string import ascii_uppercase
 
 import streamlit as st
 
-from exam_workbench.pipelines import ExamStatistics, Item
+from exam_workbench import bank, pipelines
 from exam_workbench.project import Project
-from pages.parts.exams.item import show
-from pages.parts.shared import ui
+from pages.parts.shared import html, ui
 
 
-def summary(known: ExamStatistics) -> None:
+def summary(known: pipelines.ExamStatistics) -> None:
     """Draw the statistics of the exam, in one line."""
     with st.container(horizontal=True):
         st.metric("Items", f"{known.items:,}", width="content")
@@ -34,7 +31,7 @@ def summary(known: ExamStatistics) -> None:
         )  # fmt: skip
 
 
-def listing(project: Project, items: Sequence[Item]) -> None:
+def listing(project: Project, items: Sequence[pipelines.Item]) -> None:
     """Draw the items; a selected one opens below."""
     picked = st.dataframe(
         {
@@ -57,7 +54,7 @@ def listing(project: Project, items: Sequence[Item]) -> None:
     show(project, items[at if at < len(items) else 0])
 
 
-def details(known: ExamStatistics) -> None:
+def details(known: pipelines.ExamStatistics) -> None:
     """Draw the origin of the items, their question words and their topics."""
     if (made := known.making) is not None:
         st.markdown("**Origin of the items**")
@@ -73,3 +70,69 @@ def details(known: ExamStatistics) -> None:
         with column:
             st.markdown(f"**{title}**")
             st.dataframe({title: list(counts), "Items": list(counts.values())}, hide_index=True)
+
+
+STYLE = """
+.item { max-width: 60rem; } .item .asks { font-size: 1.1rem; font-weight: 600; margin: 0.2rem 0 0.5rem; }
+.item ol { list-style: none; margin: 0; padding: 0; } .item li { padding: 0.15rem 0.4rem; border-radius: 4px; }
+.item li.key { background: var(--ew-line); font-weight: 600; } .item .letter { color: var(--ew-dim); }
+.item .source { margin-top: 0.7rem; padding-left: 0.8rem; border-left: 3px solid var(--ew-line); line-height: 1.5;
+  white-space: pre-wrap; }
+.item .dim { color: var(--ew-dim); font-size: 0.87rem; }
+"""
+
+
+def show(project: Project, item: pipelines.Item) -> None:
+    """Draw an item."""
+    choices = "".join(
+        f'<li{" class=key" if at == item.key_position else ""} dir="auto">'
+        f'<span class="letter">{ascii_uppercase[at]})</span> {html.visible(choice)}'
+        f"{' <span class=dim>right choice</span>' if at == item.key_position else ''}</li>"
+        for at, choice in enumerate(item.choices)
+    )
+    topic = f'<div class="dim">{html.visible(item.topic)}</div>' if item.topic else ""
+    source = (
+        f'<div class="source" dir="auto">{html.visible(item.source_text)}</div>'
+        if item.source_text
+        else '<div class="dim">The source passage of this item is unknown.</div>'
+    )
+    st.html(
+        f'<style>{STYLE}</style><div class="item">{topic}<div class="asks" dir="auto">{html.visible(item.text)}</div>'
+        f"<ol>{choices}</ol>{source}</div>"
+    )
+    with st.container(horizontal=True):
+        ui.go("question_bank", "Edit in the question bank", query=item.query_id)
+        if item.source_passage_id:
+            st.caption(f"Source: passage {ui.plain(item.source_passage_id)}")
+
+
+HOW = (
+    "Import an exam on the Home screen, or write multiple-choice questions in the question bank. A model can write"
+    " items from passages, on the Exam screen or with the command “exam items generate”."
+)
+
+
+def opened(project: Project, proposed: bool = False) -> tuple[str, list[pipelines.Item]]:
+    """Return the id of the exam's query, and its items; end the screen if no exam exists.
+
+    Args:
+        proposed: whether exams with only proposed items can be chosen too; they have no items.
+    """
+    found: dict[str, list[pipelines.Item]] = {}
+    for item in pipelines.exam_items(project):
+        found.setdefault(item.query_id, []).append(item)
+    for item in pipelines.proposed_items(project) if proposed else ():
+        found.setdefault(item.query_id, [])
+    if not found:
+        ui.empty("No exam yet", HOW, "home", code="no-exam")
+    if len(found) == 1:
+        return next(iter(found.items()))
+    names = ui.told_apart({query.query_id: query.text for query in bank.overview(project) if query.query_id in found})
+    wanted = st.query_params.get("exam")
+    if wanted is not None and wanted not in found:
+        st.warning(f"Unknown exam {ui.plain(wanted)}. The first exam is shown instead.", icon=":material/info:")
+        del st.query_params["exam"]
+    picked = st.selectbox(
+        "Exam", list(found), format_func=names.__getitem__, key="exam", bind="query-params", width=420
+    )
+    return str(picked), found[str(picked)]

@@ -1,31 +1,33 @@
 """Quality of the items by item response theory: a table, the exam's information, and the failures of one item."""
 
-from __future__ import annotations
-
+from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import cast
 
 import streamlit as st
 
+from exam_workbench import errors, pipelines, text
 from exam_workbench.measures.item_response import (
+    CRITERIA,
     ESTIMATORS,
+    FEWEST_ITEMS,
     GRID,
     MODELS,
+    TIMES,
     Analysis,
     EstimatorName,
+    Improvement,
     ItemWorth,
     Model,
+    Planting,
     information,
     information_by_category,
     mean_information,
     probability,
 )
-from exam_workbench.pipelines import Item, Responses, retire, retired_in_drafts
 from exam_workbench.project import Project
-from exam_workbench.text import how_many
-from pages.parts.exams import charts
-from pages.parts.exams.item import show
+from pages.parts.exams import boards, facts
 from pages.parts.shared import presses, ui
 
 SCHEMES = {"bloom": "Bloom's level", "question type": "Question word", "topic": "Topic"}
@@ -59,8 +61,8 @@ def settings() -> Settings:
 def draw(
     project: Project,
     exam: str,
-    items: Sequence[Item],
-    found: Responses,
+    items: Sequence[pipelines.Item],
+    found: pipelines.Responses,
     told: Analysis,
     kinds: Mapping[str, Mapping[str, Sequence[str]]],
 ) -> None:
@@ -106,9 +108,9 @@ def draw(
     chosen = [rows[at] for at in picked.selection.rows if at < len(rows)]
     _retiring(project, exam, [by_id[row.item] for row in chosen])
     for row in chosen[:1]:
-        show(project, by_id[row.item])
+        facts.show(project, by_id[row.item])
         _failing(found, row.item)
-    _curves_of_items(told, chosen[: charts.COLOURS])
+    _curves_of_items(told, chosen[: boards.COLOURS])
     _curves(told, kinds, items)
 
 
@@ -117,13 +119,13 @@ def _held(row: ItemWorth, kind: str) -> str:
     return f"{value:z.2f}{'*' if kind in row.held else ''}"
 
 
-def _retiring(project: Project, exam: str, chosen: Sequence[Item]) -> None:
+def _retiring(project: Project, exam: str, chosen: Sequence[pipelines.Item]) -> None:
     gone = going(project, exam)
     active = [item for item in chosen if item.active and item.question_id not in gone]
     if not active:
         st.caption("Select items to see their text and curves or to retire them.")
     elif presses.button(
-        f"Retire {how_many(len(active), 'items')}",
+        f"Retire {text.how_many(len(active), 'items')}",
         icon=":material/remove_circle:",
         key="retire worthless",
         help=RETIRING,
@@ -134,11 +136,11 @@ def _retiring(project: Project, exam: str, chosen: Sequence[Item]) -> None:
 
 def going(project: Project, exam: str) -> set[str]:
     """Return the ids of items that the person's drafts retire; if there are any, draw a note that they still count."""
-    found = retired_in_drafts(project, ui.person()) if ui.person() else set()
+    found = pipelines.retired_in_drafts(project, ui.person()) if ui.person() else set()
     if found:
         with st.container(horizontal=True, vertical_alignment="center"):
             st.container(key="retired-drafts", width="content").caption(
-                f":material/edit_note: Your unsaved changes retire {how_many(len(found), 'items')}."
+                f":material/edit_note: Your unsaved changes retire {text.how_many(len(found), 'items')}."
                 " They count until you save."
             )
             ui.go("question_bank", "Save or discard in the question bank", query=exam)
@@ -149,14 +151,15 @@ def retire_all(project: Project, question_ids: Sequence[str]) -> None:
     """Retire items in the person's drafts, and show where to undo or save that."""
     author = ui.author()
     with ui.errors():
-        retire(project, question_ids, author)
+        pipelines.retire(project, question_ids, author)
         st.toast(
-            f"Retired {how_many(len(question_ids), 'items')} in your unsaved changes. Save them in the question bank.",
+            f"Retired {text.how_many(len(question_ids), 'items')} in your unsaved changes. Save them in the question"
+            " bank.",
             icon=":material/edit_note:",
         )
 
 
-def _failing(found: Responses, item: str) -> None:
+def _failing(found: pipelines.Responses, item: str) -> None:
     column = found.items.index(item)
     answers = dict(zip(found.names, found.correct[:, column].tolist(), strict=True))
     failed = dict(zip(found.names, found.failed[:, column].tolist(), strict=True))
@@ -178,10 +181,10 @@ def _curves_of_items(told: Analysis, chosen: Sequence[ItemWorth]) -> None:
         ("Probability of a right answer", probability(GRID, few)), ("Information", information(GRID, few))
     ):  # fmt: skip
         curves = dict(zip([row.item for row in chosen], values.T.tolist(), strict=True))
-        st.vega_lite_chart(charts.information(curves, told.fit.theta.tolist(), title))
+        st.vega_lite_chart(boards.information_chart(curves, told.fit.theta.tolist(), title))
 
 
-def _curves(told: Analysis, kinds: Mapping[str, Mapping[str, Sequence[str]]], items: Sequence[Item]) -> None:
+def _curves(told: Analysis, kinds: Mapping[str, Mapping[str, Sequence[str]]], items: Sequence[pipelines.Item]) -> None:
     st.markdown("**Information by ability**")
     scheme = st.segmented_control(
         "By", ["all", *SCHEMES], default="all", format_func=lambda name: SCHEMES.get(name, "All items"), key="by",
@@ -194,7 +197,7 @@ def _curves(told: Analysis, kinds: Mapping[str, Mapping[str, Sequence[str]]], it
         of = topics if scheme == "topic" else kinds[str(scheme)]
         parts, few = information_by_category(told.fit.items, [of.get(row.item, ()) for row in told.items])
         curves |= {f"{part.name} ({part.items})": part.values.tolist() for part in parts}
-    st.vega_lite_chart(charts.information(curves, told.fit.theta.tolist()))
+    st.vega_lite_chart(boards.information_chart(curves, told.fit.theta.tolist()))
     st.caption(
         "Each tick is an examinee."
         + (
@@ -203,3 +206,299 @@ def _curves(told: Analysis, kinds: Mapping[str, Mapping[str, Sequence[str]]], it
             else ""
         )
     )
+
+
+CRITERION_NAMES = {"information": "Information", "d": "Discrimination (d)", "item-rest": "Item-rest correlation"}
+
+
+def draw_shortening(project: Project, exam: str, items: Sequence[pipelines.Item], found: Improvement) -> None:
+    """Draw the steps, their curves, and the list of items to confirm."""
+    curves = {f"{step.items} items": step.curve.tolist() for step in found.steps}
+    st.vega_lite_chart(boards.information_chart(curves))
+    st.dataframe(
+        {
+            "Items": [step.items for step in found.steps],
+            "Mean information": [step.information for step in found.steps],
+            "Rank correlation with the full exam": [step.ranking for step in found.steps],
+            "Items to drop": [len(step.dropped) for step in found.steps],
+        },
+        hide_index=True,
+        column_config={
+            name: st.column_config.NumberColumn(format="%.3f")
+            for name in ("Mean information", "Rank correlation with the full exam")
+        },
+    )
+    if found.stopped:
+        st.caption(f":material/info: {ui.plain(found.stopped)}.")
+    _held_out(found)
+    _list(project, exam, items, found)
+
+
+def _held_out(found: Improvement) -> None:
+    held = found.held_out
+    if held is None:
+        st.caption(
+            "Too few examinees for a held-out check. The items were chosen by the same examinees, so the rise in"
+            " information may be overfitted."
+        )
+        return
+    ranking = (
+        ""
+        if held.ranking is None
+        else f" The rank correlation of their abilities before and after is {held.ranking:z.3f}."
+    )
+    st.markdown(
+        f"**Held-out examinees** ({held.students}): the other half would drop {text.how_many(held.dropped, 'items')}."
+        f" All examinees together would drop {held.shared} of these. Mean information changes from"
+        f" {held.before:.3f} to {held.after:.3f}.{ranking}"
+    )
+
+
+def _list(project: Project, exam: str, items: Sequence[pipelines.Item], found: Improvement) -> None:
+    texts = {item.question_id: item.text for item in items}
+    gone = going(project, exam)
+    active = {item.question_id for item in items if item.active} - gone
+    rows = [row for row in found.retire if row.item in active]
+    if not rows:
+        more = " more" if gone else ""
+        st.caption(f"No{more} items to drop. An exam keeps at least {FEWEST_ITEMS} items.")
+        return
+    st.container(key="would-drop").markdown(f"**{text.how_many(len(rows), 'items')} to retire.** {RETIRING}")
+    chosen = st.data_editor(
+        {
+            "Retire": [True] * len(rows),
+            "Item": [texts.get(row.item, row.item) for row in rows],
+            "Information": [row.information for row in rows],
+            "d": [row.d for row in rows],
+            "Item-rest": [row.item_rest for row in rows],
+            "Accuracy": [row.accuracy for row in rows],
+            "Diagnosis": [row.reason for row in rows],
+        },
+        hide_index=True,
+        disabled=["Item", "Information", "d", "Item-rest", "Accuracy", "Diagnosis"],
+        key=f"to retire {[row.item for row in rows]}",
+        column_config={
+            "Item": st.column_config.TextColumn(width="large"),
+            **{
+                name: st.column_config.NumberColumn(format="%.3f")
+                for name in ("Information", "d", "Item-rest", "Accuracy")
+            },
+        },
+    )
+    wanted = [row.item for row, keep in zip(rows, chosen["Retire"], strict=True) if keep]
+    if presses.button(
+        f"Retire {text.how_many(len(wanted), 'items')}",
+        icon=":material/remove_circle:",
+        type="primary",
+        disabled=not wanted,
+        key="retire shortened",
+    ):
+        retire_all(project, wanted)
+        st.rerun()
+
+
+FAULT_NAMES = {
+    "answered at random": "Answered at random",
+    "key wrong": "Key wrong",
+    "two right": "Two choices right",
+    "answer in the question": "Answer in the question",
+}
+SHOWN = "planted in"
+"""Session key of the project and exam in which a person planted bad items."""
+
+
+def offer_planting(project: Project, exam: str) -> None:
+    """Draw a button that plants bad items, and the number that each criterion found."""
+    st.markdown("**Test of the criteria**")
+    here = (project.path, exam)
+    if presses.button("Test with spoilt items", icon=":material/bug_report:", key="plant"):
+        st.session_state[SHOWN] = here
+    if st.session_state.get(SHOWN) != here:
+        st.container(key="not-planted").caption(
+            "Spoils some items in a copy of the answers, then counts how many each criterion ranks last."
+            " The project does not change."
+        )
+        return
+    with ui.errors():
+        with st.spinner("Spoiling items and fitting the model again"):
+            found = pipelines.planted(project, exam)
+        _table(found)
+
+
+def _table(found: list[Planting]) -> None:
+    one = found[0]
+    st.dataframe(
+        {"Fault": [FAULT_NAMES[row.fault] for row in found]}
+        | {CRITERION_NAMES[by]: [row.found[by] for row in found] for by in CRITERIA},
+        hide_index=True,
+        column_config={
+            CRITERION_NAMES[by]: st.column_config.ProgressColumn(format="%.1f", min_value=0.0, max_value=one.planted)
+            for by in CRITERIA
+        },
+    )
+    st.container(key="planted").caption(
+        f"Of {one.items} items, {one.planted} were spoilt in a copy of the answers. The table shows how"
+        f" many are among the {one.last} items that a criterion ranks last (mean of {TIMES} repetitions). By chance it"
+        f" would be {one.by_chance:.1f}. Other bad items of the exam may take some of these ranks."
+    )
+
+
+BOUNDS = {
+    "extra_gram": (
+        "Extra-candidate, n-grams (t1)",
+        "A wrong choice shares more word sequences with the source than the right one.",
+    ),
+    "extra_embedding": ("Extra-candidate, meaning (t2)", "A wrong choice is closer to the source than the right one."),
+    "intra_jaccard": ("Intra-candidate, words (t3)", "A wrong choice has nearly the same words as the right one."),
+    "intra_embedding": ("Intra-candidate, meaning (t4)", "A wrong choice means nearly the same as the right one."),
+    "intra_rouge": (
+        "Intra-candidate, ROUGE-L",
+        "Two choices share a long word sequence. This filter is not in the paper.",
+    ),
+    "near": ("Near-duplicates", "Two items ask nearly the same question."),
+}
+"""Title and meaning of each threshold."""
+
+TITLES: dict[str, str] = {
+    "extra n-gram": BOUNDS["extra_gram"][0],
+    "extra embedding": BOUNDS["extra_embedding"][0],
+    "intra jaccard": BOUNDS["intra_jaccard"][0],
+    "intra embedding": BOUNDS["intra_embedding"][0],
+    "intra rouge-l": BOUNDS["intra_rouge"][0],
+    "near duplicate": BOUNDS["near"][0],
+    "self-contained": "Names its source",
+}
+"""Titles of rules, the same as those of their threshold or checkbox."""
+
+
+@ui.errors()
+def draw_filters(project: Project, exam: str, items: Sequence[pipelines.Item]) -> None:
+    """Draw the thresholds and the failing items; an item leaves the exam only if a person retires it."""
+    with st.spinner("Comparing choices, sources and items"):
+        values = pipelines.item_values(project, exam)
+    if not values:
+        ui.empty("No active items", "Restore an item in the question bank.", "question_bank")
+    accepted = pipelines.last_acceptance(project, exam)
+    found = pipelines.judged(
+        values, _thresholds(accepted.thresholds if accepted else pipelines.usual_thresholds(values))
+    )
+    falling = [one for one in found if one.hits]
+    counts = Counter(rule for one in falling for rule in {hit.rule for hit in one.hits})
+    st.markdown(f"**{len(falling)} of {text.how_many(len(found), 'items')} would fail a filter**")
+    if not falling:
+        st.caption("All items pass at these thresholds.")
+        return
+    st.caption(" · ".join(f"{_title(rule)}: {count}" for rule, count in counts.most_common()))
+    gone = going(project, exam)
+    _list_filtered(project, [one for one in falling if one.item.question_id not in gone])
+
+
+def draw_proposed(project: Project, exam: str) -> None:
+    """Draw the proposed items with their filter values and sources, and a button that accepts the passing ones."""
+    try:
+        with st.spinner("Comparing choices, sources and items"):
+            values = pipelines.item_values(project, exam, "all")
+    except errors.WorkbenchError as error:
+        ui.show_error(error)
+        return
+    if all(one.item.proposal_key is None for one in values):
+        ui.empty("No open proposals", "Write items with a model above.")
+    thresholds = _thresholds(pipelines.usual_thresholds(values), "proposed ")
+    checked = pipelines.judged(values, thresholds)
+    proposed = sorted((one for one in checked if one.item.proposal_key is not None), key=lambda one: len(one.hits))
+    passing = sum(not one.hits for one in proposed)
+    st.markdown(f"**{passing} of {text.how_many(len(proposed), 'proposed items')} pass all filters**")
+    if (
+        presses.button(
+            f"Accept {text.how_many(passing, 'passing items')}",
+            type="primary",
+            disabled=not passing,
+            key="accept passing",
+        )
+        and ui.author()
+    ):
+        with ui.errors(rerun=True):
+            pipelines.accept_passing(project, checked, thresholds, ui.author())
+            st.toast("Accepted as unsaved changes. Save them in the question bank.", icon=":material/edit_note:")
+    columns = zip(*(pipelines.value_row(one.values) for one in proposed), strict=True)
+    picked = st.dataframe(
+        {
+            "Item": [one.item.text for one in proposed],
+            "Failed filters": [", ".join(dict.fromkeys(_title(hit.rule) for hit in one.hits)) for one in proposed],
+            **dict(zip(pipelines.VALUE_COLUMNS, columns, strict=True)),
+        },
+        hide_index=True,
+        placeholder="–",
+        on_select="rerun",
+        selection_mode="single-row",
+        key="proposed items",
+        column_config={"Item": st.column_config.TextColumn(width="large")},
+    )
+    at = next(iter(picked.selection.rows), 0)
+    facts.show(project, proposed[at if at < len(proposed) else 0].item)
+
+
+def _title(rule: str) -> str:
+    return TITLES.get(rule, rule.capitalize())
+
+
+def _thresholds(usual: pipelines.Thresholds, prefix: str = "") -> pipelines.Thresholds:
+    given: dict[str, float | None] = {}
+    with st.expander("Thresholds", expanded=True):
+        columns = st.columns(3)
+        for at, (name, (title, about)) in enumerate(BOUNDS.items()):
+            given[name] = columns[at % 3].number_input(
+                title, -1.0, 1.0, getattr(usual, name), 0.01, "%.3f", key=f"{prefix}threshold {name}",
+                placeholder="Off", help=f"{about} Empty: the filter is off.",
+            )  # fmt: skip
+        alone = st.checkbox(
+            "Fail questions that name a paper, a study or documentation",
+            usual.self_contained,
+            key=f"{prefix}self-contained",
+        )
+        st.caption(
+            "Defaults: the thresholds of the last acceptance, or values that each remove at most 5% of the items."
+        )
+    return replace(usual, self_contained=alone, **given)
+
+
+def _list_filtered(project: Project, falling: Sequence[pipelines.Checked]) -> None:
+    rows = [(one, hit) for one in falling for hit in one.hits]
+    if not rows:
+        return
+    picked = st.dataframe(
+        {
+            "Item": [one.item.text for one, _ in rows],
+            "Filter": [_title(hit.rule) for _, hit in rows],
+            # The number of the pattern that matched is not a measured value.
+            "Value": [None if hit.rule == "self-contained" else hit.value for _, hit in rows],
+            "Threshold": [hit.threshold for _, hit in rows],
+            "Text": [hit.one for _, hit in rows],
+            "Compared with": ["" if hit.rule == "self-contained" else hit.other for _, hit in rows],
+        },
+        hide_index=True,
+        placeholder="–",
+        on_select="rerun",
+        selection_mode="multi-row",
+        key="falling items",
+        column_config={
+            "Item": st.column_config.TextColumn(width="large"),
+            "Value": st.column_config.NumberColumn(format="%.3f"),
+            "Threshold": st.column_config.NumberColumn(format="%.3f"),
+        },
+    )
+    chosen = list(
+        {rows[at][0].item.question_id: rows[at][0].item for at in picked.selection.rows if at < len(rows)}.values()
+    )
+    if not chosen:
+        st.caption("Select items to see them or to retire them.")
+        return
+    if presses.button(
+        f"Retire {text.how_many(len(chosen), 'items')}",
+        icon=":material/remove_circle:",
+        help=RETIRING,
+        key="retire falling",
+    ):
+        retire_all(project, [item.question_id for item in chosen])
+        st.rerun()
+    facts.show(project, chosen[0])

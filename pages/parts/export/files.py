@@ -1,31 +1,14 @@
 """All files of the project except its qrels, with download buttons."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from datetime import datetime
 
 import streamlit as st
 
-from exam_workbench.bank import counts
-from exam_workbench.exchange import (
-    bank_csv,
-    bank_jsonl,
-    board_json,
-    board_latex,
-    board_tsv,
-    graded_file,
-    overrides_csv,
-    project_zip,
-    recorded,
-    runs_zip,
-)
-from exam_workbench.labels import overrides
-from exam_workbench.leaderboard import leaderboard
-from exam_workbench.pipelines import answers_csv, exam_json
+from exam_workbench import audit, bank, exchange, labels, leaderboard, pipelines, text
 from exam_workbench.project import Project, official_sources, rankings, terms_of
-from exam_workbench.text import how_many
-from pages.parts.shared import policy_widgets, ui
+from pages.parts.shared import policy_widgets, presses, ui
 
 
 def download(
@@ -46,7 +29,7 @@ def download(
     """
     ui.download(
         label,
-        lambda: recorded(project, author, what, file, make),
+        lambda: exchange.recorded(project, author, what, file, make),
         file,
         type="primary" if primary else "secondary",
         icon=":material/download:" if primary else None,
@@ -72,25 +55,34 @@ def others(project: Project) -> None:
         with _kind("Question bank"):
             st.caption("All questions of the newest version, including inactive questions.")
             with st.container(horizontal=True):
-                download(project, "JSONL", "bank", f"{name}-bank.jsonl", lambda: bank_jsonl(project), author)
-                download(project, "CSV", "bank", f"{name}-bank.csv", lambda: bank_csv(project), author)
+                download(project, "JSONL", "bank", f"{name}-bank.jsonl", lambda: exchange.bank_jsonl(project), author)
+                download(project, "CSV", "bank", f"{name}-bank.csv", lambda: exchange.bank_csv(project), author)
         with _kind("Graded file"):
             st.caption("Pool, grades, judgments and runs in the Autograder/RUBRIC format.")
-            download(project, "JSONL.GZ", "graded", f"{name}-graded.jsonl.gz", lambda: graded_file(project), author)
+            download(
+                project, "JSONL.GZ", "graded", f"{name}-graded.jsonl.gz", lambda: exchange.graded_file(project), author
+            )
         with _kind("Leaderboard"):
             _board(project, author)
         with _kind("Runs"):
             found = len(rankings(project))
-            st.caption(f"{how_many(found, 'runs')} in the TREC format." if found else "No runs yet.")
+            st.caption(f"{text.how_many(found, 'runs')} in the TREC format." if found else "No runs yet.")
             if found:
-                download(project, "ZIP", "runs", f"{name}-runs.zip", lambda: runs_zip(project), author)
+                download(project, "ZIP", "runs", f"{name}-runs.zip", lambda: exchange.runs_zip(project), author)
         with _kind("Overrides"):
-            given = len(overrides(project))
+            given = len(labels.overrides(project))
             st.caption(
-                f"{how_many(given, 'overrides')} with author, reason and state." if given else "No overrides yet."
+                f"{text.how_many(given, 'overrides')} with author, reason and state." if given else "No overrides yet."
             )
             if given:
-                download(project, "CSV", "overrides", f"{name}-overrides.csv", lambda: overrides_csv(project), author)
+                download(
+                    project,
+                    "CSV",
+                    "overrides",
+                    f"{name}-overrides.csv",
+                    lambda: exchange.overrides_csv(project),
+                    author,
+                )
         with _kind("Exam"):
             _exam(project, author)
         if not project.allows("take everything out"):
@@ -99,7 +91,7 @@ def others(project: Project) -> None:
             st.caption("All tables as Parquet files with a manifest. Import the file with `exam import project`.")
             ui.download(
                 "ZIP",
-                lambda: project_zip(project, author),
+                lambda: exchange.project_zip(project, author),
                 f"{name}-project.zip",
                 mime="application/zip",
                 key="download project",
@@ -116,24 +108,151 @@ def _board(project: Project, author: str) -> None:
     policy = policy_widgets.chosen(project)
     with st.container(horizontal=True):
         for ending, label, write in (
-            ("tsv", "TSV", board_tsv),
-            ("json", "JSON", board_json),
-            ("tex", "LaTeX", board_latex),
+            ("tsv", "TSV", exchange.board_tsv),
+            ("json", "JSON", exchange.board_json),
+            ("tex", "LaTeX", exchange.board_latex),
         ):
             download(
                 project, label, "leaderboard", f"{project.name}-{source}-{measure}.{ending}",
-                lambda write=write: write(leaderboard(project, measure, source, policy)), author,
+                lambda write=write: write(leaderboard.leaderboard(project, measure, source, policy)), author,
             )  # fmt: skip
 
 
 def _exam(project: Project, author: str) -> None:
-    found = counts(project)
+    found = bank.counts(project)
     if not found["items"]:
         st.caption("No exam yet.")
         return
-    st.caption(f"{how_many(found['items'], 'items')} with their sources, and the answers of examinees.")
+    st.caption(f"{text.how_many(found['items'], 'items')} with their sources, and the answers of examinees.")
     with st.container(horizontal=True):
-        download(project, "JSON", "exam", f"{project.name}-exam.json", lambda: exam_json(project), author)
+        download(project, "JSON", "exam", f"{project.name}-exam.json", lambda: pipelines.exam_json(project), author)
         if found["answers of students"]:
             file = f"{project.name}-answers.csv"
-            download(project, "CSV", "responses-matrix", file, lambda: answers_csv(project), author)
+            download(project, "CSV", "responses-matrix", file, lambda: pipelines.answers_csv(project), author)
+
+
+PUBLICATIONS_A_PAGE = 6
+LOOK = 1.0
+"""Seconds between two checks of whether a bundle is ready."""
+PATIENCE = 120
+"""Number of checks after which the screen stops waiting for a bundle."""
+
+
+def publishing(project: Project, policy: labels.Policy, binary: bool) -> None:
+    """Draw the form that publishes the qrels, alone or in a bundle, and the earlier publications."""
+    st.header("Publish", anchor=False)
+    values = "as binary values" if binary else "with graded values"
+    st.caption(
+        f"Publishes the labels above {values}, with a manifest of the questions, grades and settings. You can download"
+        " the same file again later, even after edits."
+    )
+    with st.container(horizontal=True, vertical_alignment="bottom"):
+        number = st.session_state.get("published", 0)
+        note = st.text_input("Note", key=f"publication note {number}", placeholder="Purpose and audience")
+        if presses.button("Publish qrels", type="primary", icon=":material/publish:", key="publish"):
+            with ui.errors(rerun=True):
+                with st.spinner("Publishing"):
+                    exchange.publish(project, policy, ui.author(), binary, note)
+                st.session_state["published"] = number + 1
+                st.toast("Qrels published.", icon=":material/publish:")
+        author = ui.person()
+        ui.download(
+            "Publish as a bundle",
+            lambda: exchange.bundle(project, policy, author, binary, note, audit.audit_files),
+            f"{project.name}-bundle.zip",
+            mime="application/zip",
+            icon=":material/folder_zip:",
+            on_click=_await_bundle,
+            args=(len(exchange.publications(project)),),
+            disabled=project.read_only,
+            key="publish bundle",
+            help="Publishes the qrels in a zip with the manifest, question bank, leaderboards, overrides and audits.",
+        )
+    past = exchange.publications(project)
+    if (before := st.session_state.get("publications before the bundle")) is not None:
+        if len(past) == before:
+            _look(project, before)
+        else:
+            st.session_state.pop("publications before the bundle")
+            _say_bundled(project, past[0])
+    if not past:
+        st.caption("No publications yet.")
+        return
+    pages = -(-len(past) // PUBLICATIONS_A_PAGE)
+    page = st.pagination(pages, key="publications page") if pages > 1 else 1
+    for manifest in past[(page - 1) * PUBLICATIONS_A_PAGE : page * PUBLICATIONS_A_PAGE]:
+        _publication(project, manifest)
+
+
+def _await_bundle(before: int) -> None:
+    st.session_state["publications before the bundle"] = before
+    st.session_state["looks for the bundle"] = 0
+
+
+@st.fragment(run_every=LOOK)
+def _look(project: Project, before: int) -> None:
+    """Poll: the browser fetches a bundle by itself, and the page does not hear when it has it."""
+    st.caption(":material/hourglass_top: Publishing and creating the bundle …")
+    st.session_state["looks for the bundle"] += 1
+    if st.session_state["looks for the bundle"] > PATIENCE:
+        st.session_state.pop("publications before the bundle", None)
+    if len(exchange.publications(project)) > before or st.session_state["looks for the bundle"] > PATIENCE:
+        st.rerun()
+
+
+def _say_bundled(project: Project, manifest: exchange.Manifest) -> None:
+    """Draw the content of a new bundle."""
+    files = exchange.bundled(project).get(manifest["publication"], {})
+    st.container(key="bundled").success(
+        f"Published. Your browser downloads {ui.plain(project.name)}-bundle.zip with these files:"
+        f" {ui.plain(_files(files))}.",
+        icon=":material/folder_zip:",
+    )
+
+
+def _files(files: dict[str, int | None]) -> str:
+    return ", ".join(name if size is None else f"{name} ({text.file_size(size)})" for name, size in files.items())
+
+
+def _publication(project: Project, manifest: exchange.Manifest) -> None:
+    number = manifest["publication"]
+    file = f"{project.name}-publication-{number}"
+    counts, policy = manifest["counts"], manifest["policy"]
+    open_pairs = counts["ungraded"] + counts["failed"]
+    with st.container(border=True, horizontal=True, vertical_alignment="center"):
+        with st.container():
+            when = datetime.fromisoformat(manifest["published_at"])
+            note = f": {manifest['note']}" if manifest["note"] else ""
+            st.container(key=f"published by {number}").markdown(
+                f"**{when:%d %B %Y, %H:%M} UTC** by {ui.plain(manifest['published_by'] + note)}"
+            )
+            rule = policy_widgets.LABEL_RULES.get(policy["label"], policy["label"]).lower()
+            st.container(key=f"publication {number}").caption(
+                ui.plain(
+                    f"{manifest['qrels']['lines']:,} lines, {manifest['qrels']['values']} · bank version"
+                    f" {manifest['bank']['version']} · {manifest['grader']['name']} · {rule}, min rating"
+                    f" {min(policy['min_rating'], manifest['grader']['max_rating'])} · pairs: {open_pairs:,} ungraded"
+                    f" or failed, {counts['overridden']:,} overridden"
+                )
+            )
+            if files := exchange.bundled(project).get(number):
+                st.caption(f":material/folder_zip: Bundle: {ui.plain(_files(files))}")
+        author = ui.person()
+        ui.download(
+            "Download qrels",
+            lambda: exchange.reproduce(project, manifest, author),
+            f"{file}.qrels",
+            mime="text/plain",
+            key=f"qrels of {number}",
+            icon=":material/download:",
+            on_click="ignore",
+            help="Downloads exactly the published file.",
+        )
+        st.download_button(
+            "Download manifest",
+            exchange.manifest_json(manifest),
+            file_name=f"{file}-manifest.json",
+            mime="application/json",
+            key=f"manifest of {number}",
+            on_click="ignore",
+        )

@@ -1,47 +1,87 @@
 """Choosing a grader and setting it up: saved graders, and new ones of every kind."""
 
-from __future__ import annotations
-
 import json
-from collections.abc import Mapping
-from typing import Any
+from collections.abc import Container, Mapping, Sequence
+from copy import copy
+from dataclasses import replace
+from typing import Any, Self
 
 import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
-from exam_workbench.catalogue import (
-    NamedGrader,
-    named_graders,
-    prompts,
-    remove_named_grader,
-    save_named_grader,
-    settings_again,
-)
-from exam_workbench.errors import InputError
-from exam_workbench.graders import (
-    APIS,
-    BACK_ENDS,
-    CHECKS,
-    CHOICES_BY,
-    DTYPES,
-    EXTRACTIVE_MODEL,
-    GRADERS,
-    LOCAL_MODEL,
-    MOST_BEAMS,
-    MOST_THINKING,
-    NORMALISATIONS,
-    Grader,
-    Prompt,
-    back_end_name,
-    check_further_fields,
-    current,
-    make_grader,
-    usual_prompt,
-)
+from exam_workbench import catalogue, errors, graders
+from exam_workbench.graders import Prompt
 from exam_workbench.project import Project, as_name
-from pages.parts.graders.form import Form
-from pages.parts.shared import model_place, policy_widgets, presses, ui
-from pages.parts.shared.job_plan import Chosen
+from pages.parts.shared import job_plan, model_place, policy_widgets, presses, ui
+
+
+class Form:
+    """The widgets of a grader's parameters; `values` has those that differ from the defaults.
+
+    Args:
+        prefix: begins the keys of the widgets, so that every grader has its own values.
+        stored: initial parameters.
+    """
+
+    def __init__(self, prefix: str, stored: Mapping[str, Any]) -> None:
+        self.prefix, self.stored, self.values, self.place = prefix, stored, dict[str, Any](), st
+
+    def keep(self, name: str, value: Any, default: Any = None) -> Any:
+        """Keep a value, unless it is the default and was not stored; return it."""
+        if value not in (None, "") and (value != default or name in self.stored):
+            self.values[name] = value
+        return value
+
+    def options(self, name: str, about: str | None = None) -> dict[str, Any]:
+        """Return the options of every widget: its own key, its help, and persistence across screens."""
+        return {"key": f"{self.prefix} {name}", "persist_state": "session", "help": about}
+
+    def beside(self, choice: str, fits: bool) -> Self:
+        """Return the form for parameters that depend on a choice; each choice has its own values and defaults.
+
+        Args:
+            fits: whether the stored parameters belong to this choice.
+        """
+        dependent = type(self)(f"{self.prefix}/{choice}", self.stored if fits else {})
+        dependent.values = self.values
+        return dependent
+
+    def at(self, place: DeltaGenerator) -> Self:
+        """Return the same form, with its widgets in a container."""
+        placed = copy(self)
+        placed.place = place
+        return placed
+
+    def text(self, name: str, label: str, default: str = "", about: str | None = None) -> str:
+        """Draw a line of text and return it; an empty one means the default."""
+        given = self.place.text_input(
+            label, str(self.stored.get(name, "")), placeholder=default or None, **self.options(name, about)
+        )
+        return str(self.keep(name, given.strip()) or default)
+
+    def number(self, name: str, label: str, default: Any, low: Any, high: Any, about: str | None = None) -> None:
+        """Draw a number; it may be empty if the default is None."""
+        given = self.place.number_input(label, low, high, self.stored.get(name, default), **self.options(name, about))
+        self.keep(name, given, default)
+
+    def select(
+        self, name: str, label: str, values: Sequence[str], default: str, names: Mapping[str, str] | None = None,
+        about: str | None = None,
+    ) -> str:  # fmt: skip
+        """Draw a choice of a value and return it."""
+        start = self.stored.get(name, default)
+        index = list(values).index(start) if start in values else 0
+        picked = self.place.selectbox(
+            label, values, index, lambda value: (names or {}).get(value, value), **self.options(name, about)
+        )
+        return str(self.keep(name, picked, default))
+
+    def check(self, name: str, label: str, default: bool, about: str | None = None) -> None:
+        """Draw a checkbox."""
+        self.keep(
+            name, self.place.checkbox(label, bool(self.stored.get(name, default)), **self.options(name, about)), default
+        )
+
 
 BACK_END_NAMES = {"transformers": "On this computer", "openai": "Endpoint"}
 CHECK_NAMES = {"words": "Compare words", "edit-distance": "Compare words, edit distance only", "model": "Ask a model"}
@@ -51,7 +91,7 @@ NORMALISATION_NAMES = {"tokens": "Tokens", "characters": "Characters", "none": "
 STRUCTURED = {"auto": "Automatic", "json": "Always", "text": "Never"}
 
 
-def choose(project: Project, key: str, prompt: Prompt | None = None) -> Chosen | None:
+def choose(project: Project, key: str, prompt: graders.Prompt | None = None) -> job_plan.Chosen | None:
     """Draw the choice and the settings of a grader; return None and show why while they are invalid.
 
     Args:
@@ -60,14 +100,14 @@ def choose(project: Project, key: str, prompt: Prompt | None = None) -> Chosen |
     """
     if follow := st.session_state.pop(f"{key} follows", None):
         st.session_state[key] = follow
-    kept = {f"saved:{named.name}": named for named in named_graders(project)}
-    kinds = list(GRADERS) if prompt is None else [prompt.use]
+    kept = {f"saved:{named.name}": named for named in catalogue.named_graders(project)}
+    kinds = list(graders.GRADERS) if prompt is None else [prompt.use]
     fitting = [option for option, named in kept.items() if named.kind in kinds]
-    names = {option: kept[option].name for option in fitting} | {kind: GRADERS[kind].title for kind in kinds}
+    names = {option: kept[option].name for option in fitting} | {kind: graders.GRADERS[kind].title for kind in kinds}
     options = [*kinds, *fitting] if prompt is None else [*fitting, *kinds]
     # The default is the grader of the scoring settings.
     spec = policy_widgets.grader(project)
-    again = settings_again(project, spec) if spec and prompt is None else None
+    again = catalogue.settings_again(project, spec) if spec and prompt is None else None
     usual = (f"saved:{again.name}" if again.name else again.kind) if again else None
     # A link may name a grader that has been removed.
     if st.session_state.get(key) not in (None, *options):
@@ -79,14 +119,14 @@ def choose(project: Project, key: str, prompt: Prompt | None = None) -> Chosen |
     )  # fmt: skip
     named = kept.get(option)
     kind = named.kind if named else option
-    st.caption(ui.plain(GRADERS[kind].about))
-    library = prompts(project) | ({} if prompt is None else {prompt.name: prompt})
+    st.caption(ui.plain(graders.GRADERS[kind].about))
+    library = catalogue.prompts(project) | ({} if prompt is None else {prompt.name: prompt})
     stamp = f"{named.made_at:%Y%m%d%H%M%S%f}" if named else ""
     stored = named.parameters if named else again.parameters if again and usual == option else {}
     form = Form(f"{key}/{option}/{stamp}", stored)
     with ui.errors():
         parameters = dict(form.stored) if kind == "embedding" else _settings(form, kind, library, prompt)
-        chosen = None if parameters is None else Chosen(_make(kind, parameters, library), kind, parameters)
+        chosen = None if parameters is None else job_plan.Chosen(_make(kind, parameters, library), kind, parameters)
         if chosen is not None and prompt is None:
             if spec and spec.fingerprint not in chosen.grader.spec.fingerprints:
                 st.container(key="another-grader").caption(
@@ -104,61 +144,60 @@ def _named(option: str, names: Mapping[str, str]) -> str:
     return f"{name} (saved)" if option.startswith("saved:") else name
 
 
-def _make(kind: str, parameters: dict[str, Any], library: Mapping[str, Prompt]) -> Grader:
+def _make(kind: str, parameters: dict[str, Any], library: Mapping[str, graders.Prompt]) -> graders.Grader:
     """Return the same grader object while the settings are equal, so that its model is not loaded again."""
-    grader = make_grader(kind, parameters, library)
+    grader = graders.make_grader(kind, parameters, library)
     known = st.session_state.get("grader at hand")
     # After a change of an API key, the grader is made again.
-    settings = (grader.spec, parameters, current())
+    settings = (grader.spec, parameters, graders.current())
     if known is None or known[0] != settings:
         st.session_state["grader at hand"] = known = (settings, grader)
-    made: Grader = known[1]
+    made: graders.Grader = known[1]
     return made
 
 
-def _save_or_remove(project: Project, key: str, chosen: Chosen, named: NamedGrader | None) -> None:
+def _save_or_remove(project: Project, key: str, chosen: job_plan.Chosen, named: catalogue.NamedGrader | None) -> None:
     with st.container(horizontal=True, horizontal_alignment="right"):
         with st.popover("Save grader", icon=":material/save:", key=f"{key} saving"):
             name = st.text_input("Name", named.name if named else chosen.grader.spec.name, key=f"{key} name {named}")
             st.caption("Saved in the project for all its people. Keys are never saved.")
             if presses.button("Save", key=f"{key} save", type="primary"):
-                with ui.errors():
-                    save_named_grader(project, name, chosen.kind, chosen.parameters, ui.author())
+                with ui.errors(rerun=True):
+                    catalogue.save_named_grader(project, name, chosen.kind, chosen.parameters, ui.author())
                     st.session_state[f"{key} follows"] = f"saved:{as_name(name)}"
-                    st.rerun()
         if named is not None:
             with st.popover("Remove grader", icon=":material/delete:", key=f"{key} removing"):
                 st.caption("Removes the settings of this grader. Its grades are kept.")
                 if presses.button("Remove", key=f"{key} remove"):
-                    with ui.errors():
-                        remove_named_grader(project, named.name, ui.author())
+                    with ui.errors(rerun=True):
+                        catalogue.remove_named_grader(project, named.name, ui.author())
                         st.session_state[f"{key} follows"] = named.kind
-                        st.rerun()
 
 
-def _settings(form: Form, kind: str, library: Mapping[str, Prompt], prompt: Prompt | None) -> dict[str, Any] | None:
+def _settings(
+    form: Form, kind: str, library: Mapping[str, graders.Prompt], prompt: graders.Prompt | None
+) -> dict[str, Any] | None:
     """Draw the settings of a grader that uses a language model; return None while a required value is missing."""
     if kind == "extractive":
         return _extractive(form, library)
     first, second, third = st.columns(3)
-    with first:
-        where = form.select("back_end", "Model location", BACK_ENDS, back_end_name(form.stored), BACK_END_NAMES)
-    form = form.beside(where, where == back_end_name(form.stored))
+    where = form.at(first).select(
+        "back_end", "Model location", graders.BACK_ENDS, graders.back_end_name(form.stored), BACK_END_NAMES
+    )
+    form = form.beside(where, where == graders.back_end_name(form.stored))
     form.values["back_end"] = where
     checks, addresses = st.container(), st.container()
-    model = _model(form, where, "model", LOCAL_MODEL, second, addresses)
+    model = _model(form, where, "model", graders.LOCAL_MODEL, second, addresses)
     by = None
     if kind == "choice":
-        values = CHOICES_BY[1:] if where == "openai" else CHOICES_BY
-        with first:
-            by = form.select("by", "Choice by", values, values[0], BY_NAMES)
+        values = graders.CHOICES_BY[1:] if where == "openai" else graders.CHOICES_BY
+        by = form.at(first).select("by", "Choice by", values, values[0], BY_NAMES)
         form = form.beside(by, by == form.stored.get("by", by))
         if by == "likelihood":
-            with second:
-                form.select(
-                    "normalise", "Divide likelihood by", NORMALISATIONS, "tokens", NORMALISATION_NAMES,
-                    "Without it, long choices have lower likelihoods. The papers divide by the number of tokens.",
-                )  # fmt: skip
+            form.at(second).select(
+                "normalise", "Divide likelihood by", graders.NORMALISATIONS, "tokens", NORMALISATION_NAMES,
+                "Without it, long choices have lower likelihoods. The papers divide by the number of tokens.",
+            )  # fmt: skip
     with third:
         _prompt(form, kind, where, by, library, prompt)
     if kind == "answer":
@@ -219,7 +258,12 @@ def _model(
 
 
 def _prompt(
-    form: Form, kind: str, where: str, by: str | None, library: Mapping[str, Prompt], prompt: Prompt | None
+    form: Form,
+    kind: str,
+    where: str,
+    by: str | None,
+    library: Mapping[str, graders.Prompt],
+    prompt: graders.Prompt | None,
 ) -> None:
     if prompt is not None:
         form.values["prompt"] = prompt.name
@@ -227,39 +271,38 @@ def _prompt(
         return
     forms = {"letter": ("letter",), "likelihood": ("text",)}.get(by or "")
     fitting = [p.name for p in library.values() if p.use == kind and (forms is None or p.form in forms)]
-    default = usual_prompt(kind, {"back_end": where, "by": by})
+    default = graders.usual_prompt(kind, {"back_end": where, "by": by})
     name = form.select("prompt", "Prompt", fitting, form.stored.get("prompt", default), about="See the Prompts screen.")
     form.keep("prompt", name, default)
 
 
-def _check(form: Form, library: Mapping[str, Prompt]) -> str:
+def _check(form: Form, library: Mapping[str, graders.Prompt]) -> str:
     left, right = st.columns(2)
-    with left:
-        check = form.select(
-            "check", "Answer check", CHECKS, CHECKS[0], CHECK_NAMES,
-            "Compares the answer with the answer key by words, or asks a model if both mean the same. By words, a "
-            "short answer that contains the key also matches, unless only the edit distance counts.",
-        )  # fmt: skip
+    check = form.at(left).select(
+        "check", "Answer check", graders.CHECKS, graders.CHECKS[0], CHECK_NAMES,
+        "Compares the answer with the answer key by words, or asks a model if both mean the same. By words, a "
+        "short answer that contains the key also matches, unless only the edit distance counts.",
+    )  # fmt: skip
     verifying = [prompt.name for prompt in library.values() if prompt.use == "verify"]
     if check == "model":
-        with right:
-            form.select("verify_prompt", "Answer check prompt", verifying, "verify")
+        form.at(right).select("verify_prompt", "Answer check prompt", verifying, "verify")
     return check
 
 
-def _extractive(form: Form, library: Mapping[str, Prompt]) -> dict[str, Any] | None:
+def _extractive(form: Form, library: Mapping[str, graders.Prompt]) -> dict[str, Any] | None:
     _model(
-        form, "transformers", "model", EXTRACTIVE_MODEL, st.container(), st.container(),
+        form, "transformers", "model", graders.EXTRACTIVE_MODEL, st.container(), st.container(),
         about="A model tuned on SQuAD2: a name on the model hub, or a folder on the app's computer.",
     )  # fmt: skip
-    model = LOCAL_MODEL
+    model = graders.LOCAL_MODEL
     if _check(form, library) == "model":
         first, second = st.columns([2, 3])
-        with first:
-            where = form.select(
-                "verify_back_end", "Check model location", BACK_ENDS, "transformers", BACK_END_NAMES,
-            )  # fmt: skip
-        model = _model(form, where, "verify_model", LOCAL_MODEL, second, st.container(), "Model that checks answers")
+        where = form.at(first).select(
+            "verify_back_end", "Check model location", graders.BACK_ENDS, "transformers", BACK_END_NAMES,
+        )  # fmt: skip
+        model = _model(
+            form, where, "verify_model", graders.LOCAL_MODEL, second, st.container(), "Model that checks answers"
+        )
     with st.expander("More settings"):
         _local_details(form, writes=False)
     if not model:
@@ -271,58 +314,46 @@ def _extractive(form: Form, library: Mapping[str, Prompt]) -> dict[str, Any] | N
 def _local_details(form: Form, writes: bool) -> None:
     # Five columns in one row would be cut in a narrow window.
     columns = [*st.columns(3), *st.columns(3)]
-    with columns[0]:
-        form.text("revision", "Revision", about="Branch, tag or commit on the model hub.")
-    with columns[1]:
-        form.text("device", "Device", "auto", "auto, cpu, cuda, or a numbered GPU such as cuda:0.")
-    with columns[2]:
-        form.select(
-            "dtype", "Number format", DTYPES, "auto",
-            about="Automatic: bfloat16 if the GPU or processor supports it, else float32. They are different graders.",
-        )  # fmt: skip
-    with columns[3]:
-        _tokens_in(form)
+    form.at(columns[0]).text("revision", "Revision", about="Branch, tag or commit on the model hub.")
+    form.at(columns[1]).text("device", "Device", "auto", "auto, cpu, cuda, or a numbered GPU such as cuda:0.")
+    form.at(columns[2]).select(
+        "dtype", "Number format", graders.DTYPES, "auto",
+        about="Automatic: bfloat16 if the GPU or processor supports it, else float32. They are different graders.",
+    )  # fmt: skip
+    _tokens_in(form.at(columns[3]))
     if writes:
-        with columns[4]:
-            form.number(
-                "num_beams", "Beams", 1, 1, MOST_BEAMS,
-                "Texts that beam search keeps at each step. 1 is greedy search and shows the rating probabilities.",
-            )  # fmt: skip
+        form.at(columns[4]).number(
+            "num_beams", "Beams", 1, 1, graders.MOST_BEAMS,
+            "Texts that beam search keeps at each step. 1 is greedy search and shows the rating probabilities.",
+        )  # fmt: skip
 
 
 def _endpoint_details(form: Form) -> None:
     columns = [*st.columns(3), *st.columns(3), *st.columns(3)]
-    with columns[6]:
-        form.number(
-            "thinking_tokens", "Thinking token limit", 0, 0, MOST_THINKING,
-            "For reasoning models: tokens for thinking before the answer, charged as tokens written. If the limit is "
-            "too low, the model is cut off before it answers.",
-        )  # fmt: skip
-    with columns[5]:
-        form.select(
-            "api", "API", APIS, "chat", API_NAMES,
-            "Plain completions are for models that only continue a text. They have no structured output.",
-        )  # fmt: skip
-    with columns[0]:
-        form.select(
-            "structured", "Structured output", list(STRUCTURED), "auto", STRUCTURED,
-            "Requests JSON with a schema if the answer is one of a few options. Automatic stops requesting it if the "
-            "endpoint rejects it.",
-        )  # fmt: skip
-    with columns[1]:
-        form.number("temperature", "Temperature", 0.0, 0.0, 2.0, "0 for the likeliest answer.")
-    with columns[2]:
-        form.number(
-            "timeout_s", "Timeout (s)", None, 1, 3600,
-            "Time limit of one call in seconds. Empty: 60 at first, up to 600 if the endpoint is slow.",
-        )  # fmt: skip
-    with columns[3]:
-        form.number("attempts", "Attempts", 6, 1, 100, "Attempts to make a call before its pair fails.")
-    with columns[4]:
-        _tokens_in(form)
+    form.at(columns[6]).number(
+        "thinking_tokens", "Thinking token limit", 0, 0, graders.MOST_THINKING,
+        "For reasoning models: tokens for thinking before the answer, charged as tokens written. If the limit is "
+        "too low, the model is cut off before it answers.",
+    )  # fmt: skip
+    form.at(columns[5]).select(
+        "api", "API", graders.APIS, "chat", API_NAMES,
+        "Plain completions are for models that only continue a text. They have no structured output.",
+    )  # fmt: skip
+    form.at(columns[0]).select(
+        "structured", "Structured output", list(STRUCTURED), "auto", STRUCTURED,
+        "Requests JSON with a schema if the answer is one of a few options. Automatic stops requesting it if the "
+        "endpoint rejects it.",
+    )  # fmt: skip
+    form.at(columns[1]).number("temperature", "Temperature", 0.0, 0.0, 2.0, "0 for the likeliest answer.")
+    form.at(columns[2]).number(
+        "timeout_s", "Timeout (s)", None, 1, 3600,
+        "Time limit of one call in seconds. Empty: 60 at first, up to 600 if the endpoint is slow.",
+    )  # fmt: skip
+    form.at(columns[3]).number("attempts", "Attempts", 6, 1, 100, "Attempts to make a call before its pair fails.")
+    _tokens_in(form.at(columns[4]))
     extra = form.stored.get("extra")
-    check_further_fields(extra, current())
-    if not current().any_address:
+    graders.check_further_fields(extra, graders.current())
+    if not graders.current().any_address:
         return
     given = st.text_input(
         "Additional request fields (JSON)", json.dumps(extra) if extra else "", placeholder='{"seed": 1}',
@@ -332,13 +363,13 @@ def _endpoint_details(form: Form) -> None:
         try:
             fields = json.loads(given)
         except ValueError as error:
-            raise InputError(
+            raise errors.InputError(
                 "invalid-further-fields",
                 f"The additional request fields are not JSON: {error}.",
                 'Write them as in {"seed": 1}.',
             ) from error
         if not isinstance(fields, dict):
-            raise InputError(
+            raise errors.InputError(
                 "invalid-further-fields",
                 "The additional request fields are not a JSON object.",
                 'Write them as in {"seed": 1}.',
@@ -351,3 +382,17 @@ def _tokens_in(form: Form) -> None:
         "max_tokens_in", "Prompt token limit", None, 1, 1_000_000,
         "Longer prompts get a shortened passage and a note in the grade. Empty: the model's own limit.",
     )  # fmt: skip
+
+
+def new_name(name: str, taken: Container[str]) -> str:
+    """Return a variation of a name that is not taken."""
+    number = 2
+    while (made := f"{name[:70]}-{number}") in taken:
+        number += 1
+    return made
+
+
+def draft_of(prompt: Prompt, taken: Container[str]) -> Prompt:
+    """Return a copy with a new name; its source states the original."""
+    name = new_name(prompt.name, taken)
+    return replace(prompt, name=name, title=f"{prompt.title} ({name})", source=f"Changed from {prompt.name}")

@@ -1,24 +1,14 @@
 """Trying a grader on one question and one passage: the prompt, the answer, and how it is read."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
 import streamlit as st
 
-from exam_workbench.bank import overview
-from exam_workbench.errors import WorkbenchError
-from exam_workbench.graders import Grader, Messages, ReadingGrader, Trial, try_pair
-from exam_workbench.grading import questions_to_try
-from exam_workbench.jobs import trial_control
+from exam_workbench import bank, errors, graders, grading, jobs, review, types
 from exam_workbench.project import Project, passage_texts
-from exam_workbench.review import Filters, search
-from exam_workbench.types import Asked, Question
-from pages.parts.graders.grade import show_grade
-from pages.parts.shared import presses, ui
-from pages.parts.shared.job_plan import Chosen
+from pages.parts.shared import html, job_plan, look, presses, ui
 
 PASSAGES = 500
 """Largest number of a query's passages to choose from."""
@@ -32,29 +22,29 @@ USUAL_TIMEOUT = 60
 class Pair:
     """A question and a passage to try a grader or a prompt on."""
 
-    question: Question
+    question: types.Question
     passage_id: str
     passage: str
 
     @property
-    def asked(self) -> Asked:
+    def asked(self) -> types.Asked:
         """The question in the form that graders get."""
-        return Asked(self.question.text or "", self.question.answer_key or "", self.question.choices)
+        return types.Asked(self.question.text or "", self.question.answer_key or "", self.question.choices)
 
 
-def questions_of(project: Project, grader: Grader) -> Callable[[str], list[Question]]:
+def questions_of(project: Project, grader: graders.Grader) -> Callable[[str], list[types.Question]]:
     """Return a function that gives the questions of a query that fit a grader."""
-    return lambda query_id: questions_to_try(project, grader.spec, query_id)
+    return lambda query_id: grading.questions_to_try(project, grader.spec, query_id)
 
 
-def choose_pair(project: Project, questions: Callable[[str], Sequence[Question]], key: str) -> Pair | None:
+def choose_pair(project: Project, questions: Callable[[str], Sequence[types.Question]], key: str) -> Pair | None:
     """Draw the choice of a query, a question and a passage; return None and show why if one is missing.
 
     Args:
         questions: gives the questions of a query to choose from.
         key: distinguishes the widgets of several panels.
     """
-    queries = ui.told_apart({query.query_id: query.text for query in overview(project)})
+    queries = ui.told_apart({query.query_id: query.text for query in bank.overview(project)})
     if not queries:
         st.caption("No queries yet. A trial needs a query.")
         return None
@@ -74,7 +64,7 @@ def choose_pair(project: Project, questions: Callable[[str], Sequence[Question]]
         )  # fmt: skip
     else:
         question = query
-    found = search(project, None, Filters(query_id=query), PASSAGES, page=1).rows
+    found = review.search(project, None, review.Filters(query_id=query), PASSAGES, page=1).rows
     excerpts = ui.told_apart({row.passage_id: ui.shortened(row.excerpt, LABEL) for row in found if row.excerpt})
     if not excerpts:
         st.caption("This query has no passages with text. Import passages first.")
@@ -86,7 +76,7 @@ def choose_pair(project: Project, questions: Callable[[str], Sequence[Question]]
     return Pair(asked[question], passage, passage_texts(project, [passage])[passage])
 
 
-def ask(project: Project, chosen: Chosen, pair: Pair, key: str) -> None:
+def ask(project: Project, chosen: job_plan.Chosen, pair: Pair, key: str) -> None:
     """Draw the button that starts a trial, and its result while grader and pair stay the same."""
     grader = chosen.grader
     about = (grader.spec.fingerprint, chosen.address, pair.asked, pair.passage)
@@ -98,32 +88,32 @@ def ask(project: Project, chosen: Chosen, pair: Pair, key: str) -> None:
     held, answer = st.session_state.get(f"{key} answer", (None, None))
     if held != about:
         return
-    if isinstance(answer, WorkbenchError):
+    if isinstance(answer, errors.WorkbenchError):
         ui.show_error(answer)
         if chosen.address and chosen.address not in f"{answer.message} {answer.hint}":
             st.caption(f":material/cloud: {ui.plain(f'Endpoint: {chosen.address}')}")
-    elif isinstance(answer, Trial):
+    elif isinstance(answer, graders.Trial):
         show_trial(answer, chosen)
 
 
-def waiting(chosen: Chosen, since: datetime) -> str:
+def waiting(chosen: job_plan.Chosen, since: datetime) -> str:
     """Return Markdown that states the awaited model and the start time."""
     spec, begun = chosen.grader.spec, f"since {since:%H:%M:%S}"
     if chosen.address is not None:
         longest = chosen.parameters.get("timeout_s", USUAL_TIMEOUT)
         return ui.plain(f"Waiting {begun} for {spec.model} at {chosen.address} (limit: {longest:g} s per call)")
-    loading = ". The model may have to be loaded first" if isinstance(chosen.grader, ReadingGrader) else ""
+    loading = ". The model may have to be loaded first" if isinstance(chosen.grader, graders.ReadingGrader) else ""
     return ui.plain(f"Waiting {begun} for {spec.model} on this computer{loading}")
 
 
-def _asked(project: Project, grader: Grader, pair: Pair) -> Trial | WorkbenchError:
+def _asked(project: Project, grader: graders.Grader, pair: Pair) -> graders.Trial | errors.WorkbenchError:
     try:
-        return try_pair(grader, pair.asked, pair.passage, trial_control(project, grader))
-    except WorkbenchError as error:
+        return graders.try_pair(grader, pair.asked, pair.passage, jobs.trial_control(project, grader))
+    except errors.WorkbenchError as error:
         return error
 
 
-def show_messages(messages: Messages) -> None:
+def show_messages(messages: graders.Messages) -> None:
     """Draw a filled-in prompt verbatim."""
     if messages.system:
         st.caption("System")
@@ -132,7 +122,7 @@ def show_messages(messages: Messages) -> None:
     st.code(messages.user, language=None, wrap_lines=True)
 
 
-def show_trial(trial: Trial, chosen: Chosen) -> None:
+def show_trial(trial: graders.Trial, chosen: job_plan.Chosen) -> None:
     """Draw the grade, then the full answers and prompts behind it."""
     show_grade(trial.grade, chosen.grader.spec.max_rating, chosen.address)
     if chosen.address and trial.exchanges and trial.exchanges[-1].completion.error is not None:
@@ -149,3 +139,61 @@ def show_trial(trial: Trial, chosen: Chosen) -> None:
         if exchange.messages is not None:
             with st.expander(f"Full prompt{which}: {exchange.call.prompt.name}"):
                 show_messages(exchange.messages)
+
+
+STYLE = """<style>
+.ew-grade { display: flex; flex-wrap: wrap; gap: 0.2rem 0.7rem; align-items: baseline; }
+.ew-grade > span:not(.ew-rating) { color: var(--ew-dim); }
+.ew-grade > .ew-rating { font-size: 1.25rem; }
+.ew-spread { border-collapse: collapse; margin-top: 0.5rem; font-size: 0.9rem; }
+.ew-spread :is(th, td) { padding: 0.1rem 0.6rem 0.1rem 0; text-align: start; font-weight: 400; }
+.ew-spread td:last-child { text-align: end; font-variant-numeric: tabular-nums; }
+.ew-spread .track { width: 12rem; }
+.ew-spread .bar { height: 0.7rem; border-radius: 0.2rem; outline: 1px solid var(--ew-line); }
+</style>"""
+DEFAULTED = "default rating: the answer has no number (0 if it says that the question is unanswerable, else 1)"
+
+
+def show_grade(grade: types.Grade, top: int, address: str | None = None) -> None:
+    """Draw a grade: rating, status, confidence, and the probability of each rating if known.
+
+    Args:
+        top: the highest rating of the grader.
+        address: address of the endpoint, shown with a failure; None for a model on this computer.
+    """
+    if grade.status == "failed":
+        place = f" at {address}" if address else ""
+        st.container(key="grade failed").error(
+            ui.plain(f"Failed{place}: {(grade.reason or 'no usable rating').rstrip('.')}.")
+            + " The pair has no rating.",
+            icon=":material/error:",
+        )
+    else:
+        st.html(STYLE + grade_html(grade, top))
+    if grade.answer:
+        st.caption("Answer")
+        st.text(grade.answer)
+    if grade.note:
+        st.caption(f":material/info: {ui.plain(grade.note)}")
+
+
+def grade_html(grade: types.Grade, top: int) -> str:
+    """Return a grade with a rating as HTML."""
+    words = [f"of {top}", DEFAULTED if grade.status == "defaulted" else grade.status]
+    if grade.confidence is not None:
+        words.append(f"model's confidence {ui.percent(grade.confidence)}")
+    said = "".join(f"<span>{html.visible(word)}</span>" for word in words)
+    return f'<div class="ew-grade">{look.rating(grade.rating)}{said}</div>{_spread(grade.distribution or ())}'
+
+
+def _spread(probabilities: Sequence[float]) -> str:
+    """Return the probability of every rating, as bars."""
+    if not probabilities:
+        return ""
+    rows = "".join(
+        f'<tr><th scope="row">{look.rating(rating)}</th>'
+        f'<td class="track"><div class="bar" style="width: {share:.1%}; background: var(--ew-r{rating})"></div></td>'
+        f"<td>{share:.0%}</td></tr>"
+        for rating, share in enumerate(probabilities)
+    )
+    return f'<table class="ew-spread" aria-label="Probability of each rating">{rows}</table>'

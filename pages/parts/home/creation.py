@@ -1,13 +1,24 @@
 """Creating a project: an empty one, or the demo."""
 
-from __future__ import annotations
-
 import streamlit as st
 
-from exam_workbench.exchange import make_demo
-from exam_workbench.locations import projects_folder
-from exam_workbench.pipelines import sit_by_rules
-from exam_workbench.project import Project, create, new_file, set_member
+from exam_workbench import exchange, locations, pipelines
+from exam_workbench.project import (
+    MOST_HOURS,
+    MOST_KEPT,
+    Backup,
+    Project,
+    Schedule,
+    backup,
+    backups,
+    create,
+    last_failure,
+    new_file,
+    schedule,
+    set_aside,
+    set_member,
+    set_schedule,
+)
 from pages.parts.shared import login, presses, ui
 
 NAME, MADE = "name of the new project", "project was made"
@@ -61,7 +72,7 @@ def creation(may: bool = True) -> None:
             "Nine queries with questions, passages, judgments and runs, and an exam with examinees' answers."
             " Grading takes less than a minute on this computer."
         )
-        path = projects_folder() / "demo.duckdb"
+        path = locations.projects_folder() / "demo.duckdb"
         if path.exists():
             st.caption("The demo project exists. Choose it on the left.")
         elif presses.button("Create demo project", key="make demo"):
@@ -70,8 +81,96 @@ def creation(may: bool = True) -> None:
 
                 def finish(project: Project) -> None:
                     _belongs(project)
-                    sit_by_rules(project, author, st.text)
+                    pipelines.sit_by_rules(project, author, st.text)
 
-                make_demo(path, author, True, st.text, finish)
+                exchange.make_demo(path, author, True, st.text, finish)
                 box.update(state="complete")
             choose("demo")
+
+
+SHOWN = 10
+"""Largest number of listed backups."""
+
+
+def safekeeping(project: Project) -> None:
+    """Draw the section on backups, folded at first."""
+    with st.expander("Backups", icon=":material/shield:", key="backups", on_change="rerun") as part:
+        if part.open:
+            with ui.errors():
+                _now(project)
+                if not project.read_only:
+                    _by_themselves(project)
+            _listed(project)
+
+
+def _now(project: Project) -> None:
+    if told := st.session_state.pop("backup made", None):
+        st.container(key="backup-made").success(told, icon=":material/check:")
+    if st.button("Make a backup now", key="make a backup"):
+        author = ui.author()
+        with st.spinner("Copying the project and checking the copy"):
+            made = backup(project, author=author)
+        st.session_state["backup made"] = f"Backup {ui.plain(made.path.name)} created and checked."
+        st.rerun()
+    st.caption(
+        "You can keep working during a backup. To restore a backup, close the app and run"
+        " `exam restore BACKUP --project FILE`."
+    )
+
+
+def _by_themselves(project: Project) -> None:
+    current = schedule(project)
+    with st.form("backups by themselves", border=False), st.container(horizontal=True, vertical_alignment="bottom"):
+        hours = st.number_input(
+            "Hours between backups", 0, MOST_HOURS, current.hours, key="backup hours",
+            help="Makes backups while the app runs, if the project has changed. 0 turns automatic backups off.",
+        )  # fmt: skip
+        keep = st.number_input("Backups to keep", 1, MOST_KEPT, current.keep, key="backups kept")
+        if st.form_submit_button("Save schedule", key="set backups"):
+            set_schedule(project, Schedule(int(hours), int(keep)), ui.author())
+            st.rerun()
+    if failed := last_failure(project):
+        st.warning(f"The last backup failed. {ui.plain(failed)}", icon=":material/warning:")
+
+
+def _listed(project: Project) -> None:
+    found = [*backups(project.path), *set_aside(project.path)]
+    if not found:
+        st.container(key="no-backup").text("No backups yet.")
+        return
+    st.dataframe(
+        {
+            "Made at": [one.made_at for one in found],
+            "Size, MB": [one.size / 1e6 for one in found],
+            "Reason": [one.why for one in found],
+            "File": [one.path.name for one in found],
+        },
+        hide_index=True,
+        column_config={
+            "Made at": st.column_config.DatetimeColumn(format="YYYY-MM-DD HH:mm:ss"),
+            "Size, MB": st.column_config.NumberColumn(format="%.1f"),
+        },
+    )
+    _download(project, found[:SHOWN])
+
+
+def _download(project: Project, found: list[Backup]) -> None:
+    author = ui.person()
+    names = {one.path.name: one for one in found}
+    with st.container(horizontal=True, vertical_alignment="bottom"):
+        name = st.selectbox("Backup to download", list(names), key="backup to download")
+        ui.download(
+            "Download backup",
+            lambda: _content(project, author, names[name]),
+            name,
+            mime="application/octet-stream",
+            icon=":material/download:",
+            on_click="ignore",
+            help="A backup contains the whole project: questions, grades and judgments. Store it safely.",
+            key="download backup",
+        )
+
+
+def _content(project: Project, author: str, one: Backup) -> bytes:
+    with project.doing("take everything out", author=author):
+        return exchange.recorded(project, author, "backup", one.path.name, one.path.read_bytes)

@@ -1,20 +1,14 @@
 """Importing uploaded files: the recognized kind or the fault of each, and one import of all files or none."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
-from exam_workbench.errors import LONGEST_FILE, FileError, WorkbenchError
-from exam_workbench.exchange import IMPORTERS, Group, Imported, Options, import_groups
-from exam_workbench.formats import KINDS_OF_FILE, Source, detect, looked_for, unrecognised
+from exam_workbench import errors, exchange, formats, text
 from exam_workbench.project import Project
-from exam_workbench.text import file_size, how_many, one_line
-from pages.parts.shared import presses, request_guard, ui
-from pages.parts.shared.html import visible
+from pages.parts.shared import html, presses, request_guard, ui
 
 NOTES_SHOWN = 8
 
@@ -31,7 +25,7 @@ class Row:
     """
 
     key: str
-    source: Source
+    source: formats.Source
     kind: str | None
     left_out: bool
     place: DeltaGenerator
@@ -41,7 +35,7 @@ def imports(project: Project) -> None:
     """Draw the upload, the recognized or refused files, and the import of all files or none."""
     st.header("Import files", anchor=False)
     uploads = st.file_uploader(
-        f"{', '.join(KINDS_OF_FILE[kind].title for kind in IMPORTERS).capitalize()}; .gz too",
+        f"{', '.join(formats.KINDS_OF_FILE[kind].title for kind in exchange.IMPORTERS).capitalize()}; .gz too",
         accept_multiple_files=True,
         key=f"uploads {st.session_state.get('imports', 0)}",
     )
@@ -51,7 +45,7 @@ def imports(project: Project) -> None:
             st.container(key="imported").success(f"Imported: {ui.plain(said)}.", icon=":material/check:")
         return
     st.session_state.pop("imported last", None)
-    every = [_row(upload.file_id, Source(name=upload.name, data=upload.getvalue())) for upload in uploads]
+    every = [_row(upload.file_id, formats.Source(name=upload.name, data=upload.getvalue())) for upload in uploads]
     rows = [row for row in every if not row.left_out]
     kinds = {row.kind for row in rows}
     if not rows:
@@ -60,15 +54,16 @@ def imports(project: Project) -> None:
     if None in kinds:
         for row in rows:
             if row.kind is None:
-                _mark(row, f"Not recognised. {unrecognised(row.source)}")
+                _mark(row, f"Not recognised. {formats.unrecognised(row.source)}")
         st.container(key="which-files").warning("Choose the kind of each file, or exclude it.", icon=":material/help:")
-        with st.expander("Recognised file formats"):
-            st.container(key="recognised").markdown("\n".join(f"- {ui.plain(kind)}" for kind in looked_for()))
+        st.expander("Recognised file formats").container(key="recognised").markdown(
+            "\n".join(f"- {ui.plain(kind)}" for kind in formats.looked_for())
+        )
         return
     groups = _groups(rows)
     try:
         results = _preview(project, rows, groups)
-    except WorkbenchError as error:
+    except errors.WorkbenchError as error:
         _mark_broken(rows, error)
         ui.show_error(error)
         st.caption("No file was imported.")
@@ -78,24 +73,24 @@ def imports(project: Project) -> None:
     if presses.button("Import", type="primary", icon=":material/upload:", disabled=not meant, key="import") and meant:
         asked = [replace(group, options=replace(group.options, replace=bool(replaced))) for group in groups]
         with st.spinner("Importing"):
-            imported = import_groups(project, asked, ui.author())
+            imported = exchange.import_groups(project, asked, ui.author())
         request_guard.forget(uploads)
         st.session_state["imports"] = st.session_state.get("imports", 0) + 1
         st.session_state["imported last"] = project.name, "; ".join(map(_counted, imported))
         st.rerun()
 
 
-def _counted(result: Imported) -> str:
-    return ", ".join(how_many(count, name.replace("student", "examinee")) for name, count in result.counts.items())
+def _counted(result: exchange.Imported) -> str:
+    return ", ".join(text.how_many(count, name.replace("student", "examinee")) for name, count in result.counts.items())
 
 
-def _groups(rows: Sequence[Row]) -> list[Group]:
+def _groups(rows: Sequence[Row]) -> list[exchange.Group]:
     """Return the files grouped by kind, with the options of their kinds."""
     kinds = {row.kind for row in rows}
-    judging = [row for row in rows if KINDS_OF_FILE[str(row.kind)].judges]
+    judging = [row for row in rows if formats.KINDS_OF_FILE[str(row.kind)].judges]
     name = student = None
     if len(judging) == 1:
-        proposed = KINDS_OF_FILE[str(judging[0].kind)].source_name(judging[0].source)
+        proposed = formats.KINDS_OF_FILE[str(judging[0].kind)].source_name(judging[0].source)
         name = st.container(key="source name").text_input("Name of the judgment source", value=proposed)
     if [row.kind for row in rows].count("lm-eval") == 1:
         student = st.text_input("Name of the examinee", placeholder="Same as the file name") or None
@@ -103,32 +98,34 @@ def _groups(rows: Sequence[Row]) -> list[Group]:
     skip = skip and st.checkbox("Skip lines of queries that are not in the project")
     gold = "responses" in kinds and st.checkbox("The responses are gold passages, one per query")
     return [
-        Group(
+        exchange.Group(
             kind,
             [row.source for row in rows if row.kind == kind],
-            Options(name if KINDS_OF_FILE[kind].judges else student if kind == "lm-eval" else None, skip, gold),
+            exchange.Options(
+                name if formats.KINDS_OF_FILE[kind].judges else student if kind == "lm-eval" else None, skip, gold
+            ),
         )
-        for kind in IMPORTERS
+        for kind in exchange.IMPORTERS
         if kind in kinds
     ]
 
 
-def _row(file_id: str, source: Source) -> Row:
+def _row(file_id: str, source: formats.Source) -> Row:
     """Draw a file with its recognized kind, and a button that excludes or includes it; return its row."""
     left_out: set[str] = st.session_state.setdefault("files left out", set())
     out = file_id in left_out
     left, middle, right = st.columns([6, 4, 2], vertical_alignment="center")
     left.container(key=f"file {file_id}{' left out' * out}").text(
-        f"{source.name}  ({file_size(len(source.data or b''))}){', excluded' if out else ''}"
+        f"{source.name}  ({text.file_size(len(source.data or b''))}){', excluded' if out else ''}"
     )
     kind = None
     if not out:
-        options, guess = list(IMPORTERS), detect(source)
+        options, guess = list(exchange.IMPORTERS), formats.detect(source)
         kind = middle.selectbox(
             "Kind of file",
             options,
             index=options.index(guess) if guess in options else None,
-            format_func=lambda kind: KINDS_OF_FILE[kind].title,
+            format_func=lambda kind: formats.KINDS_OF_FILE[kind].title,
             placeholder="Choose a kind",
             key=f"kind {file_id}",
             label_visibility="collapsed",
@@ -146,18 +143,18 @@ def _row(file_id: str, source: Source) -> Row:
 
 def _mark(row: Row, words: str) -> None:
     """Show a fault in the row of a file."""
-    row.place.html(f'<div class="asked" role="alert"><span class="failed">{visible(words)}</span></div>')
+    row.place.html(f'<div class="asked" role="alert"><span class="failed">{html.visible(words)}</span></div>')
 
 
-def _mark_broken(rows: Sequence[Row], error: WorkbenchError) -> None:
+def _mark_broken(rows: Sequence[Row], error: errors.WorkbenchError) -> None:
     """Mark the files that caused the refusal of an import."""
-    if isinstance(error, FileError):
+    if isinstance(error, errors.FileError):
         first = {problem.file: problem for problem in reversed(error.problems)}
     else:
         # Errors about conflicts with the project begin with the names of their files.
         first = {row.source.name: None for row in rows if error.message.startswith(f"{row.source.name}: ")}
     for row in rows:
-        if (name := one_line(row.source.name, LONGEST_FILE)) in first:
+        if (name := text.one_line(row.source.name, errors.LONGEST_FILE)) in first:
             problem = first[name]
             line = "" if problem is None or problem.line is None else f"line {problem.line}: "
             _mark(row, "Refused" if problem is None else f"Refused: {line}{problem.reason}")
@@ -179,7 +176,7 @@ def _replacing(replaced: list[str]) -> bool:
     )
 
 
-def _preview(project: Project, rows: Sequence[Row], groups: list[Group]) -> list[Imported]:
+def _preview(project: Project, rows: Sequence[Row], groups: list[exchange.Group]) -> list[exchange.Imported]:
     key = (
         str(project.path),
         project.state(),
@@ -189,12 +186,12 @@ def _preview(project: Project, rows: Sequence[Row], groups: list[Group]) -> list
     known = st.session_state.get("preview")
     if known is None or known[0] != key:
         with st.spinner("Reading the files"):
-            known = (key, import_groups(project, groups, ui.person(), preview=True))
+            known = (key, exchange.import_groups(project, groups, ui.person(), preview=True))
         st.session_state["preview"] = known
-    results: list[Imported] = known[1]
+    results: list[exchange.Imported] = known[1]
     for result in results:
         with st.container(border=True, key=f"preview {result.kind}"):
-            st.markdown(f"**{KINDS_OF_FILE[result.kind].title}** from {ui.plain(', '.join(result.files))}")
+            st.markdown(f"**{formats.KINDS_OF_FILE[result.kind].title}** from {ui.plain(', '.join(result.files))}")
             st.text(_counted(result))
             for note in result.notes[:NOTES_SHOWN]:
                 st.caption(f":material/info: {ui.plain(str(note))}")

@@ -1,7 +1,5 @@
 """The tour of the demo: three steps of a minute in total, each marked on its screen; it can be skipped for good."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import Any
 

@@ -1,15 +1,12 @@
 """Parts of the People screen: double assignments, due dates of queries, agreement between people."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from datetime import date
 from functools import partial
 
 import streamlit as st
 
-from exam_workbench.errors import InputError
-from exam_workbench.measures import Coefficient
+from exam_workbench import errors, measures, review
 from exam_workbench.project import (
     MOST_WANTED,
     Double,
@@ -20,15 +17,13 @@ from exam_workbench.project import (
     sample_of,
     set_due,
 )
-from exam_workbench.review import BetweenPeople, Share, between_people, end_double, judged_of
 from exam_workbench.text import how_many
 from pages.parts.shared import login, presses, ui
-from pages.parts.shared.outcome import did, empty, form_key
 
 ORGANIZERS = "Any organizer"
 
 
-def due_days(project: Project, texts: Mapping[str, str], found: list[Share]) -> None:
+def due_days(project: Project, texts: Mapping[str, str], found: list[review.Share]) -> None:
     """Draw the progress of each person, and a form for due dates."""
     st.dataframe(
         {
@@ -52,7 +47,7 @@ def due_days(project: Project, texts: Mapping[str, str], found: list[Share]) -> 
             chosen, last = queries or list(texts), day if isinstance(day, date) else None
             said = f"Due date of {how_many(len(chosen), 'queries')}: {last or 'none'}."
             author = ui.author()
-            did(partial(set_due, project, chosen, last, author, person), said)
+            presses.did(partial(set_due, project, chosen, last, author, person), said)
 
 
 def double_assignments(project: Project, texts: Mapping[str, str], names: list[str]) -> None:
@@ -68,7 +63,7 @@ def double_assignments(project: Project, texts: Mapping[str, str], names: list[s
     # If only some passages of a query are assigned twice, others may follow.
     whole = {one.query_id for one in found if one.passages is None}
     free = {query: text for query, text in texts.items() if query not in whole}
-    with st.form(form_key("double"), border=False), st.container(horizontal=True, vertical_alignment="bottom"):
+    with st.form(presses.form_key("double"), border=False), st.container(horizontal=True, vertical_alignment="bottom"):
         query = st.selectbox("Query", list(free), index=None, format_func=lambda query: free[query], width=320)
         # Without login, people state their own names.
         anybody = not login.needed()
@@ -94,18 +89,18 @@ def double_assignments(project: Project, texts: Mapping[str, str], names: list[s
             def assign() -> None:
                 drawn = None if sample is None else sample_of(project, query, int(sample))
                 assign_double(project, query, author, people, int(wanted), drawn, decider)
-                empty("double")
+                presses.empty("double")
 
-            did(assign, "Assigned. The assessors see it on My work.")
+            presses.did(assign, "Assigned. The assessors see it on My work.")
     if pressed:
-        ui.show_error(InputError("no-query-named", "No query is chosen.", "Choose a query, then assign it."))
+        ui.show_error(errors.InputError("no-query-named", "No query is chosen.", "Choose a query, then assign it."))
 
 
 def row(project: Project, one: Double, text: str) -> None:
     """Draw a double assignment: its assessors, and buttons that end it."""
     with st.container(key=f"person-double-{one.key}", horizontal=True, vertical_alignment="center", border=True):
         about = "" if one.passages is None else f"{how_many(len(one.passages), 'passages')} of "
-        judged, of = judged_of(project, one)
+        judged, of = review.judged_of(project, one)
         turns = [
             f"{name}: {turn}"
             + (f" ({one.reasons[name]})" if name in one.reasons else "")
@@ -122,15 +117,15 @@ def row(project: Project, one: Double, text: str) -> None:
         )
         for name in one.present:
             if presses.button(f"Release {name}", key=f"release {one.key} {name}", type="tertiary"):
-                did(
+                presses.did(
                     partial(release_double, project, one.query_id, name, ui.author(), one.key),
                     f"Released {name} from this assignment.",
                 )
         with st.popover("End", key=f"end {one.key}", type="tertiary", icon=":material/close:"):
             st.text("All assessors will see all judgments. Adjudicated decisions stay.")
             if presses.button("End assignment", key=f"end {one.key} now"):
-                did(
-                    partial(end_double, project, one.query_id, ui.author(), one.key),
+                presses.did(
+                    partial(review.end_double, project, one.query_id, ui.author(), one.key),
                     "Assignment ended. All assessors can see its judgments.",
                 )
 
@@ -147,7 +142,7 @@ def _numbers(found: Sequence[int | None]) -> list[int] | list[str]:
 
 def agreement_between(project: Project) -> None:
     """Draw the agreement on passages and pairs that several people judged or rated; nothing without common ones."""
-    found = [one for one in between_people(project) if one.n]
+    found = [one for one in review.between_people(project) if one.n]
     if not found:
         return
     st.header("Agreement between assessors", anchor=False)
@@ -169,7 +164,7 @@ def agreement_between(project: Project) -> None:
         )
 
 
-def _table(one: BetweenPeople) -> dict[str, list[object]]:
+def _table(one: review.BetweenPeople) -> dict[str, list[object]]:
     return {
         "People": [f"{pair.left}, {pair.right}" for pair in one.pairs],
         "n": [pair.n for pair in one.pairs],
@@ -180,6 +175,6 @@ def _table(one: BetweenPeople) -> dict[str, list[object]]:
     }
 
 
-def number(coefficient: Coefficient) -> str:
+def number(coefficient: measures.Coefficient) -> str:
     """Return a coefficient as text, or why it is undefined."""
     return f"undefined ({coefficient.undefined})" if coefficient.value is None else f"{coefficient.value:z.3f}"

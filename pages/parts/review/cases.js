@@ -1,21 +1,11 @@
 // The queue of disagreements: the small table, the list of cases, the open case.
 
-const homes = new WeakMap();
+export default (given) => showIn(Desk, given);
 
-export default function ({ data, parentElement, setTriggerValue }) {
-  let desk = homes.get(parentElement);
-  if (!desk) homes.set(parentElement, (desk = new Desk(parentElement)));
-  const mine = desk.listen();
-  desk.show(data, setTriggerValue);
-  // On a redraw, Streamlit sets the part up again before it cleans up the old one. So each cleans up only its own
-  // listeners.
-  return () => mine.abort();
-}
-
-class Desk {
+class Desk extends Drawn {
   constructor(parent) {
+    super();
     this.acts = new Acts();
-    this.drawn = {};
     this.table = 0;
     this.tables = make("section", { class: "tables", "aria-label": "Agreement" });
     this.head = make("div", { class: "head" });
@@ -40,17 +30,11 @@ class Desk {
     if (name === "settle") this.sent = { id, case: said.case };
   }
 
-  listen() {
-    this.listening?.abort();
-    const mine = (this.listening = new AbortController());
-    const on = (event) => {
-      if (!event.altKey || event.ctrlKey || event.metaKey || document.querySelector("[role=dialog]")) return;
-      // On a Mac, Alt changes the letters of J and K, but not the key codes.
-      if (event.keyCode === 74) this.step(1, event);
-      if (event.keyCode === 75) this.step(-1, event);
-    };
-    window.addEventListener("keydown", on, { capture: true, signal: mine.signal });
-    return mine;
+  key(event) {
+    if (!event.altKey || event.ctrlKey || event.metaKey || document.querySelector("[role=dialog]")) return;
+    // On a Mac, Alt changes the letters of J and K, but not the key codes.
+    if (event.keyCode === 74) this.step(1, event);
+    if (event.keyCode === 75) this.step(-1, event);
   }
 
   step(by, event) {
@@ -93,13 +77,6 @@ class Desk {
     this.part("pane", [data.open, data.empty, data.names, data.total], () => this.showCase());
     this.form?.show(data.weighed, data.error);
     this.acts.again();
-  }
-
-  part(name, holds, draw) {
-    const now = JSON.stringify(holds);
-    if (this.drawn[name] === now) return;
-    this.drawn[name] = now;
-    draw();
   }
 
   aboutTables() {
@@ -278,13 +255,7 @@ class Desk {
       else row.removeAttribute("aria-current");
       // An action on a case may move it within the list.
       if (here) stands = `${open} ${this.data.first + at}`;
-      if (here && this.drawn.row !== stands) {
-        // scrollIntoView would move the page, too.
-        const list = this.list.getBoundingClientRect();
-        const box = row.getBoundingClientRect();
-        if (box.top < list.top) this.list.scrollTop -= list.top - box.top + 8;
-        if (box.bottom > list.bottom) this.list.scrollTop += box.bottom - list.bottom + 8;
-      }
+      if (here && this.drawn.row !== stands) keepInSight(row, this.list);
     }
     this.drawn.row = stands;
   }
@@ -359,8 +330,7 @@ class Desk {
     if (this.moved) {
       this.moved = false;
       title.focus({ preventScroll: true });
-      const top = this.pane.getBoundingClientRect().top;
-      if (top < 60 || top > window.innerHeight - 200) this.pane.scrollIntoView({ block: "start" });
+      showFrom(this.pane);
     }
   }
 

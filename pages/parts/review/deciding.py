@@ -1,19 +1,13 @@
 """Navigation through contested places in a component, and people's decisions on them."""
 
-from __future__ import annotations
-
 from datetime import datetime
 from typing import Any
 
 import streamlit as st
 
+from exam_workbench import review, text, types
 from exam_workbench.project import SCALE, Project
-from exam_workbench.review import Contested, Place, accept_agreed, decide, undo_decision
-from exam_workbench.text import how_many
-from exam_workbench.types import RATINGS
-from pages.parts.shared import address
-from pages.parts.shared.acting import Act, Asked, asked_of, save_all
-from pages.parts.shared.components import ACTING, component
+from pages.parts.shared import address, components
 
 KEY = "deciding"
 AHEAD = 20
@@ -27,10 +21,12 @@ _LISTED, _HERE_DECIDED = "listed to decide", "decided in this tab"
 _LACKING = "lacking to decide"
 """Session key of the list that is shown because the place in the address is in no list."""
 
-_component = component("way_through_decisions", *ACTING, "review/deciding.css", "review/deciding.js")
+_component = components.component(
+    "way_through_decisions", *components.ACTING, "review/deciding.css", "review/deciding.js"
+)
 
 
-def draw(project: Project, listed: list[Contested], at: int) -> None:
+def draw(project: Project, listed: list[review.Contested], at: int) -> None:
     """Draw the position in the list and the buttons to move on; a pressed digit decides the open place."""
     first = max(0, at - AHEAD)
     data = {
@@ -43,17 +39,17 @@ def draw(project: Project, listed: list[Contested], at: int) -> None:
         "total": len(listed),
         "decides": listed[at].standing != "waiting",
         "judged": list(SCALE),
-        "rated": list(RATINGS),
+        "rated": list(types.RATINGS),
     }
     _component(key=KEY, data=data, on_acts_change=_asked().note)
 
 
-def stated(one: Contested) -> str | None:
+def stated(one: review.Contested) -> str | None:
     """Return the time of the present decision, which an action names as the one that it replaces; None without one."""
     return one.decision and one.decision.stated_at.isoformat()
 
 
-def arrive(project: Project, found: list[Contested]) -> None:
+def arrive(project: Project, found: list[review.Contested]) -> None:
     """If the person followed a link, choose the list that contains the linked place.
 
     Call this before the choice of the list is drawn, whose key is `STATE`.
@@ -72,14 +68,14 @@ def arrive(project: Project, found: list[Contested]) -> None:
         st.session_state[_LACKING] = st.session_state[STATE] if given and standing is None else ""
 
 
-def opened(listed: list[Contested]) -> int:
+def opened(listed: list[review.Contested]) -> int:
     """Return the position of the open place in the list.
 
     If the place has left the list, as after a decision, the next listed place opens, and the address names it.
     """
     now = _now()
     numbers = {one.place: at for at, one in enumerate(listed)}
-    order: list[Place] = st.session_state.get(_LISTED, [])
+    order: list[review.Place] = st.session_state.get(_LISTED, [])
     if not numbers.keys() <= set(order):
         order = st.session_state[_LISTED] = list(numbers)
     if now not in numbers:
@@ -105,7 +101,7 @@ def button(label: str, project: Project, do: str, said: dict[str, Any], **option
     st.button(label, on_click=_asked().press, args=({"do": do, "home": project.name, **said},), **options)
 
 
-def reason(project: Project, place: Place) -> None:
+def reason(project: Project, place: review.Place) -> None:
     """Draw the field for the reason of a decision; its text stays with its place."""
     st.text_input(
         "Reason",
@@ -138,51 +134,53 @@ def act(project: Project) -> None:
         if one["do"] == "decide"
     }
 
-    here: dict[Place, datetime] = st.session_state.setdefault(_HERE_DECIDED, {})
+    here: dict[review.Place, datetime] = st.session_state.setdefault(_HERE_DECIDED, {})
 
-    def save(one: Act, author: str) -> str:
+    def save(one: components.Act, author: str) -> str:
         if one["do"] == "accept":
-            return f"Saved {how_many(accept_agreed(project, str(one['query']), author), 'decisions')}."
+            return f"Saved {text.how_many(review.accept_agreed(project, str(one['query']), author), 'decisions')}."
         place = _place(one)
         if one["do"] == "undo":
-            undo_decision(project, place, author)
+            review.undo_decision(project, place, author)
             return "Decision withdrawn."
         # Of two quick decisions in the same tab, the second replaces the first without having seen its time.
         seen = datetime.fromisoformat(one["over"]) if one["over"] else None
-        here[place] = decide(project, place, int(one["value"]), reasons[place], author, {seen, here.get(place, seen)})
+        here[place] = review.decide(
+            project, place, int(one["value"]), reasons[place], author, {seen, here.get(place, seen)}
+        )
         return f"Decision saved: {one['value']}."
 
-    save_all(asked, decided, project.name, save, _called)
+    components.save_all(asked, decided, project.name, save, _called)
 
 
-def _asked() -> Asked:
-    return asked_of(KEY)
+def _asked() -> components.Asked:
+    return components.asked_of(KEY)
 
 
 def _places() -> address.Places:
     return address.places(KEY)
 
 
-def _now() -> Place:
+def _now() -> review.Place:
     """Return the open place; unknown parts are empty."""
     query_id, passage_id, question_id = (_places().now.get(name) for name in NAMES)
     return query_id or "", passage_id or "", question_id
 
 
-def _named(place: Place) -> dict[str, str]:
+def _named(place: review.Place) -> dict[str, str]:
     return {name: key or "" for name, key in zip(NAMES, place, strict=True)}
 
 
-def _place(act: Act) -> Place:
+def _place(act: components.Act) -> review.Place:
     query_id, passage_id, question_id = act["place"]
     return str(query_id), str(passage_id), None if question_id is None else str(question_id)
 
 
-def _reason(project: Project, place: Place) -> str:
+def _reason(project: Project, place: review.Place) -> str:
     return f"reason {project.name} {place}"
 
 
-def _called(act: Act) -> str:
+def _called(act: components.Act) -> str:
     if act["do"] == "accept":
         return f"Your acceptance of the agreed values for query {act['query']}"
     _, passage_id, question_id = act["place"]

@@ -1,18 +1,15 @@
 """Parts of the Passages screen: overriding ratings, the effect of overrides, and the list of all overrides."""
 
-from __future__ import annotations
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass, field
+from typing import Any
 
 import streamlit as st
 
-from exam_workbench.catalogue import find_grader
-from exam_workbench.errors import WorkbenchError
-from exam_workbench.labels import Override, Policy, confirm, override_all, overrides, withdraw, withdraw_all
+from exam_workbench import catalogue, errors, labels, review, types
 from exam_workbench.project import Project, passage_texts
-from exam_workbench.review import Desk, Effect, label_with, override_labels, ratings_effect
-from exam_workbench.types import ANSWERED, MAX_RATING
-from pages.parts.review import ratings
-from pages.parts.shared import policy_widgets, presses, ui, views
-from pages.parts.shared.html import effect_html, override_html
+from pages.parts.review.passage_list import Place
+from pages.parts.shared import components, html, policy_widgets, presses, ui, views
 
 OVERRIDES_A_PAGE = 10
 OVERRIDE_LIST = "override list"
@@ -20,7 +17,7 @@ WITHDRAWN = "Override withdrawn. The grader's rating counts again."
 
 
 def questions(
-    project: Project, desk: Desk, policy: Policy | None, shown: list[str], hidden: bool
+    project: Project, desk: review.Desk, policy: labels.Policy | None, shown: list[str], hidden: bool
 ) -> tuple[int | None, int | None] | None:
     """Draw every question with the ratings of graders and people; the one in the URL is open.
 
@@ -34,51 +31,61 @@ def questions(
         st.container(key="no-active-question").caption("This query has no active questions.")
         ui.go("question_bank", query=desk.query_id)
         return None
-    bench = ratings.bench()
+    bench = present_bench()
     bench.about((desk.query_id, desk.passage_id))
     foretold = None
     if policy is not None and bench.tried and not hidden:
-        foretold = desk.label, label_with(project, policy, desk, bench.tried)
-    ratings.ratings(
-        desk,
-        shown,
-        tab=ratings.tab_of(project.name),
-        hidden=hidden,
-        opened=st.query_params.get("question"),
-        can_override=policy is not None and desk.text is not None,
-        note="" if policy is None else _about_scale(project, policy),
-        foretold=foretold,
-        on_act=_note_act,
-        on_try=_note_tried,
-        on_look=_open_question,
+        foretold = desk.label, review.label_with(project, policy, desk, bench.tried)
+    asked = desk.asked if hidden else review.strongest_first(desk.asked)
+    opened = st.query_params.get("question")
+    _ratings(
+        key=KEY,
+        data={
+            "at": (desk.query_id, desk.passage_id),
+            "tab": tab_of(project.name),
+            "hidden": hidden,
+            "can": policy is not None and desk.text is not None and not hidden,
+            "several": len(shown) > 1,
+            "questions": [_question(one, shown, hidden, opened == one.question.question_id) for one in asked],
+            "note": "" if policy is None else _about_scale(project, policy),
+            "tried": bench.tried,
+            "label": foretold,
+            "handled": bench.handled,
+            "refused": bench.refused,
+            "made": bench.made,
+        },
+        on_act_change=_note_act,
+        on_try_change=_note_tried,
+        on_look_change=_open_question,
     )
     return foretold
 
 
-def _about_scale(project: Project, policy: Policy) -> str:
-    top = find_grader(project, policy.grader).spec.max_rating
-    if top == MAX_RATING:
+def _about_scale(project: Project, policy: labels.Policy) -> str:
+    top = catalogue.find_grader(project, policy.grader).spec.max_rating
+    if top == types.MAX_RATING:
         return ""
     return (
-        f"This grader rates from 0 to {top}. {ANSWERED} and {MAX_RATING} count as {top}; lower ratings are scaled down."
+        f"This grader rates from 0 to {top}. {types.ANSWERED} and {types.MAX_RATING} count as {top}; lower ratings are"
+        " scaled down."
     )
 
 
 def _note_act() -> None:
     # The run may end at any access to the session state. The component then sends the action again.
-    if act := ratings.told("act"):
-        ratings.bench().asked = act
+    if act := told("act"):
+        present_bench().asked = act
 
 
 def _note_tried() -> None:
-    if tried := ratings.told("try"):
-        bench = ratings.bench()
+    if tried := told("try"):
+        bench = present_bench()
         bench.about((str(tried["at"][0]), str(tried["at"][1])))
-        bench.tried = ratings.ratings_of(tried["ratings"])
+        bench.tried = ratings_of(tried["ratings"])
 
 
 def _open_question() -> None:
-    question_id = ratings.told("look")
+    question_id = told("look")
     if question_id:
         st.query_params["question"] = str(question_id)
     elif question_id is not None:
@@ -87,7 +94,7 @@ def _open_question() -> None:
 
 def act(project: Project) -> None:
     """Do the pending action below the passage once: override, withdraw or confirm."""
-    bench = ratings.bench()
+    bench = present_bench()
     asked = bench.asked
     if asked is None or asked["id"] == bench.handled:
         return
@@ -100,13 +107,13 @@ def act(project: Project) -> None:
     refused, made = None, None
     try:
         if asked["what"] == "override":
-            given = ratings.ratings_of(asked["ratings"])
-            made = override_all(project, str(asked["at"][1]), given, str(asked["reason"]), author)
+            given = ratings_of(asked["ratings"])
+            made = labels.override_all(project, str(asked["at"][1]), given, str(asked["reason"]), author)
         elif asked["what"] == "confirm":
-            confirm(project, int(asked["keys"][0]), author)
+            labels.confirm(project, int(asked["keys"][0]), author)
         else:
-            withdraw_all(project, [int(key) for key in asked["keys"]], author)
-    except WorkbenchError as error:
+            labels.withdraw_all(project, [int(key) for key in asked["keys"]], author)
+    except errors.WorkbenchError as error:
         refused = error.code, error.message, error.hint
     bench.handled, bench.refused = asked["id"], refused
     if refused is not None:
@@ -119,14 +126,16 @@ def act(project: Project) -> None:
         bench.tried = {}
 
 
-def effect(project: Project, desk: Desk, foretold: tuple[int | None, int | None] | None) -> None:
+def effect(project: Project, desk: review.Desk, foretold: tuple[int | None, int | None] | None) -> None:
     """Draw the effect of tried or saved ratings on the label and the leaderboard."""
-    bench, view = ratings.bench(), policy_widgets.seen()
-    kept: tuple[object, Effect] | None = st.session_state.get("override effect")
+    bench, view = present_bench(), policy_widgets.seen()
+    kept: tuple[object, review.Effect] | None = st.session_state.get("override effect")
     if foretold is None or view is None:
         if bench.made and kept is not None and kept[0] == bench.place:
             st.container(key="effect made").html(
-                effect_html(kept[1], "Effect of the overrides" if len(bench.made) > 1 else "Effect of the override")
+                html.effect_html(
+                    kept[1], "Effect of the overrides" if len(bench.made) > 1 else "Effect of the override"
+                )
             )
         return
     counted = {one.question.question_id: one.rating for one in desk.asked if one.counts}
@@ -136,19 +145,19 @@ def effect(project: Project, desk: Desk, foretold: tuple[int | None, int | None]
         return
     try:
         with st.spinner("Recomputing the scores"):
-            found = ratings_effect(project, view.measure, view.policy, desk.passage_id, given, view.against)
-    except WorkbenchError as error:
+            found = review.ratings_effect(project, view.measure, view.policy, desk.passage_id, given, view.against)
+    except errors.WorkbenchError as error:
         st.caption(ui.plain(f"The effect on the leaderboard is unknown: {error}"))
         return
     st.session_state["override effect"] = place, found
-    st.container(key="effect tried").html(effect_html(found, "Expected effect"))
+    st.container(key="effect tried").html(html.effect_html(found, "Expected effect"))
 
 
-def override_list(project: Project, policy: Policy | None) -> None:
+def override_list(project: Project, policy: labels.Policy | None) -> None:
     """Draw every override with its state and its effect on the passage's label; each row links to its passage."""
     if policy is None:
         return
-    known = overrides(project)
+    known = labels.overrides(project)
     stale = sum(one.stale for one in known)
     title = f"All overrides ({len(known)}" + (f", {stale} stale)" if stale else ")")
     views.stays_folded(OVERRIDE_LIST)
@@ -161,7 +170,7 @@ def override_list(project: Project, policy: Policy | None) -> None:
                 "No overrides yet. To override a rating, focus a question of a passage and press 0 to 5."
             )
             return
-        found = override_labels(project, policy)
+        found = review.override_labels(project, policy)
         pages = -(-len(found) // OVERRIDES_A_PAGE)
         page = st.pagination(pages, key="overrides page") if pages > 1 else 1
         part = found[(page - 1) * OVERRIDES_A_PAGE : page * OVERRIDES_A_PAGE]
@@ -170,17 +179,17 @@ def override_list(project: Project, policy: Policy | None) -> None:
             _override_row(project, one, without, now, texts.get(one.passage_id, one.passage_id))
 
 
-def _override_row(project: Project, one: Override, without: int | None, now: int | None, text: str) -> None:
+def _override_row(project: Project, one: labels.Override, without: int | None, now: int | None, text: str) -> None:
     said, buttons = st.columns([9, 4], vertical_alignment="center")
-    said.html(override_html(one, without, now, ui.shortened(" ".join(text.split()), 140)))
+    said.html(html.override_html(one, without, now, ui.shortened(" ".join(text.split()), 140)))
     with buttons.container(horizontal=True, horizontal_alignment="right"):
         if one.stale and presses.button(
             "Confirm", key=f"confirm {one.key}", help="Apply the override to the new wording"
         ):
-            confirm(project, one.key, ui.author())
+            labels.confirm(project, one.key, ui.author())
             st.rerun()
         if presses.button("Withdraw", key=f"take back {one.key}", type="tertiary"):
-            withdraw(project, one.key, ui.author())
+            labels.withdraw(project, one.key, ui.author())
             st.toast(WITHDRAWN, icon=":material/undo:")
             st.rerun()
         st.button(
@@ -197,3 +206,105 @@ def open_passage(query_id: str, passage_id: str, question_id: str | None = None)
     question = {} if question_id is None else {"question": question_id}
     # In one update, so that Back never stops at a query with a passage of another query.
     st.query_params.update(query=query_id, passage=passage_id, **question)
+
+
+KEY = "question-ratings"
+
+_ratings = components.component("ratings", "review/ratings.css", "review/ratings.js")
+
+
+@dataclass
+class Bench:
+    """The state of a browser tab: one object for all its runs.
+
+    Args:
+        asked: the latest action of the component.
+        handled: number of the latest action that was taken.
+        refused: code, message and hint if it failed, otherwise None.
+        place: the passage of the fields below.
+        tried: ratings that a person is trying, by question id.
+        made: keys of the latest overrides, which can be withdrawn together.
+    """
+
+    asked: dict[str, Any] | None = None
+    handled: str = ""
+    refused: tuple[str, str, str] | None = None
+    place: Place | None = None
+    tried: dict[str, int] = field(default_factory=dict)
+    made: list[int] = field(default_factory=list)
+
+    def about(self, place: Place) -> None:
+        """Reset the state if another passage is open now."""
+        if self.place != place:
+            self.place, self.tried, self.made = place, {}, []
+
+
+def present_bench() -> Bench:
+    """Return the bench of this browser tab."""
+    return st.session_state.setdefault("override bench", Bench())
+
+
+def told(name: str) -> Any:
+    """Return the component's latest report of a name; None without a report."""
+    return st.session_state[KEY].get(name)
+
+
+def _question(one: review.AskedQuestion, graders: Collection[str], hidden: bool, opened: bool) -> dict[str, Any]:
+    question = one.question
+    kind = [] if question.kind == "question" else [question.kind]
+    weight = [] if question.weight == 1 else [f"weight {question.weight:g}"]
+    avoid = ["counts against the response"] if question.weight < 0 else []
+    about: dict[str, Any] = {
+        "id": question.question_id,
+        "number": one.number,
+        "words": "The query itself" if one.number == 0 else question.shown,
+        "about": [*kind, *weight, *avoid],
+    }
+    if hidden:
+        return about
+    return about | {
+        "gives": one.gives_label,
+        "counts": one.counts,
+        "rating": one.override.rating if one.override and not one.counts else one.rating,
+        "said": [_said(name, one.said.get(name), opened) for name in graders],
+        "override": None if one.override is None else _override(one.override),
+        "stale": [_override(old) | {"wording": old.wording} for old in one.stale],
+        "opened": opened,
+    }
+
+
+def _said(grader: str, said: review.Said | None, opened: bool) -> dict[str, Any]:
+    if said is None:
+        return {"grader": grader, "status": "not asked"}
+    more = [] if said.confidence is None else [f"confidence {said.confidence:.0%}"]
+    more += [part for part in (said.reason, said.note) if part]
+    about: dict[str, Any] = {
+        "grader": grader,
+        "status": said.status,
+        "rating": said.rating,
+        "answer": said.answer,
+        "more": more,
+    }
+    if opened:
+        about |= {"raw": said.raw, "chances": None if said.distribution is None else list(said.distribution)}
+    return about
+
+
+def _override(one: labels.Override) -> dict[str, Any]:
+    return {
+        "key": one.key,
+        "rating": one.rating,
+        "by": f"{one.author}, {one.made_at:%d %B %Y}",
+        "reason": one.reason,
+        "held": one.held,
+    }
+
+
+def ratings_of(given: Mapping[str, Any]) -> dict[str, int]:
+    """Return ratings by question id from the browser's data."""
+    return {str(question_id): int(rating) for question_id, rating in given.items()}
+
+
+def tab_of(project: str) -> str:
+    """Return a key for the text that a person types in a project."""
+    return f"{project}\n{ui.person()}"

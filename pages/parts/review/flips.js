@@ -1,12 +1,6 @@
 // The labels that differ between two states: counts by cause and by query, and the labels themselves.
 
-const homes = new WeakMap();
-
-export default function ({ data, parentElement, setTriggerValue }) {
-  let flips = homes.get(parentElement);
-  if (!flips) homes.set(parentElement, (flips = new Flips(parentElement)));
-  flips.show(data, setTriggerValue);
-}
+export default (given) => showIn(Flips, given);
 
 class Flips {
   constructor(parent) {

@@ -1,20 +1,14 @@
 """The labels that differ between two states: counts by cause and by query, each label, and its reasons."""
 
-from __future__ import annotations
-
 from typing import Any
 from urllib.parse import urlencode
 
 import streamlit as st
 
-from exam_workbench import bank
+from exam_workbench import bank, review
 from exam_workbench.project import Project, passage_texts, pooled_queries
-from exam_workbench.review import LabelFlip, StateChanges, why_label
 from exam_workbench.text import how_many
-from pages.parts.shared import address, policy_widgets, ui
-from pages.parts.shared.acting import Act, asked_of
-from pages.parts.shared.components import ACTING, component
-from pages.parts.shared.html import as_shown
+from pages.parts.shared import address, components, html, policy_widgets, ui
 
 KEY = "flips"
 KEPT = "place of the flips"
@@ -38,11 +32,11 @@ CAUSE_NAMES = {
 ADDRESS = {"cause": "cause", "query": "flips_of", "page": "flips-page", "why": "why"}
 """Address parameters of the choices made here."""
 
-_component = component("labels_that_differ", *ACTING, "review/flips.css", "review/flips.js")
+_component = components.component("labels_that_differ", *components.ACTING, "review/flips.css", "review/flips.js")
 
 
 @st.fragment
-def labels(project: Project, found: StateChanges) -> None:
+def labels(project: Project, found: review.StateChanges) -> None:
     """Draw the labels that differ, by cause and by query; each links to its passage."""
     if not found.flips:
         st.container(key=f"no-flips{'-so-far' * any(found.partial)}{'-but-scores' * found.scores_differ}").text(
@@ -50,7 +44,7 @@ def labels(project: Project, found: StateChanges) -> None:
             + (" The leaderboards differ: choose Leaderboard." if found.scores_differ else "")
         )
         return
-    asked = asked_of(KEY)
+    asked = components.asked_of(KEY)
     _keep()
     for act in asked.each():
         _do(found, act)
@@ -82,7 +76,7 @@ def _keep() -> None:
     st.session_state[KEPT] = {name: st.query_params.get(name, "") for name in ADDRESS.values()}
 
 
-def _do(found: StateChanges, act: Act) -> None:
+def _do(found: review.StateChanges, act: components.Act) -> None:
     """Do an action of the component; each choice is one step for Back."""
     what = act["do"]
     if what == "read":
@@ -108,12 +102,14 @@ def _chosen(what: str, options: dict[str, int]) -> str:
 
 def _counted(counts: dict[str, int], names: dict[str, str], chosen: str) -> list[dict[str, Any]]:
     return [
-        {"name": key, "title": as_shown(names.get(key, key)), "count": count, "chosen": key == chosen}
+        {"name": key, "title": html.as_shown(names.get(key, key)), "count": count, "chosen": key == chosen}
         for key, count in counts.items()
     ]
 
 
-def _rows(project: Project, found: StateChanges, part: list[LabelFlip], texts: dict[str, str]) -> list[dict[str, Any]]:
+def _rows(
+    project: Project, found: review.StateChanges, part: list[review.LabelFlip], texts: dict[str, str]
+) -> list[dict[str, Any]]:
     passages = passage_texts(project, [flip.passage_id for flip in part])
     asked = _wordings(project, found, part)
     opened = st.query_params.get(ADDRESS["why"], "")
@@ -131,12 +127,14 @@ def _rows(project: Project, found: StateChanges, part: list[LabelFlip], texts: d
                 "passage": flip.passage_id,
                 "before": flip.before,
                 "after": flip.after,
-                "bound": _bound(found, flip),
-                "text": as_shown(ui.shortened(" ".join(text.split()), 150)),
-                "query": as_shown(ui.shortened(texts.get(flip.query_id, flip.query_id), 100)),
+                "bound": policy_widgets.sign_of_open(found.after.label)
+                if flip.open_pairs and flip.after is not None
+                else "",
+                "text": html.as_shown(ui.shortened(" ".join(text.split()), 150)),
+                "query": html.as_shown(ui.shortened(texts.get(flip.query_id, flip.query_id), 100)),
                 "causes": causes,
                 "waiting": waiting,
-                "questions": [as_shown(words) for words in questions],
+                "questions": [html.as_shown(words) for words in questions],
                 "href": "passages?" + urlencode(_passage(found, flip.query_id, flip.passage_id)),
                 "why": _why(project, found, flip) if opened == f"{flip.query_id} {flip.passage_id}" else None,
             }
@@ -144,12 +142,7 @@ def _rows(project: Project, found: StateChanges, part: list[LabelFlip], texts: d
     return rows
 
 
-def _bound(found: StateChanges, flip: LabelFlip) -> str:
-    """Return the sign for a label that may still change."""
-    return policy_widgets.sign_of_open(found.after.label) if flip.open_pairs and flip.after is not None else ""
-
-
-def _passage(found: StateChanges, query_id: str, passage_id: str) -> dict[str, str]:
+def _passage(found: review.StateChanges, query_id: str, passage_id: str) -> dict[str, str]:
     """Return the address of a passage under the scoring settings of the state after."""
     after = found.after
     policy = {"grader": str(after.grader), "tau": after.min_rating, "label": after.label}
@@ -164,7 +157,7 @@ def _passage(found: StateChanges, query_id: str, passage_id: str) -> dict[str, s
     }
 
 
-def _wordings(project: Project, found: StateChanges, flips: list[LabelFlip]) -> dict[str, str]:
+def _wordings(project: Project, found: review.StateChanges, flips: list[review.LabelFlip]) -> dict[str, str]:
     """Return the texts of the questions behind some changed labels."""
     return {
         question.question_id: question.shown
@@ -174,13 +167,13 @@ def _wordings(project: Project, found: StateChanges, flips: list[LabelFlip]) -> 
     }
 
 
-def _why(project: Project, found: StateChanges, flip: LabelFlip) -> list[dict[str, Any]]:
+def _why(project: Project, found: review.StateChanges, flip: review.LabelFlip) -> list[dict[str, Any]]:
     """Return the ratings behind a label in the two states, beginning with those that changed it."""
-    rows = why_label(project, found.before, found.after, flip.query_id, flip.passage_id)
+    rows = review.why_label(project, found.before, found.after, flip.query_id, flip.passage_id)
     rows.sort(key=lambda row: (row.question_id not in flip.questions, -max(row.before or 0, row.after or 0)))
     return [
         {
-            "text": as_shown(row.text),
+            "text": html.as_shown(row.text),
             "before": row.before,
             "after": row.after,
             "did": row.question_id in flip.questions,

@@ -1,7 +1,5 @@
 """The list of passages: one page of the results, grouped by query, in a component."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import Any
 
@@ -10,9 +8,7 @@ import streamlit as st
 from exam_workbench.project import SCALE, Project, Qrels, source_of
 from exam_workbench.project import judgments as given_in
 from exam_workbench.review import Found, Listed
-from pages.parts.shared import ui
-from pages.parts.shared.acting import Asked, asked_of
-from pages.parts.shared.components import component
+from pages.parts.shared import components, ui
 
 KEY = "passage-list"
 PASSAGES_A_PAGE = 40
@@ -20,7 +16,7 @@ PASSAGES_A_PAGE = 40
 Place = tuple[str, str]
 """Query id and passage id."""
 
-_list = component("passage_list", "review/passage_list.css", "shared/making.js", "review/passage_list.js")
+_list = components.component("passage_list", "review/passage_list.css", "shared/making.js", "review/passage_list.js")
 
 
 def passage_list(
@@ -70,9 +66,9 @@ def passage_list(
     )
 
 
-def judgments() -> Asked:
+def judgments() -> components.Asked:
     """Return the unsaved judgments of this browser tab, given by key or by button."""
-    return asked_of(KEY)
+    return components.asked_of(KEY)
 
 
 def chosen() -> Place | None:

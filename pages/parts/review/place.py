@@ -3,8 +3,6 @@
 The address is written in one update, so that each step back matches a step of the person.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 
 import streamlit as st

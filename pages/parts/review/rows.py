@@ -1,31 +1,15 @@
 """Further lists of the Disagreements screen: two about the bank, and the record of settlements."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Hashable
 
 import streamlit as st
 
-from exam_workbench.labels import Policy, basis
+from exam_workbench import labels, review
 from exam_workbench.project import Project, find_source, passage_texts, sources
-from exam_workbench.review import (
-    NO_REASON,
-    Judgments,
-    Settling,
-    Side,
-    acts,
-    disputes,
-    disputes_csv,
-    record,
-    record_csv,
-    strays,
-    uncovered,
-)
 from exam_workbench.text import how_many
 from pages.parts.review import settling as disagreement_settling
-from pages.parts.review.case_data import act_words
-from pages.parts.shared import look, presses, ui
-from pages.parts.shared.html import visible
+from pages.parts.review.case_acts import act_words
+from pages.parts.shared import html, look, presses, ui
 
 ROWS_A_PAGE = 10
 TEXT_LENGTH = 420
@@ -71,11 +55,11 @@ def _read(query_id: str, passage_id: str, question_id: str | None) -> None:
 
 def _text(text: str | None, passage_id: str) -> str:
     if text is None:
-        return f'<div class="gray">{visible(f"No text imported for passage {passage_id}.")}</div>'
-    return f'<div class="text" dir="auto">{visible(ui.shortened(" ".join(text.split()), TEXT_LENGTH))}</div>'
+        return f'<div class="gray">{html.visible(f"No text imported for passage {passage_id}.")}</div>'
+    return f'<div class="text" dir="auto">{html.visible(ui.shortened(" ".join(text.split()), TEXT_LENGTH))}</div>'
 
 
-def _since(one: Settling) -> str:
+def _since(one: review.Settling) -> str:
     """Return the later history of a case; empty if this settlement still holds or reopened the case."""
     if one.settled or (one.act == "reopen" and one.next_act is None):
         return ""
@@ -85,41 +69,42 @@ def _since(one: Settling) -> str:
     return f"{words} The override still replaces the grader's rating." if one.in_force else words
 
 
-def judged_by(left: Side, right: Side, project: Project, policy: Policy | None) -> str | None:
+def judged_by(left: review.Side, right: review.Side, project: Project, policy: labels.Policy | None) -> str | None:
     """Return the judgments that decide relevance: those of a side, else the first source.
 
     Return None without judgments or without grades.
     """
     if policy is None:
         return None
-    chosen = next((side.source for side in (left, right) if isinstance(side, Judgments)), None)
+    chosen = next((side.source for side in (left, right) if isinstance(side, review.Judgments)), None)
     return find_source(project, chosen) if chosen else next(iter(sources(project)), None)
 
 
-def stray_list(project: Project, left: Side, right: Side, policy: Policy | None) -> None:
+def stray_list(project: Project, left: review.Side, right: review.Side, policy: labels.Policy | None) -> None:
     """Draw questions that are answered by passages judged non-relevant."""
     source = judged_by(left, right, project, policy)
     if policy is None or source is None:
         return
     st.html(f"<style>{STYLE}</style>")
     key = pager("strays", (policy, source))
-    total, found = strays(project, policy, source, ROWS_A_PAGE, offset(key))
+    total, found = review.strays(project, policy, source, ROWS_A_PAGE, offset(key))
     st.container(key="strays").caption(
         ui.plain(
-            f"{how_many(total, 'questions')} with rating {basis(project, policy).min_rating} or more for passages"
-            f" judged below {policy.min_judgment} ({source}). Reword or retire a question, or override its rating."
+            f"{how_many(total, 'questions')} with rating {labels.basis(project, policy).min_rating} or more"
+            f" for passages judged below {policy.min_judgment} ({source}). Reword or retire a question, or override"
+            " its rating."
         )
     )
     texts = passage_texts(project, [passage for one in found for passage in one.passages[:2]])
     for one in found:
         with st.container(key=f"question-stray-{one.question_id}"):
             examples = "".join(
-                f'<div class="text example">{visible(ui.shortened(" ".join(text.split()), 200))}</div>'
+                f'<div class="text example">{html.visible(ui.shortened(" ".join(text.split()), 200))}</div>'
                 for text in (texts.get(passage, passage) for passage in one.passages[:2])
             )
             st.container(key=f"stray {one.question_id}").html(
-                f'<div class="pair"><div class="gray" dir="auto">{visible(one.query_text)}</div>'
-                f'<div dir="auto"><b>{visible(one.text)}</b></div>'
+                f'<div class="pair"><div class="gray" dir="auto">{html.visible(one.query_text)}</div>'
+                f'<div dir="auto"><b>{html.visible(one.text)}</b></div>'
                 f'<div class="from">Answered by {one.non_relevant:,} non-relevant and {one.relevant:,}'
                 f" relevant passages. Examples:</div>{examples}</div>"
             )
@@ -135,25 +120,25 @@ def stray_list(project: Project, left: Side, right: Side, policy: Policy | None)
     turn(key, total)
 
 
-def uncovered_list(project: Project, left: Side, right: Side, policy: Policy | None) -> None:
+def uncovered_list(project: Project, left: review.Side, right: review.Side, policy: labels.Policy | None) -> None:
     """Draw passages that are judged relevant and answer no question."""
     source = judged_by(left, right, project, policy)
     if policy is None or source is None:
         return
     st.html(f"<style>{STYLE}</style>")
     key = pager("uncovered", (policy, source))
-    total, found = uncovered(project, policy, source, ROWS_A_PAGE, offset(key))
+    total, found = review.uncovered(project, policy, source, ROWS_A_PAGE, offset(key))
     st.caption(
         ui.plain(
             f"{how_many(total, 'graded passages')} judged {policy.min_judgment} or more ({source}) without any rating"
-            f" of {basis(project, policy).min_rating} or more. Add questions about their content."
+            f" of {labels.basis(project, policy).min_rating} or more. Add questions about their content."
         )
     )
     for one in found:
         with st.container(key=f"question-uncovered-{one.query_id}-{one.passage_id}"):
             values = f"judgment {look.rating(one.judgment)} best rating {look.rating(one.best)}"
             st.html(
-                f'<div class="pair"><div class="gray" dir="auto">{visible(one.query_text)}</div>'
+                f'<div class="pair"><div class="gray" dir="auto">{html.visible(one.query_text)}</div>'
                 f'{_text(one.text, one.passage_id)}<div class="from">{values}</div></div>'
             )
             with st.container(horizontal=True, vertical_alignment="center"):
@@ -170,7 +155,7 @@ def _bank_button(key: str, label: str, query_id: str, passage_id: str, question_
 
 def record_list(project: Project, *_: object) -> None:
     """Draw every action about a disagreement, newest first, and downloads, including the disputed judgments."""
-    total = acts(project)
+    total = review.acts(project)
     if not total:
         st.container(key="nothing-settled").text(
             "No resolved disagreements yet. To resolve one, choose Disagreements above."
@@ -179,32 +164,32 @@ def record_list(project: Project, *_: object) -> None:
     with st.container(horizontal=True, vertical_alignment="center"):
         st.caption(f"Actions, newest first: {total:,}")
         st.download_button(
-            "Export record as CSV", record_csv(project), "settled.csv", "text/csv", on_click="ignore", key="record",
-            type="tertiary", icon=":material/download:",
+            "Export record as CSV", review.record_csv(project), "settled.csv", "text/csv", on_click="ignore",
+            key="record", type="tertiary", icon=":material/download:",
         )  # fmt: skip
-        disputed = len(disputes(project))
+        disputed = len(review.disputes(project))
         st.download_button(
-            f"Export disputed judgments as CSV ({disputed})", disputes_csv(project), "disputes.csv", "text/csv",
+            f"Export disputed judgments as CSV ({disputed})", review.disputes_csv(project), "disputes.csv", "text/csv",
             on_click="ignore", type="tertiary", icon=":material/download:", disabled=not disputed, key="disputed",
         )  # fmt: skip
     st.html(f"<style>{STYLE}</style>")
     key = pager("record", project.name)
-    found = record(project, ROWS_A_PAGE, offset(key))
+    found = review.record(project, ROWS_A_PAGE, offset(key))
     texts = passage_texts(project, [one.case.passage_id for one in found])
     for one in found:
         case = one.case
         with st.container(key=f"question-act-{one.key}-{one.act}"):
             about = act_words(one)
-            reason = "" if one.reason == NO_REASON else one.reason
+            reason = "" if one.reason == review.NO_REASON else one.reason
             since = _since(one)
             text = texts.get(case.passage_id, case.passage_id)
             st.html(
-                f'<div class="pair"><div class="gray" dir="auto">{visible(one.query_text)}</div>'
-                f'<b dir="auto">{visible(about[:1].upper() + about[1:])}</b>'
-                f'<div class="from" dir="auto">{visible(reason)}</div>'
-                + (f'<div class="from"><i>{visible(since)}</i></div>' if since else "")
-                + f'<div class="gray">{visible(one.author)}, {one.made_at:%d %B %Y %H:%M} · {visible(case.left)}:'
-                f" {case.left_value} · {visible(case.right)}: {case.right_value}</div>"
+                f'<div class="pair"><div class="gray" dir="auto">{html.visible(one.query_text)}</div>'
+                f'<b dir="auto">{html.visible(about[:1].upper() + about[1:])}</b>'
+                f'<div class="from" dir="auto">{html.visible(reason)}</div>'
+                + (f'<div class="from"><i>{html.visible(since)}</i></div>' if since else "")
+                + f'<div class="gray">{html.visible(one.author)}, {one.made_at:%d %B %Y %H:%M} ·'
+                f" {html.visible(case.left)}: {case.left_value} · {html.visible(case.right)}: {case.right_value}</div>"
                 f"{_text(text, case.passage_id)}</div>"
             )
             with st.container(horizontal=True, vertical_alignment="center"):

@@ -1,45 +1,23 @@
 """Settling a disagreement: override, edit of the question, dispute of the judgment, or a comment."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import streamlit as st
 
-from exam_workbench.errors import InputError
-from exam_workbench.labels import Policy, override_all
+from exam_workbench import errors, labels, review, types
 from exam_workbench.project import Project, find_source
-from exam_workbench.review import (
-    AlreadySettled,
-    AskedQuestion,
-    Case,
-    Judgments,
-    Labels,
-    Outcome,
-    Row,
-    Settling,
-    Side,
-    case_of,
-    outcome,
-    read_passage,
-    reopen,
-    settle_by_comment,
-    settle_by_dispute,
-    settle_by_override,
-)
-from exam_workbench.types import RATINGS, Act
 from pages.parts.shared import address, presses, ui
 from pages.parts.shared.awaited_edits import TO_EDIT, AwaitedEdit, awaited
 
-HOW: dict[Act, str] = {
+HOW: dict[types.Act, str] = {
     "override": "Override ratings",
     "edit": "Edit question",
     "dispute": "Dispute judgment",
     "comment": "Comment only",
 }
-SAYS: dict[Act, str] = {
+SAYS: dict[types.Act, str] = {
     "override": "Your rating replaces the grader's for this passage and the selected questions.",
     "edit": "Describe the problem with the question. The case is resolved when you save an edit of it.",
     "dispute": "The judgment still counts. It is added to the list of disputed judgments.",
@@ -60,14 +38,16 @@ class Done:
     """
 
     words: str
-    case: Case | None
+    case: review.Case | None
     overridden: bool
 
 
-def offer(project: Project, left: Side, right: Side, row: Row, policy: Policy | None) -> dict[str, Any]:
+def offer(
+    project: Project, left: review.Side, right: review.Side, row: review.Row, policy: labels.Policy | None
+) -> dict[str, Any]:
     """Return the possible settlements of a case, with the questions and judgments that may be wrong."""
-    judged = [find_source(project, side.source) for side in (left, right) if isinstance(side, Judgments)]
-    ways: list[Act] = ["comment"]
+    judged = [find_source(project, side.source) for side in (left, right) if isinstance(side, review.Judgments)]
+    ways: list[types.Act] = ["comment"]
     if judged:
         ways.insert(0, "dispute")
     asked = [] if policy is None or len(judged) == 2 else _asked(project, left, right, row, policy)
@@ -86,16 +66,22 @@ def offer(project: Project, left: Side, right: Side, row: Row, policy: Policy | 
             for one in asked
         ],
         "judged": judged,
-        "ratings": list(RATINGS),
+        "ratings": list(types.RATINGS),
         "alone": policy is not None and not _policy(left, right, policy).overrides,
     }
 
 
 def weigh(
-    project: Project, left: Side, right: Side, row: Row, policy: Policy, questions: Sequence[str], rating: int
+    project: Project,
+    left: review.Side,
+    right: review.Side,
+    row: review.Row,
+    policy: labels.Policy,
+    questions: Sequence[str],
+    rating: int,
 ) -> dict[str, Any]:
     """Return the effect of a rating for some questions on the label and on the case, before it is saved."""
-    found = outcome(project, left, right, row.pair, _policy(left, right, policy), questions, rating, ui.person())
+    found = review.outcome(project, left, right, row.pair, _policy(left, right, policy), questions, rating, ui.person())
     return {
         "questions": list(questions),
         "rating": rating,
@@ -106,7 +92,12 @@ def weigh(
 
 
 def settle(
-    project: Project, left: Side, right: Side, row: Row, policy: Policy | None, given: Mapping[str, Any]
+    project: Project,
+    left: review.Side,
+    right: review.Side,
+    row: review.Row,
+    policy: labels.Policy | None,
+    given: Mapping[str, Any],
 ) -> Done:
     """Settle a case and return the result; after an override that does not resolve it, the case may stay open.
 
@@ -118,35 +109,35 @@ def settle(
         AlreadySettled: another person was first.
     """
     if row.settling is not None:
-        raise AlreadySettled(row.settling)
-    case = case_of(project, left, right, row.pair)
+        raise review.AlreadySettled(row.settling)
+    case = review.case_of(project, left, right, row.pair)
     how, reason = given["how"], str(given.get("reason") or "")
     question_id = given.get("question") or None
     me = ui.author()
     if how == "override" and policy is not None:
         questions, rating = [str(one) for one in given["questions"]], int(given["rating"])
         used = _policy(left, right, policy)
-        found = outcome(project, left, right, row.pair, used, questions, rating, me)
+        found = review.outcome(project, left, right, row.pair, used, questions, rating, me)
         leaves = found.agrees or bool(given.get("leaves"))
         if leaves:
-            settle_by_override(project, case, questions, rating, reason, me, first=True)
+            review.settle_by_override(project, case, questions, rating, reason, me, first=True)
         else:
-            override_all(project, case.passage_id, dict.fromkeys(questions, rating), reason, me)
+            labels.override_all(project, case.passage_id, dict.fromkeys(questions, rating), reason, me)
         said = _label_words(found, rating, given=True)
         return Done(f"{said} {'The case is resolved.' if leaves else LEAST_LEFT}", case if leaves else None, leaves)
     if how == "edit":
         if not reason.strip():
-            raise InputError("empty-reason", "The reason is empty.", "Describe the problem with the question.")
+            raise errors.InputError("empty-reason", "The reason is empty.", "Describe the problem with the question.")
         awaited().append(AwaitedEdit(project.name, case, question_id, reason))
         return Done(AWAITS_EDIT, None, False)
     if how == "dispute":
-        settle_by_dispute(project, case, str(given["source"]), reason, me, first=True)
+        review.settle_by_dispute(project, case, str(given["source"]), reason, me, first=True)
     else:
-        settle_by_comment(project, case, reason, me, first=True)
+        review.settle_by_comment(project, case, reason, me, first=True)
     return Done("Case resolved. It is listed under Resolved.", case, False)
 
 
-def put_back(project: Project, case: Case, withdraw: bool) -> str:
+def put_back(project: Project, case: review.Case, withdraw: bool) -> str:
     """Reopen a settled case; return a message about it.
 
     Args:
@@ -155,12 +146,12 @@ def put_back(project: Project, case: Case, withdraw: bool) -> str:
     Raises:
         InputError: it is not settled any more.
     """
-    withdrawn = reopen(project, case, "", ui.author(), withdraw)
+    withdrawn = review.reopen(project, case, "", ui.author(), withdraw)
     gone = f" Overrides withdrawn: {withdrawn}."
     return "Case reopened." + (gone if withdrawn else "")
 
 
-def reopener(project: Project, one: Settling) -> None:
+def reopener(project: Project, one: review.Settling) -> None:
     """Draw a button that reopens a case of the record; for an override, it offers to withdraw it, too."""
     if one.act != "override":
         if presses.button("Reopen", key=f"reopen {one.key}", type="tertiary", icon=":material/undo:"):
@@ -175,7 +166,7 @@ def reopener(project: Project, one: Settling) -> None:
 
 
 @ui.errors()
-def _reopen(project: Project, one: Settling, withdraw: bool) -> None:
+def _reopen(project: Project, one: review.Settling, withdraw: bool) -> None:
     said = put_back(project, one.case, withdraw)
     if one.act == "override" and not withdraw:
         said += " The override still applies."
@@ -191,21 +182,23 @@ def to_bank(query_id: str, passage_id: str, question_id: str | None = None) -> N
     st.switch_page("pages/question_bank.py", query_params=there)
 
 
-def _policy(left: Side, right: Side, policy: Policy) -> Policy:
+def _policy(left: review.Side, right: review.Side, policy: labels.Policy) -> labels.Policy:
     """Return the scoring settings of the first side that has its own, otherwise the given ones."""
-    return next((side.policy for side in (left, right) if isinstance(side, Labels)), policy)
+    return next((side.policy for side in (left, right) if isinstance(side, review.Labels)), policy)
 
 
-def _asked(project: Project, left: Side, right: Side, row: Row, policy: Policy) -> list[AskedQuestion]:
+def _asked(
+    project: Project, left: review.Side, right: review.Side, row: review.Row, policy: labels.Policy
+) -> list[review.AskedQuestion]:
     """Return the questions that may be wrong, highest rating first."""
-    desk = read_passage(project, _policy(left, right, policy), row.pair.query_id, row.pair.passage_id)
+    desk = review.read_passage(project, _policy(left, right, policy), row.pair.query_id, row.pair.passage_id)
     asked = [one for one in desk.asked if one.number and one.counts]
     if row.pair.question_id is not None:
         asked = [one for one in asked if one.question.question_id == row.pair.question_id]
     return sorted(asked, key=lambda one: (one.rating is None, -(one.rating or 0)))
 
 
-def _label_words(found: Outcome, rating: int, given: bool) -> str:
+def _label_words(found: review.Outcome, rating: int, given: bool) -> str:
     """Return the effect of an override on the label, in words.
 
     Args:

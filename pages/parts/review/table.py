@@ -1,56 +1,39 @@
 """Parts of the Disagreements screen: the two sides, the small cross table, coefficients, downloads."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from typing import Any
 
 import streamlit as st
 
-from exam_workbench.catalogue import graders
-from exam_workbench.labels import Policy
-from exam_workbench.measures import Coefficient, weighted_kappa
+from exam_workbench import catalogue, labels, measures, review, text
 from exam_workbench.project import Project, sources
-from exam_workbench.review import (
-    Agreement,
-    Cell,
-    Judgments,
-    Labels,
-    Person,
-    Side,
-    machine,
-    people,
-    table_csv,
-    table_latex,
-)
-from exam_workbench.text import how_many
 from pages.parts.review import place
 from pages.parts.shared import address, ui
 
 
-def sides(project: Project, policy: Policy | None) -> dict[str, tuple[str, Side]]:
+def sides(project: Project, policy: labels.Policy | None) -> dict[str, tuple[str, review.Side]]:
     """Return everything that can be compared: URL name -> displayed name and side.
 
     Args:
         policy: the scoring settings; None if nothing has been graded.
     """
-    found: dict[str, tuple[str, Side]] = {}
-    graded = [grader.spec.name for grader in graders(project) if grader.grades]
+    found: dict[str, tuple[str, review.Side]] = {}
+    graded = [grader.spec.name for grader in catalogue.graders(project) if grader.grades]
     if policy is not None:
         counting = policy.grader or graded[0]
-        found["labels"] = (f"Labels: {counting}", Labels(replace(policy, grader=counting)))
+        found["labels"] = (f"Labels: {counting}", review.Labels(replace(policy, grader=counting)))
     for source in sources(project):
         name = "Judgments" if source == "judgments" else f"Judgments: {source}"
-        found[f"judgments {source}"] = (name, Judgments(source, policy.min_judgment if policy else 1))
+        found[f"judgments {source}"] = (name, review.Judgments(source, policy.min_judgment if policy else 1))
     if policy is not None:
         for name in graded:
-            found[f"grader {name}"] = (f"Labels: {name}, without overrides", machine(policy, name))
-        for author in people(project):
-            found[f"person {author}"] = (f"Overrides by {author}", Person(author, policy.min_rating))
+            found[f"grader {name}"] = (f"Labels: {name}, without overrides", review.machine(policy, name))
+        for author in review.people(project):
+            found[f"person {author}"] = (f"Overrides by {author}", review.Person(author, policy.min_rating))
     return found
 
 
-def choose_sides(found: dict[str, tuple[str, Side]], anew: bool) -> tuple[Side, Side]:
+def choose_sides(found: dict[str, tuple[str, review.Side]], anew: bool) -> tuple[review.Side, review.Side]:
     """Draw the choice of the two sides and return them; by default the labels and the first judgments.
 
     Args:
@@ -71,7 +54,7 @@ def choose_sides(found: dict[str, tuple[str, Side]], anew: bool) -> tuple[Side, 
     return chosen[0], chosen[1]
 
 
-def chosen_cell(found: Agreement) -> Cell | None:
+def chosen_cell(found: review.Agreement) -> review.Cell | None:
     """Return the cell in the address; None without a cell, and for a cell that these sides do not have."""
     parts = place.named("cell").split(":")
     try:
@@ -82,14 +65,14 @@ def chosen_cell(found: Agreement) -> Cell | None:
     return (rows, columns) if fits else None
 
 
-def cell_name(found: Agreement, cell: Cell) -> str:
+def cell_name(found: review.Agreement, cell: review.Cell) -> str:
     """Return a description of a cell."""
     rows, columns = (" or ".join(map(str, values)) for values in cell)
     left, right = found.names
     return f"{left} {rows}, {right} {columns}"
 
 
-def tables(found: Agreement, chosen: Cell | None) -> list[dict[str, Any]]:
+def tables(found: review.Agreement, chosen: review.Cell | None) -> list[dict[str, Any]]:
     """Return the cross tables of all values and of merged ones, with totals and the kappa of each row.
 
     Args:
@@ -101,7 +84,7 @@ def tables(found: Agreement, chosen: Cell | None) -> list[dict[str, Any]]:
     ]
 
 
-def _table(found: Agreement, chosen: Cell | None) -> dict[str, Any]:
+def _table(found: review.Agreement, chosen: review.Cell | None) -> dict[str, Any]:
     table = found.table
     most = max(1, int(table.counts.max(initial=0)))
     rows = []
@@ -109,7 +92,7 @@ def _table(found: Agreement, chosen: Cell | None) -> dict[str, Any]:
         kappa = list(found.per_level.values())[at]
         cells = []
         for place_of, other in enumerate(table.column_members):
-            cell: Cell = (list(members), list(other))
+            cell: review.Cell = (list(members), list(other))
             count = int(table.counts[at, place_of])
             cells.append(
                 {
@@ -133,19 +116,19 @@ def _table(found: Agreement, chosen: Cell | None) -> dict[str, Any]:
     }
 
 
-def digits(found: Coefficient) -> str:
+def digits(found: measures.Coefficient) -> str:
     """Return a coefficient with two decimals; a dash if it is undefined."""
     # Adding zero turns a rounded minus zero into zero.
     return ui.number(None if found.value is None else round(found.value, 2) + 0.0, 2)
 
 
-def coefficients(found: Agreement) -> list[dict[str, str]]:
+def coefficients(found: review.Agreement) -> list[dict[str, str]]:
     """Return the coefficients of the whole table: name, value, description, and why it is undefined."""
     shown = {
         "κ merged": (found.merged.kappa, "Cohen's kappa of the merged table (relevant or not)"),
         "κ": (found.kappa, "Cohen's kappa of all values"),
         "κ linear": (
-            weighted_kappa(found.table, "linear"),
+            measures.weighted_kappa(found.table, "linear"),
             "Weighted kappa: a disagreement counts by the distance between the values",
         ),
         "κ quadratic": (found.weighted_kappa, "Weighted kappa: a disagreement counts by the squared distance"),
@@ -157,25 +140,25 @@ def coefficients(found: Agreement) -> list[dict[str, str]]:
     ]
 
 
-def scales_differ(found: Agreement) -> bool:
+def scales_differ(found: review.Agreement) -> bool:
     """Return whether the scales of the two sides differ, so that only the merged table compares equal meanings."""
     return found.left.scale[:1] != found.right.scale[:1]
 
 
-def missing(found: Agreement) -> str:
+def missing(found: review.Agreement) -> str:
     """Return how many pairs are compared, and how many are left out because one side has no value."""
     rated = "rating" in (found.left.noun, found.right.noun)
     things = "question–passage pairs" if rated else "passages"
-    lines = [f"Compared: {how_many(found.n, things)} with values on both sides."]
+    lines = [f"Compared: {text.how_many(found.n, things)} with values on both sides."]
     for count, other in ((found.left_only, found.right), (found.right_only, found.left)):
         if count:
-            lines.append(f"Left out: {how_many(count, things)} without a value in {other}.")
+            lines.append(f"Left out: {text.how_many(count, things)} without a value in {other}.")
     if found.n and scales_differ(found):
         lines.append("The scales differ: compare κ merged. Framed cells count as agreement.")
     return " ".join(lines)
 
 
-def downloads(found: Agreement) -> None:
+def downloads(found: review.Agreement) -> None:
     """Draw downloads of both tables as LaTeX and CSV; the files are made on demand."""
     with st.popover(
         "Export tables", icon=":material/download:", type="tertiary", key="tables", on_change="rerun",
@@ -187,7 +170,7 @@ def downloads(found: Agreement) -> None:
             what = "Export merged table" if merged else "Export table"
             st.download_button(
                 f"{what} as LaTeX",
-                table_latex(found, merged),
+                review.table_latex(found, merged),
                 f"{name}.tex",
                 "text/x-tex",
                 on_click="ignore",
@@ -195,7 +178,7 @@ def downloads(found: Agreement) -> None:
             )
             st.download_button(
                 f"{what} as CSV",
-                table_csv(found, merged),
+                review.table_csv(found, merged),
                 f"{name}.csv",
                 "text/csv",
                 on_click="ignore",

@@ -5,8 +5,6 @@ writes them back, with one step of the history per choice. So Back would undo ch
 Here the address is read when the person follows a link. It is written in one step when the choices differ from it.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any

@@ -1,7 +1,5 @@
 """Disagreements that the next save of an edited question settles."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 import streamlit as st

@@ -1,14 +1,11 @@
 """Messages for unexpected errors, in place of Streamlit's own box."""
 
-from __future__ import annotations
-
 import logging
 import secrets
 
 import streamlit as st
 
-from exam_workbench.errors import WorkbenchError
-from exam_workbench.project import no_room
+from exam_workbench import errors, project
 from pages.parts.shared import ui
 
 _log = logging.getLogger(__name__)
@@ -25,8 +22,8 @@ def show(error: Exception) -> bool:
         True, so that Streamlit draws no box of its own.
     """
     number = secrets.token_hex(3).upper()
-    error = no_room("the project", error) or error
-    if isinstance(error, WorkbenchError):
+    error = project.no_room("the project", error) or error
+    if isinstance(error, errors.WorkbenchError):
         ui.show_error(error)
     else:
         _log.error("error %s: %s", number, error, exc_info=error)

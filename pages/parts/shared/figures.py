@@ -1,7 +1,5 @@
 """Charts that compare leaderboards, systems and queries; a clicked item is in the selection `picked`."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Sequence
 
@@ -9,7 +7,7 @@ import pandas as pd
 
 from exam_workbench.study import Difference, Panel, QueryPoints, SystemPoint, outstanding
 from pages.parts.shared import charts
-from pages.parts.shared.vega import Spec, chart, clickable, constant, either, layer, number, over, selection, word
+from pages.parts.shared.charts import Spec, chart, clickable, constant, either, layer, number, over, selection, word
 
 PICKED = "picked"
 NAMED_POINTS = 12

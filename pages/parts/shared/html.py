@@ -1,15 +1,10 @@
 """A passage and its questions as HTML; text from outside is escaped and shown completely."""
 
-from __future__ import annotations
-
 import html
 from collections.abc import Mapping, Sequence
 
-from exam_workbench.labels import Override
-from exam_workbench.project import JudgmentAct
-from exam_workbench.review import Desk, Effect, Segment, Span, find_answer, segments
+from exam_workbench import labels, project, review, types
 from exam_workbench.text import how_many
-from exam_workbench.types import GraderSpec
 from pages.parts.shared import look, ui
 
 MOVERS_SHOWN = 5
@@ -32,38 +27,38 @@ def as_shown(text: str) -> str:
     return text.replace("\r\n", "\n").translate(CONTROLS)
 
 
-Mark = tuple[Span, int, str, bool]
+Mark = tuple[review.Span, int, str, bool]
 """Span, number of the question, tooltip, and whether the rating is below the min rating."""
 
 
 def text_html(text: str, marks: list[Mark]) -> str:
     """Return the passage with marked answers, each with the number of its question."""
-    pieces = segments(text, [span for span, _, _, _ in marks])
+    pieces = review.segments(text, [span for span, _, _, _ in marks])
     return f'<div class="passage-text" dir="auto" tabindex="0">{"".join(_piece(one, marks) for one in pieces)}</div>'
 
 
-def answer_marks(desk: Desk, graders: Mapping[str, GraderSpec], min_rating: int) -> list[Mark]:
+def answer_marks(desk: review.Desk, graders: Mapping[str, types.GraderSpec], min_rating: int) -> list[Mark]:
     """Return the spans of the answers that graders extracted from the passage, unless they are rated 0 or failed.
 
     Args:
         graders: by name.
         min_rating: from the scoring settings; the scale of a grader may end below it.
     """
-    found: dict[tuple[Span, int], Mark] = {}
+    found: dict[tuple[review.Span, int], Mark] = {}
     for one in desk.asked:
         for grader, said in one.said.items():
             spec = graders[grader]
             only_rated = spec.method in RATES_ONLY and len((said.answer or "").split()) < 3
             if only_rated or not said.rating:
                 continue
-            if span := find_answer(desk.text or "", said.answer):
+            if span := review.find_answer(desk.text or "", said.answer):
                 short = said.rating < spec.min_rating(min_rating)
                 title = f"{one.number}. {one.question.shown} (rated {said.rating} by {grader})"
                 found.setdefault((span, one.number), (span, one.number, title, short))
     return list(found.values())
 
 
-def _piece(segment: Segment, marks: list[Mark]) -> str:
+def _piece(segment: review.Segment, marks: list[Mark]) -> str:
     shown = visible(segment.text)
     if not segment.inside:
         return shown
@@ -74,7 +69,7 @@ def _piece(segment: Segment, marks: list[Mark]) -> str:
     return f'<mark title="{title}"{short}>{shown}</mark>' + (f"<sup>{numbers}</sup>" if numbers else "")
 
 
-def passage_html(desk: Desk, marks: list[Mark], labelled: bool) -> str:
+def passage_html(desk: review.Desk, marks: list[Mark], labelled: bool) -> str:
     """Return the query and the passage, which are always in sight.
 
     Args:
@@ -99,7 +94,7 @@ def passage_html(desk: Desk, marks: list[Mark], labelled: bool) -> str:
     return f'<div class="desk-passage">{"".join(lines)}</div>'
 
 
-def _label_html(desk: Desk) -> str:
+def _label_html(desk: review.Desk) -> str:
     """Return the label of a passage, the questions that determine it, and the share of rated pairs."""
     if not desk.pooled:
         return '<span class="dim">No label: the passage is not in the pool.</span>'
@@ -111,7 +106,7 @@ def _label_html(desk: Desk) -> str:
     return f'<div class="label">Label {look.rating(desk.label)}{about}</div>'
 
 
-def known_html(desk: Desk, history: Sequence[JudgmentAct]) -> str:
+def known_html(desk: review.Desk, history: Sequence[project.JudgmentAct]) -> str:
     """Return judgments of all sources with their history, and the ranks of the passage."""
     parts = []
     if desk.judgments:
@@ -149,7 +144,7 @@ def _rows(title: str, rows: Sequence[tuple[str, str]]) -> str:
     return f'{box}<dl class="values">{terms}</dl></div>'
 
 
-def effect_html(effect: Effect, title: str) -> str:
+def effect_html(effect: review.Effect, title: str) -> str:
     """Return the effect of ratings on the passage's label and on the leaderboard."""
     before, after = effect.label_before, effect.label_after
     if before == after:
@@ -184,7 +179,7 @@ def effect_html(effect: Effect, title: str) -> str:
     )
 
 
-def override_html(one: Override, without: int | None, now: int | None, text: str) -> str:
+def override_html(one: labels.Override, without: int | None, now: int | None, text: str) -> str:
     """Return an override for the list of all, with the label of its passage without it and with it."""
     state = '<span class="stale">stale</span>' if one.stale else "waiting for adjudication" if one.held else "current"
     label = f"label {_named(without)} → {_named(now)}" if without != now else f"label {_named(now)} with and without it"

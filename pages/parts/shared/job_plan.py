@@ -1,20 +1,12 @@
 """The plan of a grading job: its size, cost and limits, and starting it."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass, replace
 from typing import Any
 
 import streamlit as st
 
-from exam_workbench.bank import exam_queries, latest_version, overview, speaking_passages
-from exam_workbench.catalogue import prices
-from exam_workbench.graders import BATCH_SHARE, Grader, Price, ReadingGrader, back_end_name, is_remote, usual_address
-from exam_workbench.grading import LeftOut, Plan, PriceTag, Request, Scope, left_out, make_plan, price_tag, start_job
-from exam_workbench.jobs import LONGEST_PATIENCE, PATIENCE
+from exam_workbench import bank, catalogue, graders, grading, jobs, text, types
 from exam_workbench.project import RATED_BY_HAND, Project, pool_depth, pool_mark, run_names, set_pool_depth
-from exam_workbench.text import how_many
-from exam_workbench.types import GraderSpec
 from pages.parts.shared import presses, ui
 
 PRICED_AT_ONCE = 200_000
@@ -33,7 +25,7 @@ LEFT_OUT = {
 class Chosen:
     """A grader, and the kind and parameters that make it."""
 
-    grader: Grader
+    grader: graders.Grader
     kind: str
     parameters: dict[str, Any]
 
@@ -41,17 +33,17 @@ class Chosen:
     def address(self) -> str | None:
         """Address of the endpoint for ratings or answer checks; None if the grader asks no endpoint."""
         given = self.parameters
-        asks = "openai" in (back_end_name(given), given.get("verify_back_end"))
-        return str(given.get("base_url") or usual_address()) if asks else None
+        asks = "openai" in (graders.back_end_name(given), given.get("verify_back_end"))
+        return str(given.get("base_url") or graders.usual_address()) if asks else None
 
 
-def plan(project: Project, grader: Grader) -> Request | None:
+def plan(project: Project, grader: graders.Grader) -> grading.Request | None:
     """Draw the plan of a job; return the request to start, or None."""
-    version = latest_version(project)
-    exams = exam_queries(project, version)
+    version = bank.latest_version(project)
+    exams = bank.exam_queries(project, version)
     queries = {
         query.query_id: ui.shortened(query.text, ui.LISTED)
-        for query in overview(project)
+        for query in bank.overview(project)
         if query.query_id not in exams
     }
     if exams:
@@ -72,17 +64,17 @@ def plan(project: Project, grader: Grader) -> Request | None:
         help="Grades only the passages within this rank of at least one run. This is enough for measures with this "
         "cutoff. You can grade the remaining passages later.",
     )  # fmt: skip
-    scope = Scope(queries=tuple(chosen) or None, top=top)
+    scope = grading.Scope(queries=tuple(chosen) or None, top=top)
     with st.spinner("Counting pairs", show_time=False):
         found = _planned(project, grader, scope)
     again = st.container(key="plan again")
-    if found.failed and again.checkbox(f"Grade {how_many(found.failed, 'failed pairs')} again"):
+    if found.failed and again.checkbox(f"Grade {text.how_many(found.failed, 'failed pairs')} again"):
         scope = replace(scope, retry_failed=True)
         found = _planned(project, grader, scope)
     _counts(found)
     without = project.remember(
         ("left out", grader.spec.fingerprint, scope.queries),
-        lambda: left_out(project, grader.spec, version, scope.queries),
+        lambda: grading.left_out(project, grader.spec, version, scope.queries),
         RATED_BY_HAND,
         pool_mark(project),
     )
@@ -94,28 +86,28 @@ def plan(project: Project, grader: Grader) -> Request | None:
             "home",
             code="nothing-to-grade",
         )
-    ui.speaking(len(speaking_passages(project, version)))
+    ui.speaking(len(bank.speaking_passages(project, version)))
     if not found.to_grade:
-        where = "this bank version" if scope == Scope(retry_failed=scope.retry_failed) else "your selection"
+        where = "this bank version" if scope == grading.Scope(retry_failed=scope.retry_failed) else "your selection"
         if found.failed:
             st.info(
-                f"No ungraded pairs in {where}, but {how_many(found.failed, 'failed pairs')}. See the list below.",
+                f"No ungraded pairs in {where}, but {text.how_many(found.failed, 'failed pairs')}. See the list below.",
                 icon=":material/info:",
             )
         else:
             st.container(key="all-graded").success(f"All pairs in {where} are graded.", icon=":material/check:")
         return None
-    request = Request(scope)
+    request = grading.Request(scope)
     tag(project, grader, request, found.to_grade)
     return in_batches(project, grader, budget(project, grader, request, "plan"))
 
 
-def in_batches(project: Project, grader: Grader, request: Request) -> Request:
+def in_batches(project: Project, grader: graders.Grader, request: grading.Request) -> grading.Request:
     """Draw the choice of batches for a grader that asks an endpoint, and return the request with it."""
-    if not is_remote(grader):
+    if not graders.is_remote(grader):
         return request
-    price = prices(project).get(grader.spec.model) or Price()
-    cheaper = "half the price" if price.batch == BATCH_SHARE else f"{price.batch:.0%} of the price"
+    price = catalogue.prices(project).get(grader.spec.model) or graders.Price()
+    cheaper = "half the price" if price.batch == graders.BATCH_SHARE else f"{price.batch:.0%} of the price"
     wanted = st.checkbox(
         f"Send as a batch ({cheaper}, takes up to 24 hours)", key="plan batch", persist_state="session",
         help="Sends the calls as files to endpoints with a batch API, such as OpenAI's. You can close the app: sent "
@@ -124,31 +116,31 @@ def in_batches(project: Project, grader: Grader, request: Request) -> Request:
     return replace(request, batch=bool(wanted))
 
 
-def choose_patience(key: str, seconds: float = PATIENCE) -> float:
+def choose_patience(key: str, seconds: float = jobs.PATIENCE) -> float:
     """Draw the choice of how long a job waits for an endpoint that is down; return it in seconds.
 
     Args:
         seconds: the default.
     """
     minutes = st.number_input(
-        "Wait for the endpoint (minutes)", 0, round(LONGEST_PATIENCE / MINUTE), round(seconds / MINUTE), key=key,
+        "Wait for the endpoint (minutes)", 0, round(jobs.LONGEST_PATIENCE / MINUTE), round(seconds / MINUTE), key=key,
         persist_state="session",
         help="If the endpoint is unavailable, the job waits this long. It continues when the endpoint is back.",
     )  # fmt: skip
     return float(MINUTE * minutes)
 
 
-def _planned(project: Project, grader: Grader, scope: Scope) -> Plan:
+def _planned(project: Project, grader: graders.Grader, scope: grading.Scope) -> grading.Plan:
     # Cached, since every click reruns the screen and counting takes half a second for 20 million pairs.
     return project.remember(
         ("plan", grader.spec.fingerprint, scope),
-        lambda: make_plan(project, grader.spec, latest_version(project), scope),
+        lambda: grading.make_plan(project, grader.spec, bank.latest_version(project), scope),
         RATED_BY_HAND,
         pool_mark(project),
     )
 
 
-def _counts(found: Plan) -> None:
+def _counts(found: grading.Plan) -> None:
     columns = st.columns(4)
     columns[0].container(key="metric needed").metric(
         "Pairs needed", f"{found.needed:,}",
@@ -162,14 +154,16 @@ def _counts(found: Plan) -> None:
     columns[3].container(key="metric to grade").metric("To grade", f"{found.to_grade:,}")
 
 
-def _passed_over(found: Plan, without: LeftOut, spec: GraderSpec) -> None:
+def _passed_over(found: grading.Plan, without: grading.LeftOut, spec: types.GraderSpec) -> None:
     if found.weightless:
         st.caption(
             f":material/info: Pairs with a question weight of 0 or less: {found.weightless:,}. The grader rates them "
             "too, but labels do not use them."
         )
     if found.without_text:
-        st.caption(f":material/info: {how_many(found.without_text, 'pooled passages')} without text cannot be graded.")
+        st.caption(
+            f":material/info: {text.how_many(found.without_text, 'pooled passages')} without text cannot be graded."
+        )
     if without.total:
         what = ("query is", "queries are") if spec.method == "direct" else ("question is", "questions are")
         counts = {name: getattr(without, name) for name in LEFT_OUT}
@@ -179,12 +173,12 @@ def _passed_over(found: Plan, without: LeftOut, spec: GraderSpec) -> None:
         )
 
 
-def tag(project: Project, grader: Grader, request: Request, pairs: int) -> None:
+def tag(project: Project, grader: graders.Grader, request: grading.Request, pairs: int) -> None:
     """Draw the price tag of a request, or a button for it if it takes long."""
     found = _price_tag(project, grader, request, pairs)
     if found is None:
         return
-    if not isinstance(grader, ReadingGrader):
+    if not isinstance(grader, graders.ReadingGrader):
         if found.seconds is not None:
             st.container(key="free-of-charge").caption(
                 f"Estimated time from earlier jobs: {ui.about(found.seconds)}. No model calls and no cost."
@@ -202,7 +196,7 @@ def tag(project: Project, grader: Grader, request: Request, pairs: int) -> None:
         st.container(key="plan-more").caption(" ".join(more))
 
 
-def show_tag(found: PriceTag, model: str) -> None:
+def show_tag(found: grading.PriceTag, model: str) -> None:
     """Draw the calls, tokens and cost of requests to a model.
 
     Args:
@@ -224,8 +218,10 @@ def show_tag(found: PriceTag, model: str) -> None:
     )  # fmt: skip
 
 
-def _price_tag(project: Project, grader: Grader, request: Request, pairs: int) -> PriceTag | None:
-    counting = isinstance(grader, ReadingGrader) and grader.back_end.count_tokens("") is not None
+def _price_tag(
+    project: Project, grader: graders.Grader, request: grading.Request, pairs: int
+) -> grading.PriceTag | None:
+    counting = isinstance(grader, graders.ReadingGrader) and grader.back_end.count_tokens("") is not None
     key = ("price tag", grader.spec.fingerprint, request, counting)
     if pairs > PRICED_AT_ONCE and key not in st.session_state:
         if not presses.button("Estimate the cost", icon=":material/sell:", key="estimate"):
@@ -233,7 +229,7 @@ def _price_tag(project: Project, grader: Grader, request: Request, pairs: int) -
         st.session_state[key] = True
     return project.remember(
         key,
-        lambda: price_tag(project, grader, request.bank_version or latest_version(project), request.scope),
+        lambda: grading.price_tag(project, grader, request.bank_version or bank.latest_version(project), request.scope),
     )
 
 
@@ -244,25 +240,25 @@ def count(number: int) -> str:
     return f"{number / 1e6:,.1f} M" if number >= 1_000_000 else f"{number / 1e3:,.1f} k"
 
 
-def budget(project: Project, grader: Grader, request: Request, key: str) -> Request:
+def budget(project: Project, grader: graders.Grader, request: grading.Request, key: str) -> grading.Request:
     """Draw the limits of a job and its parallel calls, for a grader that asks a model; return the request with them.
 
     Args:
         key: distinguishes the widgets of several plans.
     """
-    if not isinstance(grader, ReadingGrader):
+    if not isinstance(grader, graders.ReadingGrader):
         return request
     columns = st.columns(4)
     calls = columns[0].number_input(
         "Call limit", 1, None, None, key=f"{key} calls", placeholder="No limit", persist_state="session",
         help="Retries count. The job stops at the limit, and you can start it again.",
     )  # fmt: skip
-    priced = grader.spec.model in prices(project)
+    priced = grader.spec.model in catalogue.prices(project)
     money = columns[1].number_input(
         "Cost limit", 0.0, None, None, key=f"{key} money", placeholder="No limit", persist_state="session",
         disabled=not priced, help=None if priced else "Set a price for the model in the price table below first.",
     )  # fmt: skip
-    flying, patience = Request.concurrency, request.patience
+    flying, patience = grading.Request.concurrency, request.patience
     if is_endpoint(grader.spec):
         flying = columns[2].number_input(
             "Parallel calls", 1, MOST_IN_FLIGHT, flying, key=f"{key} flying", persist_state="session",
@@ -273,16 +269,15 @@ def budget(project: Project, grader: Grader, request: Request, key: str) -> Requ
     return replace(request, max_calls=calls, max_cost=money if priced else None, concurrency=flying, patience=patience)
 
 
-def is_endpoint(spec: GraderSpec) -> bool:
+def is_endpoint(spec: types.GraderSpec) -> bool:
     """Return whether the grader asks an endpoint, so that calls can run in parallel."""
     return spec.parameters.get("back_end") == "openai"
 
 
-def start(project: Project, grader: Grader, request: Request) -> None:
+def start(project: Project, grader: graders.Grader, request: grading.Request) -> None:
     """Start the job and redraw the screen; errors are shown."""
-    with ui.errors():
-        start_job(project, grader, request, ui.author())
-        st.rerun()
+    with ui.errors(rerun=True):
+        grading.start_job(project, grader, request, ui.author())
 
 
 def pool(project: Project) -> None:

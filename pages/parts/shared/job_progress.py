@@ -1,20 +1,13 @@
 """The running or latest jobs: progress, usage, and buttons that pause and cancel."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from functools import partial
 
 import streamlit as st
 
-from exam_workbench.bank import latest_version
-from exam_workbench.errors import WorkbenchError
-from exam_workbench.graders import Control, loading
-from exam_workbench.grading import Request
-from exam_workbench.jobs import BackgroundJob, Progress, current_job
+from exam_workbench import bank, errors, graders, grading, jobs
 from exam_workbench.project import Project
-from pages.parts.shared import policy_widgets, presses, ui
-from pages.parts.shared.job_plan import MOST_IN_FLIGHT, count, is_endpoint
+from pages.parts.shared import job_plan, policy_widgets, presses, ui
 
 LOG_LINES = 30
 PACES = ((15.0, 1.0), (60.0, 2.0))
@@ -31,11 +24,11 @@ def progress(project: Project) -> bool:
     return watch(project, "grading", partial(_ended, project))
 
 
-def watch(project: Project, family: str, ended: Callable[[BackgroundJob], None]) -> bool:
+def watch(project: Project, family: str, ended: Callable[[jobs.BackgroundJob], None]) -> bool:
     """Draw the running job of a family with regular updates, or the result of the last; return whether one is
     running.
     """
-    job = current_job(project, family)
+    job = jobs.current_job(project, family)
     if job is None:
         return False
     if job.over:
@@ -55,7 +48,7 @@ def watch_steps(project: Project, family: str, again: str) -> None:
     watch(project, family, partial(_steps_ended, again=again))
 
 
-def _steps_ended(job: BackgroundJob, again: str) -> None:
+def _steps_ended(job: jobs.BackgroundJob, again: str) -> None:
     for name, end in job.ended.items():
         if end.state != "done" or end.failed:
             _step_ended(name, end, job.things, again)
@@ -63,7 +56,7 @@ def _steps_ended(job: BackgroundJob, again: str) -> None:
         st.error(ui.plain(job.progress.message), icon=":material/error:")
 
 
-def _step_ended(name: str, end: Progress, things: str, again: str) -> None:
+def _step_ended(name: str, end: jobs.Progress, things: str, again: str) -> None:
     said = f"{ui.plain(name)}: {end.graded:,} {things}, {end.failed:,} failed, in {ui.duration(end.seconds)}."
     more = f" {ui.plain(end.message)}" if end.message else ""
     # If a person or a limit stopped it, the message says how to continue.
@@ -79,7 +72,7 @@ def say_not_begun(project: Project, key: str) -> None:
     Args:
         key: key of the button, which is absent while a job is running.
     """
-    job = current_job(project)
+    job = jobs.current_job(project)
     if job is None:
         return
     mine = job.author == ui.person() and not is_trial(job)
@@ -95,7 +88,7 @@ def say_not_begun(project: Project, key: str) -> None:
         )
 
 
-def whose(job: BackgroundJob) -> str:
+def whose(job: jobs.BackgroundJob) -> str:
     """Return a description of a job for the present person as Markdown, such as "a trial started by bob"."""
     what = "trial" if is_trial(job) else "job"
     return f"your {what}" if job.author == ui.person() else f"a {what} started by {ui.plain(job.author)}"
@@ -109,16 +102,16 @@ def accompany(screen: str) -> None:
     """
     try:
         project = ui.chosen_project()
-    except WorkbenchError:
+    except errors.WorkbenchError:
         # The screen itself shows the error.
         return
-    job = None if project is None or screen in WATCHING else current_job(project)
+    job = None if project is None or screen in WATCHING else jobs.current_job(project)
     if project is not None and job is not None and not job.over and not is_trial(job):
         st.fragment(_accompany, run_every=SLOWEST)(project)
 
 
 def _accompany(project: Project) -> None:
-    job = current_job(project)
+    job = jobs.current_job(project)
     if job is None or job.over:
         st.rerun()
         return
@@ -127,7 +120,7 @@ def _accompany(project: Project) -> None:
     st.progress(now.done / now.total if now.total else 0.0, text=f"Grading{how_far}{_state_in_short(job)}")
 
 
-def _state_in_short(job: BackgroundJob) -> str:
+def _state_in_short(job: jobs.BackgroundJob) -> str:
     """Return why a job does not continue now, to append to its progress; empty if it continues."""
     if job.control.paused:
         return ", paused"
@@ -136,13 +129,13 @@ def _state_in_short(job: BackgroundJob) -> str:
     return "" if job.quiet is None else f", no answer for {ui.duration(job.quiet)}"
 
 
-def pace(job: BackgroundJob) -> float:
+def pace(job: jobs.BackgroundJob) -> float:
     """Return seconds between two updates of a job, longer for a long one, since each update slows it."""
     return next((every for until, every in PACES if job.seconds < until), SLOWEST)
 
 
 def _watch(project: Project, family: str, every: float, paused: bool) -> None:
-    job = current_job(project, family)
+    job = jobs.current_job(project, family)
     # A new interval needs a rerun of the whole screen. The list of jobs below shows a pause.
     if job is None or job.over or (pace(job), job.control.paused) != (every, paused):
         st.rerun()
@@ -163,11 +156,11 @@ def _watch(project: Project, family: str, every: float, paused: bool) -> None:
         _log(job)
 
 
-def _controls(job: BackgroundJob) -> None:
+def _controls(job: jobs.BackgroundJob) -> None:
     """Draw widgets that change the number of parallel calls, pause and cancel."""
     if asks_endpoint(job) and not in_batches(job):
         flying = st.number_input(
-            "Parallel calls", 1, MOST_IN_FLIGHT, job.control.concurrency, key="calls in flight now", width=120
+            "Parallel calls", 1, job_plan.MOST_IN_FLIGHT, job.control.concurrency, key="calls in flight now", width=120
         )
         if flying != job.control.concurrency:
             job.control.concurrency = int(flying)
@@ -184,27 +177,27 @@ def _controls(job: BackgroundJob) -> None:
     )  # fmt: skip
 
 
-def asks_endpoint(job: BackgroundJob) -> bool:
+def asks_endpoint(job: jobs.BackgroundJob) -> bool:
     """Return whether a grading job asks an endpoint."""
-    return job.subject is not None and is_endpoint(job.subject)
+    return job.subject is not None and job_plan.is_endpoint(job.subject)
 
 
-def in_batches(job: BackgroundJob) -> bool:
+def in_batches(job: jobs.BackgroundJob) -> bool:
     """Return whether a grading job sends its calls in batches."""
-    return isinstance(job.request, Request) and job.request.batch
+    return isinstance(job.request, grading.Request) and job.request.batch
 
 
-def is_trial(job: BackgroundJob) -> bool:
+def is_trial(job: jobs.BackgroundJob) -> bool:
     """Return whether a grading job tries edits that are not saved."""
-    return isinstance(job.request, Request) and job.request.trial is not None
+    return isinstance(job.request, grading.Request) and job.request.trial is not None
 
 
-def state(job: BackgroundJob) -> str:
+def state(job: jobs.BackgroundJob) -> str:
     """Return what a running job is doing, and since when, as Markdown."""
     now, since = job.progress, f"since {job.started_at:%H:%M}, for {ui.duration(job.seconds)}"
     if in_batches(job):
         return _state_of_batches(job, since)
-    if not job.control.cancelled and (found := loading()):
+    if not job.control.cancelled and (found := graders.loading()):
         return f"{ui.plain(found[0])}, for {ui.duration(found[1])}."
     if still := standing_still(job.control):
         return f"{still} Started at {job.started_at:%H:%M}, {ui.duration(job.seconds)} ago."
@@ -220,7 +213,7 @@ def state(job: BackgroundJob) -> str:
     return f"{_rate(now.rate, job.things)} · {ui.duration(now.seconds_left)} left · running {since}"
 
 
-def standing_still(control: Control) -> str:
+def standing_still(control: graders.Control) -> str:
     """Return why a job does not continue now, as Markdown: it is cancelled, paused or waits; empty if it continues."""
     if control.cancelled:
         return "Cancelling. Calls that are already running finish first."
@@ -235,7 +228,7 @@ def standing_still(control: Control) -> str:
     )
 
 
-def _state_of_batches(job: BackgroundJob, since: str) -> str:
+def _state_of_batches(job: jobs.BackgroundJob, since: str) -> str:
     """Return the progress of batches; the app may be closed while they run."""
     said = ui.plain(job.progress.message) or "Preparing the batches. Keep the app open until they are sent"
     if job.control.cancelled:
@@ -249,7 +242,7 @@ def _rate(rate: float, things: str) -> str:
     return f"{rate:,.0f} {things} per second" if rate >= 2 else f"{rate * 60:,.0f} {things} per minute"
 
 
-def _counts(job: BackgroundJob) -> str:
+def _counts(job: jobs.BackgroundJob) -> str:
     now = job.progress
     failed = f":red[**{now.failed:,} failed**]" if now.failed else "0 failed"
     if job.things != "pairs":
@@ -258,28 +251,32 @@ def _counts(job: BackgroundJob) -> str:
     return f"{now.graded:,} graded ({defaulted}) · {failed}"
 
 
-def _used(job: BackgroundJob) -> str:
+def _used(job: jobs.BackgroundJob) -> str:
     """Return calls, tokens and cost, with their limits; empty for a grader that asks no model."""
     used, asked = job.progress.usage if in_batches(job) else job.control.usage, job.control
     if not used.calls:
         return ""
     calls = f"{used.calls:,}" + (f" of {asked.max_calls:,}" if asked.max_calls else "") + " calls"
-    cached = f" ({count(used.cached_tokens)} cached)" if used.cached_tokens else ""
-    thinking = f" ({count(used.thinking_tokens)} thinking)" if used.thinking_tokens else ""
-    tokens = f"{count(used.input_tokens)} input tokens{cached}, {count(used.output_tokens)} output tokens{thinking}"
+    cached = f" ({job_plan.count(used.cached_tokens)} cached)" if used.cached_tokens else ""
+    thinking = f" ({job_plan.count(used.thinking_tokens)} thinking)" if used.thinking_tokens else ""
+    tokens = (
+        f"{job_plan.count(used.input_tokens)} input tokens{cached}, {job_plan.count(used.output_tokens)} output"
+        f" tokens{thinking}"
+    )
     spent = f"{used.cost:,.4f}" if used.cost < 1 else f"{used.cost:,.2f}"
     money = f" · {spent} of {asked.max_cost:,.2f} spent" if asked.max_cost is not None else f" · {spent} spent"
     return f"{calls} · {tokens}" + (money if used.cost or asked.max_cost is not None else "")
 
 
-def _log(job: BackgroundJob) -> None:
+def _log(job: jobs.BackgroundJob) -> None:
     if lines := list(job.log):
         # Without failures, the log may still have remarks, such as an endpoint that refuses a JSON schema.
-        with st.expander("Last failed calls" if job.progress.failed else "Job log"):
-            st.code("\n".join(lines[-LOG_LINES:]), language=None, wrap_lines=True)
+        st.expander("Last failed calls" if job.progress.failed else "Job log").code(
+            "\n".join(lines[-LOG_LINES:]), language=None, wrap_lines=True
+        )
 
 
-def _ended(project: Project, job: BackgroundJob) -> None:
+def _ended(project: Project, job: jobs.BackgroundJob) -> None:
     final = job.progress
     defaulted = f" ({final.defaulted:,} by default)" if final.defaulted else ""
     said = (
@@ -313,7 +310,7 @@ def _ended(project: Project, job: BackgroundJob) -> None:
             _see(project, job)
 
 
-def _see(project: Project, job: BackgroundJob) -> None:
+def _see(project: Project, job: jobs.BackgroundJob) -> None:
     """Draw links to the results of a finished job."""
     if is_trial(job):
         # Another person's trial is visible only to them.
@@ -325,7 +322,7 @@ def _see(project: Project, job: BackgroundJob) -> None:
         ui.go("changes", "See the changes")
     else:
         # The job of another grader changes no shown labels, so both graders' labels are compared.
-        version = str(latest_version(project))
+        version = str(bank.latest_version(project))
         states = {"from-grader": looks_by.name, "to-grader": job.name} | {
             f"{side}-version": version for side in ("from", "to")
         }

@@ -1,7 +1,5 @@
 """Storage of downloads: files are kept until a browser can fetch them, and never replaced by similar ones."""
 
-from __future__ import annotations
-
 import functools
 import hashlib
 import secrets

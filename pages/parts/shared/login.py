@@ -1,7 +1,5 @@
 """Login on a shared server: the identity from OpenID Connect, and the role in the project."""
 
-from __future__ import annotations
-
 import functools
 import os
 import time
@@ -19,8 +17,7 @@ from streamlit.web.server.starlette.starlette_websocket import (
 
 from exam_workbench.errors import InputError, NotAllowed, WorkbenchError
 from exam_workbench.project import ACTS, ActName, Member, Project, identity_of
-from pages.parts.shared import visitor
-from pages.parts.shared.refused_logins import REFUSED, WORD
+from pages.parts.shared import refused_logins, visitor
 
 HOURS_VARIABLE = "EXAM_LOGIN_HOURS"
 DEMAND_VARIABLE = "EXAM_LOGIN"
@@ -164,7 +161,7 @@ def passed() -> bool:
         return True
     except WorkbenchError as error:
         told = error
-    if ways and st.query_params.get(WORD) == REFUSED and claims() is None:
+    if ways and st.query_params.get(refused_logins.WORD) == refused_logins.REFUSED and claims() is None:
         told = NotAllowed(
             "not-logged-in",
             "Login failed: the identity provider refused it or sent an invalid answer.",

@@ -4,8 +4,6 @@ Colours carry meaning: teal is a rating, orange is changed or stale, red failed,
 clickable.
 """
 
-from __future__ import annotations
-
 from base64 import b64encode
 from html import escape
 

@@ -84,3 +84,49 @@ function link(words, href, follow) {
     words,
   );
 }
+
+const places = new WeakMap();
+
+// Show a component: its object is made once for its place on the page.
+function showIn(Kind, { data, parentElement, setTriggerValue }) {
+  let shown = places.get(parentElement);
+  if (!shown) places.set(parentElement, (shown = new Kind(parentElement)));
+  const mine = shown.listen?.();
+  shown.show(data, setTriggerValue);
+  // On a redraw, Streamlit sets the part up again before it cleans up the old one. So each cleans up only its own
+  // listeners.
+  return mine && (() => mine.abort());
+}
+
+// A component that listens to keys, and draws a part of it again only if its content has changed.
+class Drawn {
+  drawn = {};
+
+  listen() {
+    this.listening?.abort();
+    const mine = (this.listening = new AbortController());
+    window.addEventListener("keydown", (event) => this.key(event), { capture: true, signal: mine.signal });
+    return mine;
+  }
+
+  part(name, holds, draw) {
+    const now = JSON.stringify(holds);
+    if (this.drawn[name] === now) return;
+    this.drawn[name] = now;
+    draw();
+  }
+}
+
+// Scroll a list to a row; scrollIntoView would move the page, too.
+function keepInSight(row, list) {
+  const around = list.getBoundingClientRect();
+  const box = row.getBoundingClientRect();
+  if (box.top < around.top) list.scrollTop -= around.top - box.top + 8;
+  if (box.bottom > around.bottom) list.scrollTop += box.bottom - around.bottom + 8;
+}
+
+// Scroll the page to a part whose beginning is out of sight.
+function showFrom(part) {
+  const top = part.getBoundingClientRect().top;
+  if (top < 60 || top > window.innerHeight - 200) part.scrollIntoView({ block: "start" });
+}

@@ -1,27 +1,13 @@
 """Choosing the place of a model: an offered endpoint or an address, a folder or a name on the hub."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from contextlib import suppress
 from typing import Any
 
 import streamlit as st
 
-from exam_workbench.errors import GradingError, InputError
-from exam_workbench.graders import (
-    HostKey,
-    OfferedEndpoint,
-    checked_host,
-    current,
-    is_loopback,
-    key_for,
-    offered_endpoints,
-    offered_models,
-    origin,
-    same_address,
-    usual_address,
-)
+from exam_workbench import errors, graders, grading
+from exam_workbench.project import Project
 from pages.parts.shared import presses, ui, visitor
 
 OTHER = ""
@@ -31,7 +17,7 @@ HOW = "Ask the administrator of the server to set one up (docs/how-to/use-an-end
 
 def choose_endpoint(
     stored: Mapping[str, Any], key: str, bound: bool = True
-) -> tuple[dict[str, str], OfferedEndpoint | None]:
+) -> tuple[dict[str, str], graders.OfferedEndpoint | None]:
     """Draw the choice of an offered endpoint; on an unshared localhost also an address and its key.
 
     Args:
@@ -45,16 +31,17 @@ def choose_endpoint(
     Raises:
         InputError: the visitor has no allowed choice, the stored address is not allowed, or an address is invalid.
     """
-    offered = {one.name: one for one in offered_endpoints()}
-    free = current().any_address
+    offered = {one.name: one for one in graders.offered_endpoints()}
+    free = graders.current().any_address
     if not offered and not free:
-        raise InputError("no-endpoint-offered", "No endpoint is set up on this server.", HOW)
+        raise errors.InputError("no-endpoint-offered", "No endpoint is set up on this server.", HOW)
     known = _known(stored, offered)
     set_up = stored.get("base_url") or "openai" in (stored.get("back_end"), stored.get("verify_back_end"))
     if bound and set_up and known is None and not free:
-        raise InputError(
+        raise errors.InputError(
             "address-not-offered",
-            f"The endpoint of this grader is not set up on this server: {stored.get('base_url') or usual_address()}.",
+            "The endpoint of this grader is not set up on this server:"
+            f" {stored.get('base_url') or graders.usual_address()}.",
             f"Available: {', '.join(offered)}. Set up a grader of your own with an available endpoint.",
         )
     options = [*offered, OTHER] if free else [*offered]
@@ -68,21 +55,21 @@ def choose_endpoint(
     if name != OTHER:
         one = offered[name]
         found = {"base_url": one.base_url} | ({"key_variable": one.key_variable} if one.key_variable else {})
-        st.caption(f":material/cloud: {ui.plain(checked_host(one.base_url))}{_limits(one)}")
+        st.caption(f":material/cloud: {ui.plain(graders.checked_host(one.base_url))}{_limits(one)}")
         return found, one
     return _typed(stored, key), None
 
 
-def _known(stored: Mapping[str, Any], offered: Mapping[str, OfferedEndpoint]) -> str | None:
+def _known(stored: Mapping[str, Any], offered: Mapping[str, graders.OfferedEndpoint]) -> str | None:
     """Return the name of the offered endpoint that matches stored settings."""
     address, variable = stored.get("base_url"), stored.get("key_variable")
     for name, one in offered.items():
-        if address and same_address(one.base_url, address) and variable in (None, one.key_variable):
+        if address and graders.same_address(one.base_url, address) and variable in (None, one.key_variable):
             return name
     return None
 
 
-def _limits(one: OfferedEndpoint) -> str:
+def _limits(one: graders.OfferedEndpoint) -> str:
     said = [f"{one.in_flight:,} parallel calls"] if one.in_flight else []
     said += [f"{one.max_calls:,} calls per job"] if one.max_calls else []
     said += [f"a cost of {one.max_cost:,g} per job"] if one.max_cost is not None else []
@@ -94,12 +81,12 @@ def _typed(stored: Mapping[str, Any], key: str) -> dict[str, str]:
     left, right = st.columns([3, 2])
     typed = f"{key} base_url"
     given = left.text_input(
-        "Address", stored.get("base_url", ""), placeholder=usual_address(), key=typed,
+        "Address", stored.get("base_url", ""), placeholder=graders.usual_address(), key=typed,
         persist_state="session",
         help="Address of an OpenAI-compatible endpoint: OpenAI, vLLM, Ollama, llama.cpp or LiteLLM.",
     ).strip()  # fmt: skip
-    address = given or usual_address()
-    place, host = origin(address), checked_host(address)
+    address = given or graders.usual_address()
+    place, host = graders.origin(address), graders.checked_host(address)
     box = f"{key} key"
     right.text_input(
         "Key for this address", type="password", key=box, placeholder="Only if no key is set up", autocomplete="off",
@@ -116,17 +103,17 @@ def _typed(stored: Mapping[str, Any], key: str) -> dict[str, str]:
 
 def _take_key(typed: str, box: str) -> None:
     # The address field may be newer than the last drawing: the key is for the address that the person sees.
-    address = str(st.session_state.get(typed) or "").strip() or usual_address()
+    address = str(st.session_state.get(typed) or "").strip() or graders.usual_address()
     # An invalid address is reported by the screen, which then asks for the key again.
-    with suppress(InputError):
-        visitor.type_key(origin(address), str(st.session_state.get(box) or ""))
+    with suppress(errors.InputError):
+        visitor.type_key(graders.origin(address), str(st.session_state.get(box) or ""))
     # Otherwise the widget would send the key back to the browser.
     st.session_state[box] = ""
 
 
 def _say_key(address: str, host: str, place: str, variable: str | None, key: str) -> None:
     shown = ui.plain(host)
-    if place in current().typed:
+    if place in graders.current().typed:
         with st.container(horizontal=True, vertical_alignment="center"):
             st.container(key=f"key typed {key}").caption(f":material/key: Using the key that you typed for {shown}.")
             if presses.button("Forget the key", key=f"{key} forget {place}", type="tertiary"):
@@ -134,14 +121,14 @@ def _say_key(address: str, host: str, place: str, variable: str | None, key: str
                 st.rerun()
         return
     try:
-        found: HostKey | None = key_for(address, None, variable, current())
-    except GradingError:
+        found: graders.HostKey | None = graders.key_for(address, None, variable, graders.current())
+    except errors.GradingError:
         found = None
     if found is not None and found.key:
         st.container(key=f"key found {key}").caption(
             f":material/key: Using the key in {ui.plain(found.name)} for {shown}."
         )
-    elif is_loopback(host):
+    elif graders.is_loopback(host):
         st.container(key=f"key needless {key}").caption(":material/key_off: An endpoint on this computer needs no key.")
     elif found is not None and found.name:
         st.container(key=f"key missing {key}").caption(
@@ -155,7 +142,7 @@ def _say_key(address: str, host: str, place: str, variable: str | None, key: str
         )
 
 
-def choose_model(stored: str, endpoint: OfferedEndpoint | None, key: str, label: str = "Model") -> str:
+def choose_model(stored: str, endpoint: graders.OfferedEndpoint | None, key: str, label: str = "Model") -> str:
     """Draw the model of an endpoint, as a list if the endpoint has one; return it."""
     if endpoint is None or not endpoint.models:
         return st.text_input(
@@ -179,17 +166,17 @@ def choose_local(
     Raises:
         InputError: the server offers no model, or not the stored one.
     """
-    if current().any_model:
+    if graders.current().any_model:
         given = st.text_input(
             label, stored, placeholder=default, key=key, persist_state="session",
             help=about or "A name on the Hugging Face hub, or a folder on the computer that runs the app.",
         ).strip()  # fmt: skip
         return given or default
-    offered = offered_models()
+    offered = graders.offered_models()
     if not offered:
-        raise InputError("no-model-offered", "No local model is set up on this server.", HOW)
+        raise errors.InputError("no-model-offered", "No local model is set up on this server.", HOW)
     if bound and stored and stored not in offered:
-        raise InputError(
+        raise errors.InputError(
             "model-not-offered",
             f"The model of this grader is not set up on this server: {stored}.",
             f"Available: {', '.join(offered)}. Set up a grader of your own with an available model.",
@@ -197,3 +184,44 @@ def choose_local(
     start = stored or default
     index = offered.index(start) if start in offered else 0
     return str(st.selectbox(label, offered, index, key=f"{key} offered", persist_state="session"))
+
+
+WHERE = {"transformers": "On this computer", "openai": "At an endpoint"}
+LAST = "drafter"
+"""Session key of the latest model's settings."""
+
+
+def choose_settings(project: Project, key: str) -> dict[str, str] | None:
+    """Draw the choice of a model and return its settings; without a valid choice, show an error and return None.
+
+    The default is the last choice here, else the model for grading.
+
+    Args:
+        key: prefix of the widgets' keys.
+    """
+    with ui.errors():
+        return _chosen(project, key)
+    return None
+
+
+def remember_settings(settings: dict[str, str]) -> None:
+    """Remember a model as the next default."""
+    st.session_state[LAST] = settings
+
+
+def _chosen(project: Project, key: str) -> dict[str, str]:
+    usual: dict[str, str] = st.session_state.get(LAST) or grading.usual_settings(project)
+    where = st.segmented_control(
+        "Where the model runs", graders.BACK_ENDS, default=usual["back_end"],
+        format_func=WHERE.__getitem__, required=True, key=f"{key} where",
+    )  # fmt: skip
+    known = usual if where == usual["back_end"] else {}
+    settings = {"back_end": str(where)}
+    stored = known.get("model", "")
+    if where == "openai":
+        address, endpoint = choose_endpoint(known, key, bound=False)
+        settings |= address
+        settings["model"] = choose_model(stored, endpoint, f"{key} model openai")
+    else:
+        settings["model"] = choose_local(stored, graders.LOCAL_MODEL, f"{key} model {where}", bound=False)
+    return {name: value for name, value in settings.items() if value}

@@ -1,15 +1,12 @@
 """The person at this browser: the name is kept by the browser and asked for before the first action."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import Any
 from urllib.parse import unquote
 
 import streamlit as st
 
-from exam_workbench.errors import NotAllowed, WorkbenchError
-from exam_workbench.project import as_name, current_author
+from exam_workbench import errors, project
 from pages.parts.shared import login
 
 COOKIE = "exam-workbench-name"
@@ -31,7 +28,7 @@ export default function ({ data }) {
 
 def remembered() -> str:
     """Return the name that this browser remembers; empty for a new browser."""
-    return as_name(unquote(st.context.cookies.get(COOKIE, "")))[:LONGEST_NAME]
+    return project.as_name(unquote(st.context.cookies.get(COOKIE, "")))[:LONGEST_NAME]
 
 
 def known() -> str:
@@ -39,7 +36,7 @@ def known() -> str:
     if login.needed():
         found = login.member()
         return found.name if found else ""
-    return as_name(str(st.session_state.get("author") or ""))
+    return project.as_name(str(st.session_state.get("author") or ""))
 
 
 def author() -> str:
@@ -47,7 +44,7 @@ def author() -> str:
     if not (name := known()):
         if login.needed():
             # A person without a role learns why, and whom to ask.
-            raise NotAllowed(
+            raise errors.NotAllowed(
                 "no-role",
                 "You have no role in this project.",
                 "Choose another project, or ask an organizer for a role.",
@@ -55,7 +52,7 @@ def author() -> str:
         _ask()
         st.rerun()
         # In a callback, the rerun happens only after the callback.
-        raise WorkbenchError("no-name", "Your name is missing.", "Enter your name, then try again.")
+        raise errors.WorkbenchError("no-name", "Your name is missing.", "Enter your name, then try again.")
     return name
 
 
@@ -122,7 +119,7 @@ def _form() -> None:
     with st.form("who are you", border=False), st.container(horizontal=True, vertical_alignment="center"):
         st.text_input(
             "Your name",
-            current_author(),
+            project.current_author(),
             key="name given",
             max_chars=LONGEST_NAME,
             width=150,
@@ -137,7 +134,7 @@ def _form() -> None:
 
 
 def _given() -> None:
-    st.session_state["author"] = as_name(str(st.session_state["name given"]))
+    st.session_state["author"] = project.as_name(str(st.session_state["name given"]))
     _said()
 
 

@@ -4,8 +4,6 @@ The choice arrives as a numbered state and not as a trigger. An ended run loses 
 with the next run.
 """
 
-from __future__ import annotations
-
 import uuid
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass

@@ -1,7 +1,5 @@
 """Widgets for the scoring settings and the measure; the choice is in the URL and holds on every screen."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
@@ -10,14 +8,9 @@ from typing import Any, Literal, cast, get_args
 import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
-from exam_workbench.bank import latest_version
-from exam_workbench.catalogue import find_grader, graders, succession
-from exam_workbench.errors import WorkbenchError
-from exam_workbench.labels import Policy, has_probabilities, usual_min_judgment
-from exam_workbench.leaderboard import QueryChoice
+from exam_workbench import bank, catalogue, errors, labels, leaderboard, types
 from exam_workbench.measures import COVER, MEASURES, SIMILARITIES, parse_measure
 from exam_workbench.project import Project, gold_name, official_sources
-from exam_workbench.types import MAX_RATING, GraderSpec
 from pages.parts.shared import address, ui
 
 Choice = Literal["grader", "rating", "tau", "label", "weights", "measure", "against", "cutoff", "relevant"]
@@ -46,7 +39,7 @@ SHARES = ("leaderboard", "changes")
 """Screens that can compute measures by shares of a pool or by gold texts."""
 
 INLINE_WIDTH = {"measure": 270, "against": 330}
-MIN_RATINGS = range(1, MAX_RATING + 1)
+MIN_RATINGS = range(1, types.MAX_RATING + 1)
 MIN_JUDGMENTS = (1, 2, 3)
 NO_BOARD = "No official board"
 
@@ -67,7 +60,7 @@ class View:
         against: the official leaderboard; None without one.
     """
 
-    policy: Policy
+    policy: labels.Policy
     measure: str
     against: str | None
 
@@ -83,28 +76,30 @@ def sign_of_open(label: str) -> str:
     return "≈" if label == "mean" else "≥"
 
 
-def chosen(project: Project) -> Policy:
+def chosen(project: Project) -> labels.Policy:
     """Return the scoring settings of the widgets, with defaults for unset ones."""
-    default = Policy()
+    default = labels.Policy()
     state = st.session_state
-    names = [grader.spec.name for grader in graders(project)]
+    names = [grader.spec.name for grader in catalogue.graders(project)]
     grader = state.get("grader") if state.get("grader") in names else None
     rating = str(state.get("rating") or default.rating)
-    return Policy(
+    return labels.Policy(
         grader=grader,
         rating=rating if rating in _rating_rules(project, grader) else default.rating,
         min_rating=int(state.get("tau") or default.min_rating),
         cutoff=int(state.get("cutoff") or default.cutoff),
         label=str(state.get("label") or default.label),
         weighted=bool(state.get("weights", True)),
-        min_judgment=int(state.get("relevant") or usual_min_judgment(project)),
+        min_judgment=int(state.get("relevant") or labels.usual_min_judgment(project)),
     )
 
 
 def _rating_rules(project: Project, grader: str | None) -> list[str]:
     """Return the rating rules that the grades of a grader allow."""
-    offered = bool(graders(project)) and has_probabilities(project, find_grader(project, grader))
-    return [rule for rule in RATING_RULES if offered or rule == Policy.rating]
+    offered = bool(catalogue.graders(project)) and labels.has_probabilities(
+        project, catalogue.find_grader(project, grader)
+    )
+    return [rule for rule in RATING_RULES if offered or rule == labels.Policy.rating]
 
 
 def line(screen: str) -> None:
@@ -121,10 +116,10 @@ def line(screen: str) -> None:
     usual: dict[str, str] = {}
     try:
         project = ui.chosen_project()
-    except WorkbenchError:
+    except errors.WorkbenchError:
         # The screen itself shows the error.
         project = None
-    known = [grader.spec.name for grader in graders(project) if grader.grades] if project else []
+    known = [grader.spec.name for grader in catalogue.graders(project) if grader.grades] if project else []
     if project is not None and known:
         st.session_state["looking"], choices, defaults = _draw(project, known, screen)
         said |= choices
@@ -139,7 +134,7 @@ def _draw(project: Project, known: list[str], screen: str) -> tuple[View, dict[s
         known: names of the graders that have grades.
     """
     boards = [*official_sources(project), NO_BOARD]
-    usual = _take(known, boards, usual_min_judgment(project))
+    usual = _take(known, boards, labels.usual_min_judgment(project))
     if screen in MATTERS:
         view = _widgets(project, known, boards, screen)
     else:
@@ -151,7 +146,7 @@ def _draw(project: Project, known: list[str], screen: str) -> tuple[View, dict[s
 
 def _take(known: list[str], boards: list[str], min_judgment: int) -> dict[Choice, Any]:
     """Set every choice from the address if the person followed a link; return the defaults."""
-    default = Policy()
+    default = labels.Policy()
     rules = {title: rule for rule, title in LABEL_RULES.items()}
     usual: dict[Choice, Any] = {
         "grader": known[0], "rating": default.rating, "tau": default.min_rating, "label": default.label,
@@ -200,7 +195,7 @@ def _widgets(project: Project, known: list[str], boards: list[str], screen: str)
     with popover:
         st.selectbox("Grader", **options("grader", "Labels are derived from the grades of this grader.", known))
         rules = _rating_rules(project, str(held["grader"]))
-        held["rating"] = held["rating"] if held["rating"] in rules else Policy.rating
+        held["rating"] = held["rating"] if held["rating"] in rules else labels.Policy.rating
         st.selectbox(
             "Rating", format_func=RATING_RULES.__getitem__,
             **options("rating", "The rating that the grader wrote, or the expectation over its probabilities. Only"
@@ -259,10 +254,10 @@ def seen() -> View | None:
     return cast(View | None, st.session_state.get("looking"))
 
 
-def grader(project: Project) -> GraderSpec | None:
+def grader(project: Project) -> types.GraderSpec | None:
     """Return the grader of the present choices; None if nothing has been graded."""
     found = seen()
-    return None if found is None else find_grader(project, found.policy.grader).spec
+    return None if found is None else catalogue.find_grader(project, found.policy.grader).spec
 
 
 def view() -> View:
@@ -276,17 +271,17 @@ def view() -> View:
 def in_words(project: Project, view: View) -> str:
     """Return the choices in words: grader, min rating, label rule, measure, bank version."""
     policy = view.policy
-    spec = find_grader(project, policy.grader).spec
-    scale = "" if spec.max_rating == MAX_RATING else f" of 0–{spec.max_rating}"
+    spec = catalogue.find_grader(project, policy.grader).spec
+    scale = "" if spec.max_rating == types.MAX_RATING else f" of 0–{spec.max_rating}"
     words = [
         spec.name,
         f"min rating {spec.min_rating(policy.min_rating)}{scale}",
-        *([] if policy.rating == Policy.rating else [RATING_RULES.get(policy.rating, policy.rating).lower()]),
+        *([] if policy.rating == labels.Policy.rating else [RATING_RULES.get(policy.rating, policy.rating).lower()]),
         LABEL_RULES.get(policy.label, policy.label).lower(),
         *([] if policy.weighted else ["no weights"]),
         *([] if policy.min_judgment == 1 else [f"min judgment {policy.min_judgment}"]),
         view.measure,
-        f"bank version {latest_version(project)}",
+        f"bank version {bank.latest_version(project)}",
     ]
     return " · ".join(words)
 
@@ -297,7 +292,7 @@ def succeeded(project: Project, grader: str | None, within: timedelta = timedelt
     Args:
         within: time after the change for which the sentence is shown.
     """
-    found = succession(project)
+    found = catalogue.succession(project)
     if found is None or found.usual != grader or datetime.now(UTC).replace(tzinfo=None) - found.since > within:
         return ""
     return (
@@ -306,14 +301,15 @@ def succeeded(project: Project, grader: str | None, within: timedelta = timedelt
     )
 
 
-def queries() -> QueryChoice:
+def queries() -> leaderboard.QueryChoice:
     """Draw the choice of the queries over which two leaderboards are compared, and return it."""
     picked = st.segmented_control(
-        "Queries", get_args(QueryChoice), default="common", key="over-queries", required=True, bind="query-params",
+        "Queries", get_args(leaderboard.QueryChoice), default="common", key="over-queries", required=True,
+        bind="query-params",
         help="Queries to compare: those without ungraded pairs in both leaderboards, all queries in both, or all"
         " queries of each leaderboard.",
     )  # fmt: skip
-    return cast(QueryChoice, picked)
+    return cast(leaderboard.QueryChoice, picked)
 
 
 def measure(
@@ -354,7 +350,7 @@ def _read(picked: str, offered: Collection[str], default: str, shares: bool) -> 
         return picked
     try:
         typed = parse_measure(picked)
-    except WorkbenchError as error:
+    except errors.WorkbenchError as error:
         ui.show_error(error)
         return default
     if not shares and not typed.ranks_passages:

@@ -1,26 +1,22 @@
 """Other people in the open query and their recent changes, on a server that several people share."""
 
-from __future__ import annotations
-
 import streamlit as st
 
-from exam_workbench.errors import WorkbenchError
+from exam_workbench import errors, review
 from exam_workbench.project import Project, acted_since, latest_act
-from exam_workbench.review import Presence
-from pages.parts.shared import login, presses, ui
-from pages.parts.shared.components import component
+from pages.parts.shared import components, login, presses, ui
 
 LOOKS_EVERY = 15.0
 """Seconds between two updates."""
 
 
 # Only the browser knows whether a person is typing, reads a dialog, or has the window in sight.
-_redraw = component("redraw", "shared/redraw.js")
+_redraw = components.component("redraw", "shared/redraw.js")
 
 
 @st.cache_resource(show_spinner=False)
-def _presence() -> Presence:
-    return Presence()
+def _presence() -> review.Presence:
+    return review.Presence()
 
 
 def beside(project: Project, query_id: str) -> None:
@@ -39,7 +35,7 @@ def accompany() -> None:
         return
     try:
         project = ui.chosen_project()
-    except WorkbenchError:
+    except errors.WorkbenchError:
         # The screen itself shows the error.
         return
     if project is not None and project.allows("read the bank"):

@@ -1,7 +1,5 @@
 """Refused logins: the browser gets a message if the provider refused a login, or its answer was invalid."""
 
-from __future__ import annotations
-
 from collections.abc import Awaitable, Callable, MutableMapping
 from typing import Any
 from urllib.parse import parse_qs

@@ -1,7 +1,5 @@
 """Requests that the server answers: for its own host names, from its own pages, and from logged-in people."""
 
-from __future__ import annotations
-
 import asyncio
 from collections import Counter
 from collections.abc import Iterable, Iterator
@@ -15,11 +13,8 @@ from streamlit import runtime
 from streamlit.runtime.scriptrunner import get_script_run_ctx
 from streamlit.runtime.uploaded_file_manager import UploadedFile
 
-from exam_workbench.errors import NotAllowed, WorkbenchError
-from exam_workbench.limits import exceeded, limit
-from exam_workbench.server import TooMuch, check_host, check_origin, with_role
-from pages.parts.shared import lasting_files, login, ui
-from pages.parts.shared.refused_logins import Asgi, Message, Receive, Send
+from exam_workbench import errors, limits, server
+from pages.parts.shared import lasting_files, login, refused_logins, ui
 
 CORE, MEDIA, UPLOAD = "/_stcore/", "/media/", "/upload_file/"
 OPEN = ("health", "host-config", "stream", "bidi-components")
@@ -36,11 +31,13 @@ class RequestGuard:
         app: the ASGI application that answers the other requests.
     """
 
-    def __init__(self, app: Asgi) -> None:
+    def __init__(self, app: refused_logins.Asgi) -> None:
         self.app = app
         self._arriving: Counter[str] = Counter()
 
-    async def __call__(self, scope: Message, receive: Receive, send: Send) -> None:
+    async def __call__(
+        self, scope: refused_logins.Message, receive: refused_logins.Receive, send: refused_logins.Send
+    ) -> None:
         if scope["type"] == "lifespan":
             return await self.app(scope, receive, send)
         request, path = HTTPConnection(scope), scope["path"]
@@ -48,8 +45,8 @@ class RequestGuard:
             await _check(request, path)
             with self._room(request, path) if UPLOAD in path else nullcontext():
                 await self.app(scope, receive, send)
-        except WorkbenchError as error:
-            status = 413 if isinstance(error, TooMuch) else 403
+        except errors.WorkbenchError as error:
+            status = 413 if isinstance(error, server.TooMuch) else 403
             await PlainTextResponse(f"{error.message} {error.hint or ''}", status)(scope, receive, send)
         finally:
             if scope["type"] == "websocket":
@@ -69,14 +66,14 @@ class RequestGuard:
         session = path.partition(UPLOAD)[2].partition("/")[0]
         files = runtime.get_instance().uploaded_file_mgr.file_storage.get(session, {})  # type: ignore[attr-defined]
         stated = int(request.headers.get("content-length") or 0)
-        size = limit("UPLOAD") if "transfer-encoding" in request.headers else stated
+        size = limits.limit("UPLOAD") if "transfer-encoding" in request.headers else stated
         self._arriving[session] += size
         try:
             kept = sum(len(file.data) for file in files.values())
-            if size and self._arriving[session] + kept > (most := limit("UPLOADS")):
-                raise TooMuch(
+            if size and self._arriving[session] + kept > (most := limits.limit("UPLOADS")):
+                raise server.TooMuch(
                     "request-too-large",
-                    exceeded("the uploads of this tab are larger than", "UPLOADS", most),
+                    limits.exceeded("the uploads of this tab are larger than", "UPLOADS", most),
                     "Reload the page.",
                 )
             yield
@@ -88,8 +85,8 @@ class RequestGuard:
 
 async def _check(request: HTTPConnection, path: str) -> None:
     host = request.headers.get("host", "")
-    check_host(host, ui.hosts())
-    check_origin(request.headers.get("origin"), host, st.get_option("server.corsAllowedOrigins"))
+    server.check_host(host, ui.hosts())
+    server.check_origin(request.headers.get("origin"), host, st.get_option("server.corsAllowedOrigins"))
     _, core, rest = path.partition(CORE)
     if MEDIA in path or (core and rest.partition("/")[0] not in OPEN):
         await run_in_threadpool(_check_person, request, path)
@@ -98,12 +95,12 @@ async def _check(request: HTTPConnection, path: str) -> None:
 def _check_person(request: HTTPConnection, path: str) -> None:
     if login.needed():
         person = login.proven(login.claims_in(request.cookies))
-        if not with_role(ui.project_files(), person):
-            raise NotAllowed(
+        if not server.with_role(ui.project_files(), person):
+            raise errors.NotAllowed(
                 "no-role", "You have no role in any project of this server.", "Ask an organizer for a role."
             )
         if MEDIA in path and not path.partition(MEDIA)[2].startswith(lasting_files.mark_of(person)):
-            raise NotAllowed(
+            raise errors.NotAllowed(
                 "file-of-another-person",
                 "This file belongs to another person.",
                 "Download the file from your own browser window.",

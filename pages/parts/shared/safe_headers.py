@@ -1,7 +1,5 @@
 """Security headers of every response, with or without a proxy."""
 
-from __future__ import annotations
-
 from pages.parts.shared.refused_logins import Asgi, Message, Receive, Send
 
 HEADERS = (

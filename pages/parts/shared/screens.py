@@ -1,7 +1,5 @@
 """The screens: every file directly in `pages/`, with its title, its icon and its place in the menu."""
 
-from __future__ import annotations
-
 from collections.abc import Collection, Mapping, Sequence
 
 import streamlit as st

@@ -1,7 +1,5 @@
 """Helpers of all screens: the open project, the person, errors as sentences, and small drawing functions."""
 
-from __future__ import annotations
-
 import asyncio
 import logging
 import os
@@ -15,13 +13,9 @@ import streamlit as st
 from streamlit import config
 from streamlit.delta_generator import DeltaGenerator
 
-from exam_workbench.bank import parts_without_content
+from exam_workbench import bank, graders, limits, locations, server
 from exam_workbench.errors import FileError, NotAllowed, ProjectError, WorkbenchError
-from exam_workbench.graders import provide_endpoints, provide_keys
-from exam_workbench.limits import limit
-from exam_workbench.locations import projects_folder
 from exam_workbench.project import Project, outsider
-from exam_workbench.server import hold, let_go, open_doors, send_at_once, stopping_commands, with_role
 from pages.parts.shared import address, login, look, screens, visitor
 from pages.parts.shared import person as who
 
@@ -35,8 +29,8 @@ HEADING = 3_000
 _log = logging.getLogger(__name__)
 
 
-def begin() -> None:
-    """Begin a screen.
+def begin(style: str = "") -> None:
+    """Begin a screen, with a style sheet of its own if it has one.
 
     If the first visitor of a server follows a deep link, Streamlit runs the file in `pages` without the frame.
     Declaring the screens once corrects that.
@@ -45,11 +39,13 @@ def begin() -> None:
         screens.navigation()
         st.session_state["framed"] = True
         st.rerun()
+    if style:
+        st.html(f"<style>{style}</style>")
 
 
 @st.cache_resource(show_spinner="Opening the project")
 def _open(path: str) -> Project:
-    return hold(Path(path))
+    return server.hold(Path(path))
 
 
 @asynccontextmanager
@@ -58,28 +54,28 @@ async def served(_: st.App) -> AsyncIterator[None]:
 
     The project named at its start is open from then on, so that commands and scripts find it there.
     """
-    send_at_once()
-    open_doors(_own_address())
+    server.send_at_once()
+    server.open_doors(_own_address())
     # A command may arrive before anyone opens a screen.
-    provide_keys(visitor.secret)
-    provide_endpoints(visitor.endpoint_tables)
+    graders.provide_keys(visitor.secret)
+    graders.provide_endpoints(visitor.endpoint_tables)
     try:
         login.can_log_in()
         # In megabytes: screens show this limit, and Streamlit refuses a larger file while it arrives.
-        config.set_option("server.maxUploadSize", -(-limit("UPLOAD") >> 20))
+        config.set_option("server.maxUploadSize", -(-limits.limit("UPLOAD") >> 20))
     except WorkbenchError as error:
         _log.error("%s", error)
     if named := os.environ.get("EXAM_PROJECT"):
         try:
-            await asyncio.to_thread(hold, Path(named))
+            await asyncio.to_thread(server.hold, Path(named))
         except WorkbenchError as error:
             # The screens and /healthz report it as well, and both try again.
             _log.error("%s", error)
-    with stopping_commands():
+    with server.stopping_commands():
         try:
             yield
         finally:
-            let_go()
+            server.let_go()
 
 
 def _own_address() -> str | None:
@@ -104,7 +100,7 @@ def projects() -> dict[str, Path]:
     If people log in, these are the projects in which the person has a role; no screen reveals others.
     """
     known = login.identity()
-    return project_files() if known is None else with_role(project_files(), known)
+    return project_files() if known is None else server.with_role(project_files(), known)
 
 
 def project_files() -> dict[str, Path]:
@@ -113,7 +109,7 @@ def project_files() -> dict[str, Path]:
     If people log in, only plain files of that folder count. A symbolic link could make the server open a file that
     people with write access to the folder must not read.
     """
-    every, shared = sorted(projects_folder().glob("*.duckdb")), login.needed()
+    every, shared = sorted(locations.projects_folder().glob("*.duckdb")), login.needed()
     found = {path.stem: path for path in every if not shared or (path.is_file() and not path.is_symlink())}
     named = os.environ.get("EXAM_PROJECT")
     return {Path(named).stem: Path(named)} | found if named else found
@@ -192,17 +188,7 @@ def _say_another(missing: str) -> None:
         )
 
 
-def author() -> str:
-    """Return the name under which actions are recorded; if it is unknown, ask for it and end the action."""
-    return who.author()
-
-
-def person() -> str:
-    """Return the person whose drafts and judgments are shown; empty for a reader without a name."""
-    return who.known()
-
-
-download = who.download
+author, person, download = who.author, who.known, who.download
 
 
 def chosen_project() -> Project | None:
@@ -265,8 +251,9 @@ def say_reopened() -> None:
         )
 
 
-def project() -> Project:
-    """Return the project that is open in this browser tab; end the screen without one."""
+def project(style: str = "") -> Project:
+    """Begin a screen and return the project that is open in this browser tab; end the screen without one."""
+    begin(style)
     found = chosen_project()
     if found is None:
         empty(
@@ -298,7 +285,8 @@ def visible() -> frozenset[str]:
 def folded(here: str) -> frozenset[str]:
     """Return the entries of the menu that the project has no content for, without that of the screen `here`."""
     try:
-        unused = parts_without_content(chosen_project())
+        found = chosen_project()
+        unused = bank.parts_without_content(found) if found is not None else []
     except WorkbenchError:
         # The screen itself shows the error of the project.
         return frozenset()
@@ -353,12 +341,19 @@ def speaking(passages: int) -> None:
 
 
 @contextmanager
-def errors() -> Iterator[None]:
-    """Show an error of the workbench as a sentence with a next step."""
+def errors(rerun: bool = False) -> Iterator[None]:
+    """Show an error of the workbench as a sentence with a next step.
+
+    Args:
+        rerun: whether the screen is redrawn after success.
+    """
     try:
         yield
     except WorkbenchError as error:
         show_error(error)
+        return
+    if rerun:
+        st.rerun()
 
 
 def show_error(error: WorkbenchError) -> None:

@@ -1,7 +1,5 @@
 """The choice of a screen's view, the same on every screen, and expanders that keep their state."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 
 import streamlit as st

@@ -1,7 +1,5 @@
 """The visitor of a screen: the models and endpoints that they may use, and the keys that they typed in this window."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from contextvars import ContextVar
 from pathlib import Path
@@ -9,8 +7,7 @@ from typing import Any
 
 import streamlit as st
 
-from exam_workbench.errors import InputError
-from exam_workbench.graders import VISITOR, Access, unshared_localhost
+from exam_workbench import errors, graders
 
 TYPED = "typed keys"
 """Keys by origin, in the memory of one browser session. They are never stored."""
@@ -25,7 +22,7 @@ def begin() -> None:
 
 def unshared() -> bool:
     """Return whether this visitor is the only person, at the computer of the app."""
-    return unshared_localhost(
+    return graders.unshared_localhost(
         st.get_option("server.address"),
         st.get_option("server.allowedHosts") or (),
         "auth" in secrets(),
@@ -35,11 +32,11 @@ def unshared() -> bool:
     )
 
 
-def access() -> Access:
+def access() -> graders.Access:
     """Return what this visitor may use in addition to the server's configuration."""
     if not unshared():
-        return VISITOR
-    return Access(any_address=True, any_model=True, typed=dict(st.session_state.get(TYPED, {})))
+        return graders.VISITOR
+    return graders.Access(any_address=True, any_model=True, typed=dict(st.session_state.get(TYPED, {})))
 
 
 def type_key(origin: str, key: str) -> None:
@@ -87,7 +84,7 @@ def _read() -> Mapping[str, Any]:
         # It is not readable, or a folder.
         there = True
     if there:
-        raise InputError(
+        raise errors.InputError(
             "secrets-unreadable",
             "Access is refused, because secrets.toml of this server cannot be read.",
             "Ask the administrator of the server to fix the file or its permissions (see the log), then restart it.",
