@@ -14,9 +14,8 @@ from exam_workbench.errors import InputError
 from exam_workbench.formats import Source
 from exam_workbench.graders import fill, pair_scores
 from exam_workbench.pipelines import RETRIEVERS, Plan, add_student, import_retrieval, make_retrieval, retrievals
-from exam_workbench.pipelines.bm25 import BM25
 from exam_workbench.pipelines.exam_prompts import PROMPTS, values, with_worked
-from exam_workbench.pipelines.retrievals import fuse
+from exam_workbench.pipelines.retrievals import BM25, fuse
 from exam_workbench.pipelines.sheets import sheet
 from exam_workbench.pipelines.students import make_student
 from exam_workbench.pipelines.tasks import tasks
