@@ -7,7 +7,6 @@ from .bundle import bundle, bundle_again, bundled, overrides_csv
 from .checking import CHECKS, check
 from .datasets import SPLIT, DataSet, find_data_set, import_beir, import_data_set
 from .demo import is_demo, make_demo
-from .downloads import project_zip, qrels_counts, qrels_head, recorded, runs_zip
 from .exporting import (
     bank_csv,
     bank_in_form,
@@ -18,12 +17,15 @@ from .exporting import (
     board_tsv,
     graded_file,
     qrels,
+    qrels_counts,
+    qrels_head,
     queries_jsonl,
+    recorded,
+    runs_zip,
 )
-from .grade_files import export_grades
 from .importing import IMPORTERS, Group, Imported, Options, import_files, import_groups
 from .nugget_grades import nugget_grades_jsonl
-from .parquet.project import export_project, import_project
+from .parquet import export_grades, export_project, import_project, project_zip
 from .publication import (
     Manifest,
     Publication,

@@ -59,11 +59,15 @@ from ..project import (
 )
 from ..text import first_few, how_many
 from ..types import Board, Judgment, Query, Question
-from .answers_import import write_answers, write_factors
-from .exam_import import bank_version, write_exam_items
-from .generated_import import write_answer_verdicts, write_generated
-from .graded_batches import GradedFiles
-from .graded_import import GradedImport
+from .exam_import import (
+    bank_version,
+    write_answer_verdicts,
+    write_answers,
+    write_exam_items,
+    write_factors,
+    write_generated,
+)
+from .graded_import import GradedFiles, GradedImport
 from .labels_import import write_labels
 from .nugget_grades import graded_of
 from .rehearsal import LARGE, rehearsal

@@ -38,7 +38,7 @@ from ..project import (
 )
 from ..text import LONGEST_ID, fault_of_id, how_many
 from ..types import KINDS, MAX_RATING, MAX_WEIGHT, SAID, Act, Question
-from .published import POOL_SHA256
+from .publication import POOL_SHA256
 
 LARGEST_KEY = 1 << 30
 """The highest key allowed in a project: half of the possible range, so that later keys have room."""

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from .abilities import AnswerTable, abilities, answer_table, planted, shorter
-from .answer_judges import JUDGES
 from .answers.casework import (
     RELEVANT,
     CaseRow,
     Failures,
+    ShownPassage,
     case_at,
+    case_desk,
     cases,
     check_case,
     confirm_case,
@@ -17,7 +18,9 @@ from .answers.casework import (
     take_back_case,
     unseen_by,
 )
+from .answers.casework import Part as MarkedPart
 from .answers.comparing import (
+    JUDGES,
     JudgePlan,
     Pair,
     ReadyJudge,
@@ -28,12 +31,8 @@ from .answers.comparing import (
     pairs_to_compare,
     start_comparing,
 )
-from .answers.contexts import Gold, asked_queries, gold_sources
-from .answers.covering import cover_tables
-from .answers.desk import Part as MarkedPart
-from .answers.desk import ShownPassage, case_desk
-from .answers.evaluating import evaluate
-from .answers.evaluation import Evaluation, Line, Measured, View, query_values
+from .answers.contexts import Gold, answers_as_responses, asked_queries, gold_sources, make_run, said_of_run
+from .answers.evaluation import Evaluation, Line, Measured, View, cover_tables, evaluate, query_values
 from .answers.evaluation import Row as RetEvalRow
 from .answers.generating import (
     DRAWS,
@@ -60,22 +59,27 @@ from .answers.generators import RULES as ANSWER_RULES
 from .answers.generators import Order as PassageOrder
 from .answers.generators import Rule as AnswerRule
 from .answers.jobs import answering_so_far
-from .answers.onward import answers_as_responses, make_run, said_of_run
-from .answers.standing import asked_for, clear_best, lacking, said_by_judge, usual_judge
 from .answers.studying import (
     AgreementRow,
     PeopleSaid,
     Refined,
     agreement,
+    asked_for,
     choice_tables,
+    clear_best,
     correlations,
+    lacking,
     people_said,
+    reteval_latex,
+    reteval_tsv,
+    row_values,
+    said_by_judge,
     said_in_file,
+    usual_judge,
     verdict_sources,
     waiting_runs,
 )
-from .answers.tables import reteval_latex, reteval_tsv, row_values
-from .answers.tables import told as reteval_told
+from .answers.studying import told as reteval_told
 from .boards import (
     LEAST,
     TESTS,
@@ -90,38 +94,36 @@ from .boards import (
     grid,
     only_right,
 )
-from .exam_files import answers_csv, exam_json
-from .item_acceptance import accept_passing, last_acceptance
-from .item_categories import categories, set_keywords
 from .item_filters import (
     SHARE,
     VALUE_COLUMNS,
     Checked,
     Thresholds,
+    accept_passing,
     item_values,
     judged,
+    last_acceptance,
     usual_thresholds,
     value_row,
 )
 from .item_generation import Wanted, generate_items, generation_price, start_writing
-from .item_statistics import ExamStatistics, making_of, statistics
+from .item_statistics import ExamStatistics, categories, making_of, set_keywords, statistics
 from .items import EXAM, Item, exam_items, proposed_items, retire, retired_in_drafts
 from .live.differing import (
+    LEVEL,
+    Fall,
     PlacedPassage,
     QueryChange,
     QueryDifference,
     diff_of_runs,
     frozen_runs,
+    measure_fall,
     query_difference,
 )
-from .live.freezing import Frozen, freeze
-from .live.target import Target, read_target
-from .live.watching import LEVEL, Fall, measure_fall
-from .responses import Responses, responses
+from .live.freezing import Frozen, Target, freeze, read_target
+from .responses import Responses, answers_csv, exam_json, responses, standing
 from .retrievals import DEPTH, RETRIEVERS, Retriever, import_retrieval, make_retrieval, retrievals
-from .rule_students import sit_by_rules
-from .sheets import standing
-from .sitting import Sit, sit, start_sitting
+from .sitting import Sit, sit, sit_by_rules, start_sitting
 from .students import NORMALISE, READING_RULES, RULES, Plan, add_student
 
 __all__ = [

@@ -15,9 +15,8 @@ from ..limits import limit
 from ..project import Answer
 from ..sentences import split_sentences
 from ..text import normalise
-from .exam_prompts import lettered, values, with_worked
-from .students import Ready
-from .tasks import Context, Task
+from .items import Context, Task
+from .students import Ready, lettered, values, with_worked
 
 LETTER_TOKENS = 64
 """Room for a sentence before or after the letter."""

@@ -1,24 +1,86 @@
-"""Filters of items before an exam: values, thresholds and hits. Nothing is removed here."""
+"""Filters of items before an exam: values, thresholds and hits; acceptance of the proposals that pass."""
 
 from __future__ import annotations
 
 import functools
+import json
 import re
+from collections import Counter
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, fields
+from dataclasses import asdict, dataclass, fields
 from itertools import combinations
 from math import floor
 from typing import Any, Literal
 
 import numpy as np
 
-from ..bank import NEAR
+from ..bank import NEAR, accept
 from ..errors import InputError
 from ..graders import unit_vectors
 from ..grading import ProjectVectors
 from ..project import Project
-from .item_similarity import jaccard, nearest_gram, rouge_l, words
+from ..types import Question
 from .items import Item, exam_items, proposed_items
+
+
+def words(text: str) -> list[str]:
+    """Return the words of a text for the item filters: in lower case, separated by white space."""
+    return text.lower().split()
+
+
+def jaccard(one: Sequence[str], other: Sequence[str]) -> float:
+    """Return the multiset Jaccard similarity |a∩b| / |a∪b| of two lists of words; 0 if both are empty."""
+    a, b = Counter(one), Counter(other)
+    union = (a | b).total()
+    return (a & b).total() / union if union else 0.0
+
+
+def nearest_gram(source: Sequence[str], text: Sequence[str], n: int) -> tuple[float, str]:
+    """Return J_n of a source and a text: the largest Jaccard similarity of the text and an n-gram of the source; the
+    n-gram.
+
+    Source: exam-generation-irt, A.2. A source of fewer than n words is one n-gram. The first of equally near ones
+    counts.
+
+    Args:
+        source, text: words.
+        n: words of an n-gram, from 1.
+    """
+    if not source or not text:
+        return 0.0, ""
+    n = min(max(n, 1), len(source))
+    wanted = Counter(text)
+    seen: Counter[str] = Counter()
+    common = best = best_end = 0
+    for end, word in enumerate(source):
+        common += seen[word] < wanted[word]
+        seen[word] += 1
+        if end >= n:
+            gone = source[end - n]
+            seen[gone] -= 1
+            common -= seen[gone] < wanted[gone]
+        # All n-grams have the same length, so the one with the most common words is the nearest.
+        if end >= n - 1 and (common > best or not best_end):
+            best, best_end = common, end + 1
+    return best / (n + len(text) - best), " ".join(source[best_end - n : best_end])
+
+
+def rouge_l(one: Sequence[str], other: Sequence[str]) -> float:
+    """Return ROUGE-L F1 of two lists of words: the harmonic mean of their longest common subsequence's shares of each.
+
+    Source: Lin (2004), with equal weights of precision and recall.
+    """
+    if not one or not other:
+        return 0.0
+    row = [0] * (len(other) + 1)
+    for word in one:
+        before = 0
+        for at, same in enumerate(other, 1):
+            above = row[at]
+            row[at] = before + 1 if word == same else max(above, row[at - 1])
+            before = above
+    return 2 * row[-1] / (len(one) + len(other))
+
 
 Rule = Literal[
     "self-contained", "extra n-gram", "extra embedding", "intra jaccard", "intra embedding", "intra rouge-l",
@@ -324,3 +386,74 @@ def value_row(one: Values) -> list[float | str | None]:
         found = getattr(one, name)
         row.append(found.value if isinstance(found, Likeness) else found[1] if isinstance(found, tuple) else found)
     return row
+
+
+SETTING_OF_FILTERS = "item filters"
+"""The setting with the last acceptance of each exam, as JSON."""
+
+
+@dataclass(frozen=True)
+class Acceptance:
+    """The last acceptance of the items of an exam that pass the filters.
+
+    Args:
+        thresholds: the thresholds that they passed.
+        fell: the keys of the proposals that broke a rule then.
+    """
+
+    thresholds: Thresholds
+    fell: tuple[int, ...]
+
+
+def last_acceptance(project: Project, query_id: str | None = None) -> Acceptance | None:
+    """Return the last acceptance of the query; for None, the only recorded one. None without a match."""
+    found = _acceptances(project)
+    if query_id is None and len(found) == 1:
+        return next(iter(found.values()))
+    return found.get(query_id or "")
+
+
+def accept_passing(project: Project, checked: Sequence[Checked], thresholds: Thresholds, author: str) -> list[Question]:
+    """Add the proposals that break no rule to the person's drafts, and record thresholds and filtered proposals.
+
+    Args:
+        checked: items checked at `thresholds`; items of the bank among them are ignored.
+
+    Returns:
+        The questions as the drafts have them now.
+
+    Raises:
+        InputError: every open proposal breaks a rule, or none is open.
+    """
+    proposed = [(one.item.query_id, one.item.proposal_key, one.hits) for one in checked if one.item.proposal_key]
+    passing = [key for _, key, hits in proposed if key and not hits]
+    if not passing:
+        raise InputError(
+            "no-proposal-passes",
+            "No open proposal passes the filters.",
+            "Change the thresholds. To see which filters reject an item, use exam items check.",
+        )
+    made = accept(project, passing, author)
+    found = _acceptances(project) | {
+        query: Acceptance(thresholds, tuple(key for of, key, hits in proposed if of == query and key and hits))
+        for query, _, _ in proposed
+    }
+    written = json.dumps({query: asdict(one) for query, one in found.items()}, ensure_ascii=False)
+    with project.transaction(
+        act="edit questions", queries={query for query, _, _ in proposed}, author=author
+    ) as cursor:
+        cursor.execute("INSERT OR REPLACE INTO settings VALUES (?, ?)", [SETTING_OF_FILTERS, written])
+    return made
+
+
+def _acceptances(project: Project) -> dict[str, Acceptance]:
+    """Return acceptances by query id, as the setting has them; an import has checked the types of its numbers."""
+    text = project.value("SELECT value FROM settings WHERE name = ?", [SETTING_OF_FILTERS])
+    known = {field.name for field in fields(Thresholds)}
+    return {
+        query: Acceptance(
+            Thresholds(**{name: bound for name, bound in one["thresholds"].items() if name in known}),
+            tuple(one["fell"]),
+        )
+        for query, one in json.loads(text or "{}").items()
+    }

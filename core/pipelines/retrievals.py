@@ -18,7 +18,7 @@ from ..grading import ProjectVectors
 from ..measures import trec_order
 from ..project import NOT_RETRIEVED, Cursor, Project, log, passage_texts, put_retrieval
 from ..text import how_many, normalise
-from .tasks import tasks
+from .items import tasks
 
 K1, B = 1.2, 0.75
 

@@ -4,8 +4,8 @@ missing answers are requested, each context once."""
 from __future__ import annotations
 
 import random
-from collections.abc import Callable, Collection, Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from typing import Literal
 
 from ...bank import question_text_key
@@ -20,6 +20,7 @@ from ...graders import (
     answers,
     current,
     fill,
+    unanswerable,
     without_thoughts,
 )
 from ...grading import PriceTag
@@ -28,6 +29,7 @@ from ...project import AnswerPlace, Cursor, Generated, Project, add_generated, a
 from ...text import how_many
 from .contexts import (
     USUAL_GOLD,
+    AskedQuery,
     Gold,
     asked_queries,
     context_of,
@@ -38,7 +40,65 @@ from .contexts import (
 )
 from .generators import PARTING, Order, ReadyGenerator, nearest_sentences
 from .jobs import ANSWERS, Work, run_job, sampled_price, start_answer_job
-from .lines import Line, join, parts_of, place_of, wanted_place
+
+ONE_BY_ONE: Order = "one by one"
+
+
+@dataclass(frozen=True)
+class Line:
+    """A requested answer."""
+
+    query: AskedQuery
+    context: tuple[int, ...]
+    temperature: float
+    draw: int
+    seed: int | None
+
+
+def wanted_place(line: Line) -> tuple[str, tuple[int, ...], float, int]:
+    """Return the identity of an answer by the words of its query, which may not have a key yet."""
+    return line.query.text, line.context, line.temperature, line.draw
+
+
+def place_of(line: Line, keys: Mapping[str, int]) -> AnswerPlace:
+    """Return the identity under which an answer is kept.
+
+    Args:
+        keys: of the words of queries.
+    """
+    return keys[line.query.text], line.context, line.temperature, line.draw
+
+
+def parts_of(ready: ReadyGenerator, line: Line) -> list[Line]:
+    """Return the answers from single passages that an answer is made of; empty if all passages are in one prompt."""
+    if ready.order != ONE_BY_ONE or len(line.context) == 1:
+        return []
+    return [replace(line, context=(key,)) for key in line.context]
+
+
+def join(place: AnswerPlace, parts: Sequence[Generated], seed: int | None = None) -> Generated:
+    """Join the answers given passage by passage: the last one that is not "unanswerable" counts.
+
+    Source: llm-reteval specification, section 4.1; the paper allows it but does not say how answers are joined. If
+    every part is unanswerable, so is the whole. If a part failed, so has the whole: the part might have been the last
+    answer.
+
+    Args:
+        place: of the answer.
+        parts: the answers from its passages, the best passage first.
+    """
+    if lost := [part for part in parts if part.text is None]:
+        reason = f"{len(lost)} of {len(parts)} passages failed: {lost[0].reason}"
+        return Generated(place, None, reason, seed, sum(part.shortened for part in parts))
+    said = [(rank, part.text) for rank, part in enumerate(parts, 1) if part.text and not unanswerable(part.text)]
+    rank, text = said[-1] if said else (None, parts[-1].text)
+    note = (
+        "no passage contains an answer"
+        if rank is None
+        else f"from passage {rank} of {len(parts)}, of which {len(said)} gave an answer"
+    )
+    return Generated(place, text, None, seed, sum(part.shortened for part in parts), note)
+
 
 KS = (1, 5, 10)
 """Default depths for answers from runs (llm-reteval, table 1)."""

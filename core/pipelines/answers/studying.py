@@ -1,31 +1,43 @@
-"""Correlation of LLM-retEval with Recall, the run that each chooses, and agreement of answer checks with people."""
+"""Findings of LLM-retEval: missing data, correlation with Recall, agreement with people, and tables."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Literal
+from statistics import median
+from typing import Any, Literal
 
 from ...errors import InputError, unknown_name
-from ...measures import Table
+from ...measures import Table, choosing
 from ...measures.answers import (
     RECALL_FAILURES,
     Against,
     Point,
     QueryCorrelation,
+    Scored,
     Tested,
     against_people,
     correlate_queries,
     halves_test,
     threshold_curve,
 )
-from ...project import AnswerModel, Project, answer_models, answer_texts, answer_verdicts, confirmed_cases
+from ...project import (
+    AnswerModel,
+    Project,
+    answer_models,
+    answer_texts,
+    answer_verdicts,
+    confirmed_cases,
+    recorded_jobs,
+    run_names,
+)
+from ...tables import LATEX
 from ...text import how_many
-from ..answer_judges import JUDGES, AnswerJudge
-from .casework import cases
-from .comparing import Pair, pair, verdicts
-from .contexts import asked_queries
-from .evaluation import Evaluation, Measured, numbers, query_values
+from .casework import Failures, cases
+from .comparing import JUDGES, AnswerJudge, Pair, pair, verdicts
+from .contexts import asked_queries, gold_sources, named_runs, ranking_runs
+from .evaluation import Evaluation, Measured, Row, numbers, query_values
+from .generating import KS
 
 Refined = Literal["confirmed", "proposed"]
 
@@ -282,3 +294,215 @@ def _agreement(
         threshold_curve(scores, people) if judge.graded and known else [],
         halves_test(scores, people, threshold, questions, samples=samples) if judge.graded and known else None,
     )
+
+
+SHORT = 5
+"""Greatest number of words of a gold answer that counts as a phrase, which can occur within a sentence."""
+SAMPLES = 1000
+SURE = 0.95
+"""Share of the resamples in which a run has to lead for a clear lead."""
+
+
+@dataclass(frozen=True)
+class Lacking:
+    """The data that LLM-retEval needs and a project lacks.
+
+    Args:
+        queries: no query has words.
+        runs: the project has no runs.
+        gold: the project has no gold passages.
+        answers: no query has gold answers, so that GPT-Eval and cases that rest on them stay unknown.
+    """
+
+    queries: bool
+    runs: bool
+    gold: bool
+    answers: bool
+
+    @property
+    def stops(self) -> bool:
+        """Whether nothing can be done yet."""
+        return self.queries or self.runs or self.gold
+
+
+def lacking(project: Project) -> Lacking:
+    """Return the missing data for LLM-retEval (specification, section 2)."""
+    queries = asked_queries(project)
+    return Lacking(
+        not queries, not ranking_runs(project), not gold_sources(project), not any(query.answers for query in queries)
+    )
+
+
+def asked_for(project: Project, generator: AnswerModel) -> tuple[tuple[str, ...], tuple[int, ...]]:
+    """Return the runs and depths for which a generator has answered, or was asked to.
+
+    Returns:
+        Runs in the project's order and depths, rising; all runs and the usual depths if nothing is known.
+    """
+    runs: dict[str, None] = {}
+    ks: set[int] = set()
+    known = named_runs(project, None)
+    for job in recorded_jobs(project, "generating", subject=generator.key):
+        named = job.request.get("runs")
+        runs |= dict.fromkeys(known if named is None else named)
+        ks |= set(job.request.get("ks", ())) if named != [] else set()
+    for run, k in project.rows(
+        "SELECT DISTINCT run, k FROM generated_answers WHERE generator_key = ? AND run IS NOT NULL AND k > 0",
+        [generator.key],
+    ):
+        runs[run] = None
+        ks.add(k)
+    every = dict.fromkeys((*known, *run_names(project)))
+    return tuple(run for run in every if run in runs) or tuple(known), tuple(sorted(ks)) or KS
+
+
+def usual_judge(project: Project) -> str:
+    """Return the default answer check: the last one with a model, else one that fits the project's gold answers.
+
+    Short phrases are searched for in the answers. Whole sentences, and answers without gold ones, are compared by
+    meaning.
+    """
+    asked = [one.parameters.get("judge") for one in answer_models(project, "judge")]
+    if asked and asked[-1] is not None:
+        return str(asked[-1])
+    lengths = [len(answer.split()) for query in asked_queries(project) for answer in query.answers]
+    return "contains" if lengths and median(lengths) <= SHORT else "embedding"
+
+
+def clear_best(project: Project, evaluation: Evaluation) -> dict[tuple[int, str], str]:
+    """Return the run that leads clearly by a measure at a depth.
+
+    Returns:
+        By depth and name of the measure without it, such as (5, "Recall"): the run that is chosen alone, in at least
+        `SURE` of the resamples of queries; absent without a clear lead.
+    """
+
+    def compute() -> dict[tuple[int, str], str]:
+        return {
+            (k, choice.evaluation.removesuffix(f"@{k}")): choice.chosen[0]
+            for k in evaluation.view.ks
+            # Each measure over its own runs: a run that waits for answers may still lead by Recall.
+            for name, table in choice_tables(evaluation, k).items()
+            if len(table) > 1
+            for choice in choosing({name: table}, samples=SAMPLES).choices
+            if len(choice.chosen) == 1 and choice.chance.get(choice.chosen[0], 0.0) >= SURE
+        }
+
+    if len(evaluation.view.runs or ()) < 2:
+        return {}
+    return project.remember(("clear best", evaluation.view, evaluation.generator.fingerprint), compute)
+
+
+def said_by_judge(project: Project, evaluation: Evaluation) -> list[PeopleSaid]:
+    """Return the verdicts of an evaluation's answer check in the form of people's verdicts, to compare other checks
+    with it.
+
+    Pairs without a usable verdict are left out. The question takes the place of the query id.
+    """
+    told = verdicts(project, evaluation.view.judge, evaluation.pairs, evaluation.judge_model, evaluation.view.threshold)
+    return [PeopleSaid(one[0], one, verdict.yes) for one, verdict in told.items() if verdict.yes is not None]
+
+
+HEADER = ("run", "k", "Recall", "Precision", "F1", "LLM-retEval", "GPT-Eval")
+
+
+def row_values(row: Row) -> dict[str, tuple[float | None, float | None]]:
+    """Return mean and standard error of each measure of a row, by the name of its column."""
+    told = row.conventional
+    return {
+        "Recall": told.recall,
+        "Precision": told.precision,
+        "F1": told.f1,
+        "LLM-retEval": (row.reteval.mean, row.reteval.error),
+        "GPT-Eval": (None, None) if row.gpteval is None else (row.gpteval.mean, row.gpteval.error),
+    }
+
+
+def told(evaluation: Evaluation, failed: Mapping[tuple[str, int], Failures]) -> dict[str, Any]:
+    """Return the table as plain values, for JSON: choices, rows with counts of answers, and the ideal retriever.
+
+    Args:
+        failed: see `failures`.
+    """
+    return {
+        "generator": evaluation.generator.name,
+        "judge": evaluation.view.judge,
+        "judge_model": None if evaluation.judge_model is None else evaluation.judge_model.name,
+        "queries": len(evaluation.gold),
+        "complete": evaluation.complete,
+        "ideal": _scored(evaluation.ideal),
+        "rows": [
+            {"run": row.run, "k": row.k}
+            | {name: {"mean": mean, "std_error": error} for name, (mean, error) in row_values(row).items()}
+            | {
+                "f1_of_means": row.conventional.f1_of_means,
+                "reteval": _scored(row.reteval),
+                "gpteval": _scored(row.gpteval),
+                "failures": vars(failed[row.run, row.k]),
+                "answers": {"written": row.answers, "failed": row.failed, "waiting": row.waiting},
+            }
+            for row in evaluation.rows
+        ],
+    }
+
+
+def _scored(one: Scored | None) -> dict[str, Any] | None:
+    return None if one is None else vars(one) | {"complete": one.complete}
+
+
+def reteval_latex(evaluation: Evaluation, failed: Mapping[tuple[str, int], Failures], digits: int = 3) -> str:
+    """Return the table as a LaTeX tabular like table 1 of llm-reteval, the best of each column and depth in bold.
+
+    Args:
+        failed: see `failures`.
+        digits: after the point.
+    """
+    head = [*HEADER, "Recall failures", "LLM-retEval failures"]
+    lines = ["\\begin{tabular}{lrrrrrrrr}", "\\hline", " & ".join(map(_latex, head)) + " \\\\", "\\hline"]
+    names = HEADER[2:]
+    for k in evaluation.view.ks:
+        rows = [row for row in evaluation.rows if row.k == k]
+        best = {
+            name: max((mean for row in rows if (mean := row_values(row)[name][0]) is not None), default=None)
+            for name in names
+        }
+        for row in rows:
+            values = row_values(row)
+            cells = [_cell(*values[name], best[name], digits) for name in names]
+            counts = failed[row.run, row.k]
+            cells += [str(counts.recall), str(counts.reteval)]
+            lines.append(" & ".join([_latex(row.run), str(row.k), *cells]) + " \\\\")
+        lines.append("\\hline")
+    lines.append("\\end{tabular}")
+    judge = evaluation.view.judge if evaluation.judge_model is None else evaluation.judge_model.name
+    lines.append(
+        f"% {len(evaluation.gold)} queries; answers by {_latex(evaluation.generator.name)}; answer check {judge}"
+    )
+    if not evaluation.complete:
+        lines.append("% incomplete: missing or failed answers and comparisons are left out")
+    return "\n".join(lines) + "\n"
+
+
+def reteval_tsv(evaluation: Evaluation) -> str:
+    """Return the table as TSV: means with their standard errors, and numbers of queries and answers."""
+    names = HEADER[2:]
+    head = ["run", "k", *(part for name in names for part in (name, f"{name} std error"))]
+    lines = ["\t".join([*head, "queries", "answers", "failed", "waiting"])]
+    for row in evaluation.rows:
+        values = [number for name in names for number in row_values(row)[name]]
+        numbers = ["" if number is None else f"{number:.6f}" for number in values]
+        rests = map(str, (row.reteval.queries, row.answers, row.reteval.failed, row.reteval.waiting))
+        lines.append("\t".join([" ".join(row.run.split()), str(row.k), *numbers, *rests]))
+    return "\n".join(lines) + "\n"
+
+
+def _cell(mean: float | None, error: float | None, best: float | None, digits: int) -> str:
+    if mean is None:
+        return "--"
+    text = f"{mean:.{digits}f}"
+    text = f"\\textbf{{{text}}}" if mean == best else text
+    return text if error is None else f"{text} $\\pm$ {error:.{digits}f}"
+
+
+def _latex(text: str) -> str:
+    return "".join(LATEX.get(character, character) for character in " ".join(text.split()))
