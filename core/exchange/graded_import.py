@@ -77,13 +77,16 @@ class Batch:
     grades: pa.Table = field(default_factory=lambda: _table({"asked": [], "passage": [], "rating": []}))
 
 
+@dataclass
 class Judged:
-    """Judgments in columns: the topic as a number, the passage's row among all of the files, and the value."""
+    """Judgments in columns: the topic as a number, the passage's row among all of the files, and the value.
 
-    def __init__(self) -> None:
-        self.topics: dict[str, int] = {}
-        """Numbers by topic."""
-        self._columns = tuple(array("i") for _ in range(3))
+    Args:
+        topics: numbers by topic.
+    """
+
+    topics: dict[str, int] = field(default_factory=dict)
+    _columns: tuple[array[int], ...] = field(default_factory=lambda: (array("i"), array("i"), array("i")))
 
     def take(self, judgments: Iterable[Judgment], row_of: Mapping[str, int]) -> None:
         """Add judgments; `row_of` gives the rows of their passages."""
@@ -99,6 +102,7 @@ class Judged:
         return topics, rows, values
 
 
+@dataclass
 class GradedFiles:
     """Graded files after reading: grades in batches, passages and rankings, each in a file of their own.
 
@@ -108,19 +112,21 @@ class GradedFiles:
         folder: for these files.
     """
 
-    def __init__(self, folder: Path) -> None:
-        self.graders: list[GraderSpec] = []
-        self.questions = QuestionFile(folder)
+    folder: Path
+    graders: list[GraderSpec] = field(default_factory=list)
+    queries: list[Query] = field(default_factory=list)
+    facets: list[str] = field(default_factory=list)
+    judged: Judged = field(default_factory=Judged)
+    _listed: list[tuple[int, np.ndarray]] = field(default_factory=list)
+    _numbers: dict[str, int] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        self.questions = QuestionFile(self.folder)
         """All questions that the lines name."""
-        self.queries: list[Query] = []
-        self.facets: list[str] = []
-        self.passages = PassageFiles(folder)
+        self.passages = PassageFiles(self.folder)
         """All passages of the lines, including repeated ones and those without a text."""
-        self._listed: list[tuple[int, np.ndarray]] = []
-        self.judged = Judged()
-        self.rankings = RankingFile(folder)
-        self._numbers: dict[str, int] = {}
-        self._file = folder / "graded.batches"
+        self.rankings = RankingFile(self.folder)
+        self._file = self.folder / "graded.batches"
         self._out = self._file.open("wb")
         self._begin()
 
@@ -270,20 +276,28 @@ def _listed(line: GradedQuery, faceted: bool) -> list[str]:
     return [p.passage_id for p in line.passages if p.passage_id not in of_facet]
 
 
+@dataclass
 class GradedImport:
     """Writes graded files after reading, batch by batch."""
 
-    def __init__(self, cursor: Cursor, files: GradedFiles, names: str, author: str, keeper: Keeper) -> None:
-        self.cursor = cursor
-        self.files = files
-        self.keeper = keeper
-        queries = take_queries(cursor, files.queries, False, keeper) + add_topics(cursor, files.facets)
+    cursor: Cursor
+    files: GradedFiles
+    names: str
+    author: str
+    keeper: Keeper
+    differing: int = 0
+    textless: int = 0
+    graders: list[tuple[int, int]] = field(default_factory=list)
+
+    def __post_init__(self) -> None:
+        cursor, files = self.cursor, self.files
+        queries = take_queries(cursor, files.queries, False, self.keeper) + add_topics(cursor, files.facets)
         self.asked_of = files.questions.settle(cursor)
         self.words = files.questions.take_words(cursor)
-        self.version = files.questions.save(cursor, f"Imported {names}", author)
+        self.version = files.questions.save(cursor, f"Imported {self.names}", self.author)
         self.meant = self._meant()
         let_go(cursor)
-        self.written = add_kept_passages(cursor, files.passages, keeper)
+        self.written = add_kept_passages(cursor, files.passages, self.keeper)
         let_go(cursor)
         self._list_passages()
         self.counts = {
@@ -295,11 +309,9 @@ class GradedImport:
             "failed": 0,
         }
         let_go(cursor)
-        self.differing = self.textless = 0
-        self.graders: list[tuple[int, int]] = []
         for spec in files.graders:
             key = put_grader(cursor, spec)
-            self.graders.append((key, add_job(cursor, "grading", key, {"import": "graded"}, 0, author)))
+            self.graders.append((key, add_job(cursor, "grading", key, {"import": "graded"}, 0, self.author)))
 
     def write(self, batch: Batch) -> None:
         """Write one batch of grades."""
@@ -419,21 +431,21 @@ class GradedImport:
         asked = spec.asked_text(question)
         return None if asked is None else question_text_key(self.cursor, asked)
 
-    def finish(self, names: str, source: str, report: Report) -> dict[str, int]:
+    def finish(self, source: str, report: Report) -> dict[str, int]:
         """Write everything that needs the whole file: runs, judgments and pool."""
         if self.files.rankings.runs:
             known = dict(self.cursor.execute("SELECT name, file FROM runs").fetchall())
-            whole = sorted(run for run in self.files.rankings.runs if known.get(run, names) != names)
+            whole = sorted(run for run in self.files.rankings.runs if known.get(run, self.names) != self.names)
             for run in whole:
                 report.remark(
-                    names, None, "run-kept", f"run {run} was imported completely from {known[run]} and is kept"
+                    self.names, None, "run-kept", f"run {run} was imported completely from {known[run]} and is kept"
                 )
-            runs = [(run, run, names) for run in sorted(self.files.rankings.runs.keys() - set(whole))]
+            runs = [(run, run, self.names) for run in sorted(self.files.rankings.runs.keys() - set(whole))]
             if repeated := write_stated_rankings(
                 self.cursor, self.files.rankings, runs, self.written.keys, self.keeper
             ):
                 report.remark(
-                    names,
+                    self.names,
                     None,
                     "repeated-ranks",
                     f"repeated ranks in {how_many(repeated, 'rankings')}: the passages are numbered again",
@@ -445,22 +457,25 @@ class GradedImport:
             self.counts["bank version"] = self.version
         self.counts["questions"] = self.asked_of
         for _, job in self.graders:
-            end_job(self.cursor, job, "imported", f"Imported from {names}")
+            end_job(self.cursor, job, "imported", f"Imported from {self.names}")
         same = self.counts["grades"] - self.counts["new grades"] - self.counts["failed"]
         if same:
             report.remark(
-                names,
+                self.names,
                 None,
                 "grade-known",
                 f"{how_many(same, 'grades')} skipped: the same question and passage texts already have a grade",
             )
         if self.textless:
             report.remark(
-                names, None, "no-passage-text", f"{how_many(self.textless, 'grades')} skipped: the passage has no text"
+                self.names,
+                None,
+                "no-passage-text",
+                f"{how_many(self.textless, 'grades')} skipped: the passage has no text",
             )
         if self.differing:
             report.remark(
-                names,
+                self.names,
                 None,
                 "differing-grade",
                 f"{how_many(self.differing, 'grades')} skipped: the grader already graded these texts differently",

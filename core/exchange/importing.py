@@ -515,7 +515,7 @@ def _graded(sources: Sequence[Source], report: Report, options: Options, folder:
                 into.write(batch)
                 # Free this batch before the next one is read.
                 del batch
-        counts = into.finish(names, options.source or KINDS_OF_FILE["graded"].source_name(sources[0]), report)
+        counts = into.finish(options.source or KINDS_OF_FILE["graded"].source_name(sources[0]), report)
         _remark_on_words(into.words, names, report)
         return counts | ({GET_WORDS: into.words.given} if into.words.given else {})
 

@@ -7,6 +7,7 @@ from .answers.casework import (
     RELEVANT,
     CaseRow,
     Failures,
+    MarkedPart,
     ShownPassage,
     case_at,
     case_desk,
@@ -18,7 +19,6 @@ from .answers.casework import (
     take_back_case,
     unseen_by,
 )
-from .answers.casework import Part as MarkedPart
 from .answers.comparing import (
     JUDGES,
     JudgePlan,
@@ -32,32 +32,31 @@ from .answers.comparing import (
     start_comparing,
 )
 from .answers.contexts import Gold, answers_as_responses, asked_queries, gold_sources, make_run, said_of_run
-from .answers.evaluation import Evaluation, Line, Measured, View, cover_tables, evaluate, query_values
-from .answers.evaluation import Row as RetEvalRow
+from .answers.evaluation import Evaluation, Line, Measured, RetEvalRow, View, cover_tables, evaluate, query_values
 from .answers.generating import (
     DRAWS,
     KS,
     SEED,
     TEMPERATURE,
+    WantedAnswers,
     answers_price,
     generate_answers,
     plan_answers,
     start_answering,
 )
-from .answers.generating import Wanted as WantedAnswers
 from .answers.generators import (
+    ANSWER_RULES,
     MAX_TOKENS,
     N_TOKENS,
     ORDER,
     ORDERS,
+    AnswerRule,
     GeneratorPlan,
+    PassageOrder,
     ReadyGenerator,
     generator_again,
     make_generator,
 )
-from .answers.generators import RULES as ANSWER_RULES
-from .answers.generators import Order as PassageOrder
-from .answers.generators import Rule as AnswerRule
 from .answers.jobs import answering_so_far
 from .answers.studying import (
     AgreementRow,
@@ -71,6 +70,7 @@ from .answers.studying import (
     lacking,
     people_said,
     reteval_latex,
+    reteval_told,
     reteval_tsv,
     row_values,
     said_by_judge,
@@ -79,7 +79,6 @@ from .answers.studying import (
     verdict_sources,
     waiting_runs,
 )
-from .answers.studying import told as reteval_told
 from .boards import (
     LEAST,
     TESTS,

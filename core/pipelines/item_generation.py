@@ -11,11 +11,9 @@ from dataclasses import dataclass, replace
 from typing import Any, Literal
 
 from ..bank import DraftedItem, Generation, add_generations, cleaned
-from ..catalogue import prices
 from ..errors import GradingError, InputError
 from ..graders import CUT_OFF, EMPTY, Call, Completion, Control, Prompt, answers, fill, without_thoughts
 from ..grading import (
-    CHARACTERS_A_TOKEN,
     Drafter,
     Failure,
     PriceTag,
@@ -27,9 +25,10 @@ from ..grading import (
 )
 from ..jobs import UNCAPPED, BackgroundJob, Caps, Progress, job_control, start_background
 from ..jobs import Report as JobReport
-from ..project import Project, add_queries, check_runs, log
+from ..project import Project, add_queries, check_runs, log, passage_texts
 from ..text import clean_text, without_marks
 from ..types import Query
+from .answers.jobs import sampled_price
 from .items import EXAM
 
 Part = Literal["question", "choices", "key"]
@@ -384,18 +383,11 @@ def generation_price(project: Project, drafter: Drafter, wanted: Wanted) -> Pric
     chunks = chunks_to_ask(project, drafter, wanted)
     prompt = item_prompt(project, drafter, wanted)
     sample = random.Random(0).sample(chunks, min(SAMPLE, len(chunks)))
-    texts = _texts(project, sample)
-    read, counted = 0, True
-    for chunk in sample:
-        text = fill(prompt, {"context": texts[chunk.passage_id], "task_domain": wanted.domain}, drafter.fence).joined()
-        tokens = drafter.back_end.count_tokens(text)
-        counted = counted and tokens is not None
-        read += len(text) // CHARACTERS_A_TOKEN + 1 if tokens is None else tokens
-    tokens_in = round(read * len(chunks) / len(sample)) if sample else 0
-    tokens_out = WRITTEN * len(chunks)
-    price = prices(project).get(drafter.model)
-    cost = None if price is None else price.of(tokens_in, tokens_out)
-    return PriceTag(len(chunks), len(chunks), tokens_in, tokens_out, cost, None, counted)
+    texts = passage_texts(project, [chunk.passage_id for chunk in sample])
+    filled = [
+        fill(prompt, {"context": text, "task_domain": wanted.domain}, drafter.fence).joined() for text in texts.values()
+    ]
+    return sampled_price(project, drafter.back_end, drafter.model, filled, len(chunks), len(chunks), WRITTEN)
 
 
 def generate_items(
@@ -437,7 +429,7 @@ def generate_items(
     try:
         for start in range(0, len(chunks), BLOCK):
             block = chunks[start : start + BLOCK]
-            texts = _texts(project, block)
+            texts = passage_texts(project, [chunk.passage_id for chunk in block])
             calls = [_call(prompt, texts[chunk.passage_id], drafter, wanted) for chunk in block]
             for batch in answers(drafter.back_end, calls, control):
                 read = [_read(block[at], completion, drafter, prompt, wanted) for at, completion in batch]
@@ -492,16 +484,6 @@ def start_writing(
 
 def _draw(seed: int, passage_id: str) -> bytes:
     return hashlib.blake2b(f"{seed}/{passage_id}".encode(), digest_size=16).digest()
-
-
-def _texts(project: Project, chunks: Sequence[Chunk]) -> dict[str, str]:
-    return dict(
-        project.rows(
-            "SELECT passage_id, text FROM passages JOIN passage_texts USING (text_key)"
-            " WHERE list_contains($ids, passage_id)",
-            {"ids": [chunk.passage_id for chunk in chunks]},
-        )
-    )
 
 
 def _call(prompt: Prompt, text: str, drafter: Drafter, wanted: Wanted) -> Call:

@@ -116,9 +116,8 @@ def failures(project: Project, evaluation: Evaluation) -> dict[tuple[str, int], 
 
 def _found(project: Project, evaluation: Evaluation, places: Sequence[tuple[str, int]]) -> list[CaseRow]:
     """Return the cases of some runs and depths, in no particular order."""
-    known: dict[tuple[str, str, int], list[ConfirmedCase]] = {}
-    for one in confirmed_cases(project, evaluation.generator.key):
-        known.setdefault((one.query_id, one.run, one.k), []).append(one)
+    confirmed = confirmed_cases(project, evaluation.generator.key)
+    known = {(one.query_id, one.run, one.k) for one in confirmed}
     parting = [
         line
         for place in places
@@ -126,13 +125,23 @@ def _found(project: Project, evaluation: Evaluation, places: Sequence[tuple[str,
         if line.answer is not None
         and (verdicts_of(line, evaluation.gold[line.query_id]).part or (line.query_id, line.run, line.k) in known)
     ]
-    texts = _Texts(project, evaluation, parting)
+    return _rows(project, evaluation, parting, confirmed)
+
+
+def _rows(
+    project: Project, evaluation: Evaluation, lines: Sequence[Line], confirmed: Sequence[ConfirmedCase]
+) -> list[CaseRow]:
+    """Return lines with their verdicts, proposals and confirmations."""
+    known: dict[tuple[str, str, int], list[ConfirmedCase]] = {}
+    for one in confirmed:
+        known.setdefault((one.query_id, one.run, one.k), []).append(one)
+    texts = _Texts(project, evaluation, lines)
     found = []
-    for line in parting:
+    for line in lines:
         side = evaluation.gold[line.query_id]
         verdicts = verdicts_of(line, side)
-        confirmed = tuple(known.get((line.query_id, line.run, line.k), ()))
-        found.append(CaseRow(line, side, verdicts, propose(verdicts, texts.of(line, side, verdicts)), confirmed))
+        proposal = propose(verdicts, texts.of(line, side, verdicts))
+        found.append(CaseRow(line, side, verdicts, proposal, tuple(known.get((line.query_id, line.run, line.k), ()))))
     return found
 
 
@@ -239,15 +248,7 @@ def case_at(project: Project, evaluation: Evaluation, query_id: str, run: str, k
             f"Query {query_id} does not exist or has no gold passages.",
             "Choose a query of the table.",
         )
-    side = evaluation.gold[query_id]
-    verdicts = verdicts_of(line, side)
-    proposal = propose(verdicts, _Texts(project, evaluation, [line]).of(line, side, verdicts))
-    confirmed = tuple(
-        one
-        for one in confirmed_cases(project, evaluation.generator.key)
-        if (one.query_id, one.run, one.k) == (query_id, run, k)
-    )
-    return CaseRow(line, side, verdicts, proposal, confirmed)
+    return _rows(project, evaluation, [line], confirmed_cases(project, evaluation.generator.key))[0]
 
 
 def check_case(case: str) -> Case:
@@ -314,7 +315,7 @@ def judge_as_relevant(project: Project, row: CaseRow, passage_id: str, author: s
     judging.judge(project, row.line.query_id, passage_id, value, author, note)
 
 
-Part = tuple[str, bool]
+MarkedPart = tuple[str, bool]
 """A piece of a text, and whether it has the words of the answer."""
 
 
@@ -331,7 +332,7 @@ class ShownPassage:
 
     passage_id: str
     rank: int
-    parts: tuple[Part, ...]
+    parts: tuple[MarkedPart, ...]
     gold: bool
     judged: int | None
 
@@ -380,12 +381,12 @@ def case_desk(project: Project, evaluation: Evaluation, query_id: str, run: str,
     )
 
 
-def marked(text: str, answers: Sequence[str]) -> tuple[Part, ...]:
+def marked(text: str, answers: Sequence[str]) -> tuple[MarkedPart, ...]:
     """Split a text into pieces and mark those that match an answer's words, ignoring case and punctuation."""
     patterns = [r"\W+".join(map(re.escape, words)) for answer in answers if (words := re.findall(r"\w+", answer))]
     if not patterns:
         return ((text, False),) if text else ()
-    parts: list[Part] = []
+    parts: list[MarkedPart] = []
     at = 0
     for hit in re.finditer(rf"(?<!\w)(?:{'|'.join(sorted(patterns, key=len, reverse=True))})(?!\w)", text, re.I):
         parts += [(text[at : hit.start()], False), (hit[0], True)]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from itertools import product
 from typing import Literal
 
 import numpy as np
@@ -131,7 +132,7 @@ Lines = Mapping[tuple[str, int], Mapping[str, Line]]
 
 
 @dataclass(frozen=True)
-class Row:
+class RetEvalRow:
     """One run at one depth.
 
     Args:
@@ -172,7 +173,7 @@ class Evaluation:
     judge_model: AnswerModel | None
     gold: Mapping[str, GoldSide]
     lines: Lines
-    rows: list[Row]
+    rows: list[RetEvalRow]
     ideal: Scored | None
     pairs: list[Pair] = field(repr=False)
 
@@ -247,15 +248,17 @@ def _evaluate(project: Project, view: View, generator: AnswerModel, runs: tuple[
         for k in view.ks
         for query in queries
     }
-    judged = _Judged(project, view)
+    model = _judge_model(project, view)
+    judged = _Judged()
     for query in queries:
         draws = drawn[query.query_id][0]
-        judged.add_draws(query, draws)
-        for run in runs:
-            for k in view.ks:
-                if (answer := answered[run, k, query.query_id]) is not None and answer.text is not None:
-                    judged.add_answer(query, answer.text, draws)
-    judged.ask()
+        for draw in draws:
+            judged.add(query, draw, query.answers)
+        for run, k in product(runs, view.ks):
+            if (answer := answered[run, k, query.query_id]) is not None and answer.text is not None:
+                judged.add(query, answer.text, draws)
+                judged.add(query, answer.text, query.answers)
+    judged.found = verdicts(project, view.judge, list(judged.pairs), model, view.threshold)
     sides = {
         query.query_id: GoldSide(
             query, tuple(gold[query.query_id]), *drawn[query.query_id], judged.goldeval(query, drawn[query.query_id][0])
@@ -264,35 +267,37 @@ def _evaluate(project: Project, view: View, generator: AnswerModel, runs: tuple[
     }
     same = _same(project, ranked, gold) if view.same_text else {}
     people = answer_verdicts(project) if view.people else {}
-    lines: dict[tuple[str, int], dict[str, Line]] = {}
-    for run in runs:
-        for k in view.ks:
-            lines[run, k] = {
-                query.query_id: _line(
-                    query, run, k, ranked[run].get(query.query_id, [])[:k], answered[run, k, query.query_id],
-                    sides[query.query_id], judged, people, same.get(query.query_id),
-                )
-                for query in queries
-            }  # fmt: skip
+    lines = {
+        (run, k): {
+            query.query_id: _line(
+                query, run, k, ranked[run].get(query.query_id, [])[:k], answered[run, k, query.query_id],
+                sides[query.query_id], judged, people, same.get(query.query_id),
+            )
+            for query in queries
+        }
+        for run, k in product(runs, view.ks)
+    }  # fmt: skip
     answers = [query.query_id for query in queries if query.answers or _has_people(query, people)]
-    rows = [_row(run, k, lines[run, k], answers) for run in runs for k in view.ks]
+    rows = [_row(run, k, lines[run, k], answers) for run, k in product(runs, view.ks)]
     ideal = None
     if with_answers := [one.query_id for one in queries if one.answers]:
         told = {query_id: sides[query_id].goldeval for query_id in with_answers}
         ideal = score({q: _number(one) for q, one in told.items() if one.state != "waiting"}, with_answers)
     return Evaluation(
-        replace(view, runs=runs), generator, judged.model, sides, lines, rows, ideal, judged.pairs,
+        replace(view, runs=runs), generator, model, sides, lines, rows, ideal, list(judged.pairs),
     )  # fmt: skip
 
 
+@dataclass
 class _Said:
     """The answers of a generator by their contexts; imported answers by run and depth."""
 
-    def __init__(self, known: Mapping[AnswerPlace, Generated], temperature: float) -> None:
-        self._known = known
-        self._temperature = temperature
-        self._draws: dict[tuple[int, tuple[int, ...] | tuple[str, int]], list[Generated]] = {}
-        for (question, context, *_), one in known.items():
+    _known: Mapping[AnswerPlace, Generated]
+    _temperature: float
+    _draws: dict[tuple[int, tuple[int, ...] | tuple[str, int]], list[Generated]] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        for (question, context, *_), one in self._known.items():
             self._draws.setdefault((question, context), []).append(one)
 
     def from_run(self, query: AskedQuery, run: str, k: int, context: tuple[int, ...]) -> Generated | None:
@@ -315,46 +320,36 @@ class _Said:
         return (), 0
 
 
+def _judge_model(project: Project, view: View) -> AnswerModel | None:
+    """Return the model of a view's answer check; None without one."""
+    if answer_judge(view.judge).needs != "model":
+        return None
+    known = [one for one in answer_models(project, "judge") if one.parameters.get("judge") == view.judge]
+    if view.judge_model is None:
+        return known[-1] if known else None
+    model = find_answer_model(project, "judge", view.judge_model)
+    if model not in known:
+        raise InputError(
+            "answer-judge-of-another-kind",
+            f"Answer check '{model.name}' is not of the kind {view.judge}.",
+            f"Use --judge {model.parameters.get('judge')}.",
+        )
+    return model
+
+
+@dataclass
 class _Judged:
     """All comparisons, collected first so that they are checked in one go."""
 
-    def __init__(self, project: Project, view: View) -> None:
-        self._project, self._view = project, view
-        self.model: AnswerModel | None = None
-        if answer_judge(view.judge).needs == "model":
-            known = [one for one in answer_models(project, "judge") if one.parameters.get("judge") == view.judge]
-            if view.judge_model is not None:
-                self.model = find_answer_model(project, "judge", view.judge_model)
-                if self.model not in known:
-                    raise InputError(
-                        "answer-judge-of-another-kind",
-                        f"Answer check '{self.model.name}' is not of the kind {view.judge}.",
-                        f"Use --judge {self.model.parameters.get('judge')}.",
-                    )
-            elif known:
-                self.model = known[-1]
-        self._wanted: dict[Pair, None] = {}
-        self._found: Mapping[Pair, Verdict] = {}
+    pairs: dict[Pair, None] = field(default_factory=dict)
+    found: Mapping[Pair, Verdict] = field(default_factory=dict)
 
-    @property
-    def pairs(self) -> list[Pair]:
-        return list(self._wanted)
-
-    def add_draws(self, query: AskedQuery, draws: Sequence[str]) -> None:
-        for draw in draws if query.answers else ():
-            self._wanted[pair(query.text, draw, query.answers)] = None
-
-    def add_answer(self, query: AskedQuery, answer: str, draws: Sequence[str]) -> None:
-        for references in (draws, query.answers):
-            if references:
-                self._wanted[pair(query.text, answer, references)] = None
-
-    def ask(self) -> None:
-        view = self._view
-        self._found = verdicts(self._project, view.judge, self.pairs, self.model, view.threshold)
+    def add(self, query: AskedQuery, answer: str, references: Sequence[str]) -> None:
+        if references:
+            self.pairs[pair(query.text, answer, references)] = None
 
     def of(self, query: AskedQuery, answer: str, references: Sequence[str]) -> Verdict:
-        return self._found[pair(query.text, answer, references)] if references else WAITING
+        return self.found[pair(query.text, answer, references)] if references else WAITING
 
     def goldeval(self, query: AskedQuery, draws: Sequence[str]) -> Verdict:
         """Return yes if any draw is right, and no if all are known to be wrong."""
@@ -415,11 +410,11 @@ def _number(verdict: Verdict) -> float | None:
     return None if verdict.yes is None else float(verdict.yes)
 
 
-def _row(run: str, k: int, lines: Mapping[str, Line], with_answers: Sequence[str]) -> Row:
+def _row(run: str, k: int, lines: Mapping[str, Line], with_answers: Sequence[str]) -> RetEvalRow:
     skipped = [query_id for query_id, line in lines.items() if line.state == "skipped"]
     gpteval = score(numbers(lines, "gpteval"), with_answers, [one for one in skipped if one in set(with_answers)])
     states = [line.state for line in lines.values()]
-    return Row(
+    return RetEvalRow(
         run, k, score(numbers(lines, "reteval"), lines.keys(), skipped), gpteval if with_answers else None,
         conventional([line.found for line in lines.values()]),
         states.count("answered"), states.count("failed"), states.count("waiting"),

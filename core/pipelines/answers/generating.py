@@ -38,10 +38,10 @@ from .contexts import (
     passage_texts,
     tops,
 )
-from .generators import PARTING, Order, ReadyGenerator, nearest_sentences
+from .generators import PARTING, PassageOrder, ReadyGenerator, nearest_sentences
 from .jobs import ANSWERS, Work, run_job, sampled_price, start_answer_job
 
-ONE_BY_ONE: Order = "one by one"
+ONE_BY_ONE: PassageOrder = "one by one"
 
 
 @dataclass(frozen=True)
@@ -107,14 +107,14 @@ TEMPERATURE = 0.5
 """Draws from the gold passages, and their temperature (llm-reteval, section 3.2)."""
 SEED = 1
 SAMPLE = 200
-BEST_LAST: Order = "best last"
+BEST_LAST: PassageOrder = "best last"
 NO_ROOM = "the passages are too long, so the best (last) one would be cut off: use fewer, or best first"
 BLOCK = 512
 """Answers whose contexts are in memory at a time."""
 
 
 @dataclass(frozen=True)
-class Wanted:
+class WantedAnswers:
     """The answers to generate.
 
     Args:
@@ -163,7 +163,9 @@ class AnswerPlan:
     without_text: int
 
 
-def plan_answers(project: Project, ready: ReadyGenerator, wanted: Wanted, caps: Extent = ALL_MISSING) -> AnswerPlan:
+def plan_answers(
+    project: Project, ready: ReadyGenerator, wanted: WantedAnswers, caps: Extent = ALL_MISSING
+) -> AnswerPlan:
     """Return the missing ones of the wanted answers, without calling a model.
 
     Raises:
@@ -214,7 +216,7 @@ def _first(ready: ReadyGenerator, lines: list[Line], caps: Extent) -> list[Line]
     return asked + (joined if caps.limit is None else joined[: max(0, caps.limit - len(asked))])
 
 
-def _draws(ready: ReadyGenerator, wanted: Wanted) -> list[tuple[int, float, int | None]]:
+def _draws(ready: ReadyGenerator, wanted: WantedAnswers) -> list[tuple[int, float, int | None]]:
     """Return number, temperature and seed of each draw; a deterministic generator has a single one."""
     if not ready.draws_differ:
         return [(1, 0.0, None)]
@@ -222,7 +224,7 @@ def _draws(ready: ReadyGenerator, wanted: Wanted) -> list[tuple[int, float, int 
     return [(1 + at, wanted.temperature, wanted.seed + at if seeded else None) for at in range(wanted.draws)]
 
 
-def _check(wanted: Wanted) -> None:
+def _check(wanted: WantedAnswers) -> None:
     if wanted.runs == () and not wanted.from_gold:
         raise InputError(
             "no-answers-wanted",
@@ -264,7 +266,7 @@ def _values(ready: ReadyGenerator, line: Line, texts: dict[int, str]) -> dict[st
 def generate_answers(
     project: Project,
     ready: ReadyGenerator,
-    wanted: Wanted,
+    wanted: WantedAnswers,
     author: str,
     caps: Extent = ALL_MISSING,
     report: Report = lambda name, progress: None,
@@ -314,7 +316,7 @@ def generate_answers(
 
 
 def start_answering(
-    project: Project, ready: ReadyGenerator, wanted: Wanted, author: str, caps: Extent = ALL_MISSING
+    project: Project, ready: ReadyGenerator, wanted: WantedAnswers, author: str, caps: Extent = ALL_MISSING
 ) -> BackgroundJob:
     """Generate the missing answers in the background; see `start_answer_job`."""
     return start_answer_job(

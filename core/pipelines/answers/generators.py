@@ -32,19 +32,19 @@ N_TOKENS = 5
 """Default answer length in tokens that the prompt states: the authors' number, which fits NQ-open."""
 MAX_TOKENS = 32
 """Tokens that a model may write: room for words around the answer."""
-Order = Literal["best first", "best last", "one by one"]
-ORDERS: dict[Order, str] = {
+PassageOrder = Literal["best first", "best last", "one by one"]
+ORDERS: dict[PassageOrder, str] = {
     "best first": "All passages in one prompt, the best one first.",
     "best last": "All passages in one prompt, the best one last. The question is repeated after it.",
     "one by one": "One prompt per passage, the best one first. The last answer other than 'unanswerable' counts.",
 }
 """Orders in which a model gets its passages (llm-reteval specification, section 4.1), with descriptions."""
-ORDER: Order = "best first"
+ORDER: PassageOrder = "best first"
 PARTING = "\n\n"
 """Separator of the passages of a context."""
 
-Rule = Literal["nearest-sentence", "extractive"]
-RULES: dict[Rule, str] = {
+AnswerRule = Literal["nearest-sentence", "extractive"]
+ANSWER_RULES: dict[AnswerRule, str] = {
     "nearest-sentence": "The passage sentence closest to the question by all-MiniLM-L6-v2. No key or prompt is needed.",
     "extractive": "An extractive model copies the answer from the passages. No prompt is needed.",
 }
@@ -57,7 +57,7 @@ class GeneratorPlan:
 
     Args:
         settings: of the model, as for a grader: model, back_end, base_url, key_variable, dtype and so on.
-        rule: an item of `RULES` instead of a model with a prompt.
+        rule: an item of `ANSWER_RULES` instead of a model with a prompt.
         prompt: name of the prompt.
         n_tokens: the answer length stated in the prompt.
         max_tokens: the length at which an answer is cut off.
@@ -66,12 +66,12 @@ class GeneratorPlan:
     """
 
     settings: Mapping[str, Any] | None = None
-    rule: Rule | None = None
+    rule: AnswerRule | None = None
     prompt: str = PROMPT
     n_tokens: int = N_TOKENS
     max_tokens: int = MAX_TOKENS
     name: str | None = None
-    order: Order = ORDER
+    order: PassageOrder = ORDER
 
 
 @dataclass(frozen=True)
@@ -207,9 +207,9 @@ def generator_again(project: Project, model: AnswerModel) -> ReadyGenerator:
     return ready
 
 
-def _by_rule(rule: Rule, settings: Mapping[str, Any], name: str | None) -> ReadyGenerator:
-    if rule not in RULES:
-        raise unknown_name("unknown-generator-rule", "generator rule", rule, RULES, "Or name a model.")
+def _by_rule(rule: AnswerRule, settings: Mapping[str, Any], name: str | None) -> ReadyGenerator:
+    if rule not in ANSWER_RULES:
+        raise unknown_name("unknown-generator-rule", "generator rule", rule, ANSWER_RULES, "Or name a model.")
     prompt = prompts_of_extraction()
     if rule == "nearest-sentence":
         if settings:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from statistics import median
@@ -36,7 +37,7 @@ from ...text import how_many
 from .casework import Failures, cases
 from .comparing import JUDGES, AnswerJudge, Pair, pair, verdicts
 from .contexts import asked_queries, gold_sources, named_runs, ranking_runs
-from .evaluation import Evaluation, Measured, Row, numbers, query_values
+from .evaluation import Evaluation, Measured, RetEvalRow, numbers, query_values
 from .generating import KS
 
 Refined = Literal["confirmed", "proposed"]
@@ -140,11 +141,7 @@ class PeopleSaid:
 
 def verdict_sources(project: Project) -> list[tuple[str, int]]:
     """Return the sources of people's verdicts on answers, with the number of verdicts of each."""
-    found: dict[str, int] = {}
-    for said in answer_verdicts(project).values():
-        for source in said:
-            found[source] = found.get(source, 0) + 1
-    return list(found.items())
+    return list(Counter(source for said in answer_verdicts(project).values() for source in said).items())
 
 
 def people_said(project: Project, source: str | None = None) -> list[PeopleSaid]:
@@ -406,7 +403,7 @@ def said_by_judge(project: Project, evaluation: Evaluation) -> list[PeopleSaid]:
 HEADER = ("run", "k", "Recall", "Precision", "F1", "LLM-retEval", "GPT-Eval")
 
 
-def row_values(row: Row) -> dict[str, tuple[float | None, float | None]]:
+def row_values(row: RetEvalRow) -> dict[str, tuple[float | None, float | None]]:
     """Return mean and standard error of each measure of a row, by the name of its column."""
     told = row.conventional
     return {
@@ -418,7 +415,7 @@ def row_values(row: Row) -> dict[str, tuple[float | None, float | None]]:
     }
 
 
-def told(evaluation: Evaluation, failed: Mapping[tuple[str, int], Failures]) -> dict[str, Any]:
+def reteval_told(evaluation: Evaluation, failed: Mapping[tuple[str, int], Failures]) -> dict[str, Any]:
     """Return the table as plain values, for JSON: choices, rows with counts of answers, and the ideal retriever.
 
     Args:
