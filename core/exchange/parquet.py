@@ -403,8 +403,7 @@ def _load(connection: Cursor, table: Table, columns: Sequence[tuple[str, str]], 
         if not rows:
             # Most tables of most projects are empty.
             return
-        texts = [name for name, type_ in columns if type_ == "VARCHAR"]
-        longest, together = _lengths(connection, file, texts)
+        longest, together = _lengths(connection, file, [name for name, type_ in columns if type_ == "VARCHAR"])
         if longest > LARGEST_VALUE or together > LARGEST_TEXTS:
             raise refused(source, table.file, "limit-exceeded", "the texts are too long")
         connection.execute(f"INSERT INTO {table.name} FROM {file}")
@@ -503,8 +502,7 @@ def export_grades(project: Project, folder: Path, author: str, policy: Policy | 
     def write(cursor: Cursor) -> dict[str, int]:
         written = {}
         for name, sql in tables.items():
-            asked = {} if name == "runs" else base.parameters
-            rows = cursor.sql(sql, params={**asked, "queries": queries})
+            rows = cursor.sql(sql, params={**({} if name == "runs" else base.parameters), "queries": queries})
             target = made / "files" / (name if name == "grades" else f"{name}.parquet")
             size = _FILE_SIZE if name == "grades" else None
             rows.write_parquet(str(target), compression="zstd", file_size_bytes=size)

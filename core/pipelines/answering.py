@@ -45,8 +45,7 @@ def answering(ready: Ready, given: Given) -> Answering:
 
 def _by_likelihood(ready: Ready, prompt: Prompt, task: Task, context: Context) -> Answering:
     options = lettered(task.choices)
-    call = Call(prompt, values(task, context), "likelihood", options=options, per=ready.per)
-    completion = yield call
+    completion = yield Call(prompt, values(task, context), "likelihood", options=options, per=ready.per)
     if completion.error is not None:
         return _failed(completion.error)
     given = completion.distribution or {}

@@ -507,6 +507,5 @@ def _read(chunk: Chunk, completion: Completion, drafter: Drafter, prompt: Prompt
     name = hashlib.blake2b(identity.encode(errors="replace"), digest_size=6).hexdigest()
     item_id = f"{wanted.query_id}/{name}"
     seed = shuffle_seed(wanted.seed, item_id)
-    key = parsed.choices[parsed.key]
-    item = DraftedItem(item_id, shuffled(parsed.choices, seed), key, chunk.topic, seed)
+    item = DraftedItem(item_id, shuffled(parsed.choices, seed), parsed.choices[parsed.key], chunk.topic, seed)
     return replace(empty, texts=(parsed.question,), item=item)

@@ -70,8 +70,7 @@ def with_worked(prompt: Prompt, worked: Sequence[Worked]) -> Prompt:
     examples = tuple(
         Example(_shown(prompt, task, context), "", lettered(task.choices)[task.key]) for task, context in worked
     )
-    template = "{examples}\n\n" + prompt.template
-    return replace(prompt, template=template, example=WORKED, examples=examples)
+    return replace(prompt, template="{examples}\n\n" + prompt.template, example=WORKED, examples=examples)
 
 
 def _shown(prompt: Prompt, task: Task, context: Sequence[str]) -> str:
@@ -140,8 +139,7 @@ def make_student(project: Project, plan: Plan) -> Student:
         InputError: as for `add_student`.
     """
     _check(project, plan)
-    retrieved = plan.retrieval not in NOT_RETRIEVED
-    k = plan.k if retrieved else None
+    k = plan.k if plan.retrieval not in NOT_RETRIEVED else None
     worked = _worked(project, plan)
     settings = {name: value for name, value in (plan.settings or {}).items() if value not in (None, "")}
     kept: dict[str, Any]

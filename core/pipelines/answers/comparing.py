@@ -282,8 +282,7 @@ def make_judge(project: Project, plan: JudgePlan) -> ReadyJudge:
     own = {name: settings[name] for name in ("max_tokens_in", "extra", "api", "structured", "temperature", "dtype")
            if name in settings}  # fmt: skip
     told = {"judge": plan.judge, "fence": fence_mark(prompt, fence), "at": where}
-    short = model.rsplit("/", 1)[-1].split("@", 1)[0]
-    name = plan.name or short + ("" if plan.judge == "llm" else ", graded")
+    name = plan.name or model.rsplit("/", 1)[-1].split("@", 1)[0] + ("" if plan.judge == "llm" else ", graded")
     spec = AnswerModel(
         name, fingerprint_of(["answer judge", model, prompt.hash, told, own]), model, prompt.name, prompt.hash,
         {"settings": settings, "prompt": prompt.name} | told,

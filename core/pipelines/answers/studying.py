@@ -110,8 +110,7 @@ def _table(evaluation: Evaluation, k: int, measure: Measured, queries: Sequence[
     """Return scores by run and query; None if failed, which differs from the 0 of a skipped query."""
     found: dict[str, dict[str, float | None]] = {}
     for run in evaluation.view.runs or ():
-        lines = evaluation.lines[run, k]
-        values = query_values(lines, measure)
+        values = query_values(evaluation.lines[run, k], measure)
         if all(query_id in values for query_id in queries):
             found[run] = {query_id: values[query_id] for query_id in queries}
     return found

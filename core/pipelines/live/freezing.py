@@ -275,8 +275,7 @@ def freeze(
     words = {query.query_id: query.text for query in queries}
     kept = _kept(project, key, words)
     before = len(kept)
-    rest = [query for query in queries if query.query_id not in kept]
-    failed = _ask(project, target, key, rest, watch)
+    failed = _ask(project, target, key, [query for query in queries if query.query_id not in kept], watch)
     kept = _kept(project, key, words)
     if not kept or (failed and not allow_failed):
         first, reason = next(iter(failed.items()))
