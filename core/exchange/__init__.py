@@ -1,9 +1,8 @@
-"""Import, export, publication, bundle, Parquet and demo: exchange of files with a project."""
+"""Import, export, publication, Parquet and demo: exchange of files with a project."""
 
 from __future__ import annotations
 
 from . import exporting
-from .bundle import bundle, bundle_again, bundled, overrides_csv
 from .checking import CHECKS, check
 from .datasets import SPLIT, DataSet, find_data_set, import_beir, import_data_set
 from .demo import is_demo, make_demo
@@ -22,6 +21,7 @@ from .exporting import (
     queries_jsonl,
     recorded,
     runs_zip,
+    zipped,
 )
 from .importing import IMPORTERS, Group, Imported, Options, import_files, import_groups
 from .nugget_grades import nugget_grades_jsonl
@@ -29,13 +29,16 @@ from .parquet import export_grades, export_project, import_project, project_zip
 from .publication import (
     Manifest,
     Publication,
+    bundle,
+    bundle_again,
+    bundled,
     manifest_json,
+    overrides_csv,
     publications,
     publish,
     read_manifest,
     reproduce,
 )
-from .zipping import zipped
 
 __all__ = [
     "CHECKS",

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from .abilities import AnswerTable, abilities, answer_table, planted, shorter
 from .answers.casework import (
     RELEVANT,
     CaseRow,
@@ -34,28 +33,26 @@ from .answers.comparing import (
 from .answers.contexts import Gold, answers_as_responses, asked_queries, gold_sources, make_run, said_of_run
 from .answers.evaluation import Evaluation, Line, Measured, RetEvalRow, View, cover_tables, evaluate, query_values
 from .answers.generating import (
+    ANSWER_RULES,
     DRAWS,
     KS,
-    SEED,
-    TEMPERATURE,
-    WantedAnswers,
-    answers_price,
-    generate_answers,
-    plan_answers,
-    start_answering,
-)
-from .answers.generators import (
-    ANSWER_RULES,
     MAX_TOKENS,
     N_TOKENS,
     ORDER,
     ORDERS,
+    SEED,
+    TEMPERATURE,
     AnswerRule,
     GeneratorPlan,
     PassageOrder,
     ReadyGenerator,
+    WantedAnswers,
+    answers_price,
+    generate_answers,
     generator_again,
     make_generator,
+    plan_answers,
+    start_answering,
 )
 from .answers.jobs import answering_so_far
 from .answers.studying import (
@@ -82,16 +79,21 @@ from .answers.studying import (
 from .boards import (
     LEAST,
     TESTS,
+    AnswerTable,
     Comparison,
     Row,
     Score,
     Test,
     TopicRow,
+    abilities,
+    answer_table,
     by_topic,
     compare,
     exam_board,
     grid,
     only_right,
+    planted,
+    shorter,
 )
 from .item_filters import (
     SHARE,
@@ -108,21 +110,24 @@ from .item_filters import (
 from .item_generation import Wanted, generate_items, generation_price, start_writing
 from .item_statistics import ExamStatistics, categories, making_of, set_keywords, statistics
 from .items import EXAM, Item, exam_items, proposed_items, retire, retired_in_drafts
-from .live.differing import (
-    LEVEL,
-    Fall,
-    PlacedPassage,
-    QueryChange,
-    QueryDifference,
-    diff_of_runs,
-    frozen_runs,
-    measure_fall,
-    query_difference,
-)
-from .live.freezing import Frozen, Target, freeze, read_target
 from .responses import Responses, answers_csv, exam_json, responses, standing
 from .retrievals import DEPTH, RETRIEVERS, Retriever, import_retrieval, make_retrieval, retrievals
 from .sitting import Sit, sit, sit_by_rules, start_sitting
+from .snapshots import (
+    LEVEL,
+    Fall,
+    Frozen,
+    PlacedPassage,
+    QueryChange,
+    QueryDifference,
+    Target,
+    diff_of_runs,
+    freeze,
+    frozen_runs,
+    measure_fall,
+    query_difference,
+    read_target,
+)
 from .students import NORMALISE, READING_RULES, RULES, Plan, add_student
 
 __all__ = [

@@ -190,6 +190,9 @@ class Task:
 Context = tuple[str, ...]
 """The texts that an examinee gets for an item, the best first; empty for a closed book."""
 
+Given = tuple[Task, Context, Sequence[tuple[Task, Context]]]
+"""An item, its texts, and the worked items before it with theirs."""
+
 
 def tasks(
     project: Project,

@@ -14,8 +14,7 @@ from ..formats import ExamItem, exam, write_matrix
 from ..measures import Array
 from ..project import ELSEWHERE, Project, Student, find_students, passage_texts, retrieved, verdicts
 from ..text import first_few, written_text
-from .answering import Given
-from .items import Task, contexts, digest_of, exam_items, tasks, tasks_named, text_keys
+from .items import Given, Task, contexts, digest_of, exam_items, tasks, tasks_named, text_keys
 
 
 @dataclass(frozen=True)
