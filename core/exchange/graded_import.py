@@ -300,7 +300,9 @@ class GradedImport:
         let_go(cursor)
         self.written = add_kept_passages(cursor, files.passages, self.keeper)
         let_go(cursor)
-        self._list_passages()
+        places, rows = files.listed()
+        keys = self._query_keys(query.query_id for query in files.queries)
+        list_keys(cursor, keys[places], self.written.keys[rows])
         self.counts = {
             "queries": queries,
             "passages": len(np.unique(self.written.keys)),
@@ -313,11 +315,6 @@ class GradedImport:
         for spec in files.graders:
             key = put_grader(cursor, spec)
             self.graders.append((key, add_job(cursor, "grading", key, {"import": "graded"}, 0, self.author)))
-
-    def write(self, batch: Batch) -> None:
-        """Write one batch of grades."""
-        self._write_grades(batch)
-        let_go(self.cursor)
 
     def _meant(self) -> pa.Table:
         """Return the keys of the texts that grades of questions are about: `question_id`, `text_key`."""
@@ -332,21 +329,12 @@ class GradedImport:
         # If a question has the id of a query, its own key is placed before the query's.
         return pa.concat_tables(meant).combine_chunks()
 
-    def _list_passages(self) -> None:
-        places, rows = self.files.listed()
-        queries = self._query_keys(query.query_id for query in self.files.queries)
-        list_keys(self.cursor, queries[places], self.written.keys[rows])
-
-    def _write_judgments(self, source: str) -> int:
-        topics, rows, values = self.files.judged.columns()
-        queries = self._query_keys(self.files.judged.topics)
-        return write_judged_keys(self.cursor, source, queries[topics], self.written.keys[rows], values, self.keeper)
-
     def _query_keys(self, query_ids: Iterable[str]) -> np.ndarray:
         keys = dict(self.cursor.execute("SELECT query_id, query_key FROM queries").fetchall())
         return np.array([keys[query_id] for query_id in query_ids], np.int32)
 
-    def _write_grades(self, batch: Batch) -> None:
+    def write(self, batch: Batch) -> None:
+        """Write one batch of grades."""
         rows = self._rows_of(batch)
         if rows["rating"].null_count:
             with lent(self.cursor, "read_grades", rows):
@@ -364,6 +352,7 @@ class GradedImport:
         self.counts["new grades"] += written.graded
         self.counts["failed"] += written.failed
         self.differing += written.differing
+        let_go(self.cursor)
 
     def _rows_of(self, batch: Batch) -> pa.Table:
         """Return the grades of a batch with the keys of questions, passages and jobs, as `write_grades` expects."""
@@ -453,7 +442,11 @@ class GradedImport:
                 )
             self.counts["runs"] = len(runs)
         if self.files.judged.topics:
-            self.counts["judgments"] = self._write_judgments(source)
+            topics, rows, values = self.files.judged.columns()
+            queries = self._query_keys(self.files.judged.topics)[topics]
+            self.counts["judgments"] = write_judged_keys(
+                self.cursor, source, queries, self.written.keys[rows], values, self.keeper
+            )
         if self.version:
             self.counts["bank version"] = self.version
         self.counts["questions"] = self.asked_of

@@ -71,7 +71,7 @@ from .exam_import import (
 )
 from .graded_import import GradedFiles, GradedImport, write_labels
 from .nugget_grades import graded_of
-from .run_import import NOTHING_LEFT, RunFiles, RunImport, unknown_reason
+from .run_import import NOTHING_LEFT, RunFiles, RunImport, report_unknown
 
 LARGE = frozenset(
     {
@@ -268,6 +268,8 @@ def _write(cursor: Cursor, group: Group, report: Report, write: Writer, author: 
     files = [source.name for source in group.sources]
     with _naming(files):
         counts = write(cursor, keeper, author)
+        if IMPORTERS[group.kind].pools:
+            refresh_pool(cursor)
     report.raise_if_refused(_MEND)
     settled = keeper.settle()
     replaced = tuple(one for _, _, one in settled)
@@ -320,10 +322,12 @@ class Importer:
     Args:
         read: reads the files and returns their writer.
         looks_at: the large tables of the project that the import reads, which a preview has to copy.
+        pools: whether the pool is made again afterwards.
     """
 
     read: Reader
     looks_at: frozenset[str] = LARGE
+    pools: bool = False
 
 
 def _queries(sources: Sequence[Source], report: Report, options: Options, folder: Path) -> Writer:
@@ -350,9 +354,7 @@ def _passages(sources: Sequence[Source], report: Report, options: Options, folde
     files.close()
 
     def write(cursor: Cursor, keeper: Keeper, author: str) -> dict[str, int]:
-        new = add_kept_passages(cursor, files, keeper).new
-        refresh_pool(cursor)
-        return {"new passages": new}
+        return {"new passages": add_kept_passages(cursor, files, keeper).new}
 
     return write
 
@@ -367,9 +369,7 @@ def _runs(sources: Sequence[Source], report: Report, options: Options, folder: P
         runs = RunImport(cursor, files, report, options.skip_unknown, keeper)
         runs.check_queries()
         report.raise_if_refused(_NAME_QUERIES)
-        counts = runs.write()
-        refresh_pool(cursor)
-        return counts
+        return runs.write()
 
     return write
 
@@ -380,9 +380,7 @@ def _responses(sources: Sequence[Source], report: Report, options: Options, fold
     def write(cursor: Cursor, keeper: Keeper, author: str) -> dict[str, int]:
         found = known_responses(cursor, read, report, options.skip_unknown)
         report.raise_if_refused(_NAME_QUERIES)
-        counts = (write_gold if options.gold else write_responses)(cursor, found, report, keeper)
-        refresh_pool(cursor)
-        return counts
+        return (write_gold if options.gold else write_responses)(cursor, found, report, keeper)
 
     return write
 
@@ -395,7 +393,6 @@ def _qrels(sources: Sequence[Source], report: Report, options: Options, folder: 
         for name, (file, found) in read.items():
             stage_judgments(cursor, _of_known_queries(cursor, file, found, options, report))
             written += write_judgments(cursor, name, keeper)
-        refresh_pool(cursor)
         return {"sources": len(sources), "judgments": written}
 
     return write
@@ -409,7 +406,6 @@ def _labels(sources: Sequence[Source], report: Report, options: Options, folder:
         for name, (file, found) in read.items():
             known = _of_known_queries(cursor, file, found, options, report)
             total.update(write_labels(cursor, name, options.scale, known, file, report, author))
-        refresh_pool(cursor)
         return dict(total)
 
     return write
@@ -432,10 +428,7 @@ def _unknown(cursor: Cursor, file: str, first_lines: Mapping[str, int], options:
     unknown = unknown_queries(cursor, first_lines)
     if unknown and add_topics(cursor, unknown):
         unknown = unknown_queries(cursor, unknown)
-    if unknown:
-        refuse_or_remark = report.remark if options.skip_unknown else report.refuse
-        reason = unknown_reason(unknown[0], len(unknown) - 1, options.skip_unknown)
-        refuse_or_remark(file, first_lines[unknown[0]], "unknown-query", reason)
+    report_unknown(report, file, unknown, first_lines, options.skip_unknown)
     if options.skip_unknown and first_lines and len(unknown) == len(first_lines):
         report.refuse(file, None, "nothing-left", NOTHING_LEFT)
     return unknown
@@ -506,13 +499,9 @@ def _as_named_here(cursor: Cursor, part: BankFile) -> BankFile:
     longer = [part.prefix + query_id for query_id in ids]
     unknown = set(unknown_queries(cursor, [*ids, *longer]))
     names = {a: b for a, b in zip(ids, longer, strict=True) if a in unknown and b not in unknown}
-
-    def name(query_id: str) -> str:
-        return names.get(query_id, query_id)
-
     return BankFile(
-        [replace(query, query_id=name(query.query_id)) for query in part.queries],
-        [replace(question, query_id=name(question.query_id)) for question in part.questions],
+        [replace(one, query_id=names.get(one.query_id, one.query_id)) for one in part.queries],
+        [replace(one, query_id=names.get(one.query_id, one.query_id)) for one in part.questions],
     )
 
 
@@ -735,22 +724,26 @@ def _exam(sources: Sequence[Source], report: Report, options: Options, folder: P
 
 
 NOTHING_LARGE = frozenset[str]()
-ABOUT_ANSWERS = ("generated_answers", "comparisons")
 
 IMPORTERS: dict[str, Importer] = {
     "queries": Importer(_queries, NOTHING_LARGE),
     "passages": Importer(
-        _passages, LARGE - {"rankings", "responses", "listed", "failures", "answers", "retrieved", *ABOUT_ANSWERS}
+        _passages,
+        LARGE
+        - {"rankings", "responses", "listed", "failures", "answers", "retrieved", "generated_answers", "comparisons"},
+        pools=True,
     ),
     "bank": Importer(_bank, NOTHING_LARGE),
     "exam": Importer(_exam, frozenset({"passages", "passage_texts"})),
     "graded": Importer(_graded, LARGE),
-    "runs": Importer(_runs, frozenset({"passages", "rankings", "responses"})),
+    "runs": Importer(_runs, frozenset({"passages", "rankings", "responses"}), pools=True),
     "responses": Importer(
-        _responses, frozenset({"passages", "passage_texts", "rankings", "responses", "response_sentences"})
+        _responses,
+        frozenset({"passages", "passage_texts", "rankings", "responses", "response_sentences"}),
+        pools=True,
     ),
-    "qrels": Importer(_qrels, frozenset({"passages", "judgments"})),
-    "labels": Importer(_labels, frozenset({"passages", "grades", "listed"})),
+    "qrels": Importer(_qrels, frozenset({"passages", "judgments"}), pools=True),
+    "labels": Importer(_labels, frozenset({"passages", "grades", "listed"}), pools=True),
     "leaderboard": Importer(_leaderboard, frozenset({"passages"})),
     "responses-matrix": Importer(
         _answers(lambda source, report, _: read_matrix(source, report)), frozenset({"answers"})

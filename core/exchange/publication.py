@@ -17,8 +17,7 @@ from .. import __version__
 from ..errors import InputError, ProjectError
 from ..labels import Policy, basis, overrides, readiness
 from ..leaderboard import Leaderboard, leaderboard
-from ..project import Cursor, Project, log, rankings, terms_of, visible
-from ..project import record as record_act
+from ..project import Cursor, Project, log, rankings, record, terms_of, visible
 from ..tables import csv_text, disarmed
 from ..types import GraderSpec
 from .exporting import bank_csv, bank_jsonl, board_latex, qrels, zipped
@@ -109,9 +108,10 @@ def _views(main: str, publication: int) -> dict[str, str]:
     }
 
 
-@dataclass(frozen=True)
-class Recorded:
-    """A publication as it is stored.
+def record_publication(
+    cursor: Cursor, key: int, pool_key: int, grader_key: int, published_at: datetime, author: str, manifest: str
+) -> None:
+    """Store a publication, with a copy of the data that later work may change in place.
 
     Args:
         key: from the project's sequence of keys, so that every smaller key is older.
@@ -120,27 +120,16 @@ class Recorded:
         published_at: in UTC.
         manifest: JSON, as delivered.
     """
-
-    key: int
-    pool_key: int
-    grader_key: int
-    published_at: datetime
-    author: str
-    manifest: str
-
-
-def record(cursor: Cursor, publication: Recorded) -> None:
-    """Store a publication, with a copy of the data that later work may change in place."""
     cursor.execute(
         "INSERT INTO publications SELECT ?, ?, ?, ?, ?, (SELECT coalesce(max(rowid) + 1, 0) FROM grades),"
         " (SELECT coalesce(max(rowid) + 1, 0) FROM failures),"
         " (SELECT coalesce(list(override_key ORDER BY override_key), []) FROM overrides WHERE withdrawn_at IS NULL"
         "  AND override_key NOT IN (SELECT override_key FROM held_overrides))",
-        [publication.key, publication.published_at, publication.author, publication.manifest, publication.pool_key],
+        [key, published_at, author, manifest, pool_key],
     )
     cursor.execute(
         "INSERT INTO published_queries SELECT ?, query_key, text, narrative, answer FROM queries ORDER BY query_key",
-        [publication.key],
+        [key],
     )
     cursor.execute(
         "INSERT INTO published_awaited SELECT $key, text_key, coalesce(revisions, []), coalesce(graded, []), given"
@@ -152,7 +141,7 @@ def record(cursor: Cursor, publication: Recorded) -> None:
         "  GROUP BY question_text_key) USING (text_key)"
         " LEFT JOIN (SELECT question_text_key AS text_key, list(override_key ORDER BY override_key) AS given"
         "  FROM overrides GROUP BY question_text_key) USING (text_key) ORDER BY text_key",
-        {"key": publication.key, "grader": publication.grader_key},
+        {"key": key, "grader": grader_key},
     )
 
 
@@ -253,17 +242,8 @@ def publish(
                 "sha256": hashlib.sha256(content).hexdigest(),
             },
         }
-        record(
-            cursor,
-            Recorded(
-                key,
-                pool_key,
-                base.grader.key,
-                now.replace(tzinfo=None),
-                author,
-                json.dumps(manifest, ensure_ascii=False),
-            ),
-        )
+        written = json.dumps(manifest, ensure_ascii=False)
+        record_publication(cursor, key, pool_key, base.grader.key, now.replace(tzinfo=None), author, written)
         log(cursor, author, "publish qrels", publication=key, note=manifest["note"], **manifest["qrels"])
         publication = Publication(manifest, content)
         deliver(publication)
@@ -331,7 +311,7 @@ def reproduce(
     content = remade(project, manifest)
     deliver(content)
     sha256 = manifest["qrels"]["sha256"]
-    record_act(project, author, "reproduce qrels", publication=manifest["publication"], sha256=sha256)
+    record(project, author, "reproduce qrels", publication=manifest["publication"], sha256=sha256)
     return content
 
 
@@ -593,7 +573,7 @@ def bundle_again(
         )
     packed = zipped(files)
     deliver(packed)
-    record_act(project, author, "reproduce qrels", publication=number, sha256=manifest["qrels"]["sha256"])
+    record(project, author, "reproduce qrels", publication=number, sha256=manifest["qrels"]["sha256"])
     return packed
 
 

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from itertools import count, islice
+from itertools import chain, count, islice
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +14,7 @@ import pyarrow.parquet as pq
 
 from ..bank import add_topics
 from ..errors import Report
-from ..formats import RunLine, Source, name_runs, read_run_lines
+from ..formats import Source, name_runs, read_run_lines
 from ..limits import exceeded, limit
 from ..project import Cursor, Keeper, clear_runs, name_passages_of, quoted_path, stage, unknown_queries
 from ..text import first_few, quoted
@@ -83,23 +83,20 @@ class RunFiles:
                 reason = exceeded("the file names more queries than", "IDS", most)
                 self.report.refuse(source.name, batch[-1].line, "limit-exceeded", reason)
                 return
-            self._writer.write_table(self._table(batch, numbers))
+            columns = {
+                "run": [numbers[line.tag] for line in batch],
+                "query": [self.queries[line.query_id] for line in batch],
+                "line": [line.line for line in batch],
+                "passage_id": [line.passage_id for line in batch],
+                "rank": [line.rank for line in batch],
+                "score": [line.score for line in batch],
+            }
+            self._writer.write_table(pa.table(columns, schema=_SCHEMA))
         self.first_lines.append((source, first_lines))
 
     def close(self) -> None:
         """Write the lines out; nothing can be added afterwards."""
         self._writer.close()
-
-    def _table(self, lines: Sequence[RunLine], numbers: dict[str, int]) -> pa.Table:
-        columns = {
-            "run": [numbers[line.tag] for line in lines],
-            "query": [self.queries[line.query_id] for line in lines],
-            "line": [line.line for line in lines],
-            "passage_id": [line.passage_id for line in lines],
-            "rank": [line.rank for line in lines],
-            "score": [line.score for line in lines],
-        }
-        return pa.table(columns, schema=_SCHEMA)
 
 
 @dataclass
@@ -140,10 +137,7 @@ class RunImport:
         unknown = set(unknown_queries(self.cursor, self.files.queries))
         for source, first_lines in self.files.first_lines:
             missing = [query_id for query_id in first_lines if query_id in unknown]
-            if missing:
-                refuse_or_remark = self.report.remark if self.skip_unknown else self.report.refuse
-                reason = unknown_reason(missing[0], len(missing) - 1, self.skip_unknown)
-                refuse_or_remark(source.file, first_lines[missing[0]], "unknown-query", reason)
+            report_unknown(self.report, source.file, missing, first_lines, self.skip_unknown)
         if self.skip_unknown and not self.report.count:
             left = {run for (run,) in self.cursor.execute(f"SELECT DISTINCT run FROM {self._lines}").fetchall()}
             for run, (source, tag) in enumerate(self.files.found):
@@ -196,7 +190,8 @@ class RunImport:
             else:
                 # This name may also belong to another run, of this import or of another file; neither run may be lost.
                 others = {*names, *free, *(other for other, (held, _) in holders.items() if held != source.file)}
-                called = next(each for each in _numbered(called) if each not in others)
+                numbered = chain([called], (f"{called}-{number}" for number in count(2)))
+                called = next(each for each in numbered if each not in others)
                 renamed.append(f"{name} to {called}")
             free.append(called)
         if replaced:
@@ -293,17 +288,14 @@ class _Oddities:
                     self.report.remark(source.name, line, what, reason, times)
 
 
-def _numbered(name: str) -> Iterator[str]:
-    """Yield the name, then the same with a number: NAME-2, NAME-3 and so on."""
-    yield name
-    for number in count(2):
-        yield f"{name}-{number}"
-
-
 NOTHING_LEFT = "all queries are unknown, so there is nothing to import"
 
 
-def unknown_reason(query_id: str, others: int, left_out: bool) -> str:
-    """Return the message about an unknown query and a number of others."""
-    named = f"{query_id} and {others} more" if others else query_id
-    return f"unknown query {named}{': skipped' if left_out else ''}"
+def report_unknown(
+    report: Report, file: str, unknown: Sequence[str], first_lines: Mapping[str, int], skipped: bool
+) -> None:
+    """Refuse the unknown queries of a file, or remark on them if they are skipped."""
+    if unknown:
+        named = f"{unknown[0]} and {len(unknown) - 1} more" if len(unknown) > 1 else unknown[0]
+        reason = f"unknown query {named}{': skipped' if skipped else ''}"
+        (report.remark if skipped else report.refuse)(file, first_lines[unknown[0]], "unknown-query", reason)

@@ -13,6 +13,7 @@ from math import floor
 from typing import Any, Literal
 
 import numpy as np
+from rapidfuzz.distance import LCSseq
 
 from ..bank import NEAR, accept
 from ..errors import InputError
@@ -72,14 +73,7 @@ def rouge_l(one: Sequence[str], other: Sequence[str]) -> float:
     """
     if not one or not other:
         return 0.0
-    row = [0] * (len(other) + 1)
-    for word in one:
-        before = 0
-        for at, same in enumerate(other, 1):
-            above = row[at]
-            row[at] = before + 1 if word == same else max(above, row[at - 1])
-            before = above
-    return 2 * row[-1] / (len(one) + len(other))
+    return 2 * LCSseq.similarity(one, other) / (len(one) + len(other))
 
 
 Rule = Literal[

@@ -100,10 +100,8 @@ def question_types(question: str, whole_word: bool = False) -> tuple[str, ...]:
         whole_word: whether to ignore "what" within "somewhat".
     """
     lower = question.lower()
-    if whole_word:
-        found = set(re.findall(r"[a-z]+", lower))
-        return tuple(word for word in QUESTION_WORDS if word.lower() in found) or (UNCATEGORIZED,)
-    return tuple(word for word in QUESTION_WORDS if word.lower() in lower) or (UNCATEGORIZED,)
+    searched = set(re.findall(r"[a-z]+", lower)) if whole_word else lower
+    return tuple(word for word in QUESTION_WORDS if word.lower() in searched) or (UNCATEGORIZED,)
 
 
 def categories(

@@ -80,11 +80,6 @@ class Target:
     timeout_s: float = 30.0
     key_variable: str = ""
 
-    @property
-    def manners(self) -> Manners:
-        """The settings of its requests."""
-        return Manners(self.concurrency, self.rate, self.attempts, self.timeout_s)
-
     def body(self, query_id: str, text: str) -> dict[str, Any]:
         """Return the request for a query. Text of a query is inserted as it is and never read as a place again."""
         filled = _filled(self.request, {QUERY: text, QUERY_ID: query_id, K: str(self.k)}, self.k)
@@ -359,7 +354,8 @@ def _ask(
 
     bodies = [target.body(query.query_id, query.text) for query in queries]
     try:
-        fetch_all(target.url, target.method, bodies, target.manners, target.key_variable or None, watch, came=take)
+        manners = Manners(target.concurrency, target.rate, target.attempts, target.timeout_s)
+        fetch_all(target.url, target.method, bodies, manners, target.key_variable or None, watch, came=take)
     except KeyboardInterrupt as stopped:
         commit()
         by = str(stopped).rstrip(".") or "Interrupted (Ctrl+C)"

@@ -6,9 +6,8 @@ once.
 
 from __future__ import annotations
 
-import functools
 import random
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Literal
 
@@ -252,7 +251,6 @@ def generator_again(project: Project, model: AnswerModel) -> ReadyGenerator:
 def _by_rule(rule: AnswerRule, settings: Mapping[str, Any], name: str | None) -> ReadyGenerator:
     if rule not in ANSWER_RULES:
         raise unknown_name("unknown-generator-rule", "generator rule", rule, ANSWER_RULES, "Or name a model.")
-    prompt = prompts_of_extraction()
     if rule == "nearest-sentence":
         if settings:
             raise InputError("settings-for-a-rule", f"Rule {rule} has no model settings.", "Remove the model settings.")
@@ -266,14 +264,12 @@ def _by_rule(rule: AnswerRule, settings: Mapping[str, Any], name: str | None) ->
             fingerprint_of(["generator", model, rule, ORDER, settings.get("dtype")]),
             model, "", "", told,
         ),
-        rule, prompt, False, N_TOKENS, MAX_TOKENS, settings,
+        rule, EXTRACTION, False, N_TOKENS, MAX_TOKENS, settings,
     )  # fmt: skip
 
 
-@functools.cache
-def prompts_of_extraction() -> Prompt:
-    """Return the prompt of an extractive model: only the question, followed by the passage."""
-    return Prompt("question", "Question", "answer", "{question}\n{context}", "text", "ours")
+EXTRACTION = Prompt("question", "Question", "answer", "{question}\n{context}", "text", "ours")
+"""The prompt of an extractive model: only the question, followed by the passage."""
 
 
 def _extractive(settings: Mapping[str, Any]) -> ReadingGrader:
@@ -639,7 +635,7 @@ def _written(
     project: Project, ready: ReadyGenerator, lines: Sequence[Line], keys: dict[str, int], control: Control
 ) -> Iterator[list[Generated]]:
     """Yield answers in batches as they come; stop early if `control` asks for it."""
-    for sampling in _samplings(lines):
+    for sampling in dict.fromkeys(map(_sampling, lines)):
         some = [line for line in lines if _sampling(line) == sampling]
         back_end = ready.back_end(sampling) if ready.asks else None
         for at in range(0, len(some), BLOCK):
@@ -666,10 +662,6 @@ def _written(
 
 def _sampling(line: Line) -> Sampling | None:
     return None if line.temperature == 0 else Sampling(line.temperature, line.seed)
-
-
-def _samplings(lines: Collection[Line]) -> list[Sampling | None]:
-    return list(dict.fromkeys(map(_sampling, lines)))
 
 
 def _read(ready: ReadyGenerator, line: Line, completion: Completion, keys: dict[str, int]) -> Generated:
