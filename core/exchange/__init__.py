@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from . import exporting
 from .checking import CHECKS, check
-from .datasets import SPLIT, DataSet, find_data_set, import_beir, import_data_set
-from .demo import is_demo, make_demo
+from .collections import SPLIT, DataSet, find_data_set, import_beir, import_data_set, is_demo, make_demo
 from .exporting import (
     bank_csv,
     bank_in_form,

@@ -10,7 +10,7 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import fields
 from functools import reduce
-from itertools import islice
+from itertools import chain, count, islice
 from pathlib import Path
 from typing import Any, BinaryIO
 
@@ -503,7 +503,5 @@ def _file_name(run: str, taken: dict[str, bytes | Path]) -> str:
     if is_reserved(stem):
         stem = f"_{stem}"
     lower = {name.lower() for name in taken}
-    name, number = f"{stem}.run", 2
-    while name.lower() in lower:
-        name, number = f"{stem}-{number}.run", number + 1
-    return name
+    numbered = chain([f"{stem}.run"], (f"{stem}-{number}.run" for number in count(2)))
+    return next(name for name in numbered if name.lower() not in lower)

@@ -38,8 +38,8 @@ from ..project import (
     quoted_path,
     record,
 )
+from .checking import LARGEST_KEY, faults, with_rows
 from .exporting import write_zip
-from .rules import LARGEST_KEY, faults, with_rows
 
 FORMAT = "exam-workbench project"
 FORMAT_VERSION = 1

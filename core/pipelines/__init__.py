@@ -2,22 +2,6 @@
 
 from __future__ import annotations
 
-from .answers.casework import (
-    RELEVANT,
-    CaseRow,
-    Failures,
-    MarkedPart,
-    ShownPassage,
-    case_at,
-    case_desk,
-    cases,
-    check_case,
-    confirm_case,
-    failures,
-    judge_as_relevant,
-    take_back_case,
-    unseen_by,
-)
 from .answers.comparing import (
     JUDGES,
     JudgePlan,
@@ -56,14 +40,26 @@ from .answers.generating import (
 )
 from .answers.jobs import answering_so_far
 from .answers.studying import (
+    RELEVANT,
     AgreementRow,
+    CaseRow,
+    Failures,
+    MarkedPart,
     PeopleSaid,
     Refined,
+    ShownPassage,
     agreement,
     asked_for,
+    case_at,
+    case_desk,
+    cases,
+    check_case,
     choice_tables,
     clear_best,
+    confirm_case,
     correlations,
+    failures,
+    judge_as_relevant,
     lacking,
     people_said,
     reteval_latex,
@@ -72,6 +68,8 @@ from .answers.studying import (
     row_values,
     said_by_judge,
     said_in_file,
+    take_back_case,
+    unseen_by,
     usual_judge,
     verdict_sources,
     waiting_runs,
@@ -99,16 +97,20 @@ from .item_filters import (
     SHARE,
     VALUE_COLUMNS,
     Checked,
+    ExamStatistics,
     Thresholds,
     accept_passing,
+    categories,
     item_values,
     judged,
     last_acceptance,
+    making_of,
+    set_keywords,
+    statistics,
     usual_thresholds,
     value_row,
 )
 from .item_generation import Wanted, generate_items, generation_price, start_writing
-from .item_statistics import ExamStatistics, categories, making_of, set_keywords, statistics
 from .items import EXAM, Item, exam_items, proposed_items, retire, retired_in_drafts
 from .responses import Responses, answers_csv, exam_json, responses, standing
 from .retrievals import DEPTH, RETRIEVERS, Retriever, import_retrieval, make_retrieval, retrievals

@@ -15,7 +15,7 @@ from exam_workbench.bank import kept_questions, saving
 from exam_workbench.catalogue import graders
 from exam_workbench.errors import FileError, InputError
 from exam_workbench.exchange import Group, Options, graded_file, graded_import, import_files, import_groups, importing
-from exam_workbench.exchange.rules import with_rows
+from exam_workbench.exchange.checking import with_rows
 from exam_workbench.formats import KINDS_OF_FILE, Source
 from exam_workbench.leaderboard import leaderboard
 from exam_workbench.project import Project, boards, kept_passages, pool, same_texts, stated_rankings, writing_passages

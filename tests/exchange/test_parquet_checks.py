@@ -12,9 +12,10 @@ import duckdb
 import pytest
 
 from exam_workbench.errors import FileError
-from exam_workbench.exchange import import_project, rules
+from exam_workbench.exchange import checking as rules
+from exam_workbench.exchange import import_project
+from exam_workbench.exchange.checking import LARGEST_KEY
 from exam_workbench.exchange.parquet import MANIFEST
-from exam_workbench.exchange.rules import LARGEST_KEY
 from exam_workbench.project import Project, write_board
 from exam_workbench.types import Board, BoardRow
 from tests.made.fuzz_parquet import copied, exported, fit

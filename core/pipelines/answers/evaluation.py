@@ -197,15 +197,14 @@ def query_values(lines: Mapping[str, Line], measure: Measured) -> dict[str, floa
 def numbers(lines: Mapping[str, Line], what: Said) -> dict[str, float | None]:
     """Return verdicts on queries as numbers, by query id: None if failed, absent if waiting, 0 if skipped."""
     found: dict[str, float | None] = {}
+    if what == "recall":
+        return {query_id: float(line.found.any) for query_id, line in lines.items()}
     for query_id, line in lines.items():
-        if what == "recall":
-            found[query_id] = float(line.found.any)
-            continue
         verdict: Verdict = getattr(line, what)
         if line.state == "skipped":
             found[query_id] = 0.0
         elif verdict.state != "waiting":
-            found[query_id] = None if verdict.yes is None else float(verdict.yes)
+            found[query_id] = _number(verdict)
     return found
 
 
@@ -277,7 +276,8 @@ def _evaluate(project: Project, view: View, generator: AnswerModel, runs: tuple[
         }
         for run, k in product(runs, view.ks)
     }  # fmt: skip
-    answers = [query.query_id for query in queries if query.answers or _has_people(query, people)]
+    with_people = {key for key, _ in people}
+    answers = [query.query_id for query in queries if query.answers or query.key in with_people]
     rows = [_row(run, k, lines[run, k], answers) for run, k in product(runs, view.ks)]
     ideal = None
     if with_answers := [one.query_id for one in queries if one.answers]:
@@ -402,10 +402,6 @@ def _by_people(said: Mapping[str, bool]) -> bool | None:
     return None if 2 * yes == len(said) else 2 * yes > len(said)
 
 
-def _has_people(query: AskedQuery, people: Mapping[tuple[int, int], object]) -> bool:
-    return any(key == query.key for key, _ in people)
-
-
 def _number(verdict: Verdict) -> float | None:
     return None if verdict.yes is None else float(verdict.yes)
 
@@ -472,11 +468,6 @@ class Alike:
 COVER = "EXAM-Cover"
 
 
-def covering_graders(project: Project) -> list[str]:
-    """Return the graders that can score coverage: those that have graded by questions, in the order of leaderboards."""
-    return [one.spec.name for one in graders(project) if one.grades and one.spec.method != "direct"]
-
-
 def cover_tables(project: Project, evaluation: Evaluation, k: int, policy: Policy | None = None) -> dict[str, Table]:
     """Return EXAM-Cover of the answers at a depth by every grader that has graded some of them with the question bank.
 
@@ -485,11 +476,13 @@ def cover_tables(project: Project, evaluation: Evaluation, k: int, policy: Polic
     Returns:
         Tables by name, such as "EXAM-Cover of answers@5 by NAME".
     """
+    # Direct graders grade no questions, so they cannot score coverage.
+    names = [one.spec.name for one in graders(project) if one.grades and one.spec.method != "direct"]
     found = {
         f"{COVER} of answers@{k} by {name}": cover_of_answers(
             project, evaluation, k, replace(policy or Policy(), grader=name)
         )
-        for name in covering_graders(project)
+        for name in names
     }
     return {name: table for name, table in found.items() if table}
 
