@@ -20,12 +20,12 @@ from rapidfuzz.distance import LCSseq
 from ..bank import NEAR, SCHEMES, STATES, accept, item_categories, proposals
 from ..errors import FileError, InputError, Problem
 from ..graders import unit_vectors
-from ..grading import ProjectVectors
 from ..plain_yaml import read_yaml
 from ..project import Project, log
 from ..types import Question
 from .item_generation import PARTS, Part, Unparsed, parse_item
 from .items import Item, exam_items, proposed_items
+from .retrievals import Encode, kept_vectors
 
 
 def words(text: str) -> list[str]:
@@ -89,9 +89,6 @@ SHARE = 0.05
 """Share of the items that a default threshold removes (exam-generation-irt, A.2)."""
 DIGITS = 4
 """Digits of values and thresholds, so that a threshold typed as shown has the same effect."""
-
-Encode = Callable[[Sequence[str]], np.ndarray[Any, np.dtype[np.float32]]]
-"""Returns the unit vectors of n texts, float (n, dimensions)."""
 
 _NAMES = r"\b(documentation|paper|article|research|study)\b"
 PATTERNS = tuple(
@@ -195,11 +192,6 @@ class Checked:
     item: Item
     values: Values
     hits: tuple[Hit, ...]
-
-
-def kept_vectors(project: Project) -> Encode:
-    """Return the shipped encoder with the project's vectors; new ones are stored if the project is writable."""
-    return functools.partial(unit_vectors, store=None if project.read_only else ProjectVectors(project))
 
 
 def measure(items: Sequence[Item], encode: Encode = unit_vectors) -> list[Values]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -19,6 +20,15 @@ from ..measures import trec_order
 from ..project import NOT_RETRIEVED, Cursor, Project, log, passage_texts, put_retrieval
 from ..text import how_many, normalise
 from .items import tasks
+
+Encode = Callable[[Sequence[str]], NDArray[np.float32]]
+"""Returns the unit vectors of n texts, float (n, dimensions)."""
+
+
+def kept_vectors(project: Project) -> Encode:
+    """Return the shipped encoder with the project's vectors; new ones are stored if the project is writable."""
+    return functools.partial(unit_vectors, store=None if project.read_only else ProjectVectors(project))
+
 
 K1, B = 1.2, 0.75
 

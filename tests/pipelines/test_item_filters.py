@@ -16,14 +16,13 @@ from exam_workbench.pipelines import Item, Thresholds, judged, usual_thresholds,
 from exam_workbench.pipelines.item_filters import (
     VALUE_COLUMNS,
     Checked,
-    Encode,
     jaccard,
-    kept_vectors,
     measure,
     nearest_gram,
     rouge_l,
     words,
 )
+from exam_workbench.pipelines.retrievals import Encode, kept_vectors
 from exam_workbench.project import Project
 from tests.made.refusals import refusal
 

@@ -7,9 +7,6 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal, TypeAlias
 
-import numpy as np
-from numpy.typing import NDArray
-
 from ...bank import question_text_key
 from ...catalogue import prompts
 from ...errors import InputError, unknown_name
@@ -45,11 +42,8 @@ from ...project import (
     comparisons_of,
     fingerprint_of,
 )
-from ..item_filters import kept_vectors
+from ..retrievals import Encode, kept_vectors
 from .jobs import COMPARISONS, Work, run_job, sampled_price, start_answer_job
-
-Encode: TypeAlias = Callable[[Sequence[str]], NDArray[np.float32]]
-"""Returns the unit vectors of n texts, float (n, dimensions)."""
 
 Compared: TypeAlias = tuple[str, Sequence[str]]
 """An answer, and the right answers that it is compared with."""

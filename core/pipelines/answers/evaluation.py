@@ -28,7 +28,7 @@ from ...project import (
     generated_of,
     split_response,
 )
-from ..item_filters import kept_vectors
+from ..retrievals import kept_vectors
 from .comparing import WAITING, Pair, Verdict, answer_judge, pair, verdicts
 from .contexts import (
     USUAL_GOLD,
