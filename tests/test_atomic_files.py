@@ -244,8 +244,7 @@ WRITES = re.compile(r"\btempfile\b|\.write_(?:bytes|text)\(|\bos\.(?:replace|ren
 ELSEWHERE = {
     # Within a working folder, within `written`, or the whole copy that another process makes there.
     "core/operations/console.py": 1,
-    "core/exchange/parquet/project.py": 2,
-    "core/exchange/grade_files.py": 1,
+    "core/exchange/parquet.py": 3,
     # Standard input, before it is sent.
     "core/cli/through.py": 3,
     "core/project/backups.py": 2,

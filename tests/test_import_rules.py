@@ -212,7 +212,7 @@ WHOLE = {
     "core/project/judgments.py": "a source without judgments goes with its last one, as part of a write",
     "core/project/replacing.py": "counts what rests on a passage before it is replaced, as part of a write",
     "core/labels/overrides.py": "finds whose override is withdrawn, as part of a write",
-    "core/exchange/published.py": "records which overrides count, as part of a write",
+    "core/exchange/publication.py": "records which overrides count, as part of a write",
 }
 """Files that read all rows of tables from which an open double assignment hides rows, and why."""
 

@@ -16,7 +16,7 @@ import pytest
 
 from exam_workbench import atomic_files, cli
 from exam_workbench.errors import ProjectError
-from exam_workbench.exchange import downloads
+from exam_workbench.exchange import exporting
 from exam_workbench.locations import is_reserved
 from exam_workbench.operations import serve
 from exam_workbench.operations.opening import Opening
@@ -53,7 +53,7 @@ def test_every_run_of_the_zip_can_be_unpacked(project: Project) -> None:
     ranking = {"q1": ["p1"]}
     runs = dict.fromkeys(["aux", "_aux", "Nul.v2", "a:b", 'a"b'], ranking)
     fill(project, [Question("q1/a", "q1", "What is gold?")], {}, runs)
-    with zipfile.ZipFile(io.BytesIO(downloads.runs_zip(project))) as archive:
+    with zipfile.ZipFile(io.BytesIO(exporting.runs_zip(project))) as archive:
         names = archive.namelist()
     assert sorted(names) == ["_Nul.v2.run", "_aux-2.run", "_aux.run", "a_b-2.run", "a_b.run"]
 

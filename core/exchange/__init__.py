@@ -1,13 +1,10 @@
-"""Import, export, publication, bundle, Parquet and demo: exchange of files with a project."""
+"""Import, export, publication, Parquet and demo: exchange of files with a project."""
 
 from __future__ import annotations
 
 from . import exporting
-from .bundle import bundle, bundle_again, bundled, overrides_csv
 from .checking import CHECKS, check
-from .datasets import SPLIT, DataSet, find_data_set, import_beir, import_data_set
-from .demo import is_demo, make_demo
-from .downloads import project_zip, qrels_counts, qrels_head, recorded, runs_zip
+from .collections import SPLIT, DataSet, find_data_set, import_beir, import_data_set, is_demo, make_demo
 from .exporting import (
     bank_csv,
     bank_in_form,
@@ -18,22 +15,29 @@ from .exporting import (
     board_tsv,
     graded_file,
     qrels,
+    qrels_counts,
+    qrels_head,
     queries_jsonl,
+    recorded,
+    runs_zip,
+    zipped,
 )
-from .grade_files import export_grades
 from .importing import IMPORTERS, Group, Imported, Options, import_files, import_groups
 from .nugget_grades import nugget_docs_zip, nugget_grades_jsonl, reports_jsonl, response_ratings, whole_responses
-from .parquet.project import export_project, import_project
+from .parquet import export_grades, export_project, import_project, project_zip
 from .publication import (
     Manifest,
     Publication,
+    bundle,
+    bundle_again,
+    bundled,
     manifest_json,
+    overrides_csv,
     publications,
     publish,
     read_manifest,
     reproduce,
 )
-from .zipping import zipped
 
 __all__ = [
     "CHECKS",

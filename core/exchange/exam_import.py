@@ -1,18 +1,43 @@
-"""Import of exams: items become questions of the bank, sources passages, and retrieved contexts retrievals."""
+"""Import of exams, of examinees' answers and components, and of generated answers with people's checks."""
 
 from __future__ import annotations
 
 import hashlib
 import json
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 
-from ..bank import ItemFacts, put_items, save_questions, take_queries
+from ..bank import ItemFacts, put_items, question_text_key, save_questions, take_queries
 from ..errors import InputError, Report
-from ..formats import ExamItem, item_id
+from ..formats import AnswerVerdict, ExamItem, Factors, SatElsewhere, WrittenAnswer, factors_in_name, item_id
 from ..graders import bare_choices, key_position
-from ..project import Cursor, Keeper, add_passages, check_new, put_retrieval, retrieved, stage
-from ..text import clean_text
+from ..project import (
+    ELSEWHERE,
+    GOLD_RUN,
+    Answer,
+    AnswerModel,
+    Cursor,
+    Generated,
+    Keeper,
+    add_answers,
+    add_generated,
+    add_passages,
+    answer_models_of,
+    answers_of,
+    check_new,
+    elsewhere,
+    fingerprint_of,
+    put_answer_model,
+    put_answer_verdicts,
+    put_retrieval,
+    put_student,
+    retrieved,
+    stage,
+    state_factors,
+    students_of,
+)
+from ..text import clean_text, first_few, how_many, quoted
 from ..types import Asked, Passage, Query, Question
 
 EXAM = "exam"
@@ -177,3 +202,246 @@ def _retrievals(
             put_retrieval(cursor, name, file, ranking, author)
             written += 1
     return written
+
+
+def write_answers(cursor: Cursor, read: Sequence[SatElsewhere], names: str, author: str) -> dict[str, int]:
+    """Write examinees' answers from elsewhere, and add the items that the bank lacks, with their words if known.
+
+    Args:
+        read: by examinee; items by question id. An item with the words of an item of the bank is that item.
+        names: of the files.
+
+    Returns:
+        Numbers of examinees, answers, new answers and new items.
+
+    Raises:
+        InputError: an examinee takes exams in this project, or has another answer to an item already; or an item is a
+            question of another kind. The caller must then roll back.
+    """
+    places, version = _place_items(cursor, read, names, author)
+    keys = _text_keys(cursor, {item for place in places for item in place.values()})
+    before = {student.name: student for student in students_of(cursor)}
+    counts = {"students": len(read), "answers": 0, "new answers": 0}
+    for one, place in zip(read, places, strict=True):
+        if (known := before.get(one.student)) is not None and not known.sat_elsewhere:
+            raise InputError(
+                "answers-made-here",
+                f"Examinee '{one.student}' takes exams in this project, so its answers cannot be imported.",
+                "Give the examinee another name in the file, or rename the file.",
+            )
+        # Components stated in a file take precedence over those read from a name.
+        levels = factors_in_name(one.student) | dict(known.factors if known else {})
+        key = put_student(cursor, replace(elsewhere(one.student), factors=levels), author)
+        verdicts: dict[str, bool] = {}
+        for item, correct in one.verdicts.items():
+            verdicts.setdefault(place[item], correct)
+        if repeated := len(one.verdicts) - len(verdicts):
+            counts["repeated items"] = counts.get("repeated items", 0) + repeated
+        answers = [Answer(keys[item], ELSEWHERE, correct) for item, correct in verdicts.items()]
+        said = answers_of(cursor, key)
+        others = [
+            answer
+            for answer in answers
+            if (there := said.get((answer.item_text_key, ELSEWHERE))) and there.correct is not answer.correct
+        ]
+        if others:
+            raise InputError(
+                "answers-differ",
+                f"{names} changes {how_many(len(others), 'answers')} that examinee '{one.student}' already has.",
+                "Stored answers cannot change. Give the examinee another name.",
+            )
+        counts["answers"] += len(answers)
+        counts["new answers"] += add_answers(cursor, key, answers, None)
+    return counts | version
+
+
+def write_factors(cursor: Cursor, read: Sequence[Factors], author: str) -> dict[str, int]:
+    """Write the components of examinees, and add examinees that the project lacks.
+
+    Returns:
+        Numbers of examinees, of new examinees, and of new components.
+    """
+    before = {student.name: student.key for student in students_of(cursor)}
+    stated: dict[int, dict[str, str]] = {}
+    new = 0
+    for name, levels in ((name, levels) for file in read for name, levels in file.items()):
+        if name not in before:
+            before[name] = put_student(cursor, elsewhere(name), author)
+            new += 1
+        stated.setdefault(before[name], {}).update(levels)
+    return {"students": len(stated), "new students": new, "new components": state_factors(cursor, stated, author)}
+
+
+def _place_items(
+    cursor: Cursor, read: Sequence[SatElsewhere], names: str, author: str
+) -> tuple[list[dict[str, str]], dict[str, int]]:
+    """Find the items of files in the bank by their words, else by their ids; add the missing ones.
+
+    Returns:
+        For each examinee the id in the bank by the id in the file; and counts of new items, if any.
+
+    Raises:
+        InputError: an id is that of a question without choices, or of an item with other words.
+    """
+    by_words = items_by_words(cursor)
+    # Entries with keys follow, so they replace the entries without.
+    words_by_id = {item: words for words, item in by_words.items()}
+    kinds = dict(
+        cursor.execute(
+            "SELECT question_id, kind FROM bank_at($version) JOIN questions USING (question_key)",
+            {"version": bank_version(cursor)},
+        ).fetchall()
+    )
+    new: dict[str, Question] = {}
+    places: list[dict[str, str]] = []
+    for one in read:
+        worded = {question.question_id: question for question in one.questions}
+        place: dict[str, str] = {}
+        for item in one.verdicts:
+            question = worded.get(item, Question(item, EXAM, None, "choice"))
+            words = words_of(question.text, question.answer_key, question.choices)
+            if words is not None and words in by_words:
+                place[item] = by_words[words]
+                continue
+            if kinds.get(item, "choice") != "choice":
+                raise InputError(
+                    "item-without-choices",
+                    f"Item {item} of {names} is a question without choices in the question bank.",
+                    "Give the items other ids.",
+                )
+            if words is not None and (known := words_by_id.get(item, words)) != words:
+                raise InputError(
+                    "item-words-differ",
+                    f"Item {item} of {names} differs from the item with this id in the question bank:"
+                    f" {_shown(words)}; {_shown(known)}.",
+                    "Give one of them another id.",
+                )
+            place[item] = item
+            if item not in kinds:
+                kinds[item], new[item] = "choice", replace(question, query_id=EXAM)
+                if words is not None:
+                    by_words[words], words_by_id[item] = item, words
+        places.append(place)
+    if not new:
+        return places, {}
+    take_queries(cursor, [Query(EXAM, "Exam")], False)
+    version = save_questions(cursor, list(new.values()), f"Items of {names}", author)
+    return places, {"new items": len(new)} | ({"bank version": version} if version else {})
+
+
+def _shown(words: Words) -> str:
+    text, key, _ = words
+    return f"{quoted(text)} with the key {'unknown' if key is None else quoted(key)}"
+
+
+def _asked(text: str | None, answer_key: str | None, given: Sequence[str]) -> str | None:
+    """Return question, key and choices in one text, to which answers refer. None if the key is not a choice."""
+    at = key_position(Asked(text or "", answer_key or "", tuple(given)))
+    if not text or isinstance(at, str):
+        return None
+    choices = tuple(bare_choices(given))
+    return Asked(text.strip(), choices[at], choices).written
+
+
+def _text_keys(cursor: Cursor, items: set[str]) -> dict[str, int]:
+    """Return the keys of the texts that answers refer to: words with key and choices, else only words or id."""
+    rows = cursor.execute(
+        "SELECT question_id, t.text, answer_key, choices, text_key FROM bank_at($version)"
+        " JOIN questions USING (question_key) JOIN question_texts t USING (text_key) ORDER BY question_key",
+        {"version": bank_version(cursor)},
+    ).fetchall()
+    asked = {item: _asked(text, key, json.loads(choices)) for item, text, key, choices, _ in rows if item in items}
+    return {
+        item: text_key if (words := asked[item]) is None else question_text_key(cursor, words)
+        for item, *_, text_key in rows
+        if item in items
+    }
+
+
+def write_generated(cursor: Cursor, name: str, read: Sequence[WrittenAnswer], file: str, author: str) -> dict[str, int]:
+    """Write the generated answers of a file. The file states their contexts: a run at a depth, or gold passages.
+
+    Args:
+        name: of the generator.
+        file: its name, for messages.
+
+    Returns:
+        Numbers of answers and of new ones.
+
+    Raises:
+        InputError: a query is missing, the generator answers in this project, or it already has another answer to the
+            same query, context and draw.
+    """
+    known = next((one for one in answer_models_of(cursor, "generator") if one.name == name), None)
+    if known is not None and not known.from_elsewhere:
+        raise InputError(
+            "answers-made-here",
+            f"Generator '{name}' answers queries in this project, so its answers cannot be imported.",
+            "Give the model of this file another name (--source).",
+        )
+    keys = _query_text_keys(cursor, [one.query_id for one in read], file)
+    key = put_answer_model(
+        cursor, "generator", AnswerModel(name, fingerprint_of(["generator elsewhere", name])), author
+    )
+    answers = [
+        Generated(
+            (keys[one.query_id], (GOLD_RUN, 0) if one.run == GOLD_RUN else (one.run, one.k or 0), None, one.draw),
+            clean_text(one.answer),
+        )
+        for one in read
+    ]
+    said = {
+        (question, run, k or 0, draw): text
+        for question, run, k, draw, text in cursor.execute(
+            "SELECT question_text_key, run, k, draw, text FROM generated_answers JOIN answer_texts USING (text_key)"
+            " WHERE generator_key = ?",
+            [key],
+        ).fetchall()
+    }
+    others = [
+        one for one in answers if said.get((one.place[0], *one.place[1], one.place[3]), one.text) != one.text
+    ]  # fmt: skip
+    if others:
+        raise InputError(
+            "answers-differ",
+            f"{file} changes {how_many(len(others), 'answers')} that generator '{name}' already has.",
+            "Stored answers cannot change. Give the model of this file another name (--source).",
+        )
+    return {"answers": len(answers), "new answers": add_generated(cursor, key, answers, None)}
+
+
+def write_answer_verdicts(
+    cursor: Cursor, source: str, read: Sequence[AnswerVerdict], file: str, author: str
+) -> dict[str, int]:
+    """Write people's verdicts on answers.
+
+    Args:
+        source: the name under which they are kept.
+        file: its name, for messages.
+
+    Returns:
+        Numbers of verdicts and of new ones.
+
+    Raises:
+        InputError: a query is missing.
+    """
+    keys = _query_text_keys(cursor, [one.query_id for one in read], file)
+    queries = dict(cursor.execute("SELECT query_id, query_key FROM queries").fetchall())
+    said = {(queries[one.query_id], one.answer): one.acceptable for one in read}
+    return put_answer_verdicts(cursor, source, said, {queries[name]: key for name, key in keys.items()}, author)
+
+
+def _query_text_keys(cursor: Cursor, query_ids: Sequence[str], file: str) -> dict[str, int]:
+    """Return the text keys of queries, by query id.
+
+    Raises:
+        InputError: a query is missing.
+    """
+    texts = dict(cursor.execute("SELECT query_id, text FROM queries").fetchall())
+    if lost := [query_id for query_id in dict.fromkeys(query_ids) if query_id not in texts]:
+        raise InputError(
+            "unknown-query",
+            f"{file} has {how_many(len(lost), 'unknown queries')}: {first_few(lost)}.",
+            "Import the queries first.",
+        )
+    return {query_id: question_text_key(cursor, texts[query_id]) for query_id in dict.fromkeys(query_ids)}

@@ -1,32 +1,314 @@
-"""Exports of a project: qrels, the bank, a graded file, a leaderboard."""
+"""Exports of a project: qrels, the bank, a graded file, a leaderboard, runs, and downloads for screens."""
 
 from __future__ import annotations
 
 import io
 import json
-from collections.abc import Iterator
-from itertools import islice
+import re
+import zipfile
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import fields
+from functools import reduce
+from itertools import chain, count, islice
+from pathlib import Path
+from typing import Any, BinaryIO
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
 
 from .. import bank
-from ..catalogue import how_to_grade
+from ..bank import questions
+from ..catalogue import graders, how_to_grade
 from ..errors import InputError
 from ..formats import (
+    Source,
     TableRow,
     graded,
     queries,
     question_bank,
     trec_qrels,
+    trec_run,
     write_board_form,
     write_board_latex,
     write_board_tsv,
     write_nugget_banks,
 )
-from ..labels import Policy, basis, label_qrels
+from ..grading import NO_USABLE_RATING
+from ..labels import Policy, basis, label_qrels, progress
 from ..leaderboard import Leaderboard
-from ..project import Project, find_source, judgments, kept_objects, queries_of, sources
+from ..locations import is_reserved
+from ..project import Project, find_source, judgments, kept_objects, queries_of, record, sources, visible
 from ..text import written_text
-from .graded_export import graded_queries
-from .zipping import check_file_name, zipped
+from ..types import SEPARATOR, GradeColumns, GradeDetail, GradedQuery, GraderSpec, Judgment, Passage, Question, Ranked
+
+_OLDEST = (1980, 1, 1, 0, 0, 0)
+
+
+def write_zip(files: Mapping[str, bytes] | Mapping[str, bytes | Path], out: BinaryIO | Path) -> None:
+    """Write a zip whose bytes depend only on the files' names and contents.
+
+    Args:
+        files: content, or the file to read it from, by name.
+    """
+    with zipfile.ZipFile(out, "w", zipfile.ZIP_DEFLATED, compresslevel=9) as archive:
+        for name, content in sorted(files.items()):
+            info = zipfile.ZipInfo(name, _OLDEST)
+            # Files are assumed to be compressed already, as Parquet is.
+            info.compress_type = zipfile.ZIP_DEFLATED if isinstance(content, bytes) else zipfile.ZIP_STORED
+            info.external_attr = 0o644 << 16
+            # Otherwise the zip would record the operating system.
+            info.create_system = 3
+            if isinstance(content, bytes):
+                archive.writestr(info, content)
+                continue
+            info.file_size = content.stat().st_size
+            with content.open("rb") as source, archive.open(info, "w") as member:
+                while part := source.read(1 << 20):
+                    member.write(part)
+
+
+def check_file_name(name: str) -> str:
+    """Return the id of a run or query if it can be the name of a file.
+
+    Raises:
+        InputError: it cannot.
+    """
+    if Source(name).stem != name or not re.fullmatch(r"[\w+-][\w.+-]*", name) or is_reserved(name):
+        raise InputError(
+            "id-not-a-file-name", f"The id {name!r} cannot be the name of a file.", "Export in another form."
+        )
+    return name
+
+
+def zipped(files: Mapping[str, bytes] | Mapping[str, bytes | Path]) -> bytes:
+    """Return the content of such a zip."""
+    out = io.BytesIO()
+    write_zip(files, out)
+    return out.getvalue()
+
+
+_DETAILS = tuple(field.name for field in fields(GradeDetail))
+_GRADES = (
+    "SELECT grader_key, question_text_key, passage_text_key, rating, answer, defaulted, confidence, raw,"
+    " NULL AS reason, note FROM grades"
+)
+_FAILURES = (
+    # A failed reply takes the place of the answer. A reason that adds nothing is left out.
+    "SELECT grader_key, question_text_key, passage_text_key, NULL, arg_max_null(raw, rowid), false, NULL, NULL,"
+    f" nullif(arg_max(reason, rowid), '{NO_USABLE_RATING}'), NULL FROM failures"
+    " ANTI JOIN grades USING (grader_key, question_text_key, passage_text_key) GROUP BY 1, 2, 3"
+)
+
+
+def graded_queries(project: Project, source: str | None) -> Iterator[GradedQuery]:
+    """Yield a line for every query with passages. The rankings and judgments of a topic are in the line of its query.
+
+    Args:
+        source: the judgments to include; None for no judgments.
+    """
+    specs = {grader.key: grader.spec for grader in graders(project)}
+    topics = _topics(project)
+    placed = {key for members in topics.values() for key in members}
+    asked = _asked(project)
+    said = f"{_GRADES} UNION ALL {_FAILURES}" if project.rows("SELECT 1 FROM failures LIMIT 1") else _GRADES
+    banked: dict[str, list[Question]] = {}
+    for question in questions(project):
+        banked.setdefault(question.query_id, []).append(question)
+    known = queries_of(project)
+    # Queries that are added meanwhile are only in the result of this second call.
+    keys = dict(project.rows("SELECT query_id, query_key FROM queries"))
+    queries = [
+        (keys[query.query_id], query)
+        for query in known
+        if keys[query.query_id] not in placed or query.query_id in banked
+    ]
+    # A topic with questions of its own has a line for them; its rankings and judgments are in its query's line.
+    stated = {
+        key: {} if key in placed else {key: query.query_id} | topics.get(key, {}) for key, query in queries
+    }  # fmt: skip
+    some = _queries_at_once(project)
+    for first in range(0, len(queries), some):
+        part = queries[first : first + some]
+        rankings = _rankings(project, {key: stated[key] for key, _ in part})
+        for key, query in part:
+            passages = _passages(project, {key: query.query_id} | topics.get(key, {}))
+            if not passages:
+                continue
+            yield GradedQuery(
+                query=query,
+                passages=[Passage(passage_id, text) for passage_id, text, _ in passages],
+                judgments=_judgments(project, stated[key], source),
+                rankings=rankings.get(key, {}),
+                questions=banked.get(query.query_id, []),
+                grades=_grades(project, query.query_id, asked.get(key, []), passages, specs, said),
+            )
+
+
+def _topics(project: Project) -> dict[int, dict[int, str]]:
+    """Return the topics of queries, key by id, by the key of their query; each topic once."""
+    found: dict[int, dict[int, str]] = {}
+    for query, topic, topic_id in project.rows(
+        "SELECT min(t.query_key), topic_key, query_id FROM topics() t JOIN queries q ON q.query_key = topic_key"
+        " GROUP BY topic_key, query_id ORDER BY topic_key"
+    ):
+        found.setdefault(query, {})[topic] = topic_id
+    return found
+
+
+_OF_QUERIES = "query_key BETWEEN $least AND $most AND list_contains($queries, query_key)"
+"""SQL condition for rows of some queries. The range is tested first because searching a list for every row is slow."""
+
+
+def _of(members: Mapping[int, str]) -> dict[str, Any]:
+    return {"queries": list(members), "least": min(members, default=0), "most": max(members, default=-1)}
+
+
+def _passages(project: Project, members: Mapping[int, str]) -> list[tuple[str, str, int | None]]:
+    """Return the pooled passages of queries: ids, texts, and the keys of the texts."""
+    return project.rows(
+        "SELECT passage_id, coalesce(any_value(t.text), ''), any_value(pool.text_key)"
+        " FROM pool JOIN passages USING (passage_key) LEFT JOIN passage_texts t ON t.text_key = pool.text_key"
+        f" WHERE {_OF_QUERIES}"
+        " GROUP BY passage_id ORDER BY min((list_position($queries, query_key), position))",
+        _of(members),
+    )
+
+
+def _judgments(project: Project, members: Mapping[int, str], source: str | None) -> list[Judgment]:
+    return [
+        Judgment(members[query], passage_id, value)
+        for query, passage_id, value in project.rows(
+            f"SELECT query_key, passage_id, value FROM {visible(project, 'judgments')} JOIN sources USING (source_key)"
+            " JOIN passages USING (passage_key) JOIN pool USING (query_key, passage_key)"
+            f" WHERE {_OF_QUERIES} AND name = $source"
+            " ORDER BY list_position($queries, query_key), position",
+            _of(members) | {"source": source},
+        )
+    ]
+
+
+RANKED_AT_ONCE = 100_000
+"""Ranked passages per read, roughly. The rows of a query are scattered, so every read scans the whole table."""
+
+
+def _queries_at_once(project: Project) -> int:
+    ranked, queries = project.rows("SELECT count(*), greatest(count(DISTINCT query_key), 1) FROM rankings")[0]
+    return max(1, RANKED_AT_ONCE * int(queries) // max(int(ranked), 1))
+
+
+def _rankings(project: Project, lines: Mapping[int, Mapping[int, str]]) -> dict[int, dict[str, list[Ranked]]]:
+    """Return the pooled part of runs' rankings, by line and run; the ranks are those of the whole ranking.
+
+    Args:
+        lines: ids by keys of the queries of each line. No query is in two lines.
+    """
+    line_of = {query: line for line, members in lines.items() for query in members}
+    ids = {query: query_id for members in lines.values() for query, query_id in members.items()}
+    found: dict[int, dict[str, list[Ranked]]] = {}
+    for run, query, passage_id, rank, score in project.rows(
+        "SELECT name, query_key, passage_id, rank, score FROM rankings JOIN runs USING (run_key)"
+        " JOIN passages USING (passage_key) SEMI JOIN pool USING (query_key, passage_key)"
+        f" WHERE {_OF_QUERIES} ORDER BY run_key, list_position($queries, query_key), rank",
+        _of(ids),
+    ):
+        found.setdefault(line_of[query], {}).setdefault(run, []).append(Ranked(ids[query], passage_id, rank, score))
+    return found
+
+
+Asked = list[tuple[str, int]]
+"""Ids of questions, or of the query itself, with the keys of the texts that graders were asked."""
+
+
+def _asked(project: Project) -> dict[int, Asked]:
+    """Return the texts that graders were asked about every query, by its key, in the order of the texts.
+
+    One statement for all queries: planning it for a single query takes longer than fetching its grades.
+    """
+    separator = f"chr({ord(SEPARATOR)})"
+    found: dict[int, Asked] = {}
+    for query, question_id, text_key in project.rows(
+        "WITH wordings AS (SELECT query_key, question_id, text_key, text, answer_key, choices FROM question_revisions"
+        "  JOIN questions USING (question_key) JOIN question_texts USING (text_key)"
+        "  QUALIFY row_number() OVER (PARTITION BY question_key ORDER BY version DESC) = 1"
+        "  UNION ALL SELECT query_key, query_id, NULL, t.text, t.answer, '[]' FROM titles() t"
+        "  JOIN queries USING (query_key)),"
+        " read AS (SELECT DISTINCT query_key, question_id, w.text_key AS own, t.text_key FROM (SELECT *, unnest(["
+        f"   CASE WHEN text_key IS NULL THEN text END, concat_ws({separator}, text, answer_key),"
+        f"   concat_ws({separator}, text, answer_key, choices)]) AS asked FROM wordings"
+        "   WHERE text_key IS NULL OR answer_key <> '') w JOIN question_texts t ON t.text = w.asked)"
+        " SELECT query_key, question_id, text_key FROM wordings WHERE text_key IS NOT NULL"
+        " UNION ALL SELECT query_key, question_id, text_key FROM read ORDER BY query_key, text_key, question_id"
+    ):
+        found.setdefault(query, []).append((question_id, text_key))
+    return found
+
+
+def _grades(
+    project: Project,
+    query_id: str,
+    asked: Asked,
+    passages: Sequence[tuple[str, str, int | None]],
+    specs: Mapping[int, GraderSpec],
+    said: str,
+) -> list[GradeColumns]:
+    """Return the grades of a query's passages, grader by grader, in the order of passages and of `asked`.
+
+    Args:
+        said: SQL for all grades and failures.
+    """
+    texts = {passage_id: key for passage_id, _, key in passages if key is not None}
+    if not asked or not texts:
+        return []
+    found = project.table(
+        "SELECT grader_key, asked, passage, rating, answer, defaulted, confidence, raw, reason, note"
+        " FROM (SELECT unnest($asked::INTEGER[]) AS question_text_key, generate_subscripts($asked, 1) AS asked)"
+        f" JOIN ({said}) USING (question_text_key) JOIN"
+        " (SELECT unnest($texts::INTEGER[]) AS passage_text_key, generate_subscripts($texts, 1) AS passage)"
+        " USING (passage_text_key) ORDER BY passage, grader_key, asked",
+        {"asked": [key for _, key in asked], "texts": list(texts.values())},
+    )
+    ids = np.array([question_id for question_id, _ in asked], object)
+    numbers, keys = found["asked"].to_numpy() - 1, found["grader_key"].to_numpy()
+    # A direct grader was asked the query itself, every other grader a question.
+    direct = [key for key, spec in specs.items() if spec.method == "direct"]
+    meant = (ids == query_id)[numbers] == np.isin(keys, direct)
+    named = np.array(list(texts), object)
+    columns = []
+    for key in np.unique(keys[meant]).tolist():
+        rows = np.flatnonzero(meant & (keys == key))
+        own = found if len(rows) == len(found) else found.take(pa.array(rows))
+        columns.append(_columns(specs[key], ids[numbers[rows]], named[own["passage"].to_numpy() - 1], own))
+    return columns
+
+
+def _columns(spec: GraderSpec, asked: np.ndarray, passages: np.ndarray, found: pa.Table) -> GradeColumns:
+    """Return a grader's grades as columns, with the ids of the questions and passages."""
+    told = {name: _is_told(found[name]) for name in _DETAILS}
+    told = {name: where for name, where in told.items() if pc.any(where).as_py()}
+    details = {}
+    if told:
+        rows = pc.indices_nonzero(reduce(pc.or_, told.values()))
+        values = zip(*(found[name].take(rows).to_pylist() for name in told), strict=True)
+        details = {
+            row: GradeDetail(**dict(zip(told, one, strict=True)))
+            for row, one in zip(rows.to_pylist(), values, strict=True)
+        }
+    rating = found["rating"]
+    return GradeColumns(
+        spec,
+        asked.tolist(),
+        passages.tolist(),
+        rating.to_pylist() if rating.null_count else rating.to_numpy().tolist(),
+        found["answer"].to_numpy().tolist(),
+        details,
+    )
+
+
+def _is_told(column: pa.ChunkedArray) -> pa.ChunkedArray:
+    """Return the mask of the rows of a column that hold a detail."""
+    return column if pa.types.is_boolean(column.type) else column.is_valid()
 
 
 def qrels(
@@ -172,3 +454,64 @@ def graded_file(project: Project, source: str | None = None) -> bytes:
     out = io.BytesIO()
     graded.write_graded(graded_queries(project, named), out)
     return out.getvalue()
+
+
+def recorded(project: Project, author: str, what: str, file: str, make: Callable[[], str | bytes]) -> bytes:
+    """Return the content of a file after recording the export in the activity log, if the log can be written.
+
+    Args:
+        what: as the log names it, such as "bank".
+        file: the file's name.
+        make: makes the content.
+    """
+    content = make()
+    record(project, author, f"export {what}", file=file)
+    return content.encode() if isinstance(content, str) else content
+
+
+def qrels_counts(project: Project, policy: Policy, binary: bool) -> dict[int, int]:
+    """Return the number of lines of a policy's qrels by value, greatest value first; empty without labels."""
+    base = basis(project, policy)
+    found: Counter[int] = Counter()
+    for label, passages in progress(project, base).labels.items():
+        if label is not None:
+            found[int(label >= base.min_rating) if binary else label] += passages
+    return dict(sorted(found.items(), reverse=True))
+
+
+def qrels_head(project: Project, policy: Policy, binary: bool, lines: int = 8) -> list[str]:
+    """Return the first lines of the qrels of a policy.
+
+    Raises:
+        InputError: nothing is labelled.
+    """
+    return qrels(project, policy, binary=binary, lines=lines).splitlines()
+
+
+def runs_zip(project: Project) -> bytes:
+    """Return all runs as TREC runs, in one zip; the same project gives the same bytes.
+
+    Raises:
+        InputError: the project has no runs, or an id is not valid in a run file.
+    """
+    files: dict[str, bytes | Path] = {}
+    for key, name in project.rows("SELECT run_key, name FROM runs ORDER BY run_key"):
+        rows = project.rows(
+            "SELECT query_id, passage_id, rank, score FROM rankings JOIN queries USING (query_key)"
+            " JOIN passages USING (passage_key) WHERE run_key = ? ORDER BY query_key, rank",
+            [key],
+        )
+        files[_file_name(name, files)] = written_text(trec_run.write_run, name, (Ranked(*row) for row in rows)).encode()
+    if not files:
+        raise InputError("no-runs", "No runs to export.", "Import runs first: exam import runs FILE...")
+    return zipped(files)
+
+
+def _file_name(run: str, taken: dict[str, bytes | Path]) -> str:
+    """Return a file name for a run that every operating system can unpack and that no other run has."""
+    stem = "".join(c if c.isalnum() or c in "._-+" else "_" for c in run).lstrip(".") or "run"
+    if is_reserved(stem):
+        stem = f"_{stem}"
+    lower = {name.lower() for name in taken}
+    numbered = chain([f"{stem}.run"], (f"{stem}-{number}.run" for number in count(2)))
+    return next(name for name in numbered if name.lower() not in lower)

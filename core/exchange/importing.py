@@ -49,9 +49,11 @@ from ..project import (
     Replaced,
     add_kept_passages,
     add_passages,
+    connected,
     keep_objects,
     known_responses,
     log,
+    migrations,
     refresh_pool,
     stage_judgments,
     unknown_queries,
@@ -62,16 +64,90 @@ from ..project import (
 )
 from ..text import first_few, how_many
 from ..types import Board, Judgment, KeptObject, Query, Question
-from .answers_import import write_answers, write_factors
-from .exam_import import bank_version, write_exam_items
-from .generated_import import write_answer_verdicts, write_generated
-from .graded_batches import GradedFiles
-from .graded_import import GradedImport
-from .labels_import import write_labels
+from .exam_import import (
+    bank_version,
+    write_answer_verdicts,
+    write_answers,
+    write_exam_items,
+    write_factors,
+    write_generated,
+)
+from .graded_import import GradedFiles, GradedImport, write_labels
 from .nugget_grades import graded_of
-from .rehearsal import LARGE, rehearsal
 from .response_hashes import with_passage_ids
-from .run_import import NOTHING_LEFT, RunFiles, RunImport, unknown_reason
+from .run_import import NOTHING_LEFT, RunFiles, RunImport, report_unknown
+
+LARGE = frozenset(
+    {
+        "passages", "passage_texts", "rankings", "judgments", "responses", "response_sentences", "listed", "grades",
+        "failures", "overrides", "settlings", "answers", "retrieved", "generated_answers", "comparisons", "audit_ranks",
+        "audit_chances",
+    }
+)  # fmt: skip
+"""Tables that may be large: an import states which of them it reads."""
+
+_NEVER = frozenset(
+    {
+        "activity", "audit_claims", "audit_looks", "call_batch_pairs", "call_batches", "cascade_passages", "cascades",
+        "draft_steps", "drafts", "generations", "kept_replies", "migrations", "pool", "prompts", "proposals",
+        "proposed_items", "publications", "published_awaited", "published_passages", "published_pools",
+        "published_queries", "text_vectors",
+    }
+)  # fmt: skip
+"""Tables that no import has to read for its outcome, or that it makes again."""
+
+_NARROW = {
+    "grades": "* REPLACE (NULL AS answer, NULL AS raw, NULL AS note, NULL AS distribution, NULL AS confidence)",
+    "failures": "* REPLACE (NULL AS raw)",
+    "answers": "* REPLACE (NULL AS scores, NULL AS raw, NULL AS note)",
+    "items": "* REPLACE (NULL AS raw)",
+}
+"""Long texts by models, which no import reads, are left out."""
+
+
+@contextmanager
+def rehearsal(project: Project, tables: Collection[str], folder: Path) -> Iterator[Cursor]:
+    """Provide a cursor on a copy of the project, in which imports can be tried.
+
+    The copy has the tables that these imports read, all of one moment. It is a separate database: it blocks no other
+    work, and nothing in it reaches the project.
+
+    Args:
+        tables: those of `LARGE` that the imports read; all small tables are copied.
+        folder: for the copy, which is deleted with the folder.
+    """
+    with connected(folder / "rehearsal.duckdb", readable=folder, made_here=True) as copy:
+        # The copy is deleted, so a checkpoint at the end would be wasted.
+        copy.execute("PRAGMA disable_checkpoint_on_shutdown")
+        with project.cursor() as cursor:
+            cursor.execute("BEGIN")
+            _copy(cursor, copy, tables)
+            cursor.execute("ROLLBACK")
+        copy.execute("BEGIN")
+        yield copy
+        copy.execute("ROLLBACK")
+
+
+def _copy(cursor: Cursor, copy: Cursor, tables: Collection[str]) -> None:
+    for name, last in cursor.execute("SELECT sequence_name, last_value FROM duckdb_sequences()").fetchall():
+        copy.execute(f"CREATE SEQUENCE {name} START {(last or 0) + 1:d}")
+    made = cursor.execute(
+        "SELECT table_name, sql FROM duckdb_tables() WHERE NOT internal AND NOT temporary ORDER BY table_oid"
+    ).fetchall()
+    copy.execute(";".join(sql for _, sql in made))
+    read = [
+        name
+        for name, _ in made
+        if not (name in _NEVER or name.startswith("replac") or (name in LARGE and name not in tables))
+    ]
+    # Most tables of a small project are empty, and copying nothing takes as long as copying a few rows.
+    filled = " UNION ALL ".join(f"SELECT '{name}' WHERE EXISTS (FROM {name})" for name in read)
+    for (name,) in cursor.execute(filled).fetchall():
+        rows = cursor.sql(f"SELECT {_NARROW.get(name, '*')} FROM {name} ORDER BY rowid").to_arrow_reader()
+        copy.register("copied", rows)
+        copy.execute(f"INSERT INTO {name} FROM copied")
+        copy.unregister("copied")
+    migrations.add_relations(copy)
 
 
 @dataclass(frozen=True)
@@ -196,6 +272,8 @@ def _write(cursor: Cursor, group: Group, report: Report, write: Writer, author: 
     files = [source.name for source in group.sources]
     with _naming(files):
         counts = write(cursor, keeper, author)
+        if IMPORTERS[group.kind].pools:
+            refresh_pool(cursor)
     report.raise_if_refused(_MEND)
     settled = keeper.settle()
     replaced = tuple(one for _, _, one in settled)
@@ -248,10 +326,12 @@ class Importer:
     Args:
         read: reads the files and returns their writer.
         looks_at: the large tables of the project that the import reads, which a preview has to copy.
+        pools: whether the pool is made again afterwards.
     """
 
     read: Reader
     looks_at: frozenset[str] = LARGE
+    pools: bool = False
 
 
 def _queries(sources: Sequence[Source], report: Report, options: Options, folder: Path) -> Writer:
@@ -278,9 +358,7 @@ def _passages(sources: Sequence[Source], report: Report, options: Options, folde
     files.close()
 
     def write(cursor: Cursor, keeper: Keeper, author: str) -> dict[str, int]:
-        new = add_kept_passages(cursor, files, keeper).new
-        refresh_pool(cursor)
-        return {"new passages": new}
+        return {"new passages": add_kept_passages(cursor, files, keeper).new}
 
     return write
 
@@ -295,9 +373,7 @@ def _runs(sources: Sequence[Source], report: Report, options: Options, folder: P
         runs = RunImport(cursor, files, report, options.skip_unknown, keeper)
         runs.check_queries()
         report.raise_if_refused(_NAME_QUERIES)
-        counts = runs.write()
-        refresh_pool(cursor)
-        return counts
+        return runs.write()
 
     return write
 
@@ -311,9 +387,7 @@ def _responses(sources: Sequence[Source], report: Report, options: Options, fold
         documents = dict.fromkeys(passage for one in found for passage in one.documents)
         add_passages(cursor, documents, keeper)
         keep_objects(cursor, [KeptObject(REPORT, one.query_id, one.run, one.report) for one in found if one.report])
-        counts = (write_gold if options.gold else write_responses)(cursor, found, report, keeper)
-        refresh_pool(cursor)
-        return counts
+        return (write_gold if options.gold else write_responses)(cursor, found, report, keeper)
 
     return write
 
@@ -326,7 +400,6 @@ def _qrels(sources: Sequence[Source], report: Report, options: Options, folder: 
         for name, (file, found) in read.items():
             stage_judgments(cursor, _of_known_queries(cursor, file, found, options, report))
             written += write_judgments(cursor, name, keeper)
-        refresh_pool(cursor)
         return {"sources": len(sources), "judgments": written}
 
     return write
@@ -340,7 +413,6 @@ def _labels(sources: Sequence[Source], report: Report, options: Options, folder:
         for name, (file, found) in read.items():
             known = _of_known_queries(cursor, file, found, options, report)
             total.update(write_labels(cursor, name, options.scale, known, file, report, author))
-        refresh_pool(cursor)
         return dict(total)
 
     return write
@@ -364,10 +436,7 @@ def _unknown(cursor: Cursor, file: str, first_lines: Mapping[str, int], options:
     unknown = unknown_queries(cursor, first_lines)
     if unknown and add_topics(cursor, unknown):
         unknown = unknown_queries(cursor, unknown)
-    if unknown:
-        refuse_or_remark = report.remark if options.skip_unknown else report.refuse
-        reason = unknown_reason(unknown[0], len(unknown) - 1, options.skip_unknown)
-        refuse_or_remark(file, first_lines[unknown[0]], "unknown-query", reason)
+    report_unknown(report, file, unknown, first_lines, options.skip_unknown)
     if options.skip_unknown and first_lines and len(unknown) == len(first_lines):
         report.refuse(file, None, "nothing-left", NOTHING_LEFT)
     return unknown
@@ -439,13 +508,9 @@ def _as_named_here(cursor: Cursor, part: BankFile) -> BankFile:
     longer = [part.prefix + query_id for query_id in ids]
     unknown = set(unknown_queries(cursor, [*ids, *longer]))
     names = {a: b for a, b in zip(ids, longer, strict=True) if a in unknown and b not in unknown}
-
-    def name(query_id: str) -> str:
-        return names.get(query_id, query_id)
-
     return BankFile(
-        [replace(query, query_id=name(query.query_id)) for query in part.queries],
-        [replace(question, query_id=name(question.query_id)) for question in part.questions],
+        [replace(one, query_id=names.get(one.query_id, one.query_id)) for one in part.queries],
+        [replace(one, query_id=names.get(one.query_id, one.query_id)) for one in part.questions],
     )
 
 
@@ -521,7 +586,7 @@ def _graded(sources: Sequence[Source], report: Report, options: Options, folder:
                 into.write(batch)
                 # Free this batch before the next one is read.
                 del batch
-        counts = into.finish(names, options.source or KINDS_OF_FILE["graded"].source_name(sources[0]), report)
+        counts = into.finish(options.source or KINDS_OF_FILE["graded"].source_name(sources[0]), report)
         _remark_on_words(into.words, names, report)
         return counts | ({GET_WORDS: into.words.given} if into.words.given else {})
 
@@ -669,22 +734,30 @@ def _exam(sources: Sequence[Source], report: Report, options: Options, folder: P
 
 
 NOTHING_LARGE = frozenset[str]()
-ABOUT_ANSWERS = ("generated_answers", "comparisons")
 
 IMPORTERS: dict[str, Importer] = {
     "queries": Importer(_queries, NOTHING_LARGE),
     "passages": Importer(
-        _passages, LARGE - {"rankings", "responses", "listed", "failures", "answers", "retrieved", *ABOUT_ANSWERS}
+        _passages,
+        LARGE
+        - {"rankings", "responses", "listed", "failures", "answers", "retrieved", "generated_answers", "comparisons"},
+        pools=True,
     ),
     "bank": Importer(_bank, NOTHING_LARGE),
     "exam": Importer(_exam, frozenset({"passages", "passage_texts"})),
     "graded": Importer(_graded, LARGE),
-    "runs": Importer(_runs, frozenset({"passages", "rankings", "responses"})),
+    "runs": Importer(_runs, frozenset({"passages", "rankings", "responses"}), pools=True),
     "responses": Importer(
-        _responses, frozenset({"passages", "passage_texts", "rankings", "responses", "response_sentences"})
+        _responses,
+        frozenset({"passages", "passage_texts", "rankings", "responses", "response_sentences"}),
+        pools=True,
     ),
-    "qrels": Importer(_qrels, frozenset({"passages", "passage_texts", "judgments", "rankings", "responses"})),
-    "labels": Importer(_labels, frozenset({"passages", "passage_texts", "grades", "listed", "rankings", "responses"})),
+    "qrels": Importer(
+        _qrels, frozenset({"passages", "passage_texts", "judgments", "rankings", "responses"}), pools=True
+    ),
+    "labels": Importer(
+        _labels, frozenset({"passages", "passage_texts", "grades", "listed", "rankings", "responses"}), pools=True
+    ),
     "leaderboard": Importer(_leaderboard, frozenset({"passages"})),
     "responses-matrix": Importer(
         _answers(lambda source, report, _: read_matrix(source, report)), frozenset({"answers"})

@@ -14,7 +14,7 @@ from ..labels import Basis, Policy, basis, label_qrels
 from ..project import Cursor, Project, kept_objects
 from ..text import clean_text, written_text
 from ..types import GradeBlocks, GradedQuery, Passage, Ranked
-from .zipping import check_file_name, zipped
+from .exporting import check_file_name, zipped
 
 Responses = dict[tuple[str, str], tuple[list[str], str]]
 """Passages of a response by run and query: their ids, and their joined texts."""

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Sequence
-from itertools import count, islice
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from itertools import chain, count, islice
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +14,7 @@ import pyarrow.parquet as pq
 
 from ..bank import add_topics
 from ..errors import Report
-from ..formats import RunLine, Source, name_runs, read_run_lines
+from ..formats import Source, name_runs, read_run_lines
 from ..limits import exceeded, limit
 from ..project import Cursor, Keeper, clear_runs, name_passages_of, quoted_path, stage, unknown_queries
 from ..text import first_few, quoted
@@ -45,6 +46,7 @@ _REMARKS = {
 _REPEATED = "the query already has this passage; the better score is kept (trec_eval would refuse)"
 
 
+@dataclass
 class RunFiles:
     """Run files after reading, with their lines in a file of their own, so that memory does not grow with them.
 
@@ -53,13 +55,14 @@ class RunFiles:
         report: takes refused lines.
     """
 
-    def __init__(self, folder: Path, report: Report) -> None:
-        self.folder = folder
-        self.report = report
-        self.found: list[tuple[Source, str]] = []
-        self.queries: dict[str, int] = {}
-        self.first_lines: list[tuple[Source, dict[str, int]]] = []
-        self.file = folder / "lines.parquet"
+    folder: Path
+    report: Report
+    found: list[tuple[Source, str]] = field(default_factory=list)
+    queries: dict[str, int] = field(default_factory=dict)
+    first_lines: list[tuple[Source, dict[str, int]]] = field(default_factory=list)
+
+    def __post_init__(self) -> None:
+        self.file = self.folder / "lines.parquet"
         self._writer = pq.ParquetWriter(self.file, _SCHEMA)
 
     def take(self, source: Source) -> None:
@@ -80,27 +83,25 @@ class RunFiles:
                 reason = exceeded("the file names more queries than", "IDS", most)
                 self.report.refuse(source.name, batch[-1].line, "limit-exceeded", reason)
                 return
-            self._writer.write_table(self._table(batch, numbers))
+            columns = {
+                "run": [numbers[line.tag] for line in batch],
+                "query": [self.queries[line.query_id] for line in batch],
+                "line": [line.line for line in batch],
+                "passage_id": [line.passage_id for line in batch],
+                "rank": [line.rank for line in batch],
+                "score": [line.score for line in batch],
+            }
+            self._writer.write_table(pa.table(columns, schema=_SCHEMA))
         self.first_lines.append((source, first_lines))
 
     def close(self) -> None:
         """Write the lines out; nothing can be added afterwards."""
         self._writer.close()
 
-    def _table(self, lines: Sequence[RunLine], numbers: dict[str, int]) -> pa.Table:
-        columns = {
-            "run": [numbers[line.tag] for line in lines],
-            "query": [self.queries[line.query_id] for line in lines],
-            "line": [line.line for line in lines],
-            "passage_id": [line.passage_id for line in lines],
-            "rank": [line.rank for line in lines],
-            "score": [line.score for line in lines],
-        }
-        return pa.table(columns, schema=_SCHEMA)
 
-
+@dataclass
 class RunImport:
-    """Writes the runs of files after reading.
+    """Writes the runs of files after reading; unknown topics of known queries are added.
 
     Args:
         cursor: in the transaction of the import.
@@ -110,19 +111,15 @@ class RunImport:
         keeper: keeps replaced data.
     """
 
-    def __init__(self, cursor: Cursor, files: RunFiles, report: Report, skip_unknown: bool, keeper: Keeper) -> None:
-        self.cursor = cursor
-        self.report = report
-        self.keeper = keeper
-        self.skip_unknown = skip_unknown
-        self.found = files.found
-        self.files = files
-        # In a file because temporary tables stay in memory until the transaction ends.
-        self._part = quoted_path(files.folder / "part.parquet")
-        self._look_up()
+    cursor: Cursor
+    files: RunFiles
+    report: Report
+    skip_unknown: bool
+    keeper: Keeper
 
-    def _look_up(self) -> None:
-        """Look up the keys of queries; unknown topics of known queries are added."""
+    def __post_init__(self) -> None:
+        # In a file because temporary tables stay in memory until the transaction ends.
+        self._part = quoted_path(self.files.folder / "part.parquet")
         if unknown := unknown_queries(self.cursor, self.files.queries):
             add_topics(self.cursor, unknown)
         columns: dict[str, list[Any]] = {
@@ -140,13 +137,10 @@ class RunImport:
         unknown = set(unknown_queries(self.cursor, self.files.queries))
         for source, first_lines in self.files.first_lines:
             missing = [query_id for query_id in first_lines if query_id in unknown]
-            if missing:
-                refuse_or_remark = self.report.remark if self.skip_unknown else self.report.refuse
-                reason = unknown_reason(missing[0], len(missing) - 1, self.skip_unknown)
-                refuse_or_remark(source.file, first_lines[missing[0]], "unknown-query", reason)
+            report_unknown(self.report, source.file, missing, first_lines, self.skip_unknown)
         if self.skip_unknown and not self.report.count:
             left = {run for (run,) in self.cursor.execute(f"SELECT DISTINCT run FROM {self._lines}").fetchall()}
-            for run, (source, tag) in enumerate(self.found):
+            for run, (source, tag) in enumerate(self.files.found):
                 if run not in left:
                     self.report.refuse(source.file, None, "nothing-left", f"run {quoted(tag)}: {NOTHING_LEFT}")
 
@@ -156,14 +150,14 @@ class RunImport:
         Returns:
             Numbers of runs and of ranked passages.
         """
-        names = self._free_names(name_runs(self.found, self.report))
+        names = self._free_names(name_runs(self.files.found, self.report))
         if self.report.count:
             return {}
-        runs = [(name, tag, source.file) for name, (source, tag) in zip(names, self.found, strict=True)]
+        runs = [(name, tag, source.file) for name, (source, tag) in zip(names, self.files.found, strict=True)]
         keys = clear_runs(self.cursor, runs, self.keeper)
         self.cursor.execute("CREATE OR REPLACE TEMP TABLE new_runs (run INTEGER, run_key INTEGER)")
         self.cursor.executemany("INSERT INTO new_runs VALUES (?, ?)", list(enumerate(keys)))
-        odd = _Oddities(self.report, self.found, names)
+        odd = _Oddities(self.report, self.files.found, names)
         written = sum(self._write_part(first, last, odd) for first, last in self._parts())
         self.cursor.execute("DROP TABLE new_runs")
         odd.tell()
@@ -178,11 +172,11 @@ class RunImport:
         known = self.cursor.execute("SELECT name, file, run_key IN (FROM ranked_runs), tag FROM runs").fetchall()
         holders = {name: (file, partly) for name, file, partly, _ in known}
         before = {(file, tag): name for name, file, _, tag in known}
-        runs_of = Counter(source for source, _ in self.found)
+        runs_of = Counter(source for source, _ in self.files.found)
         free: list[str] = []
         replaced: list[str] = []
         renamed: list[str] = []
-        for name, (source, tag) in zip(names, self.found, strict=True):
+        for name, (source, tag) in zip(names, self.files.found, strict=True):
             name = before.get((source.file, tag), name)
             file, partly = holders.get(name, (source.file, False))
             if file == source.file or partly:
@@ -196,15 +190,16 @@ class RunImport:
             else:
                 # This name may also belong to another run, of this import or of another file; neither run may be lost.
                 others = {*names, *free, *(other for other, (held, _) in holders.items() if held != source.file)}
-                called = next(each for each in _numbered(called) if each not in others)
+                numbered = chain([called], (f"{called}-{number}" for number in count(2)))
+                called = next(each for each in numbered if each not in others)
                 renamed.append(f"{name} to {called}")
             free.append(called)
         if replaced:
             reason = f"earlier versions of these runs are replaced: {first_few(replaced)}"
-            self.report.remark(self.found[0][0].file, None, "runs-replaced", reason)
+            self.report.remark(self.files.found[0][0].file, None, "runs-replaced", reason)
         if renamed:
             reason = f"runs of other files already have these names; renamed {first_few(renamed)}"
-            self.report.remark(self.found[0][0].file, None, "runs-renamed", reason)
+            self.report.remark(self.files.found[0][0].file, None, "runs-renamed", reason)
         return free
 
     def _parts(self) -> Iterator[tuple[int, int]]:
@@ -263,14 +258,14 @@ class RunImport:
         )
 
 
+@dataclass
 class _Oddities:
     """Irregularities of each run, summed over the parts: the first line and the number."""
 
-    def __init__(self, report: Report, found: Sequence[tuple[Source, str]], names: Sequence[str]) -> None:
-        self.report = report
-        self.found = found
-        self.names = names
-        self.seen: dict[tuple[int, str], tuple[int, int]] = {}
+    report: Report
+    found: Sequence[tuple[Source, str]]
+    names: Sequence[str]
+    seen: dict[tuple[int, str], tuple[int, int]] = field(default_factory=dict)
 
     def gather(self, cursor: Cursor, part: str) -> None:
         """Add the irregularities in the ranked lines of some queries; `part` is an SQL table expression."""
@@ -293,17 +288,14 @@ class _Oddities:
                     self.report.remark(source.name, line, what, reason, times)
 
 
-def _numbered(name: str) -> Iterator[str]:
-    """Yield the name, then the same with a number: NAME-2, NAME-3 and so on."""
-    yield name
-    for number in count(2):
-        yield f"{name}-{number}"
-
-
 NOTHING_LEFT = "all queries are unknown, so there is nothing to import"
 
 
-def unknown_reason(query_id: str, others: int, left_out: bool) -> str:
-    """Return the message about an unknown query and a number of others."""
-    named = f"{query_id} and {others} more" if others else query_id
-    return f"unknown query {named}{': skipped' if left_out else ''}"
+def report_unknown(
+    report: Report, file: str, unknown: Sequence[str], first_lines: Mapping[str, int], skipped: bool
+) -> None:
+    """Refuse the unknown queries of a file, or remark on them if they are skipped."""
+    if unknown:
+        named = f"{unknown[0]} and {len(unknown) - 1} more" if len(unknown) > 1 else unknown[0]
+        reason = f"unknown query {named}{': skipped' if skipped else ''}"
+        (report.remark if skipped else report.refuse)(file, first_lines[unknown[0]], "unknown-query", reason)

@@ -2,22 +2,8 @@
 
 from __future__ import annotations
 
-from .abilities import AnswerTable, abilities, answer_table, planted, shorter
-from .answer_judges import JUDGES
-from .answers.casework import (
-    RELEVANT,
-    CaseRow,
-    Failures,
-    case_at,
-    cases,
-    check_case,
-    confirm_case,
-    failures,
-    judge_as_relevant,
-    take_back_case,
-    unseen_by,
-)
 from .answers.comparing import (
+    JUDGES,
     JudgePlan,
     Pair,
     ReadyJudge,
@@ -28,100 +14,122 @@ from .answers.comparing import (
     pairs_to_compare,
     start_comparing,
 )
-from .answers.contexts import Gold, asked_queries, gold_sources
-from .answers.covering import cover_tables
-from .answers.desk import Part as MarkedPart
-from .answers.desk import ShownPassage, case_desk
-from .answers.evaluating import evaluate
-from .answers.evaluation import Evaluation, Line, Measured, View, query_values
-from .answers.evaluation import Row as RetEvalRow
+from .answers.contexts import Gold, answers_as_responses, asked_queries, gold_sources, make_run, said_of_run
+from .answers.evaluation import Evaluation, Line, Measured, RetEvalRow, View, cover_tables, evaluate, query_values
 from .answers.generating import (
+    ANSWER_RULES,
     DRAWS,
     KS,
-    SEED,
-    TEMPERATURE,
-    answers_price,
-    generate_answers,
-    plan_answers,
-    start_answering,
-)
-from .answers.generating import Wanted as WantedAnswers
-from .answers.generators import (
     MAX_TOKENS,
     N_TOKENS,
     ORDER,
     ORDERS,
+    SEED,
+    TEMPERATURE,
+    AnswerRule,
     GeneratorPlan,
+    PassageOrder,
     ReadyGenerator,
+    WantedAnswers,
+    answers_price,
+    generate_answers,
     generator_again,
     make_generator,
+    plan_answers,
+    start_answering,
 )
-from .answers.generators import RULES as ANSWER_RULES
-from .answers.generators import Order as PassageOrder
-from .answers.generators import Rule as AnswerRule
 from .answers.jobs import answering_so_far
-from .answers.onward import answers_as_responses, make_run, said_of_run
-from .answers.standing import asked_for, clear_best, lacking, said_by_judge, usual_judge
 from .answers.studying import (
+    RELEVANT,
     AgreementRow,
+    CaseRow,
+    Failures,
+    MarkedPart,
     PeopleSaid,
     Refined,
+    ShownPassage,
     agreement,
+    asked_for,
+    case_at,
+    case_desk,
+    cases,
+    check_case,
     choice_tables,
+    clear_best,
+    confirm_case,
     correlations,
+    failures,
+    judge_as_relevant,
+    lacking,
     people_said,
+    reteval_latex,
+    reteval_told,
+    reteval_tsv,
+    row_values,
+    said_by_judge,
     said_in_file,
+    take_back_case,
+    unseen_by,
+    usual_judge,
     verdict_sources,
     waiting_runs,
 )
-from .answers.tables import reteval_latex, reteval_tsv, row_values
-from .answers.tables import told as reteval_told
 from .boards import (
     LEAST,
     TESTS,
+    AnswerTable,
     Comparison,
     Row,
     Score,
     Test,
     TopicRow,
+    abilities,
+    answer_table,
     by_topic,
     compare,
     exam_board,
     grid,
     only_right,
+    planted,
+    shorter,
 )
-from .exam_files import answers_csv, exam_json
-from .item_acceptance import accept_passing, last_acceptance
-from .item_categories import categories, set_keywords
 from .item_filters import (
     SHARE,
     VALUE_COLUMNS,
     Checked,
+    ExamStatistics,
     Thresholds,
+    accept_passing,
+    categories,
     item_values,
     judged,
+    last_acceptance,
+    making_of,
+    set_keywords,
+    statistics,
     usual_thresholds,
     value_row,
 )
 from .item_generation import Wanted, generate_items, generation_price, start_writing
-from .item_statistics import ExamStatistics, making_of, statistics
 from .items import EXAM, Item, exam_items, proposed_items, retire, retired_in_drafts
-from .live.differing import (
+from .responses import Responses, answers_csv, exam_json, responses, standing
+from .retrievals import DEPTH, RETRIEVERS, Retriever, import_retrieval, make_retrieval, retrievals
+from .sitting import Sit, sit, sit_by_rules, start_sitting
+from .snapshots import (
+    LEVEL,
+    Fall,
+    Frozen,
     PlacedPassage,
     QueryChange,
     QueryDifference,
+    Target,
     diff_of_runs,
+    freeze,
     frozen_runs,
+    measure_fall,
     query_difference,
+    read_target,
 )
-from .live.freezing import Frozen, freeze
-from .live.target import Target, read_target
-from .live.watching import LEVEL, Fall, measure_fall
-from .responses import Responses, responses
-from .retrievals import DEPTH, RETRIEVERS, Retriever, import_retrieval, make_retrieval, retrievals
-from .rule_students import sit_by_rules
-from .sheets import standing
-from .sitting import Sit, sit, start_sitting
 from .students import NORMALISE, READING_RULES, RULES, Plan, add_student
 
 __all__ = [

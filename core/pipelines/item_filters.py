@@ -1,24 +1,84 @@
-"""Filters of items before an exam: values, thresholds and hits. Nothing is removed here."""
+"""Filters of items before an exam, acceptance of proposals that pass, categories, and statistics of the exam."""
 
 from __future__ import annotations
 
 import functools
+import json
 import re
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass, fields
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import asdict, dataclass, field, fields
 from itertools import combinations
 from math import floor
-from typing import Any, Literal
+from pathlib import Path
+from string import ascii_uppercase
+from typing import Any, Final, Literal
 
 import numpy as np
+from rapidfuzz.distance import LCSseq
 
-from ..bank import NEAR
-from ..errors import InputError
+from ..bank import NEAR, SCHEMES, STATES, accept, item_categories, proposals
+from ..errors import FileError, InputError, Problem
 from ..graders import unit_vectors
-from ..grading import ProjectVectors
-from ..project import Project
-from .item_similarity import jaccard, nearest_gram, rouge_l, words
+from ..plain_yaml import read_yaml
+from ..project import Project, log
+from ..types import Question
+from .item_generation import PARTS, Part, Unparsed, parse_item
 from .items import Item, exam_items, proposed_items
+from .retrievals import Encode, kept_vectors
+
+
+def words(text: str) -> list[str]:
+    """Return the words of a text for the item filters: in lower case, separated by white space."""
+    return text.lower().split()
+
+
+def jaccard(one: Sequence[str], other: Sequence[str]) -> float:
+    """Return the multiset Jaccard similarity |a∩b| / |a∪b| of two lists of words; 0 if both are empty."""
+    a, b = Counter(one), Counter(other)
+    union = (a | b).total()
+    return (a & b).total() / union if union else 0.0
+
+
+def nearest_gram(source: Sequence[str], text: Sequence[str], n: int) -> tuple[float, str]:
+    """Return J_n of a source and a text: the largest Jaccard similarity of the text and an n-gram of the source; the
+    n-gram.
+
+    Source: exam-generation-irt, A.2. A source of fewer than n words is one n-gram. The first of equally near ones
+    counts.
+
+    Args:
+        source, text: words.
+        n: words of an n-gram, from 1.
+    """
+    if not source or not text:
+        return 0.0, ""
+    n = min(max(n, 1), len(source))
+    wanted = Counter(text)
+    seen: Counter[str] = Counter()
+    common = best = best_end = 0
+    for end, word in enumerate(source):
+        common += seen[word] < wanted[word]
+        seen[word] += 1
+        if end >= n:
+            gone = source[end - n]
+            seen[gone] -= 1
+            common -= seen[gone] < wanted[gone]
+        # All n-grams have the same length, so the one with the most common words is the nearest.
+        if end >= n - 1 and (common > best or not best_end):
+            best, best_end = common, end + 1
+    return best / (n + len(text) - best), " ".join(source[best_end - n : best_end])
+
+
+def rouge_l(one: Sequence[str], other: Sequence[str]) -> float:
+    """Return ROUGE-L F1 of two lists of words: the harmonic mean of their longest common subsequence's shares of each.
+
+    Source: Lin (2004), with equal weights of precision and recall.
+    """
+    if not one or not other:
+        return 0.0
+    return 2 * LCSseq.similarity(one, other) / (len(one) + len(other))
+
 
 Rule = Literal[
     "self-contained", "extra n-gram", "extra embedding", "intra jaccard", "intra embedding", "intra rouge-l",
@@ -29,9 +89,6 @@ SHARE = 0.05
 """Share of the items that a default threshold removes (exam-generation-irt, A.2)."""
 DIGITS = 4
 """Digits of values and thresholds, so that a threshold typed as shown has the same effect."""
-
-Encode = Callable[[Sequence[str]], np.ndarray[Any, np.dtype[np.float32]]]
-"""Returns the unit vectors of n texts, float (n, dimensions)."""
 
 _NAMES = r"\b(documentation|paper|article|research|study)\b"
 PATTERNS = tuple(
@@ -135,11 +192,6 @@ class Checked:
     item: Item
     values: Values
     hits: tuple[Hit, ...]
-
-
-def kept_vectors(project: Project) -> Encode:
-    """Return the shipped encoder with the project's vectors; new ones are stored if the project is writable."""
-    return functools.partial(unit_vectors, store=None if project.read_only else ProjectVectors(project))
 
 
 def measure(items: Sequence[Item], encode: Encode = unit_vectors) -> list[Values]:
@@ -324,3 +376,308 @@ def value_row(one: Values) -> list[float | str | None]:
         found = getattr(one, name)
         row.append(found.value if isinstance(found, Likeness) else found[1] if isinstance(found, tuple) else found)
     return row
+
+
+SETTING_OF_FILTERS = "item filters"
+"""The setting with the last acceptance of each exam, as JSON."""
+
+
+@dataclass(frozen=True)
+class Acceptance:
+    """The last acceptance of the items of an exam that pass the filters.
+
+    Args:
+        thresholds: the thresholds that they passed.
+        fell: the keys of the proposals that broke a rule then.
+    """
+
+    thresholds: Thresholds
+    fell: tuple[int, ...]
+
+
+def last_acceptance(project: Project, query_id: str | None = None) -> Acceptance | None:
+    """Return the last acceptance of the query; for None, the only recorded one. None without a match."""
+    found = _acceptances(project)
+    if query_id is None and len(found) == 1:
+        return next(iter(found.values()))
+    return found.get(query_id or "")
+
+
+def accept_passing(project: Project, checked: Sequence[Checked], thresholds: Thresholds, author: str) -> list[Question]:
+    """Add the proposals that break no rule to the person's drafts, and record thresholds and filtered proposals.
+
+    Args:
+        checked: items checked at `thresholds`; items of the bank among them are ignored.
+
+    Returns:
+        The questions as the drafts have them now.
+
+    Raises:
+        InputError: every open proposal breaks a rule, or none is open.
+    """
+    proposed = [(one.item.query_id, one.item.proposal_key, one.hits) for one in checked if one.item.proposal_key]
+    passing = [key for _, key, hits in proposed if key and not hits]
+    if not passing:
+        raise InputError(
+            "no-proposal-passes",
+            "No open proposal passes the filters.",
+            "Change the thresholds. To see which filters reject an item, use exam items check.",
+        )
+    made = accept(project, passing, author)
+    found = _acceptances(project) | {
+        query: Acceptance(thresholds, tuple(key for of, key, hits in proposed if of == query and key and hits))
+        for query, _, _ in proposed
+    }
+    written = json.dumps({query: asdict(one) for query, one in found.items()}, ensure_ascii=False)
+    with project.transaction(
+        act="edit questions", queries={query for query, _, _ in proposed}, author=author
+    ) as cursor:
+        cursor.execute("INSERT OR REPLACE INTO settings VALUES (?, ?)", [SETTING_OF_FILTERS, written])
+    return made
+
+
+def _acceptances(project: Project) -> dict[str, Acceptance]:
+    """Return acceptances by query id, as the setting has them; an import has checked the types of its numbers."""
+    text = project.value("SELECT value FROM settings WHERE name = ?", [SETTING_OF_FILTERS])
+    known = {field.name for field in fields(Thresholds)}
+    return {
+        query: Acceptance(
+            Thresholds(**{name: bound for name, bound in one["thresholds"].items() if name in known}),
+            tuple(one["fell"]),
+        )
+        for query, one in json.loads(text or "{}").items()
+    }
+
+
+UNCATEGORIZED: Final = "Uncategorized"
+QUESTION_WORDS: Final = ("Which", "What", "How", "When", "Why", "Where")
+_SETTING = "bloom keywords"
+_HINT = "Write a word list for each level: 'Remembering: [define, list, name]'."
+
+Keywords = Mapping[str, Sequence[str]]
+"""Words in their base form, by level."""
+
+
+@functools.cache
+def built_in_keywords() -> dict[str, tuple[str, ...]]:
+    """Return the keywords that come with the program, by level from Remembering to Creating."""
+    file = Path(__file__).parent / "bloom.yaml"
+    return read_keywords(file.read_text(encoding="utf-8"), file.name)
+
+
+def read_keywords(text: str, file: str) -> dict[str, tuple[str, ...]]:
+    """Read keywords from YAML: levels with lists of words.
+
+    Args:
+        file: its name, for messages.
+
+    Raises:
+        FileError: it is unreadable, or not a mapping of levels to words.
+    """
+    data = read_yaml(text, file, _HINT)
+    if not isinstance(data, dict) or not data:
+        raise FileError([Problem(file, None, "invalid-keywords", "it is not a mapping of levels to word lists")], _HINT)
+    for level, found in data.items():
+        sound = isinstance(level, str) and level.strip() and isinstance(found, list) and found
+        if not sound or not all(isinstance(word, str) and word.strip() for word in found):
+            raise FileError([Problem(file, None, "invalid-keywords", f"level '{level!s:.40}' has no word list")], _HINT)
+    return {level: tuple(dict.fromkeys(word.strip().lower() for word in found)) for level, found in data.items()}
+
+
+def keywords(project: Project) -> dict[str, tuple[str, ...]]:
+    """Return the keywords of a project: its own if people wrote some, else the built-in ones."""
+    text = project.value("SELECT value FROM settings WHERE name = ?", [_SETTING])
+    return built_in_keywords() if text is None else read_keywords(text, _SETTING)
+
+
+def set_keywords(project: Project, text: str | None, author: str, file: str = _SETTING) -> None:
+    """Set a project's own keywords, as YAML; None restores the built-in ones.
+
+    Raises:
+        FileError: see `read_keywords`.
+    """
+    if text is not None:
+        read_keywords(text, file)
+    with project.transaction() as cursor:
+        cursor.execute("DELETE FROM settings WHERE name = ?", [_SETTING])
+        if text is not None:
+            cursor.execute("INSERT INTO settings VALUES (?, ?)", [_SETTING, text])
+        log(cursor, author, "set bloom keywords", levels=0 if text is None else len(read_keywords(text, file)))
+
+
+def bloom(question: str, words: Keywords | None = None) -> tuple[str, ...]:
+    """Return the levels of Bloom's taxonomy whose keywords occur in a question, or `Uncategorized`.
+
+    Source: exam-generation-irt, appendix C. The authors search the verbs found by a parser. This function searches the
+    lemmas of all words, so that a noun such as "list" counts as well. "The following" is ignored: it occurs in most
+    multiple-choice questions and has no meaning for this.
+
+    Args:
+        words: keywords by level; None for the built-in ones.
+    """
+    import simplemma
+
+    said = re.findall(r"[A-Za-z]+", re.sub(r"\bthe following\b", " ", question, flags=re.IGNORECASE))
+    found = {form for word in said for form in (word.lower(), simplemma.lemmatize(word, lang="en").lower())}
+    levels = built_in_keywords() if words is None else words
+    return tuple(level for level, some in levels.items() if found.intersection(some)) or (UNCATEGORIZED,)
+
+
+def question_types(question: str, whole_word: bool = False) -> tuple[str, ...]:
+    """Return the question words of a question, searched as the authors do: anywhere in it, ignoring case.
+
+    Args:
+        whole_word: whether to ignore "what" within "somewhat".
+    """
+    lower = question.lower()
+    searched = set(re.findall(r"[a-z]+", lower)) if whole_word else lower
+    return tuple(word for word in QUESTION_WORDS if word.lower() in searched) or (UNCATEGORIZED,)
+
+
+def categories(
+    project: Project, items: Sequence[Item], whole_word: bool = False
+) -> dict[str, dict[str, tuple[str, ...]]]:
+    """Return the categories of items by scheme and question id: those that people set, else the computed ones."""
+    words = keywords(project)
+    by_hand = {scheme: item_categories(project, scheme) for scheme in SCHEMES}
+    return {
+        "bloom": {i.question_id: by_hand["bloom"].get(i.question_id) or bloom(i.text, words) for i in items},
+        "question type": {
+            i.question_id: by_hand["question type"].get(i.question_id) or question_types(i.text, whole_word)
+            for i in items
+        },
+    }
+
+
+@dataclass(frozen=True)
+class Making:
+    """Numbers of items that models wrote from passages, by outcome.
+
+    Args:
+        candidates: answers received.
+        unparsed: answers without a valid item; in `by_part`, an answer may count for several parts.
+        no_answer: requests without an answer, as after a failure of the endpoint.
+        filtered: proposals that broke a rule when the passing ones were accepted, and are not accepted; None if that
+            was never done.
+        accepted: proposals that a person accepted.
+        rejected: others that a person rejected.
+        undecided: the rest.
+    """
+
+    candidates: int
+    unparsed: int
+    by_part: dict[Part, int]
+    no_answer: int
+    filtered: int | None
+    accepted: int
+    rejected: int
+    undecided: int
+
+    @property
+    def table(self) -> list[tuple[str, int | None]]:
+        """The first rows of table 4 of exam-generation-irt, with further ones so that the numbers add up."""
+        parts = [(f"unparsed: {part}", count) for part, count in self.by_part.items() if count]
+        return [
+            ("candidates", self.candidates), ("unparsed", self.unparsed), *parts, ("filtered", self.filtered),
+            ("accepted", self.accepted), ("rejected", self.rejected), ("undecided", self.undecided),
+            ("without an answer", self.no_answer),
+        ]  # fmt: skip
+
+
+@dataclass(frozen=True)
+class ExamStatistics:
+    """Statistics of an exam (exam-generation-irt, table 4).
+
+    Args:
+        making: of items that models wrote; None without any, as for an imported exam.
+        items: active items that have a key.
+        without_key: items without a right choice; they cannot be used.
+        retired: items that a person retired.
+        filtered: how many items break each rule; None if they were not checked.
+        kept: how many break no rule; None likewise.
+        fixed_answer: the largest share of keys at one letter, which is the accuracy of always giving that letter; None
+            without items.
+        fixed_letter: that letter.
+        longest_answer: the share of items whose key is at least as long, in characters, as every choice.
+        question_length: mean characters of a question.
+        question_types: items by the question words that they have; an item may have several.
+        topics: items by topic; those without one under "".
+    """
+
+    making: Making | None
+    items: int
+    without_key: int
+    retired: int
+    filtered: dict[str, int] | None
+    kept: int | None
+    fixed_answer: float | None
+    fixed_letter: str | None
+    longest_answer: float | None
+    question_length: float | None
+    question_types: dict[str, int] = field(default_factory=dict)
+    topics: dict[str, int] = field(default_factory=dict)
+
+
+def making_of(project: Project, query_id: str | None = None) -> Making | None:
+    """Return the outcomes of the items that models wrote for an exam, parsed again; None if no model was asked.
+
+    Args:
+        query_id: the exam; None for all.
+    """
+    rows = project.rows(
+        "SELECT raw, reason FROM generations JOIN queries USING (query_key) WHERE kind = 'item'"
+        " AND ($query_id::VARCHAR IS NULL OR query_id = $query_id)",
+        {"query_id": query_id},
+    )
+    if not rows:
+        return None
+    came = [(raw, reason) for raw, reason in rows if reason is None or raw]
+    failed = [parse_item(raw) for raw, reason in came if reason is not None]
+    parts = Counter(part for one in failed if isinstance(one, Unparsed) for part in one.parts)
+    acceptance = last_acceptance(project, query_id)
+    fell = set(acceptance.fell) if acceptance else set()
+    states = Counter(
+        "filtered" if one.key in fell and one.state != "accepted" else one.state
+        for one in proposals(project, query_id, STATES)
+        if one.kind == "item"
+    )
+    return Making(
+        len(came), len(failed), {part: parts[part] for part in PARTS}, len(rows) - len(came),
+        states["filtered"] if acceptance else None, states["accepted"], states["rejected"], states["open"],
+    )  # fmt: skip
+
+
+def statistics(
+    items: Sequence[Item], making: Making | None = None, checked: Sequence[Checked] | None = None
+) -> ExamStatistics:
+    """Return statistics of items. Retired items and those without a key are only counted.
+
+    Args:
+        making: see `making_of`.
+        checked: see `item_filters.judged`; entries for other items are ignored.
+    """
+    good = [item for item in items if item.active and item.key is not None]
+    filtered = kept = None
+    if checked is not None:
+        ids = {item.question_id for item in items if item.active}
+        of_these = [one for one in checked if one.item.question_id in ids]
+        filtered = dict(Counter(rule for one in of_these for rule in {str(hit.rule) for hit in one.hits}).most_common())
+        kept = sum(not one.hits for one in of_these)
+    places = Counter(item.key_position for item in good)
+    letter, most = min(places.items(), key=lambda one: (-one[1], one[0] or 0)) if places else (None, 0)
+    longest = sum(len(item.key or "") >= max(map(len, item.choices)) for item in good)
+    n = len(good)
+    return ExamStatistics(
+        making,
+        n,
+        sum(item.active and item.key is None for item in items),
+        sum(not item.active for item in items),
+        filtered,
+        kept,
+        most / n if n else None,
+        None if letter is None else ascii_uppercase[letter],
+        longest / n if n else None,
+        sum(len(item.text) for item in good) / n if n else None,
+        dict(Counter(word for item in good for word in question_types(item.text)).most_common()),
+        dict(Counter(item.topic or "" for item in good).most_common()),
+    )

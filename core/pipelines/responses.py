@@ -1,4 +1,4 @@
-"""The answers of examinees to items as a matrix of right and wrong, the input of all statistics."""
+"""Answers of examinees: question sheets, progress, the matrix of right and wrong, and exams as files."""
 
 from __future__ import annotations
 
@@ -10,11 +10,99 @@ from numpy.typing import NDArray
 
 from ..bank import check_version, questions
 from ..errors import InputError
+from ..formats import ExamItem, exam, write_matrix
 from ..measures import Array
-from ..project import ELSEWHERE, Project, Student, find_students, verdicts
-from ..text import first_few
-from .sheets import sheet
-from .tasks import tasks, text_keys
+from ..project import ELSEWHERE, Project, Student, find_students, passage_texts, retrieved, verdicts
+from ..text import first_few, written_text
+from .items import Given, Task, contexts, digest_of, exam_items, tasks, tasks_named, text_keys
+
+
+@dataclass(frozen=True)
+class Line:
+    """One item in the form in which an examinee gets it.
+
+    Args:
+        given: the item, its context and the worked items before it.
+        context: digest of everything that is read in addition to the item.
+    """
+
+    given: Given
+    context: str
+
+    @property
+    def task(self) -> Task:
+        """The item."""
+        return self.given[0]
+
+
+@dataclass(frozen=True)
+class Sheet:
+    """All questions of an exam for an examinee.
+
+    Args:
+        lines: in the order of the bank.
+        without_context: items that cannot be asked, because their passages are missing.
+    """
+
+    lines: list[Line]
+    without_context: list[Task]
+
+
+def sheet(project: Project, student: Student, asked: Sequence[Task]) -> Sheet:
+    """Return an examinee's sheet for some items."""
+    if student.sat_elsewhere:
+        return Sheet([Line((task, (), ()), ELSEWHERE) for task in asked], [])
+    worked = tasks_named(project, student.parameters.get("worked", []))
+    found = contexts(project, student.retrieval, student.k, [*asked, *worked])
+    examples = [(task, found[task.question_id] or ()) for task in worked]
+    lines, without = [], []
+    for task in asked:
+        context = found[task.question_id]
+        if context is None:
+            without.append(task)
+            continue
+        others = [one for one in examples if one[0].question_id != task.question_id][: student.icl or 0]
+        lines.append(Line((task, context, others), digest_of(context, others)))
+    return Sheet(lines, without)
+
+
+@dataclass(frozen=True)
+class Standing:
+    """The progress of an examinee in an exam, in items.
+
+    Args:
+        items: to be asked.
+        answered: right or wrong; `right` of these.
+        failed: asked without a usable answer.
+        without_context: items that cannot be asked.
+    """
+
+    items: int
+    answered: int
+    right: int
+    failed: int
+    without_context: int
+
+    @property
+    def missing(self) -> int:
+        """Items that were not asked yet but can be."""
+        return self.items - self.answered - self.failed - self.without_context
+
+
+def standing(project: Project, student: Student, query_id: str | None = None) -> Standing:
+    """Return the progress of an examinee in the newest version of an exam.
+
+    Args:
+        query_id: only items of this query; None for all.
+    """
+    asked = tasks(project, query_id)
+    whole = sheet(project, student, asked)
+    known, keys = verdicts(project), text_keys(project, [task.asked for task in asked])
+    places = [(student.key, keys[line.task.asked], line.context) for line in whole.lines if line.task.asked in keys]
+    said = [known[place] for place in places if place in known]
+    answered = [correct for correct in said if correct is not None]
+    return Standing(len(asked), len(answered), sum(answered), len(said) - len(answered), len(whole.without_context))
+
 
 UNSTATED = "not stated"
 """The level of a factor for an examinee without a stated one."""
@@ -108,3 +196,54 @@ def responses(
                 put(row, line.task.question_id, known[found])
     topics = {task.question_id: task.topic for task in asked}
     return Responses(chosen, columns, [topics.get(name) for name in columns], correct, failed)
+
+
+def exam_json(project: Project, query_id: str | None = None) -> str:
+    """Return the active items with a key, with sources, topics and retrieved contexts, as `exam import exam` reads
+    them.
+
+    Args:
+        query_id: only items of this query; None for all.
+
+    Raises:
+        InputError: the exam has no such item.
+    """
+    items = [item for item in exam_items(project, query_id) if item.active and item.key is not None]
+    if not items:
+        raise InputError("no-items", "No items to export.", "Import an exam: exam import exam FILE.")
+    names = [name for (name,) in project.rows("SELECT name FROM retrievals ORDER BY retrieval_key")]
+    found = project.read(lambda cursor: {name: retrieved(cursor, name) for name in names})
+    ids = {passage for rankings in found.values() for ranking in rankings.values() for passage, _ in ranking}
+    texts = passage_texts(project, list(ids))
+    written = []
+    for item in items:
+        contexts = {
+            name: tuple(texts[passage] for passage, _ in rankings[item.question_id] if passage in texts)
+            for name, rankings in found.items()
+            if item.question_id in rankings
+        }
+        written.append(
+            ExamItem(item.text, item.choices, item.key or "", item.source_text, item.topic, contexts)
+        )  # fmt: skip
+    return written_text(exam.write_exam, written)
+
+
+def answers_csv(project: Project, query_id: str | None = None) -> str:
+    """Return the answers of examinees to the active items: 1 right, 0 wrong, empty for items not asked and for
+    failures.
+
+    Args:
+        query_id: only items of this query; None for all.
+
+    Raises:
+        InputError: no item has an answer.
+    """
+    found = responses(project, query_id=query_id)
+    if np.isnan(found.correct).all():
+        raise InputError(
+            "no-answers",
+            "No answers to export.",
+            "Run the exam (exam examinees run), or import answers (exam import lm-eval FILE).",
+        )
+    rows = [[None if np.isnan(cell) else bool(cell) for cell in row] for row in found.correct]
+    return written_text(write_matrix, found.items, zip(found.names, rows, strict=True))

@@ -1,23 +1,181 @@
-"""Running exams: examinees answer the missing items; answers are committed as they come; stops are clean."""
+"""Running exams: examinees answer the missing items, by likelihood, by letter or by a rule.
+
+Answers are committed as they come, and stops are clean.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+import math
+import random
+from collections.abc import Callable, Generator, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
+from string import ascii_uppercase
+
+import numpy as np
 
 from ..bank import check_version, question_text_key
-from ..errors import InputError
-from ..graders import Control, Steps, VectorStore, said_of_models
+from ..errors import GradingError, InputError
+from ..graders import (
+    Call,
+    Completion,
+    Control,
+    Prompt,
+    Steps,
+    VectorStore,
+    read,
+    said_of_models,
+    sentence_vectors,
+    unit_vectors,
+)
 from ..grading import ProjectVectors
 from ..jobs import BackgroundJob, Carrier, Extent, Progress, Report, carry, job_control, start_background
-from ..project import Answer, Cursor, Project, Student, add_answers, add_job, find_students, log, verdicts
-from ..text import first_few, how_many
+from ..limits import limit
+from ..project import (
+    NOT_RETRIEVED,
+    Answer,
+    Cursor,
+    Project,
+    Student,
+    add_answers,
+    add_job,
+    find_students,
+    log,
+    verdicts,
+)
+from ..sentences import split_sentences
+from ..text import first_few, how_many, normalise
 from ..types import Grade
-from .answering import answering, by_rule
-from .sheets import Line, sheet
-from .students import Ready, get_ready
-from .tasks import tasks, text_keys
+from .items import Context, Given, Task, tasks, text_keys
+from .responses import Line, sheet
+from .retrievals import Retriever, make_retrieval, retrievals
+from .students import READING_RULES, RULES, Plan, Ready, add_student, get_ready, lettered, values, with_worked
+
+LETTER_TOKENS = 64
+"""Room for a sentence before or after the letter."""
+
+Answering = Generator[Call, Completion, Answer]
+"""Yields calls for a model, is sent the completions, and returns the answer without its text key and context."""
+
+
+def answering(ready: Ready, given: Given) -> Answering:
+    """Answer an item by an examinee with a model.
+
+    By likelihood it chooses argmax over j of log p(choice j | prompt) / length of choice j (Guinet et al., section
+    3.3).
+
+    Args:
+        ready: the examinee.
+        given: the item, its texts and the worked items.
+    """
+    task, context, worked = given
+    prompt = with_worked(ready.prompt, worked)
+    return (_by_letter if ready.by == "letter" else _by_likelihood)(ready, prompt, task, context)
+
+
+def _by_likelihood(ready: Ready, prompt: Prompt, task: Task, context: Context) -> Answering:
+    options = lettered(task.choices)
+    completion = yield Call(prompt, values(task, context), "likelihood", options=options, per=ready.per)
+    if completion.error is not None:
+        return _failed(completion.error)
+    given = completion.distribution or {}
+    scores = [given.get(option, math.nan) for option in options]
+    if not all(map(math.isfinite, scores)):
+        return _noted(_failed("a choice has no likelihood"), completion)
+    return _noted(_chosen(task, scores.index(max(scores)), scores), completion)
+
+
+def _by_letter(ready: Ready, prompt: Prompt, task: Task, context: Context) -> Answering:
+    letters = tuple(ascii_uppercase[: len(task.choices)])
+    call = Call(prompt, values(task, context), "letter", options=letters, max_tokens=LETTER_TOKENS)
+    completion = yield call
+    if completion.error is not None:
+        return _failed(completion.error)
+    parsed = read(call, completion)
+    found = _failed(parsed.reason or "no letter") if parsed.rating is None else _chosen(task, parsed.rating)
+    # A reply may have any length, so only its beginning is stored.
+    return _noted(replace(found, raw=completion.text[: limit("ENDPOINT_KEPT")]), completion)
+
+
+def by_rule(ready: Ready, given: Sequence[Given], store: VectorStore | None = None) -> list[Answer]:
+    """Return the answers of an examinee without a language model, in the order of the items.
+
+    Chance depends only on the examinee's seed and the item's words. The first of equally good choices is taken. Shared
+    words and the embedding append each choice to the question and take the one that agrees best with a sentence of the
+    context. In a closed book they take the choice that agrees best with the question. The agreement of words is the
+    share of them that the sentence also has (as `text.normalise` makes them). The agreement of meanings is the cosine
+    of their vectors.
+
+    Args:
+        ready: the examinee.
+        given: the items, their texts and worked items.
+        store: where the vectors of texts are kept.
+
+    Raises:
+        GradingError: the encoder cannot be loaded.
+    """
+    if ready.by == "embedding":
+        return _by_meaning(given, store)
+    if ready.by == "overlap":
+        return [_by_words(task, context) for task, context, _ in given]
+    if ready.by == "longest":
+        return [_chosen(task, _first_longest(task.choices)) for task, _, _ in given]
+    seed = ready.student.parameters["seed"]
+    return [_chosen(task, random.Random(f"{seed} {task.asked}").randrange(len(task.choices))) for task, _, _ in given]
+
+
+def _first_longest(choices: Sequence[str]) -> int:
+    return max(range(len(choices)), key=lambda at: (len(choices[at]), -at))
+
+
+def _options(task: Task, context: Context) -> list[str]:
+    """Return the text to compare for each choice: appended to the question if there is a context."""
+    return [f"{task.text} {choice}" for choice in task.choices] if any(map(str.strip, context)) else list(task.choices)
+
+
+def _by_words(task: Task, context: Context) -> Answer:
+    sentences = [text[begin:end] for text in context for begin, end in split_sentences(text)]
+    known = [set(normalise(text).split()) for text in sentences or [task.text]]
+    scores = []
+    for words in (set(normalise(option).split()) for option in _options(task, context)):
+        scores.append(max(len(words & other) for other in known) / len(words) if words else 0.0)
+    return _chosen(task, scores.index(max(scores)), scores)
+
+
+def _by_meaning(given: Sequence[Given], store: VectorStore | None) -> list[Answer]:
+    """Answer all items together, so that every distinct text is encoded once."""
+    texts = {text: 0 for task, context, _ in given for text in (task.text, *_options(task, context))}
+    texts = {text: row for row, text in enumerate(texts)}
+    vectors = unit_vectors(list(texts), store)
+    passages = list(dict.fromkeys(text for _, context, _ in given for text in context))
+    sentences = dict(zip(passages, sentence_vectors(passages, store), strict=True))
+    found = []
+    for task, context, _ in given:
+        options = vectors[[texts[option] for option in _options(task, context)]]
+        read = [sentences[text] for text in context if len(sentences[text])]
+        others = np.concatenate(read) if read else vectors[[texts[task.text]]]
+        # Rounded because batches and their order change the last digits, which must not change answers.
+        scores = np.round((options @ others.T).max(axis=1).astype(np.float64), 4).tolist()
+        found.append(_chosen(task, scores.index(max(scores)), scores))
+    return found
+
+
+def _chosen(task: Task, position: int, scores: Sequence[float] | None = None) -> Answer:
+    return Answer(0, "", position == task.key, chosen=position, scores=None if scores is None else tuple(scores))
+
+
+def _failed(reason: str) -> Answer:
+    return Answer(0, "", None, reason)
+
+
+def _noted(answer: Answer, completion: Completion) -> Answer:
+    """Return an answer with notes on shortened contexts and on the model that replied."""
+    cut = completion.shortened
+    notes = [f"the context was shortened by {cut} token{'s' if cut > 1 else ''}"] if cut else []
+    if completion.model is not None:
+        notes.append(f"answered by {completion.model}")
+    return replace(answer, note="; ".join(notes) or None)
+
 
 BLOCK = 256
 """Items that an examinee by rule answers at a time."""
@@ -216,3 +374,42 @@ def _answers(
     work = (((number, 0), steps(number, line)) for number, line in enumerate(wanted))
     for outcomes in ready.back_end.drive(work, control):
         yield [(wanted[number], said.pop(number)) for number, _, _ in outcomes]
+
+
+RETRIEVAL_NAMES: dict[Retriever, str] = {"bm25": "BM25", "embedding": "MiniLM"}
+DEPTHS = (1, 3)
+"""Passages of a retrieval that examinees get."""
+
+
+def sit_by_rules(
+    project: Project, author: str, tell: Callable[[str], None] = lambda line: None, query_id: str | None = None
+) -> list[str]:
+    """Rank passages for the items without a model, add every rule with every context, and run the exam.
+
+    Existing results stay. Existing retrievals of the same names are used as they are.
+
+    Args:
+        tell: is given a sentence about each step.
+        query_id: the exam; None for the items of all exams.
+
+    Returns:
+        The names of the examinees.
+
+    Raises:
+        InputError: the project has no items or no passages.
+        GradingError: the encoder cannot be loaded, or an examinee could not answer.
+    """
+    there = {one.name for one in retrievals(project)}
+    for retriever, name in RETRIEVAL_NAMES.items():
+        if name not in there:
+            make_retrieval(project, name, retriever, author, max(DEPTHS), query_id, tell)
+    contexts = [(name, 1) for name in NOT_RETRIEVED] + [(name, k) for name in RETRIEVAL_NAMES.values() for k in DEPTHS]
+    plans = [Plan(rule) for rule in RULES if rule not in READING_RULES]
+    plans += [Plan(rule, retrieval=retrieval, k=k) for rule in READING_RULES for retrieval, k in contexts]
+    names = [add_student(project, plan, author).name for plan in plans]
+    tell(f"Running the exam for {how_many(len(names), 'examinees')} ...")
+    ended = sit(project, Sit(tuple(names), query_id), author)
+    if broken := [f"{name}: {one.message}" for name, one in ended.items() if one.state != "done"]:
+        raise GradingError("job-failed", broken[0], "The answers so far are kept.")
+    tell(f"Answers: {sum(one.graded for one in ended.values()):,}.")
+    return names

@@ -1,19 +1,84 @@
-"""Creation of examinees: a model or a rule with a kind of context; added to a project, and made ready for an exam."""
+"""Examinees: a model with the prompts of the exam or a rule, with a kind of context; made ready for an exam."""
 
 from __future__ import annotations
 
 import random
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from string import ascii_uppercase
 from typing import Any, Literal
 
 from ..errors import GradingError, InputError, unknown_name
-from ..graders import NORMALISATIONS, BackEnd, Per, Prompt, ReadingGrader, back_end_name, make_grader
-from ..project import CLOSED_BOOK, NOT_RETRIEVED, Project, Student, find_students, fingerprint_of, put_student
+from ..graders import (
+    NORMALISATIONS,
+    BackEnd,
+    Example,
+    Per,
+    Prompt,
+    ReadingGrader,
+    back_end_name,
+    bare_choices,
+    fill,
+    make_grader,
+)
+from ..project import CLOSED_BOOK, NOT_RETRIEVED, ORACLE, Project, Student, find_students, fingerprint_of, put_student
 from ..text import how_many
-from .exam_prompts import PROMPTS, RETRIEVED, WORKED
+from .items import Task, tasks
 from .retrievals import retrievals
-from .tasks import tasks
+
+_SOURCE = "Guinet et al., Automated Evaluation of Retrieval-Augmented Language Models (ICML 2024), the authors' harness"
+_QUESTION = "{question}%s\n\nCandidates:\n{choices}"
+_BEGINS, _ENDS = "###Human: Question: ", "\n\n###Assistant: Correct answer"
+RETRIEVED = "retrieved"
+_CONTEXT = {CLOSED_BOOK: "", ORACLE: "\n\nContext:{context}", RETRIEVED: "\nRetrieved Documents:\n{context}"}
+
+
+def _prompt(name: str, title: str) -> Prompt:
+    template = f"{_BEGINS}{_QUESTION % _CONTEXT[name]}{_ENDS}"
+    return Prompt(f"exam-{name}", title, "choice", template, "letter", _SOURCE, 1, ("choice",))
+
+
+PROMPTS = {
+    CLOSED_BOOK: _prompt(CLOSED_BOOK, "Exam, closed book"),
+    ORACLE: _prompt(ORACLE, "Exam, with the source passage of the item"),
+    RETRIEVED: _prompt(RETRIEVED, "Exam, with retrieved passages"),
+}
+"""By the kind of context."""
+
+WORKED = f"{_BEGINS}{{question}}{_ENDS} {{answer}}"
+"""A worked item: in the form of the question, followed by the right choice."""
+
+
+Worked = tuple[Task, tuple[str, ...]]
+"""A worked item with its texts."""
+
+
+def lettered(choices: Sequence[str]) -> tuple[str, ...]:
+    """Return the choices as they are shown and scored, such as "A) clay"; their original letters are removed."""
+    return tuple(f"{letter}) {text}" for letter, text in zip(ascii_uppercase, bare_choices(choices), strict=False))
+
+
+def values(task: Task, context: Sequence[str]) -> dict[str, str]:
+    """Return the values of the prompts' variables; several passages are on lines of their own."""
+    return {"question": task.text, "choices": "\n".join(lettered(task.choices)), "context": "\n".join(context)}
+
+
+def with_worked(prompt: Prompt, worked: Sequence[Worked]) -> Prompt:
+    """Return a prompt with worked items before the question, each with its own context (ICL@m)."""
+    if not worked:
+        return prompt
+    examples = tuple(
+        Example(_shown(prompt, task, context), "", lettered(task.choices)[task.key]) for task, context in worked
+    )
+    return replace(prompt, template="{examples}\n\n" + prompt.template, example=WORKED, examples=examples)
+
+
+def _shown(prompt: Prompt, task: Task, context: Sequence[str]) -> str:
+    """Return the question of a worked item with its context and choices; without a context as in a closed book."""
+    of = prompt if context else PROMPTS[CLOSED_BOOK]
+    shape = of.template.removeprefix(_BEGINS).removesuffix(_ENDS)
+    return fill(replace(of, template=shape), values(task, context)).user
+
 
 Rule = Literal["random", "longest", "overlap", "embedding"]
 RULES: dict[Rule, str] = {
@@ -74,8 +139,7 @@ def make_student(project: Project, plan: Plan) -> Student:
         InputError: as for `add_student`.
     """
     _check(project, plan)
-    retrieved = plan.retrieval not in NOT_RETRIEVED
-    k = plan.k if retrieved else None
+    k = plan.k if plan.retrieval not in NOT_RETRIEVED else None
     worked = _worked(project, plan)
     settings = {name: value for name, value in (plan.settings or {}).items() if value not in (None, "")}
     kept: dict[str, Any]

@@ -21,7 +21,7 @@ from exam_workbench.bank import (
 )
 from exam_workbench.errors import FileError, InputError
 from exam_workbench.exchange import export_project, import_project
-from exam_workbench.exchange.rules import faults
+from exam_workbench.exchange.checking import faults
 from exam_workbench.pipelines import Item, exam_items, proposed_items, retire
 from exam_workbench.project import Project, activity, add_passages, add_queries
 from exam_workbench.types import Passage, Query, Question

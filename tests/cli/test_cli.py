@@ -22,7 +22,7 @@ import click
 import pytest
 
 from exam_workbench import cli
-from exam_workbench.exchange import demo
+from exam_workbench.exchange import collections
 from exam_workbench.labels import Policy, basis, label_qrels
 from exam_workbench.operations import MODULES, SECTIONS
 from exam_workbench.operations.output import Output
@@ -523,8 +523,8 @@ def test_a_call_that_fails_is_told_once(project: Project):
 
 
 def test_the_demo_is_a_whole_project_and_is_made_once(exam: Exam, tmp_path: Path):
-    if not (demo.FILES / "queries.jsonl").exists():
-        pytest.skip(f"the demo collection is not at {demo.FILES}")
+    if not (collections.FILES / "queries.jsonl").exists():
+        pytest.skip(f"the demo collection is not at {collections.FILES}")
     assert exam("demo", "--no-grade", "--project", "demo.duckdb").code == 0
     found = exam("status", "--project", "demo.duckdb", "--json").json
     for what in ("queries", "passages", "runs", "judgments", "questions", "pooled passages"):

@@ -11,7 +11,7 @@ import pytest
 
 from exam_workbench.errors import ProjectError
 from exam_workbench.exchange import bundle, bundle_again, publish
-from exam_workbench.exchange.bundle import _WHAT
+from exam_workbench.exchange.publication import _WHAT
 from exam_workbench.labels import Policy
 from exam_workbench.leaderboard import leaderboard
 from exam_workbench.project import Project

@@ -13,9 +13,9 @@ import pytest
 import exam_workbench as ew
 from exam_workbench.errors import FileError, InputError
 from exam_workbench.exchange import (
+    DataSet,
     Options,
     check,
-    datasets,
     export_project,
     find_data_set,
     import_beir,
@@ -23,7 +23,7 @@ from exam_workbench.exchange import (
     import_files,
     import_project,
 )
-from exam_workbench.exchange.rules import with_rows
+from exam_workbench.exchange.checking import with_rows
 from exam_workbench.formats import Source
 from exam_workbench.labels import usual_min_judgment
 from exam_workbench.leaderboard import leaderboard
@@ -304,7 +304,7 @@ def test_without_the_extra_the_error_says_how_to_install_it(monkeypatch: pytest.
     ],
 )
 def test_the_relevance_level_of_known_collections(name: str, level: int | None) -> None:
-    assert datasets.DataSet(None, 0, Terms(name, "", "")).min_judgment == level
+    assert DataSet(None, 0, Terms(name, "", "")).min_judgment == level
 
 
 def test_invalid_terms_and_levels_of_a_foreign_project_are_found(project: Project, tmp_path: Path) -> None:

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from exam_workbench.bank import bank_for
 from exam_workbench.exchange import import_files, is_demo, make_demo
-from exam_workbench.exchange.demo import FILES
+from exam_workbench.exchange.collections import FILES
 from exam_workbench.formats import Source
 from exam_workbench.pipelines import exam_items
 from exam_workbench.project import Project, open_project

@@ -14,8 +14,8 @@ from exam_workbench import bank
 from exam_workbench.bank import kept_questions, saving
 from exam_workbench.catalogue import graders
 from exam_workbench.errors import FileError, InputError
-from exam_workbench.exchange import Group, Options, graded_batches, graded_file, import_files, import_groups, importing
-from exam_workbench.exchange.rules import with_rows
+from exam_workbench.exchange import Group, Options, graded_file, graded_import, import_files, import_groups, importing
+from exam_workbench.exchange.checking import with_rows
 from exam_workbench.formats import KINDS_OF_FILE, Source
 from exam_workbench.leaderboard import leaderboard
 from exam_workbench.project import Project, boards, kept_passages, pool, same_texts, stated_rankings, writing_passages
@@ -367,7 +367,7 @@ def test_a_graded_file_that_is_written_part_by_part_is_the_same(
     at_once = new_project(tmp_path / "at_once.duckdb")
     take(at_once, "graded", GRADED + lines, "g.jsonl")
     for module, size in (
-        (graded_batches, "ROWS_A_BATCH"),
+        (graded_import, "ROWS_A_BATCH"),
         (kept_passages, "PASSAGES_A_BATCH"),
         (same_texts, "COMPARED"),
         (writing_passages, "ROWS_A_STATEMENT"),

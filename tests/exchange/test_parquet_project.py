@@ -18,8 +18,7 @@ from exam_workbench.bank import put_draft
 from exam_workbench.catalogue import put_grader
 from exam_workbench.errors import FileError
 from exam_workbench.exchange import export_project, graded_file, import_project, publish, qrels, reproduce
-from exam_workbench.exchange.parquet.manifest import MANIFEST
-from exam_workbench.exchange.parquet.project import CACHES, SECRETS
+from exam_workbench.exchange.parquet import CACHES, MANIFEST, SECRETS
 from exam_workbench.grading.grades import add_outcomes
 from exam_workbench.labels import Policy, override, overrides, withdraw
 from exam_workbench.leaderboard import leaderboard
@@ -216,7 +215,7 @@ def with_other_rows(folder: Path) -> None:
 
 def rewritten(folder: Path, name: str, rows: int) -> None:
     """Let the manifest say of a table's file what is true, but for the number of rows."""
-    from exam_workbench.exchange.parquet.manifest import sha256
+    from exam_workbench.exchange.parquet import sha256
 
     file = folder / f"{name}.parquet"
     tables = json.loads((folder / MANIFEST).read_text())["tables"]

@@ -37,8 +37,8 @@ from exam_workbench.exchange import (
     read_manifest,
     reproduce,
 )
+from exam_workbench.exchange.exporting import write_zip
 from exam_workbench.exchange.publication import Publication
-from exam_workbench.exchange.zipping import write_zip
 from exam_workbench.formats import Source, read_boards
 from exam_workbench.grading.grades import add_outcomes
 from exam_workbench.labels import Policy, Readiness, basis, confirm, override, readiness, withdraw

@@ -13,8 +13,8 @@ import pytest
 
 from exam_workbench.cli import run
 from exam_workbench.errors import FileError, InputError, Report
-from exam_workbench.exchange.parquet import project
-from exam_workbench.exchange.parquet.manifest import Table
+from exam_workbench.exchange import parquet
+from exam_workbench.exchange.parquet import Table
 from exam_workbench.formats import Source, detect, read_replies
 from exam_workbench.graders import NOTHING_USED, read_grades
 from exam_workbench.graders.plan_files import grade_columns
@@ -42,7 +42,7 @@ def test_a_table_of_a_project_with_an_unusual_column_is_refused_by_name_or_read(
     changed = copied(folder, tmp_path / "out")
     with duckdb.connect() as engine:
         migrations.upgrade(engine)
-        columns = project._columns(engine)
+        columns = parquet._columns(engine)
         for name, odd in product(("question_texts", "grades", "activity"), ODD):
             file = changed / f"{name}.parquet"
             usual = pq.read_table(folder / file.name)
@@ -51,7 +51,7 @@ def test_a_table_of_a_project_with_an_unusual_column_is_refused_by_name_or_read(
                 table = Table(name, file.name, usual.num_rows, 0, "")
                 engine.execute("BEGIN")
                 try:
-                    project._load(engine, table, columns[name], changed, changed)
+                    parquet._load(engine, table, columns[name], changed, changed)
                     described = f"DESCRIBE SELECT {column} FROM read_parquet('{file}')"
                     assert engine.execute(described).fetchall()[0][1] == type_
                 except FileError as error:

@@ -17,7 +17,7 @@ from hypothesis import HealthCheck, Phase, settings
 
 from exam_workbench import bank
 from exam_workbench.errors import FileError, InputError, WorkbenchError
-from exam_workbench.exchange import Options, downloads, exporting, import_files
+from exam_workbench.exchange import Options, exporting, import_files
 from exam_workbench.formats import Source
 from exam_workbench.labels import Policy, basis, labels
 from exam_workbench.leaderboard import leaderboard
@@ -247,7 +247,7 @@ def goes_out(project: Project) -> None:
         ("graded", "graded.jsonl.gz", exporting.graded_file(project)),
     ]
     exported += [("qrels", "j.qrels", exporting.qrels(project, POLICY, one).encode()) for one in sources(project)]
-    with zipfile.ZipFile(BytesIO(downloads.runs_zip(project))) as packed:
+    with zipfile.ZipFile(BytesIO(exporting.runs_zip(project))) as packed:
         names = packed.namelist()
         assert packed.testzip() is None and len(set(names)) == len(names)
         exported += [("runs", "exported.run", packed.read(name)) for name in names]

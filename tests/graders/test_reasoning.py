@@ -21,7 +21,7 @@ from exam_workbench.graders.reading.parsing import (
     settled_yes_no,
 )
 from exam_workbench.graders.reading.reasoning import opened_reasoning, reasoning_length
-from exam_workbench.pipelines.item_parsing import ParsedItem, parse_item
+from exam_workbench.pipelines.item_generation import ParsedItem, parse_item
 
 REASONED = 'A rating of 1 fits? No, wait. Yes. Rating: 2\n\nA, hmm {"rating": 3}'
 MARKS = [

@@ -26,7 +26,7 @@ from exam_workbench.bank import counts, drafts, put_draft
 from exam_workbench.catalogue import put_grader
 from exam_workbench.errors import WorkbenchError
 from exam_workbench.exchange import export_project, import_project, publish, qrels
-from exam_workbench.exchange.parquet.manifest import MANIFEST, sha256
+from exam_workbench.exchange.parquet import MANIFEST, sha256
 from exam_workbench.grading.grades import add_outcomes
 from exam_workbench.labels import Policy, basis, coverage, labels, override, withdraw
 from exam_workbench.leaderboard import leaderboard

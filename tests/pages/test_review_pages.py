@@ -14,7 +14,7 @@ import pytest
 from streamlit.testing.v1 import AppTest
 
 from exam_workbench import bank, labels
-from exam_workbench.exchange import bundle, downloads, publications, publish, reproduce
+from exam_workbench.exchange import bundle, exporting, publications, publish, reproduce
 from exam_workbench.labels import Policy
 from exam_workbench.project import Project, activity
 from exam_workbench.types import Question
@@ -332,7 +332,7 @@ class TestExport:
         assert re.search(r"Bundle: README.txt \(\d+ B\), .*test\.qrels \(\d+ B\)", shown)
 
     def test_what_is_taken_away_is_on_record(self, small: Project) -> None:
-        content = downloads.recorded(small, "ann", "bank", "b.csv", lambda: "text")
+        content = exporting.recorded(small, "ann", "bank", "b.csv", lambda: "text")
         assert content == b"text"
         assert activity(small).acts[0].said == "exported the question bank as b.csv"
 
@@ -380,6 +380,6 @@ def test_where_nothing_is_graded_a_screen_leads_to_grading(project: Project, scr
 
 def test_the_zip_of_runs_keeps_names_apart_and_unpackable(project: Project) -> None:
     fill(project, BANK, GRADES, {"../up": {"q1": ["p1"]}, "..\\up": {"q1": ["p2"]}, "Ünï": {"q1": ["p1"]}})
-    with zipfile.ZipFile(io.BytesIO(downloads.runs_zip(project))) as archive:
+    with zipfile.ZipFile(io.BytesIO(exporting.runs_zip(project))) as archive:
         assert archive.namelist() == ["_up-2.run", "_up.run", "Ünï.run"]
         assert archive.read("_up.run") == b"q1 Q0 p1 1 999.0 ../up\n"

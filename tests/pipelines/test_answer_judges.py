@@ -8,7 +8,7 @@ import pytest
 
 from exam_workbench.graders import load_encoder, model_folder
 from exam_workbench.measures.answers import against_people
-from exam_workbench.pipelines.answer_judges import JUDGES, accepts, answer_judge, judge_scores
+from exam_workbench.pipelines.answers.comparing import JUDGES, accepts, answer_judge, judge_scores
 from tests.made.gold_corpus import corpus
 from tests.made.openqa_answers import PUBLISHED, answered
 from tests.made.refusals import refusal

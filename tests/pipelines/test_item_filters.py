@@ -13,8 +13,16 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from exam_workbench.pipelines import Item, Thresholds, judged, usual_thresholds, value_row
-from exam_workbench.pipelines.item_filters import VALUE_COLUMNS, Checked, Encode, kept_vectors, measure
-from exam_workbench.pipelines.item_similarity import jaccard, nearest_gram, rouge_l, words
+from exam_workbench.pipelines.item_filters import (
+    VALUE_COLUMNS,
+    Checked,
+    jaccard,
+    measure,
+    nearest_gram,
+    rouge_l,
+    words,
+)
+from exam_workbench.pipelines.retrievals import Encode, kept_vectors
 from exam_workbench.project import Project
 from tests.made.refusals import refusal
 

@@ -26,8 +26,7 @@ from exam_workbench.pipelines import (
     proposed_items,
     statistics,
 )
-from exam_workbench.pipelines.item_generation import chunks_to_ask
-from exam_workbench.pipelines.item_parsing import shuffle_seed, shuffled
+from exam_workbench.pipelines.item_generation import chunks_to_ask, shuffle_seed, shuffled
 from exam_workbench.project import Project, activity, add_passages, add_queries, write_runs
 from exam_workbench.project.runs import stage_rankings
 from exam_workbench.types import Passage, Query, Ranked

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from exam_workbench.pipelines.item_parsing import ParsedItem, Unparsed, parse_item, shuffle_seed, shuffled
+from exam_workbench.pipelines.item_generation import ParsedItem, Unparsed, parse_item, shuffle_seed, shuffled
 
 QUESTION = "Which of the following metrics tells the total storage that the buckets of a company use?"
 CHOICES = ("BucketSizeBytes", "ObjectVersionBytes", "IncompleteMultipartUploads", "NumberOfObjects")

@@ -12,7 +12,7 @@ from exam_workbench import bank
 from exam_workbench.bank import set_categories
 from exam_workbench.errors import FileError
 from exam_workbench.pipelines import Item, categories, exam_items, set_keywords, statistics
-from exam_workbench.pipelines.item_categories import bloom, built_in_keywords, keywords, question_types
+from exam_workbench.pipelines.item_filters import bloom, built_in_keywords, keywords, question_types
 from exam_workbench.project import Project, add_queries
 from exam_workbench.types import Query, Question
 from tests.made.projects import copy_of

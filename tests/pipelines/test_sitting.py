@@ -18,8 +18,8 @@ from exam_workbench.exchange import export_project, import_project
 from exam_workbench.graders import Access, Control, acting, fill, origin
 from exam_workbench.graders.local.loading import load_model
 from exam_workbench.pipelines import Plan, Sit, add_student, responses, sit, standing, start_sitting
-from exam_workbench.pipelines.exam_prompts import PROMPTS, lettered, values
-from exam_workbench.pipelines.tasks import tasks
+from exam_workbench.pipelines.items import tasks
+from exam_workbench.pipelines.students import PROMPTS, lettered, values
 from exam_workbench.project import Project, activity, answers_of, close_interrupted, find_students
 from tests.made.endpoint_server import EndpointServer, Reply, Seen, chat, refuse
 from tests.made.exams import put_exam, sittings

@@ -14,12 +14,10 @@ from exam_workbench.errors import InputError
 from exam_workbench.formats import Source
 from exam_workbench.graders import fill, pair_scores
 from exam_workbench.pipelines import RETRIEVERS, Plan, add_student, import_retrieval, make_retrieval, retrievals
-from exam_workbench.pipelines.bm25 import BM25
-from exam_workbench.pipelines.exam_prompts import PROMPTS, values, with_worked
-from exam_workbench.pipelines.retrievals import fuse
-from exam_workbench.pipelines.sheets import sheet
-from exam_workbench.pipelines.students import make_student
-from exam_workbench.pipelines.tasks import tasks
+from exam_workbench.pipelines.items import tasks
+from exam_workbench.pipelines.responses import sheet
+from exam_workbench.pipelines.retrievals import BM25, fuse
+from exam_workbench.pipelines.students import PROMPTS, make_student, values, with_worked
 from exam_workbench.project import Project, add_passages, passage_texts, put_student, retrieved, students
 from exam_workbench.text import normalise
 from exam_workbench.types import Passage

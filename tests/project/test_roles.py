@@ -378,7 +378,7 @@ def test_only_the_project_itself_reaches_the_database_past_the_check() -> None:
         for name in past.findall(path.read_text(encoding="utf-8"))
     }
     assert found == {
-        ("core/exchange/published.py", "_database"),
+        ("core/exchange/publication.py", "_database"),
         ("core/jobs/background.py", "unattended"),
         ("core/server/health.py", "unattended"),
     }

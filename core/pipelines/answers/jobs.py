@@ -20,7 +20,7 @@ def sampled_price(
 
     Args:
         model: as the price table names it.
-        texts: the prompts of the sample, at least one.
+        texts: the prompts of the sample.
         things: number of answers or comparisons that the job makes.
         calls: number of calls.
         written: tokens that the model writes in each.
@@ -30,7 +30,7 @@ def sampled_price(
         len(text) // CHARACTERS_A_TOKEN + 1 if tokens is None else tokens
         for text, tokens in zip(texts, counts, strict=True)
     )
-    tokens_in, tokens_out = round(read * calls / len(texts)), calls * written
+    tokens_in, tokens_out = round(read * calls / max(1, len(texts))), calls * written
     price = prices(project).get(model)
     cost = None if price is None else price.of(tokens_in, tokens_out)
     return PriceTag(things, calls, tokens_in, tokens_out, cost, None, None not in counts)

@@ -6,7 +6,7 @@ from exam_workbench.labels import Policy
 from exam_workbench.leaderboard import leaderboard
 from exam_workbench.measures import choosing
 from exam_workbench.pipelines import View, answers_as_responses, choice_tables, cover_tables, evaluate, waiting_runs
-from exam_workbench.pipelines.answers.covering import cover_of_answers
+from exam_workbench.pipelines.answers.evaluation import cover_of_answers
 from exam_workbench.project import Project, find_answer_model
 from exam_workbench.study import boards_to_choose_by, compare_choices
 from exam_workbench.types import Question

@@ -23,7 +23,7 @@ from exam_workbench.pipelines import (
     make_judge,
     plan_answers,
 )
-from exam_workbench.pipelines.bm25 import BM25
+from exam_workbench.pipelines.retrievals import BM25
 from exam_workbench.project import Project, add_passages, add_queries
 from exam_workbench.types import Passage, Query
 from tests.made.endpoint_server import EndpointServer, Reply, Seen, chat

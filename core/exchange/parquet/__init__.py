@@ -1,1 +1,0 @@
-"""Export of a whole project as Parquet files, and its checked import."""
