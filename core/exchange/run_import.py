@@ -298,4 +298,5 @@ def report_unknown(
     if unknown:
         named = f"{unknown[0]} and {len(unknown) - 1} more" if len(unknown) > 1 else unknown[0]
         reason = f"unknown query {named}{': skipped' if skipped else ''}"
-        (report.remark if skipped else report.refuse)(file, first_lines[unknown[0]], "unknown-query", reason)
+        refuse_or_remark = report.remark if skipped else report.refuse
+        refuse_or_remark(file, first_lines[unknown[0]], "unknown-query", reason)
