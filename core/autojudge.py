@@ -197,7 +197,7 @@ def _objects(kind: str, objects: Iterable[BaseModel]) -> Group:
     return Group(kind, [Source(f"{kind}.jsonl", data=lines.encode())], Options(replace=True))
 
 
-def _endpoint(llm_config: LlmConfigProtocol) -> dict[str, str]:
+def _endpoint(llm_config: LlmConfigProtocol) -> dict[str, Any]:
     """Return the parameters of the endpoint; its key stays in the environment."""
     named = {"model": llm_config.model, "base_url": getattr(llm_config, "base_url", None)}
     if os.environ.get("OPENAI_API_KEY"):

@@ -144,7 +144,7 @@ def test_the_judge_drafts_questions_or_takes_a_curated_bank(tmp_path: Path) -> N
     from exam_workbench.autojudge import ExamJudge
 
     reports, topics, banks = reports_of(tmp_path)
-    with EndpointServer(lambda seen: chat("1. What is it?\n2. Who made it?")) as server:
+    with EndpointServer(lambda seen: chat(json.dumps({"questions": ["What is it?", "Who made it?"]}))) as server:
         config = LlmConfigBase(model="m", base_url=server.url)
         drafted = ExamJudge().create_nuggets(reports, topics, config)
         assert {key: len(one.nuggets_as_list()) for key, one in drafted.banks.items()} == {"q1": 2, "q2": 2}
