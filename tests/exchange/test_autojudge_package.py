@@ -11,6 +11,7 @@ import pytest
 from exam_workbench import bank
 from exam_workbench.exchange import bank_in_form
 from tests.exchange.test_nuggets import MATE, OWN, TEA, fill_own, take
+from tests.made.endpoint_server import EndpointServer, Reply, Seen, chat, rate, refuse
 from tests.made.projects import new_project
 
 
@@ -68,3 +69,84 @@ def test_banks_pass_through_both_programs(tmp_path: Path) -> None:
     again = Ragtime26NuggetBank.model_validate_json(bank_in_form(project, "ragtime26"))
     assert again.model_dump() == mate.model_dump()
     project.close()
+
+
+def reports_of(folder: Path) -> tuple[Any, Any, Any]:
+    """Return two runs' responses to two topics, the topics, and a bank."""
+    from autojudge_base import Request, load_report
+    from autojudge_base.nugget_data import load_nugget_banks_from_file
+
+    rows = [
+        {
+            "metadata": {"team_id": "t", "run_id": run, "topic_id": topic},
+            "responses": [{"text": f"{run} says of {topic}.", "citations": ["d1"]}],
+        }
+        for run in ("one", "two")
+        for topic in ("q1", "q2")
+    ]
+    banks = [
+        {"query_id": topic, "title_query": f"about {topic}", "nugget_bank": {
+            text: {"question": text, "query_id": topic} for text in (f"What is {topic}?", f"Who made {topic}?")}}
+        for topic in ("q1", "q2")
+    ]  # fmt: skip
+    for name, objects in (("reports", rows), ("banks", banks)):
+        (folder / f"{name}.jsonl").write_text("".join(json.dumps(row) + "\n" for row in objects))
+    topics = [Request(request_id=topic, title=f"about {topic}") for topic in ("q1", "q2")]
+    return load_report(folder / "reports.jsonl"), topics, load_nugget_banks_from_file(folder / "banks.jsonl")
+
+
+def judged(seen: Seen) -> Reply:
+    """Rate 5 what run one says, if asked what, else 2."""
+    return rate(seen, 5 if "one says" in seen.prompt and "What is" in seen.prompt else 2)
+
+
+def test_the_judge_gives_the_same_with_the_endpoint_off(tmp_path: Path) -> None:
+    from autojudge_base import LlmConfigBase, doc_id_md5
+
+    from exam_workbench.autojudge import ExamJudge
+
+    reports, topics, banks = reports_of(tmp_path)
+    judge = ExamJudge()
+
+    def outcome() -> tuple[Any, ...]:
+        board = judge.judge(reports, topics, config, banks)
+        qrels = judge.create_qrels(reports, topics, config, banks)
+        board.write(tmp_path / "board.txt")
+        return board, qrels.rows, (tmp_path / "board.txt").read_bytes()
+
+    with EndpointServer(judged) as server:
+        config = LlmConfigBase(model="m", cache_dir=tmp_path / "cache", base_url=server.url)
+        board, qrels, content = outcome()
+        calls = len(server.seen)
+    assert calls == 8
+    values = {(one.run_id, one.topic_id): one.values for one in board.entries}
+    assert values["one", "q1"] == {"EXAM_COVER": 0.5, "MEAN_RATING": 3.5, "QUESTIONS_UNGRADED": 0}
+    assert (values["one", "all"]["EXAM_COVER"], values["two", "all"]["EXAM_COVER"]) == (0.5, 0.0)
+    assert {(one.topic_id, one.doc_id): one.grade for one in qrels}["q1", doc_id_md5("one says of q1.")] == 5
+    assert outcome()[1:] == (qrels, content)
+
+
+def test_a_failed_pair_is_no_0(tmp_path: Path) -> None:
+    from autojudge_base import LlmConfigBase
+
+    from exam_workbench.autojudge import ExamJudge
+
+    reports, topics, banks = reports_of(tmp_path)
+    with EndpointServer(lambda seen: refuse() if "one says of q2" in seen.prompt else judged(seen)) as server:
+        config = LlmConfigBase(model="m", cache_dir=tmp_path / "cache", base_url=server.url)
+        with pytest.raises(ValueError, match=r"\(one, q2\)"):
+            ExamJudge().judge(reports, topics, config, banks)
+
+
+def test_the_judge_drafts_questions_or_takes_a_curated_bank(tmp_path: Path) -> None:
+    from autojudge_base import LlmConfigBase
+
+    from exam_workbench.autojudge import ExamJudge
+
+    reports, topics, banks = reports_of(tmp_path)
+    with EndpointServer(lambda seen: chat(json.dumps({"questions": ["What is it?", "Who made it?"]}))) as server:
+        config = LlmConfigBase(model="m", base_url=server.url)
+        drafted = ExamJudge().create_nuggets(reports, topics, config)
+        assert {key: len(one.nuggets_as_list()) for key, one in drafted.banks.items()} == {"q1": 2, "q2": 2}
+        curated = ExamJudge().create_nuggets(None, topics, config, bank=str(tmp_path / "banks.jsonl"))
+    assert curated == banks == ExamJudge().create_nuggets(None, topics, config, banks)

@@ -8,6 +8,7 @@ import re
 import subprocess
 import sys
 from collections.abc import Mapping
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -56,7 +57,7 @@ def test_an_autojudge_round_trip_on_the_demo(tmp_path: Path) -> None:
     ]
     write_lines(tmp_path / "reports.jsonl", reports)
     run_guide("exchange-with-autojudge.md", tmp_path)
-    with open_project(tmp_path / "demo.duckdb") as project:
+    with closing(open_project(tmp_path / "demo.duckdb")) as project:
         assert ("autojudge", "EXAM-Cover@20") in boards(project)
         # The bank came back as it was: the demo alone made versions.
         assert not project.rows("SELECT * FROM bank_versions WHERE note LIKE '%banks.jsonl%'")
