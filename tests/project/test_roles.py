@@ -276,6 +276,8 @@ OPEN: dict[str, Callable[[Project], Any]] = {
     "check_version": lambda p: bank.check_version(p, 1),
     "versions": lambda p: bank.versions(p),
     "counts": lambda p: bank.counts(p),
+    "parts_without_content": lambda p: bank.parts_without_content(p),
+    "has_probabilities": lambda p: labels.has_probabilities(p, find_grader(p, None)),
     "graders": lambda p: graders(p),
     "stored_graders": lambda p: stored_graders(p),
     "response_support": lambda p: response_support(p, None),
