@@ -15,17 +15,15 @@ from .agreement import (
     per_level,
     weighted_kappa,
 )
-from .choosing import Choice, Choosing, Pairing, Table, choosing
+from .choosing import Choice, Choosing, NewScore, Pairing, Stake, Table, choosing, stakes
 from .correlation import Correlation, Ties, bootstrap, bootstrap_samples, correlate, correlate_by
 from .intents import Answers, answers_of, make_intent_evaluator
-from .means import Skipped, mean_and_standard_error, system_score, tied, wilson
+from .means import Interval, Skipped, mean_and_standard_error, system_score, tied, wilson
 from .measure import COVER, MEASURES, Measure, MeasureBasis, parse_measure
 from .nuggets import SUPPORTED as NUGGETS_SUPPORTED
 from .nuggets import NuggetScores, mean_nugget_scores, nugget_scores
-from .resampling import Interval
 from .significance import ALPHA, PERMUTATIONS, Array, holm, mcnemar, randomisation_test, t_test
 from .similarity import SIMILARITIES
-from .stakes import NewScore, Stake, stakes
 from .trec import make_evaluator, trec_order
 
 __all__ = [

@@ -11,8 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..errors import InputError, unknown_name
-from .means import Skipped, tied
-from .resampling import drawn_counts, percentiles, quotients, resampled_means
+from .means import Skipped, drawn_counts, percentiles, quotients, resampled_means, tied
 
 Ties = Literal["average", "random"]
 

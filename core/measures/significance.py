@@ -9,7 +9,7 @@ from typing import TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from .resampling import quotients
+from .means import quotients
 
 PERMUTATIONS = 10_000
 ALPHA = 0.05

@@ -26,7 +26,7 @@ from exam_workbench.measures.answers import (
     threshold_curve,
 )
 from exam_workbench.measures.answers.people import best_threshold
-from exam_workbench.measures.answers.retrieved import harmonic
+from exam_workbench.measures.answers.scoring import harmonic
 from exam_workbench.measures.answers.texts import contains, plain
 from tests.made.refusals import mentions
 

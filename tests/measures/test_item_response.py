@@ -21,13 +21,17 @@ from exam_workbench.measures.item_response import (
     mean_information,
     probability,
 )
-from exam_workbench.measures.item_response.components import components, student_abilities
+from exam_workbench.measures.item_response.analysis import components, student_abilities
 from exam_workbench.measures.item_response.design import factor_design, flat_design
-from exam_workbench.measures.item_response.joint import fit
-from exam_workbench.measures.item_response.likelihood import Objective, log_likelihood
+from exam_workbench.measures.item_response.joint import Objective, fit, log_likelihood
 from exam_workbench.measures.item_response.model import Items, peak
-from exam_workbench.measures.item_response.statistics import fit_statistics, item_rmse
-from exam_workbench.measures.item_response.uncertainty import bootstrap_items, interval, item_errors
+from exam_workbench.measures.item_response.statistics import (
+    bootstrap_items,
+    fit_statistics,
+    interval,
+    item_errors,
+    item_rmse,
+)
 from exam_workbench.measures.means import wilson
 from tests.made.answers import ADDED, correlation, exam, students
 from tests.made.projects import examples

@@ -19,10 +19,9 @@ from exam_workbench.measures.item_response import (
     plant,
     probability,
 )
-from exam_workbench.measures.item_response.improve import linked
+from exam_workbench.measures.item_response.improve import FAULTS, linked
 from exam_workbench.measures.item_response.joint import fit
-from exam_workbench.measures.item_response.planted import FAULTS
-from exam_workbench.measures.item_response.worth import worth
+from exam_workbench.measures.item_response.statistics import worth
 from tests.made.answers import correlation, exam, students
 from tests.made.refusals import mentions, refusal
 

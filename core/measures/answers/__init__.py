@@ -14,12 +14,18 @@ from .cases import (
     propose,
     settled,
 )
-from .correlating import QueryCorrelation, correlate_queries
-from .matches import TEXT_SCORES, best, greedy_f1
 from .people import Against, Point, Tested, against_people, halves_test, threshold_curve
-from .retrieved import Conventional, Retrieved, conventional, retrieved
-from .scoring import Scored, score
-from .texts import NEAR, likeness
+from .scoring import (
+    Conventional,
+    QueryCorrelation,
+    Retrieved,
+    Scored,
+    conventional,
+    correlate_queries,
+    retrieved,
+    score,
+)
+from .texts import NEAR, TEXT_SCORES, best, greedy_f1, likeness
 
 __all__ = [
     "CASES",

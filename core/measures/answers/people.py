@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from ...errors import InputError
-from ..resampling import SAMPLES, Interval, drawn_counts, interval, quotients
+from ..means import SAMPLES, Interval, drawn_counts, interval, quotients
 
 Array = NDArray[np.float64]
 By = Literal["kappa", "accuracy"]

@@ -1,16 +1,18 @@
-"""Texts of answers and passages in the forms in which they are compared: normalised, as words, as shingles."""
+"""Texts of answers and passages: the forms in which they are compared, and scores of an answer against a right one."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
-from functools import lru_cache
-from typing import Any
+from collections import Counter
+from collections.abc import Callable, Sequence
+from functools import cache, lru_cache
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from ...text import without_citations
+from ...text import stem, without_citations
+from ..similarity import SIMILARITIES
 
 NEAR = 0.9
 """The similarity from which two passages count as the same text (llm-reteval specification, sections 7 and 8)."""
@@ -77,3 +79,145 @@ def likeness(passages: Sequence[str], gold: Sequence[str], cosines: NDArray[Any]
             elif union:
                 found[row, column] = len(one & other) / union
     return found if cosines is None else np.maximum(found, np.asarray(cosines, np.float64))
+
+
+if TYPE_CHECKING:
+    from sacrebleu.metrics.bleu import BLEU
+
+Score = Callable[[str, str], float]
+"""Score of an answer and one right answer, 0 to 1; higher is more similar."""
+
+
+def exact_match(answer: str, reference: str) -> float:
+    """Return 1 if both are equal after normalisation, else 0. Source: Rajpurkar et al., SQuAD, EMNLP 2016."""
+    return float(plain(answer) == plain(reference))
+
+
+def token_f1(answer: str, reference: str) -> float:
+    """Return the F1 of shared words, 2 c / (a + r), each counted as often as both texts have it.
+
+    Source: Rajpurkar et al., SQuAD, EMNLP 2016, their evaluation script. Two texts without words are equal.
+    """
+    return _shared(plain(answer), plain(reference))
+
+
+def is_contained(answer: str, reference: str) -> float:
+    """Return 1 if the answer contains the words of the right answer in sequence, else 0."""
+    return float(contains(answer, reference))
+
+
+def rouge_1(answer: str, reference: str) -> float:
+    """Return ROUGE-1: F1 of lower-case words, articles included, split at every character that is not a letter or
+    digit.
+
+    Source: Lin, ROUGE, 2004; words as in the package rouge-score, but in all scripts.
+    """
+    return _shared(_lettered(answer), _lettered(reference))
+
+
+def chrf(answer: str, reference: str) -> float:
+    """Return chrF after normalisation: F-score of one to six characters in a row, recall twice as heavy (Popović,
+    2015)."""
+    return _chrf()(plain(answer), plain(reference))
+
+
+def bleu(answer: str, reference: str) -> float:
+    """Return BLEU of the normalised texts with up to four words, or as many as the answer has (effective order).
+
+    Source: Papineni et al., BLEU, ACL 2002; sacrebleu's sentence score, with its exponential smoothing.
+    """
+    given, right = plain(answer), plain(reference)
+    # Rounding can put the score of equal texts slightly above 100.
+    return min(float(_bleu().sentence_score(given, [right]).score) / 100, 1.0) if given and right else 0.0
+
+
+def meteor(answer: str, reference: str) -> float:
+    """Return METEOR with exact and then stemmed matches: Fmean (1 - .5 (chunks / m)^3), Fmean = P R / (.9 P + .1 R).
+
+    m words match, P is m by the answer's words and R m by the reference's. Chunks are runs of matches in the same
+    order in both. Texts that match completely in one chunk score 1, as in the authors' program (Meteor 1.5). WordNet
+    synonyms, the third stage of the original, are not used; stems are Snowball's.
+    Source: Banerjee and Lavie, METEOR, ACL workshop 2005, with the parameters of Lavie and Agarwal, WMT 2007.
+    """
+    ours, theirs = _lettered(answer).split(), _lettered(reference).split()
+    pairs: dict[int, int] = {}
+    for form in (str, stem):
+        free: dict[str, list[int]] = {}
+        for at in sorted(set(range(len(theirs))) - set(pairs.values())):
+            free.setdefault(form(theirs[at]), []).append(at)
+        for at, word in enumerate(ours):
+            if at not in pairs and (places := free.get(form(word))):
+                # Prefer the position that continues the chunk, if it is free.
+                following = pairs.get(at - 1, -2) + 1
+                pairs[at] = places.pop(places.index(following) if following in places else 0)
+    if not pairs:
+        return 0.0
+    m = len(pairs)
+    chunks = sum(pairs.get(at - 1) != place - 1 for at, place in pairs.items())
+    if chunks == 1 and m == len(ours) == len(theirs):
+        return 1.0
+    precision, recall = m / len(ours), m / len(theirs)
+    return precision * recall / (0.9 * precision + 0.1 * recall) * (1 - 0.5 * (chunks / m) ** 3)
+
+
+def greedy_f1(answer: NDArray[np.float32], reference: NDArray[np.float32]) -> float:
+    """Return BERTScore's F1 of two texts by the vectors of their tokens: 2 P R / (P + R).
+
+    P is the mean over the answer's tokens of the largest cosine with a token of the reference; R is the same with
+    the roles swapped. Source: Zhang et al., BERTScore, ICLR 2020, section 3, without weights of rarity and without
+    rescaling.
+
+    Args:
+        answer, reference: unit vectors, (tokens, dimensions); a text without tokens scores 0.
+
+    Returns:
+        -1 to 1, in practice above 0.
+    """
+    if not len(answer) or not len(reference):
+        return 0.0
+    cosines = answer @ reference.T
+    precision, recall = float(cosines.max(axis=1).mean()), float(cosines.max(axis=0).mean())
+    return 2 * precision * recall / (precision + recall) if precision > 0 and recall > 0 else 0.0
+
+
+TEXT_SCORES: dict[str, Score] = {
+    "em": exact_match,
+    "f1": token_f1,
+    "rouge1": rouge_1,
+    "bleu": bleu,
+    "chrf": chrf,
+    "meteor": meteor,
+    "contains": is_contained,
+}
+"""The scores that need only two texts, by the name of the answer check."""
+
+
+def best(score: Score, answer: str, references: Sequence[str]) -> float | None:
+    """Return the best score over several right answers; None without any, and 0 for an empty answer."""
+    if not references:
+        return None
+    return max(score(answer, one) for one in references) if answer.strip() else 0.0
+
+
+def _shared(answer: str, reference: str) -> float:
+    """Return the shared words, each counted as often as both have it, as a share of the mean number of words."""
+    given, right = Counter(answer.split()), Counter(reference.split())
+    words = given.total() + right.total()
+    return 2 * (given & right).total() / words if words else 1.0
+
+
+def _lettered(text: str) -> str:
+    text = without_citations(text).lower()
+    return " ".join("".join(sign if sign.isalnum() else " " for sign in text).split())
+
+
+@cache
+def _chrf() -> Score:
+    return SIMILARITIES["chrF"].scorer()
+
+
+@cache
+def _bleu() -> BLEU:
+    from sacrebleu.metrics.bleu import BLEU
+
+    return BLEU(effective_order=True)

@@ -2,23 +2,32 @@
 
 from __future__ import annotations
 
-from .batches import Batch, Corrected, combined_weights, correct, missing_bounds, predict_batches
-from .bias import group_bias, machine_bias
-from .boards import kendall_bounds, true_correlation
-from .calibration import balanced, cut_points, meanings, thresholds
+from .batches import (
+    Batch,
+    Corrected,
+    combined_weights,
+    correct,
+    expected_spread,
+    missing_bounds,
+    predict_batches,
+    residual_spread,
+)
+from .boards import composite, group_bias, kendall_bounds, machine_bias, true_correlation
 from .design import FLOOR, chances, draw, importance, planned_chances, shares
 from .estimate import VARIANCES, Comparisons, Estimates, Variance, alike, compare, estimates
-from .labels import Quality, Rate, quality
-from .order import composite
+from .labels import Quality, Rate, balanced, cut_points, meanings, quality, thresholds
 from .planning import (
+    best,
+    better,
     expected_width,
     guessed_spread,
     judgments_needed,
     judgments_to_tell,
+    level_at,
+    precise,
+    simultaneous,
 )
 from .prediction import Pool, pool_of
-from .spread import expected_spread, residual_spread
-from .stopping import best, better, level_at, precise, simultaneous
 from .weights import Array, Flags, LinearMeasure, Weights, linear_measure
 
 __all__ = [

@@ -1,13 +1,73 @@
-"""Agreement of a machine's leaderboard with the one from full judgments, estimated from the sample of an audit."""
+"""How a machine's leaderboard differs from full judgments, estimated from an audit: bias, correlation, order."""
 
 from __future__ import annotations
 
-import numpy as np
+from dataclasses import replace
 
+import numpy as np
+from numpy.typing import NDArray
+
+from ...errors import InputError
 from .batches import Corrected
-from .estimate import CONFIDENCE, Comparisons, estimates, quantile
+from .estimate import CONFIDENCE, Comparisons, Estimates, Variance, estimates, quantile
 from .labels import UNDEFINED, Rate
-from .weights import Array
+from .weights import Array, Flags
+
+
+def machine_bias(
+    w: Array,
+    machine: Array,
+    found: Corrected,
+    *,
+    variance: Variance = "pool",
+    queries: NDArray[np.int64] | None = None,
+    confidence: float = CONFIDENCE,
+) -> Estimates:
+    """Return how far the machine's score of each system lies above the audited one, with its interval.
+
+    Args:
+        w: shape (S, N).
+        machine: shape (N,), the gain of the machine's label; 0 if it gave none, as on a leaderboard without an
+            audit.
+        found, variance, queries, confidence: see `estimates`.
+
+    Returns:
+        Arrays of shape (S,): machine minus audited.
+    """
+    surplus = replace(found, gains=machine - found.gains)
+    return estimates(w, surplus, variance=variance, queries=queries, confidence=confidence)
+
+
+def group_bias(
+    w: Array,
+    machine: Array,
+    found: Corrected,
+    members: Flags,
+    *,
+    variance: Variance = "pool",
+    queries: NDArray[np.int64] | None = None,
+    confidence: float = CONFIDENCE,
+) -> Estimates:
+    """Return how much more the machine favours some systems than people do (circularity).
+
+    Args:
+        members: shape (S,), which systems share the machine's model family; some, not all.
+        w, machine, found, variance, queries, confidence: see `machine_bias`.
+
+    Returns:
+        Arrays of shape (1,): mean bias of the members minus mean bias of the others.
+
+    Raises:
+        InputError: all or no systems are members.
+    """
+    if members.all() or not members.any():
+        raise InputError(
+            "bias-group-of-all",
+            "The bias of a group needs systems inside and outside the group.",
+            "Name some of the systems, not all.",
+        )
+    contrast = w[members].mean(axis=0) - w[~members].mean(axis=0)
+    return machine_bias(contrast[None], machine, found, variance=variance, queries=queries, confidence=confidence)
 
 
 def true_correlation(machine: Array, w: Array, found: Corrected, confidence: float = CONFIDENCE) -> Rate:
@@ -76,3 +136,27 @@ def kendall_bounds(machine: Array, compared: Comparisons, level: float = 1 - CON
     agreed = float((sides * np.sign(compared.difference.value))[told].sum())
     open_ = float(np.abs(sides[~told]).sum())
     return (agreed - open_) / count, (agreed + open_) / count
+
+
+def composite(machine: Array, audited: Array, error: Array) -> Array:
+    """Return scores to order systems by, between the machine's and the audited order; they have no interval.
+
+    score_r = machine_r + mean(d) + B (d_r - mean(d)), with d_r = audited_r - machine_r, B = s^2 / (s^2 + mean
+    error^2) and s^2 = max(0, var(d) - mean error^2). This is empirical Bayes (Efron and Morris, Journal of the
+    American Statistical Association 68, 1973). Few judgments keep the machine's order, many give the audited one.
+
+    Args:
+        machine: shape (S,), the machine's scores.
+        audited: shape (S,), unbiased scores.
+        error: shape (S,), their standard errors; NaN if unknown. An unknown error counts as the empty sum that it
+            comes from: only then the mean of the estimated variances is right on average over samples.
+
+    Returns:
+        Shape (S,). The interval of the audited score does not apply to this score.
+    """
+    d = audited - machine
+    noise = float((np.nan_to_num(error) ** 2).mean())
+    spread = max(0.0, float(d.var(ddof=1)) - noise) if len(d) > 1 else 0.0
+    kept = spread / (spread + noise) if spread + noise > 0 else 1.0
+    found: Array = np.asarray(machine + d.mean() + kept * (d - d.mean()), dtype=np.float64)
+    return found

@@ -2,17 +2,12 @@
 
 from __future__ import annotations
 
-from .analysis import Analysis, analyse, design_of
-from .components import Bounded
-from .curves import information_by_category, mean_information
-from .estimators import ESTIMATORS, EstimatorName
-from .improve import DROP, FEWEST_ITEMS, STEPS, Improvement, improve
-from .joint import FEWEST
+from .analysis import Analysis, Bounded, analyse, design_of
+from .improve import DROP, FEWEST_ITEMS, STEPS, TIMES, Improvement, Planting, improve, plant
+from .joint import ESTIMATORS, FEWEST, EstimatorName
 from .marginal import fit_graded, fit_marginal, graded_information
-from .model import GRID, MODELS, Model, information, probability
-from .planted import TIMES, Planting, plant
-from .uncertainty import REPEATS
-from .worth import CRITERIA, Criterion, ItemWorth, item_rest
+from .model import GRID, MODELS, Model, information, information_by_category, mean_information, probability
+from .statistics import CRITERIA, REPEATS, Criterion, ItemWorth, item_rest
 
 __all__ = [
     "CRITERIA",

@@ -8,8 +8,7 @@ from itertools import pairwise
 import numpy as np
 
 from ...errors import InputError
-from .estimators import PRIORS, prior_b, prior_d
-from .joint import checked, climb
+from .joint import PRIORS, checked, climb, prior_b, prior_d
 from .model import LEAST, Array, Indices, Items, Model, sigmoid
 
 # Quadrature points of the standard normal; more points change the sixth digit.

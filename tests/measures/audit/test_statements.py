@@ -47,8 +47,8 @@ from exam_workbench.measures.audit import (
     true_correlation,
 )
 from exam_workbench.measures.audit.labels import confusion
+from exam_workbench.measures.audit.planning import spending
 from exam_workbench.measures.audit.prediction import features, folds_of, predictions
-from exam_workbench.measures.audit.stopping import spending
 from exam_workbench.measures.audit.weights import Array, Weights
 from tests.made.projects import examples
 from tests.made.refusals import refusal
