@@ -170,8 +170,7 @@ def _resampled(
 def _greatest(means: Array) -> Array:
     """Return 1 for the runs with the greatest mean of a resample, else 0."""
     filled = np.where(np.isnan(means), -np.inf, means)
-    greatest: Array = (filled >= filled.max(axis=1, keepdims=True)).astype(np.float64)
-    return greatest
+    return np.asarray((filled >= filled.max(axis=1, keepdims=True)).astype(np.float64))
 
 
 @dataclass(frozen=True)

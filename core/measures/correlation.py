@@ -306,8 +306,7 @@ def _pearson(x: Array, y: Array) -> Array:
 
 def _ranks(x: Array) -> Array:
     """Return, for rows of scores, the rank of each from 0 for the least; tied ones share the average."""
-    ranks: Array = (x.shape[1] - 1 - _above(x).sum(axis=2)) / 2
-    return ranks
+    return np.asarray((x.shape[1] - 1 - _above(x).sum(axis=2)) / 2)
 
 
 def _spearman(x: Array, y: Array) -> Array:
@@ -359,15 +358,13 @@ def _mean_share(part: NDArray[Any], whole: NDArray[Any]) -> Array:
     """Return the mean share of each system's parts in its whole, over systems with a whole, rescaled to -1 to 1."""
     wholes = whole.sum(axis=2)
     shares = quotients(part.sum(axis=2), wholes, wholes > 0)
-    means: Array = 2 * np.nansum(shares, axis=1) / np.maximum((wholes > 0).sum(axis=1), 1) - 1
-    return means
+    return np.asarray(2 * np.nansum(shares, axis=1) / np.maximum((wholes > 0).sum(axis=1), 1) - 1)
 
 
 def _ratio(numerator: Array, denominator: Array, x: Array, y: Array) -> Array:
     """Return quotients within [-1, 1], NaN for rows that are constant in x or y."""
     defined = (np.ptp(x, axis=1) > 0) & (np.ptp(y, axis=1) > 0) & (denominator > 0)
-    clipped: Array = np.clip(quotients(numerator, denominator, defined), -1, 1)
-    return clipped
+    return np.clip(quotients(numerator, denominator, defined), -1, 1)
 
 
 _COEFFICIENTS: dict[str, Callable[[Array, Array], Array]] = {

@@ -64,8 +64,7 @@ def t_test(differences: Array) -> Array:
     variance = (np.where(present, differences - mean, 0.0) ** 2).sum(axis=0) / np.maximum(n - 1, 1)
     defined = (n >= 2) & ~_without_spread(differences)
     t = quotients(mean, np.sqrt(variance / np.maximum(n, 1)), defined)
-    p: Array = 2 * stdtr(np.maximum(n - 1, 1), -np.abs(t))
-    return p
+    return np.asarray(2 * stdtr(np.maximum(n - 1, 1), -np.abs(t)))
 
 
 def randomisation_test(differences: Array, permutations: int = PERMUTATIONS, seed: int = 0) -> Array:

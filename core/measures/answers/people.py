@@ -221,8 +221,7 @@ def _drawn(cells: Array, group: NDArray[np.int64], samples: int, seed: int) -> A
     groups = int(group.max()) + 1 if len(group) else 0
     totals = np.zeros((groups, 4))
     np.add.at(totals, group, cells)
-    drawn: Array = drawn_counts(groups, samples, seed) @ totals
-    return drawn
+    return drawn_counts(groups, samples, seed) @ totals
 
 
 def _at_thresholds(scores: Array, truth: NDArray[np.bool_], thresholds: ArrayLike) -> Array:

@@ -217,8 +217,7 @@ def _weighted_spearman(cells: Array, counts: Array) -> Array:
     n = counts.sum(axis=1, keepdims=True)
     x, y = x - (x * counts).sum(axis=1, keepdims=True) / n, y - (y * counts).sum(axis=1, keepdims=True) / n
     spread = np.sqrt((counts * x**2).sum(axis=1) * (counts * y**2).sum(axis=1))
-    clipped: Array = np.clip(quotients((counts * x * y).sum(axis=1), spread, spread > 1e-9), -1, 1)
-    return clipped
+    return np.clip(quotients((counts * x * y).sum(axis=1), spread, spread > 1e-9), -1, 1)
 
 
 def _mid_ranks(values: Array, counts: Array) -> Array:
@@ -227,5 +226,4 @@ def _mid_ranks(values: Array, counts: Array) -> Array:
     totals = np.zeros((len(counts), len(distinct)))
     for cell, at in enumerate(place):
         totals[:, at] += counts[:, cell]
-    ranks: Array = (np.cumsum(totals, axis=1) - totals + (totals - 1) / 2)[:, place]
-    return ranks
+    return (np.cumsum(totals, axis=1) - totals + (totals - 1) / 2)[:, place]

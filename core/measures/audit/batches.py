@@ -93,8 +93,7 @@ def response(batch: Batch) -> float:
 
 
 def _chance_of_answer(batch: Batch) -> Array:
-    found: Array = batch.chances * response(batch)
-    return found
+    return batch.chances * response(batch)
 
 
 def predict_batches(pool: Pool, batches: Sequence[Batch], planned: Array, gains: Array) -> Array:
@@ -257,8 +256,7 @@ def expected_spread(pool: Pool, batches: Sequence[Batch], planned: Array, gains:
     x = (x - x.mean(axis=0)) / np.where(scale > 0, scale, 1.0)
     b = ridge(x[at], squares[at], weight[at], _PENALTY)
     fitted = np.clip(b[0] + x @ b[1:], _LEAST * mean, _MOST * mean)
-    found: Array = np.sqrt((1 - _MIX) * fitted + _MIX * mean)
-    return found
+    return np.asarray(np.sqrt((1 - _MIX) * fitted + _MIX * mean))
 
 
 def _residuals(batches: Sequence[Batch], planned: Array, gains: Array, predicted: Array) -> tuple[Array, Array]:

@@ -158,5 +158,4 @@ def composite(machine: Array, audited: Array, error: Array) -> Array:
     noise = float((np.nan_to_num(error) ** 2).mean())
     spread = max(0.0, float(d.var(ddof=1)) - noise) if len(d) > 1 else 0.0
     kept = spread / (spread + noise) if spread + noise > 0 else 1.0
-    found: Array = np.asarray(machine + d.mean() + kept * (d - d.mean()), dtype=np.float64)
-    return found
+    return np.asarray(machine + d.mean() + kept * (d - d.mean()), dtype=np.float64)

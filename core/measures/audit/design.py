@@ -58,10 +58,8 @@ def importance(w: Array, aim: Aim = "scores") -> Array:
         Shape (N,), at least 0.
     """
     if aim == "differences" and len(w) > 1:
-        spread: Array = np.sqrt(2 * len(w) / (len(w) - 1)) * w.std(axis=0)
-        return spread
-    found: Array = np.sqrt((w**2).mean(axis=0))
-    return found
+        return np.asarray(np.sqrt(2 * len(w) / (len(w) - 1)) * w.std(axis=0))
+    return np.asarray(np.sqrt((w**2).mean(axis=0)))
 
 
 def chances(size: Array, budget: float, floor: float = FLOOR, eligible: Flags | None = None) -> Array:
@@ -214,5 +212,4 @@ def shares(planned: Array) -> Array:
         first = int(np.argmax(planned[:, i] >= 1))
         odds[:, i] = 0.0
         odds[first, i] = total[i] = 1.0
-    found: Array = np.divide(odds, total, out=np.full_like(odds, 1 / len(planned)), where=total > 0)
-    return found
+    return np.asarray(np.divide(odds, total, out=np.full_like(odds, 1 / len(planned)), where=total > 0))

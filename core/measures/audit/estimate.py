@@ -125,8 +125,7 @@ def degrees_of(total: Array, squares: Array) -> Array:
         total: sums of contributions to variances.
         squares: sums of their squares, of the same shape.
     """
-    found: Array = np.divide(2 * total**2, squares, out=np.full(np.shape(total), np.inf), where=squares > 0)
-    return found
+    return np.asarray(np.divide(2 * total**2, squares, out=np.full(np.shape(total), np.inf), where=squares > 0))
 
 
 def quantile(chance: float, degrees: Array) -> Array:
@@ -134,8 +133,7 @@ def quantile(chance: float, degrees: Array) -> Array:
     from scipy.special import ndtri, stdtrit
 
     finite = np.isfinite(degrees)
-    found: Array = np.where(finite, stdtrit(np.where(finite, np.maximum(degrees, 1.0), 1.0), chance), ndtri(chance))
-    return found
+    return np.asarray(np.where(finite, stdtrit(np.where(finite, np.maximum(degrees, 1.0), 1.0), chance), ndtri(chance)))
 
 
 @dataclass(frozen=True)

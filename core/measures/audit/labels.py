@@ -249,8 +249,7 @@ def quality(
 
 
 def _relevant(labels: Array, label_from: float) -> Array:
-    found: Array = np.where(np.isnan(labels), np.nan, labels >= label_from)
-    return found
+    return np.where(np.isnan(labels), np.nan, labels >= label_from)
 
 
 def _ratio(part: float, whole: float) -> float:

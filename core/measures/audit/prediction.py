@@ -162,8 +162,7 @@ def ridge(x: Array, y: Array, weight: Array, penalty: Array | float = RIDGE) -> 
     full = np.column_stack([np.ones(len(y)), x])
     moments = full.T @ (full * scaled[:, None])
     moments[np.diag_indices_from(moments)] += np.concatenate([[0.0], np.broadcast_to(penalty, x.shape[1])])
-    solved: Array = np.linalg.solve(moments, full.T @ (scaled * y))
-    return solved
+    return np.linalg.solve(moments, full.T @ (scaled * y))
 
 
 def predictions(pool: Pool, gains: Array, learnt: Flags, weight: Array, common: Flags | None = None) -> Array:

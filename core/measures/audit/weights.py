@@ -60,14 +60,12 @@ class LinearMeasure:
         ranks add at most p^depth to a score.
         """
         ranks = np.arange(1, self.cutoff + 1, dtype=np.float64)
-        found: Array = _DISCOUNTS[self.family](ranks, self.persistence or 0.0)
-        return found
+        return _DISCOUNTS[self.family](ranks, self.persistence or 0.0)
 
 
 def _dcg(ranks: Array, _: float) -> Array:
     found = 1 / np.log2(ranks + 1)
-    scaled: Array = found / found.sum()
-    return scaled
+    return np.asarray(found / found.sum())
 
 
 _DISCOUNTS: dict[str, Callable[[Array, float], Array]] = {
@@ -132,5 +130,4 @@ class Weights:
         """
         if system not in self.systems:
             raise unknown_name("unknown-system", "system", system, self.systems)
-        row: Array = self.w[self.systems.index(system)]
-        return row
+        return np.asarray(self.w[self.systems.index(system)])

@@ -137,8 +137,9 @@ class Objective:
 
     def join(self, parts: Array, items: Items) -> Array:
         """Return the vector of parts and items, moved into the bounds."""
-        found: Array = np.clip(np.concatenate([parts, *(getattr(items, kind) for kind in self.kinds)]), *self.bounds)
-        return found
+        return np.asarray(
+            np.clip(np.concatenate([parts, *(getattr(items, kind) for kind in self.kinds)]), *self.bounds)
+        )
 
     def value(self, vector: Array) -> tuple[float, Array]:
         """Return the log-likelihood, plus the priors if there are any, up to a constant; and its gradient.
@@ -390,8 +391,7 @@ def _logit(responses: Array, axis: int) -> Array:
     """Return ln(right / wrong) along an axis, with half an answer added to each side."""
     right = np.nansum(responses, axis=axis) + 0.5
     wrong = np.nansum(1 - responses, axis=axis) + 0.5
-    found: Array = np.log(right / wrong)
-    return found
+    return np.asarray(np.log(right / wrong))
 
 
 def _fit(

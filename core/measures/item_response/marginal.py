@@ -94,8 +94,7 @@ def fit_marginal(responses: Array, model: Model = "2pl") -> MarginalFit:
 
     def logs(items: Items) -> Array:
         _, p = chances(items)
-        found: Array = right @ np.log(p).T + wrong @ np.log1p(-p).T
-        return found
+        return np.asarray(right @ np.log(p).T + wrong @ np.log1p(-p).T)
 
     def value(vector: Array) -> tuple[float, Array]:
         items = split(vector)
@@ -165,8 +164,7 @@ def fit_graded(responses: Array, levels: int = 5) -> GradedFit:
 
     def logs(items: GradedItems) -> Array:
         chances = np.maximum(graded_chances(_NODES, items), LEAST)
-        found: Array = np.add.reduce([table @ np.log(chances[..., k]).T for k, table in enumerate(given)])
-        return found
+        return np.asarray(np.add.reduce([table @ np.log(chances[..., k]).T for k, table in enumerate(given)]))
 
     def value(vector: Array) -> tuple[float, Array]:
         items = split(vector)
@@ -202,8 +200,7 @@ def fit_graded(responses: Array, levels: int = 5) -> GradedFit:
 def graded_chances(theta: Array, items: GradedItems) -> Array:
     """Return the chance of each level under the graded response model: m x n x (K + 1)."""
     above = _above(np.asarray(theta, float), items)
-    found: Array = above[..., :-1] - above[..., 1:]
-    return found
+    return above[..., :-1] - above[..., 1:]
 
 
 def graded_information(theta: Array, items: GradedItems) -> Array:
@@ -212,8 +209,7 @@ def graded_information(theta: Array, items: GradedItems) -> Array:
     above = _above(np.asarray(theta, float), items)
     slopes = items.d[:, None] * above * (1 - above)
     chances = np.maximum(above[..., :-1] - above[..., 1:], LEAST)
-    found: Array = ((slopes[..., :-1] - slopes[..., 1:]) ** 2 / chances).sum(axis=-1)
-    return found
+    return np.asarray(((slopes[..., :-1] - slopes[..., 1:]) ** 2 / chances).sum(axis=-1))
 
 
 def _above(theta: Array, items: GradedItems) -> Array:

@@ -51,8 +51,7 @@ def sigmoid(z: Array) -> Array:
     """Return 1 / (1 + exp(-z)) for any z."""
     from scipy.special import expit
 
-    found: Array = expit(z)
-    return found
+    return np.asarray(expit(z))
 
 
 def probability(theta: Array, items: Items) -> Array:
@@ -67,8 +66,7 @@ def probability(theta: Array, items: Items) -> Array:
         m x n chances.
     """
     s = sigmoid(items.d * (np.asarray(theta, float)[:, None] - items.b))
-    p: Array = items.g + (1 - items.g) * s
-    return p
+    return items.g + (1 - items.g) * s
 
 
 def information(theta: Array, items: Items) -> Array:
@@ -88,8 +86,7 @@ def information(theta: Array, items: Items) -> Array:
     p = items.g + (1 - items.g) * s
     # Far below an item's difficulty, without guessing, p and s vanish together; the ratio s / p is then 1.
     share = np.divide(s, p, out=np.ones_like(s), where=p > 0)
-    found: Array = items.d**2 * (1 - items.g) * s * fails * share
-    return found
+    return items.d**2 * (1 - items.g) * s * fails * share
 
 
 def peak(items: Items) -> Array:
@@ -101,8 +98,7 @@ def peak(items: Items) -> Array:
     Returns:
         n abilities.
     """
-    found: Array = items.b + np.log((1 + np.sqrt(1 + 8 * items.g)) / 2) / items.d
-    return found
+    return items.b + np.log((1 + np.sqrt(1 + 8 * items.g)) / 2) / items.d
 
 
 FEWEST_IN_CATEGORY = 5
@@ -127,8 +123,7 @@ def mean_information(items: Items, theta: Array = GRID) -> Array:
 
     Source: Guinet et al., ICML 2024, section 6.1, the aggregated information function.
     """
-    found: Array = information(theta, items).mean(axis=1)
-    return found
+    return np.asarray(information(theta, items).mean(axis=1))
 
 
 def information_by_category(

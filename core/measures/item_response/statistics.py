@@ -268,8 +268,7 @@ class Draws:
     @property
     def theta(self) -> Array:
         """repeats x m abilities."""
-        found: Array = self.parts @ self.design.matrix.T
-        return found
+        return self.parts @ self.design.matrix.T
 
 
 def bootstrap_items(responses: Array, found: Fit, repeats: int = REPEATS, seed: int = 0) -> Draws:
