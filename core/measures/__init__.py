@@ -1,7 +1,5 @@
 """Measures of a ranking, means, correlation, agreement and tests: numbers from numbers, without project or SQL."""
 
-from __future__ import annotations
-
 from .agreement import (
     Coefficient,
     CrossTable,
@@ -18,11 +16,11 @@ from .agreement import (
 from .choosing import Choice, Choosing, NewScore, Pairing, Stake, Table, choosing, stakes
 from .correlation import Correlation, Ties, bootstrap, bootstrap_samples, correlate, correlate_by
 from .intents import Answers, answers_of, make_intent_evaluator
-from .means import Interval, Skipped, mean_and_standard_error, system_score, tied, wilson
+from .means import Array, Interval, Skipped, mean_and_standard_error, system_score, tied, wilson
 from .measure import COVER, MEASURES, Measure, MeasureBasis, parse_measure
 from .nuggets import SUPPORTED as NUGGETS_SUPPORTED
 from .nuggets import NuggetScores, mean_nugget_scores, nugget_scores
-from .significance import ALPHA, PERMUTATIONS, Array, holm, mcnemar, randomisation_test, t_test
+from .significance import ALPHA, PERMUTATIONS, holm, mcnemar, randomisation_test, t_test
 from .similarity import SIMILARITIES
 from .trec import make_evaluator, trec_order
 

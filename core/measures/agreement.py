@@ -51,8 +51,6 @@ class CrossTable:
     column_members: Members = ()
 
     def __post_init__(self) -> None:
-        if self.counts.shape != (len(self.rows), len(self.columns)):
-            raise ValueError(f"{self.counts.shape} counts for {len(self.rows)} rows and {len(self.columns)} columns")
         if not self.row_members:
             object.__setattr__(self, "row_members", tuple((value,) for value in self.rows))
         if not self.column_members:

@@ -10,8 +10,8 @@ from typing import Literal, TypeAlias
 import numpy as np
 
 from ..errors import InputError
-from .correlation import Array, correlate, rank_correlations
-from .means import SAMPLES, Interval, drawn_counts, interval, mean_and_standard_error, resampled_means
+from .correlation import correlate, rank_correlations
+from .means import SAMPLES, Array, Interval, drawn_counts, interval, mean_and_standard_error, resampled_means
 
 Table: TypeAlias = Mapping[str, Mapping[str, float | None]]
 """run -> query id -> score. None is a query that could not be scored and is left out of the run's mean. An absent

@@ -5,20 +5,19 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Literal, TypeAlias, cast
+from typing import Any, Literal, cast
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ..errors import InputError, unknown_name
-from .means import Skipped, drawn_counts, percentiles, quotients, resampled_means, tied
+from .means import Array, Skipped, drawn_counts, percentiles, quotients, resampled_means, tied
 
 Ties = Literal["average", "random"]
 
 PerQuery = Mapping[str, Mapping[str, float]]
 """system -> query id -> score; a query that the system skipped is absent"""
 
-Array: TypeAlias = NDArray[np.float64]
 
 _NEEDED = 3
 # Sign matrices are split into chunks of about this many numbers, so that memory stays bounded.

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..errors import InputError
-from .measure import MAX_CUTOFF, Measure
+from .measure import Measure
 from .trec import RunScores, trec_order
 
 
@@ -65,6 +65,7 @@ Scorer = Callable[[Sequence[Sequence[str]]], list[float]]
 """Maps the tops of some rankings (passage ids, best first) to their scores."""
 
 
+@dataclass(frozen=True)
 class IntentEvaluator:
     """Scores the top of runs' rankings; many runs at once cost less than one by one.
 
@@ -73,21 +74,20 @@ class IntentEvaluator:
         scorers: by query id.
     """
 
-    def __init__(self, cutoff: int, scorers: Mapping[str, Scorer]) -> None:
-        self.cutoff = cutoff
-        self._scorers = scorers
+    cutoff: int
+    scorers: Mapping[str, Scorer]
 
     def __call__(self, run: RunScores) -> dict[str, float]:
         """Return the score of a run by query id, over the queries that have intents and passages in the run."""
         return {
-            query: self._scorers[query]([trec_order(scores, self.cutoff)])[0]
+            query: self.scorers[query]([trec_order(scores, self.cutoff)])[0]
             for query, scores in run.items()
-            if scores and query in self._scorers
+            if scores and query in self.scorers
         }
 
     def of(self, query_id: str, tops: Sequence[Sequence[str]]) -> list[float]:
         """Return the scores of the tops of some rankings of a query with intents; the tops come from `trec_order`."""
-        return self._scorers[query_id](tops) if tops else []
+        return self.scorers[query_id](tops) if tops else []
 
 
 STOP = 0.5
@@ -193,13 +193,7 @@ def make_alpha_ndcg(intents: Intents, cutoff: int, alpha: float = 0.5) -> Intent
 
     Returns:
         As `make_intent_evaluator`.
-
-    Raises:
-        InputError: cutoff or alpha out of range.
     """
-    _check(cutoff)
-    if not 0 <= alpha <= 1:
-        raise InputError("alpha-out-of-range", f"Alpha {alpha} is out of range.", "Use a number from 0 to 1.")
     discounts = [math.log2(rank + 1) for rank in range(1, cutoff + 1)]
     worths = np.multiply.accumulate([1.0, *[1 - alpha] * len(discounts)])
 
@@ -251,18 +245,8 @@ _MAKERS: Mapping[str, Callable[[Intents, int], IntentEvaluator]] = {
 }
 
 
-def _check(cutoff: int) -> None:
-    if not 1 <= cutoff <= MAX_CUTOFF:
-        raise InputError("cutoff-out-of-range", f"Cutoff {cutoff} is out of range.", f"Use 1 to {MAX_CUTOFF}.")
-
-
 def _evaluator(intents: Intents, cutoff: int, prepare: Callable[[Answers], Scorer]) -> IntentEvaluator:
-    """Return an evaluator that prepares a scorer for each query.
-
-    Raises:
-        InputError: the cutoff is out of range.
-    """
-    _check(cutoff)
+    """Return an evaluator that prepares a scorer for each query."""
     known = {query: _answers(of) for query, of in intents.items()}
     return IntentEvaluator(cutoff, {query: prepare(answers) for query, answers in known.items() if answers})
 

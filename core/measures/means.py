@@ -6,10 +6,12 @@ import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from statistics import NormalDist
-from typing import Any, Literal
+from typing import Any, Literal, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
+
+Array: TypeAlias = NDArray[np.float64]
 
 Skipped = Literal["zero", "ignore"]
 """How a query counts that a run did not answer: as 0 (the papers) or not at all (trec_eval without -c)."""
@@ -35,6 +37,11 @@ def mean_and_standard_error(values: Iterable[float]) -> tuple[float | None, floa
         return mean, None
     variance = math.fsum([(number - mean) ** 2 for number in numbers]) / (n - 1)
     return mean, math.sqrt(variance / n)
+
+
+def harmonic(precision: float, recall: float) -> float:
+    """Return F1 = 2 P R / (P + R), 0 if both are 0. Source: van Rijsbergen, Information Retrieval, 1979."""
+    return 2 * precision * recall / (precision + recall) if precision + recall > 0 else 0.0
 
 
 def wilson(right: int, answered: int) -> tuple[float, float] | None:
@@ -106,7 +113,7 @@ class Interval:
     undefined: str | None = None
 
 
-def interval(value: float | None, samples: NDArray[np.float64], undefined: str | None = None) -> Interval:
+def interval(value: float | None, samples: Array, undefined: str | None = None) -> Interval:
     """Return a number with the interval that holds 95 % of its samples, without NaN.
 
     Source: Efron and Tibshirani, An Introduction to the Bootstrap, 1993, chapter 13.
@@ -117,7 +124,7 @@ def interval(value: float | None, samples: NDArray[np.float64], undefined: str |
     return Interval(value) if bounds is None else Interval(value, *bounds)
 
 
-def percentiles(samples: NDArray[np.float64], level: float = LEVEL) -> tuple[float, float] | None:
+def percentiles(samples: Array, level: float = LEVEL) -> tuple[float, float] | None:
     """Return the bounds that enclose a share of the samples, without NaN; None if all are NaN."""
     defined = samples[~np.isnan(samples)]
     if not len(defined):
@@ -126,14 +133,14 @@ def percentiles(samples: NDArray[np.float64], level: float = LEVEL) -> tuple[flo
     return float(low), float(high)
 
 
-def quotients(part: NDArray[Any], whole: NDArray[Any], defined: NDArray[np.bool_] | None = None) -> NDArray[np.float64]:
+def quotients(part: NDArray[Any], whole: NDArray[Any], defined: NDArray[np.bool_] | None = None) -> Array:
     """Return quotients of arrays of one shape; NaN if undefined. By default `whole` must be above 0."""
     found = np.full(np.shape(whole), np.nan)
     np.divide(part, whole, out=found, where=whole > 0 if defined is None else defined)
     return found
 
 
-def resampled_means(scores: NDArray[np.float64], counts: NDArray[np.float64]) -> NDArray[np.float64]:
+def resampled_means(scores: Array, counts: Array) -> Array:
     """Return the mean of every run in every resample of the queries, (samples, runs); NaN if none of its queries was
     drawn.
 
@@ -147,7 +154,7 @@ def resampled_means(scores: NDArray[np.float64], counts: NDArray[np.float64]) ->
     return means.round(12)
 
 
-def drawn_counts(things: int, samples: int = SAMPLES, seed: int = 0) -> NDArray[np.float64]:
+def drawn_counts(things: int, samples: int = SAMPLES, seed: int = 0) -> Array:
     """Return how often each of n things is drawn in each resample of n, with replacement: (samples, things)."""
     if not things:
         return np.zeros((samples, 0))

@@ -4,18 +4,16 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from typing import TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
-from .means import quotients
+from .means import Array, quotients
 
 PERMUTATIONS = 10_000
 ALPHA = 0.05
 """A difference is significant if its corrected p is below this level."""
 
-Array: TypeAlias = NDArray[np.float64]
 
 # Sign flips are processed in chunks of about this many sums, so that memory stays bounded.
 _CHUNK = 2_000_000

@@ -10,6 +10,7 @@ import numpy as np
 from ir_measures.providers import registry as _providers
 
 from ..errors import InputError
+from .means import harmonic
 from .measure import parse_measure, trec_measure
 
 Qrels = Mapping[str, Mapping[str, int]]
@@ -106,25 +107,16 @@ def make_evaluator(measures: Sequence[str], qrels: Qrels, min_rating: int = 1) -
             numbers = part.evaluator.evaluate(answered)
             for name, (measure, _) in part.measure_map.items():
                 by_measure[measure] = {query: scores[name] for query, scores in numbers.items()}
-        ours = _judged_shares(judged, qrels, answered) | {
-            name: _harmonic_means(by_measure[trec[precision]], by_measure[trec[recall]])
-            for name, (precision, recall) in harmonics.items()
-        }
+        ours = _judged_shares(judged, qrels, answered)
+        for name, (precision, recall) in harmonics.items():
+            shares, recalls = by_measure[trec[precision]], by_measure[trec[recall]]
+            ours[name] = {query: harmonic(share, recalls[query]) for query, share in shares.items()}
         for name, cutoff in cut.items():
             whole = by_measure[trec[name]]
             ours[name] = {query: score if score >= 1 / cutoff else 0.0 for query, score in whole.items()}
         return {name: ours[name] if name in ours else by_measure[trec[name]] for name in names}
 
     return evaluate_run
-
-
-def _harmonic_means(precision: Mapping[str, float], recall: Mapping[str, float]) -> dict[str, float]:
-    """Return F1 = 2 P R / (P + R) of each query, 0 if both are 0. Source: van Rijsbergen, Information Retrieval,
-    1979."""
-    sums = {query: share + recall[query] for query, share in precision.items()}
-    return {
-        query: 2 * share * recall[query] / sums[query] if sums[query] else 0.0 for query, share in precision.items()
-    }
 
 
 def _harmless(values: Mapping[str, int]) -> dict[str, int]:

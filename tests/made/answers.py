@@ -9,8 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from exam_workbench.measures.item_response import Model, probability
-from exam_workbench.measures.item_response.design import Design, factor_design
-from exam_workbench.measures.item_response.model import Items
+from exam_workbench.measures.item_response.model import Design, Items, factor_design
 
 ADDED: Mapping[str, Mapping[str, float]] = {
     "llm": {"7B": -0.5, "13B": -0.3, "70B": 0.4},

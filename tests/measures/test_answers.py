@@ -25,9 +25,9 @@ from exam_workbench.measures.answers import (
     score,
     threshold_curve,
 )
-from exam_workbench.measures.answers.people import best_threshold
-from exam_workbench.measures.answers.scoring import harmonic
+from exam_workbench.measures.answers.scoring import best_threshold
 from exam_workbench.measures.answers.texts import contains, plain
+from exam_workbench.measures.means import harmonic
 from tests.made.refusals import mentions
 
 words = st.lists(st.sampled_from(["the", "Röntgen", "1901", "x-ray", "U.S.", "won", "it"]), max_size=6).map(" ".join)

@@ -22,9 +22,8 @@ from exam_workbench.measures.item_response import (
     probability,
 )
 from exam_workbench.measures.item_response.analysis import components, student_abilities
-from exam_workbench.measures.item_response.design import factor_design, flat_design
-from exam_workbench.measures.item_response.joint import Objective, fit, log_likelihood
-from exam_workbench.measures.item_response.model import Items, peak
+from exam_workbench.measures.item_response.fits import Objective, fit, log_likelihood
+from exam_workbench.measures.item_response.model import Items, factor_design, flat_design, peak
 from exam_workbench.measures.item_response.statistics import (
     bootstrap_items,
     fit_statistics,

@@ -19,8 +19,8 @@ from exam_workbench.measures.item_response import (
     plant,
     probability,
 )
+from exam_workbench.measures.item_response.fits import fit
 from exam_workbench.measures.item_response.improve import FAULTS, linked
-from exam_workbench.measures.item_response.joint import fit
 from exam_workbench.measures.item_response.statistics import worth
 from tests.made.answers import correlation, exam, students
 from tests.made.refusals import mentions, refusal

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from exam_workbench.measures.item_response import fit_graded, fit_marginal, graded_information, information
-from exam_workbench.measures.item_response.marginal import GradedItems, graded_chances
+from exam_workbench.measures.item_response.fits import GradedItems, graded_chances
 from exam_workbench.measures.item_response.model import Items
 from tests.made.answers import correlation
 from tests.made.refusals import refusal

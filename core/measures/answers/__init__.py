@@ -1,7 +1,5 @@
 """Numbers about answers: scores against right answers, retrieval, cases, correlation by query, and answer checks."""
 
-from __future__ import annotations
-
 from .cases import (
     CASES,
     RECALL_FAILURES,
@@ -14,16 +12,21 @@ from .cases import (
     propose,
     settled,
 )
-from .people import Against, Point, Tested, against_people, halves_test, threshold_curve
 from .scoring import (
+    Against,
     Conventional,
+    Point,
     QueryCorrelation,
     Retrieved,
     Scored,
+    Tested,
+    against_people,
     conventional,
     correlate_queries,
+    halves_test,
     retrieved,
     score,
+    threshold_curve,
 )
 from .texts import NEAR, TEXT_SCORES, best, greedy_f1, likeness
 

@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ...text import stem, without_citations
+from ..means import harmonic
 from ..similarity import SIMILARITIES
 
 NEAR = 0.9
@@ -177,7 +178,7 @@ def greedy_f1(answer: NDArray[np.float32], reference: NDArray[np.float32]) -> fl
         return 0.0
     cosines = answer @ reference.T
     precision, recall = float(cosines.max(axis=1).mean()), float(cosines.max(axis=0).mean())
-    return 2 * precision * recall / (precision + recall) if precision > 0 and recall > 0 else 0.0
+    return harmonic(precision, recall) if precision > 0 and recall > 0 else 0.0
 
 
 TEXT_SCORES: dict[str, Score] = {

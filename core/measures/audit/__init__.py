@@ -1,19 +1,31 @@
 """The audit: a random sample of judgments corrects a machine's leaderboard, with valid intervals; no project."""
 
-from __future__ import annotations
-
 from .batches import (
     Batch,
     Corrected,
+    Pool,
     combined_weights,
     correct,
     expected_spread,
     missing_bounds,
+    pool_of,
     predict_batches,
     residual_spread,
 )
 from .boards import composite, group_bias, kendall_bounds, machine_bias, true_correlation
-from .design import FLOOR, chances, draw, importance, planned_chances, shares
+from .design import (
+    FLOOR,
+    Array,
+    Flags,
+    LinearMeasure,
+    Weights,
+    chances,
+    draw,
+    importance,
+    linear_measure,
+    planned_chances,
+    shares,
+)
 from .estimate import VARIANCES, Comparisons, Estimates, Variance, alike, compare, estimates
 from .labels import Quality, Rate, balanced, cut_points, meanings, quality, thresholds
 from .planning import (
@@ -27,8 +39,6 @@ from .planning import (
     precise,
     simultaneous,
 )
-from .prediction import Pool, pool_of
-from .weights import Array, Flags, LinearMeasure, Weights, linear_measure
 
 __all__ = [
     "FLOOR",

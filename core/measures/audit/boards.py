@@ -9,9 +9,9 @@ from numpy.typing import NDArray
 
 from ...errors import InputError
 from .batches import Corrected
+from .design import Array, Flags
 from .estimate import CONFIDENCE, Comparisons, Estimates, Variance, estimates, quantile
 from .labels import UNDEFINED, Rate
-from .weights import Array, Flags
 
 
 def machine_bias(

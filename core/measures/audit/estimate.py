@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from ...errors import InputError
 from ..significance import holm
 from .batches import Corrected
-from .weights import Array, Flags
+from .design import Array, Flags
 
 Variance: TypeAlias = Literal["pool", "queries"]
 VARIANCES: tuple[Variance, ...] = ("pool", "queries")

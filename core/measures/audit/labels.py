@@ -4,14 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from itertools import pairwise
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ...errors import InputError
+from .design import Array
 from .estimate import CONFIDENCE, degrees_of, quantile
-from .weights import Array
 
 _STEP = 1e-6
 
@@ -227,7 +226,8 @@ def quality(
         labels, judgments, weight, spread, confidence: see `confusion` and `statistic`.
     """
     said = np.where(np.isnan(judgments), np.nan, judgments >= judgment_from)
-    table = confusion(_relevant(labels, label_from), said, weight, spread, (0.0, 1.0))
+    relevant = np.where(np.isnan(labels), np.nan, labels >= label_from)
+    table = confusion(relevant, said, weight, spread, (0.0, 1.0))
     # If the labels of the pool have only one side, the other row is empty.
     place = [int(label) for label in table.labels]
 
@@ -246,10 +246,6 @@ def quality(
         rate(_kappa, share=False),
         rate(lambda c: _ratio(c[:, 1].sum(), c.sum())),
     )
-
-
-def _relevant(labels: Array, label_from: float) -> Array:
-    return np.where(np.isnan(labels), np.nan, labels >= label_from)
 
 
 def _ratio(part: float, whole: float) -> float:
@@ -398,12 +394,8 @@ def cut_points(scores: Array, judgments: Array, weight: Array, levels: Sequence[
         infinite: the level was not given, or no score shows it.
 
     Raises:
-        InputError: no passage with a score was judged, or the levels do not rise.
+        InputError: no passage with a score was judged.
     """
-    if any(a >= b for a, b in pairwise(levels)):
-        raise InputError(
-            "cut-points-do-not-rise", "The cut levels are not in rising order.", "Name them from lowest to highest."
-        )
     seen = ~np.isnan(scores) & ~np.isnan(judgments) & (weight > 0)
     if not seen.any():
         raise InputError(

@@ -15,9 +15,8 @@ import numpy as np
 
 from ...errors import InputError
 from .batches import Corrected
-from .design import FLOOR, chances
+from .design import FLOOR, Array, Flags, chances
 from .estimate import CONFIDENCE, Estimates, compare, estimates, quantile
-from .weights import Array, Flags
 
 CORRELATION = 0.5
 """The assumed correlation of predictions with judgments before any judgment."""

@@ -1,11 +1,8 @@
 """Item response: ability of examinees and information of items, from right and wrong answers; no project."""
 
-from __future__ import annotations
-
 from .analysis import Analysis, Bounded, analyse, design_of
+from .fits import ESTIMATORS, FEWEST, EstimatorName, fit_graded, fit_marginal, graded_information
 from .improve import DROP, FEWEST_ITEMS, STEPS, TIMES, Improvement, Planting, improve, plant
-from .joint import ESTIMATORS, FEWEST, EstimatorName
-from .marginal import fit_graded, fit_marginal, graded_information
 from .model import GRID, MODELS, Model, information, information_by_category, mean_information, probability
 from .statistics import CRITERIA, REPEATS, Criterion, ItemWorth, item_rest
 

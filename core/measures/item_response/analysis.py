@@ -11,9 +11,8 @@ import numpy as np
 from ...errors import InputError
 from ...text import first_few, how_many
 from ..means import wilson
-from .design import Design, factor_design, flat_design
-from .joint import FEWEST, FEWEST_STUDENTS, EstimatorName, Fit, checked, fit
-from .model import Array, Model
+from .fits import FEWEST, FEWEST_STUDENTS, EstimatorName, Fit, checked, fit
+from .model import Array, Design, Model, factor_design, flat_design
 from .statistics import (
     REPEATS,
     Draws,

@@ -9,9 +9,8 @@ from typing import Literal
 import numpy as np
 
 from ...errors import InputError
-from .design import Design
-from .joint import EstimatorName, Fit, fit
-from .model import GRID, Array, Indices, Items, Model, mean_information
+from .fits import EstimatorName, Fit, fit
+from .model import GRID, Array, Design, Indices, Items, Model, mean_information
 from .statistics import CRITERIA, Criterion, ItemWorth, worth
 
 FEWEST_ITEMS = 30
@@ -174,7 +173,13 @@ def _search(
         done.append(_step(found, first, [rows[i] for i in out]))
         left: Indices = np.delete(np.arange(len(kept)), out)
         kept = kept[left]
-        found = fit(table[:, kept], first.design, first.model, first.estimator, begin=_without(found, left))
+        found = fit(
+            table[:, kept],
+            first.design,
+            first.model,
+            first.estimator,
+            begin=replace(found, items=found.items.some(left)),
+        )
     return [*done, _step(found, first, [])], ""
 
 
@@ -182,11 +187,6 @@ def _step(found: Fit, first: Fit, dropped: list[ItemWorth]) -> Step:
     theta, items = linked(found, first.theta)
     told = float(mean_information(items, theta).mean())
     return Step(len(items), mean_information(items, GRID), told, ranking(first.theta, found.theta), dropped)
-
-
-def _without(found: Fit, left: Indices) -> Fit:
-    """Return a fit to start from that has only some of its items."""
-    return replace(found, items=found.items.some(left))
 
 
 def _held_out(
@@ -212,7 +212,11 @@ def _held_out(
     dropped = {item.item for step in chosen for item in step.dropped}
     kept = np.array([i for i, item in enumerate(items) if item not in dropped])
     after = fit(
-        table[np.ix_(seeing, kept)], before.design, before.model, before.estimator, begin=_without(before, kept)
+        table[np.ix_(seeing, kept)],
+        before.design,
+        before.model,
+        before.estimator,
+        begin=replace(before, items=before.items.some(kept)),
     )
     theta, items_after = linked(after, before.theta)
     return HeldOut(

@@ -9,9 +9,8 @@ from typing import Literal
 
 import numpy as np
 
-from .design import Design
-from .joint import ESTIMATORS, Fit, Objective, fit, in_unit, maximise, prior_curvature
-from .model import Array, Items, information, peak, sigmoid
+from .fits import ESTIMATORS, Fit, Objective, fit, in_unit, maximise, prior_curvature
+from .model import Array, Design, Items, information, peak, sigmoid
 
 HELD_OUT = 0.1
 """The share of the answers that is hidden from a fit to test its predictions."""

@@ -46,10 +46,10 @@ from exam_workbench.measures.audit import (
     thresholds,
     true_correlation,
 )
+from exam_workbench.measures.audit.batches import folds_of, predictions
+from exam_workbench.measures.audit.design import Array, Weights
 from exam_workbench.measures.audit.labels import confusion
 from exam_workbench.measures.audit.planning import spending
-from exam_workbench.measures.audit.prediction import features, folds_of, predictions
-from exam_workbench.measures.audit.weights import Array, Weights
 from tests.made.projects import examples
 from tests.made.refusals import refusal
 
@@ -161,7 +161,7 @@ def test_missing_features_are_not_zeros_and_few_judgments_give_a_mean() -> None:
 
 def test_features_that_do_not_fit_are_refused() -> None:
     with refusal("infinite-feature"):
-        features({"label": np.array([1.0, np.inf])})
+        pool_of(WEIGHTS, {"label": np.full(len(WEIGHTS.items), np.inf)})
     with refusal("features-differ-in-length"):
         pool_of(WEIGHTS, {"label": np.zeros(3)})
 
