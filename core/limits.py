@@ -62,7 +62,7 @@ LIMITS: dict[str, Limit] = {
         Limit("SYSTEMS", 10_000, "systems", "different runs or graders in one file"),
         Limit("SMALL_FILE", 16 * _MIB, "bytes", "a leaderboard, a prompt, a manifest, or examples for a prompt"),
         Limit("ENDPOINT_ANSWER", _MIB, "bytes", "an endpoint's answer, expanded"),
-        Limit("ENDPOINT_BATCH", 2 << 30, "bytes", "an endpoint's answer file for a batch, expanded"),
+        Limit("ENDPOINT_BATCH", 2 << 30, "bytes", "an endpoint's answer file of a batch, decompressed"),
         Limit("ENDPOINT_KEPT", 20_000, "characters", "the answer text that is kept with a grade"),
         Limit("REQUEST", 16 << 30, "bytes", "a request to the API, with its files"),
         Limit("UPLOAD", 512 * _MIB, "bytes", "a file uploaded in a browser"),

@@ -665,7 +665,7 @@ def _answers(read: Callable[[Source, Report, str | None], Sequence[SatElsewhere]
             for one in read(source, report, options.source):
                 if any(one.student == each.student and one.verdicts.keys() & each.verdicts for each in found):
                     reason = (
-                        f"another file has the same items of examinee {one.student}; import each with its own --name"
+                        f"another file has the same items for examinee {one.student}; import each with its own --name"
                     )
                     report.refuse(source.name, None, "duplicate-student", reason)
                 found.append(one)

@@ -453,7 +453,9 @@ def take_in_grades(project: Project, grader: Grader, paths: Sequence[Path], auth
                 _refuse_unknown_grades(project, grader, rows, path.name, report)
         except ValueError as error:
             report.refuse(path.name, None, "unreadable-file", str(error))
-    report.raise_if_refused("Nothing was imported. Use the files of exam grade-plan with the grader of the plan.")
+    report.raise_if_refused(
+        "Nothing was imported. Use the files that exam grade-plan wrote with the grader of the plan."
+    )
     taking = Taking(project, grader, author)
     for path in paths:
         for rows in read_grades(path):

@@ -22,7 +22,7 @@ def activity(
     who: Annotated[str | None, Option(help="Only actions of this person.", metavar="NAME")] = None,
     act: Annotated[str | None, Option(help="Only actions of this kind, for example 'save bank' or override.")] = None,
     since: Annotated[datetime | None, Option(help="Only from this day.", metavar="YYYY-MM-DD")] = None,
-    until: Annotated[datetime | None, Option(help="Only until this day.", metavar="YYYY-MM-DD")] = None,
+    until: Annotated[datetime | None, Option(help="Only up to and including this day.", metavar="YYYY-MM-DD")] = None,
     words: Annotated[
         str, Option("--find", help="Only actions with this text in a name, note, reason, question or query.")
     ] = "",

@@ -22,7 +22,7 @@ from .registry import operation
 def list_drafts(
     project: Project,
     *,
-    who: Annotated[str | None, Option(help="Only changes of this person.", metavar="NAME")] = None,
+    who: Annotated[str | None, Option(help="Only changes by this person.", metavar="NAME")] = None,
 ) -> Output:
     """List unsaved changes. Save them with exam bank save --author NAME."""
     saved = {question.question_id: question for question in questions(project)}

@@ -93,7 +93,7 @@ def list_(
     *,
     query: Annotated[str | None, Option(help="Only this query.")] = None,
     state: Annotated[str, Option(help="Only this state.", choices=[*STATES, "all"])] = "open",
-    near: Annotated[bool, Option(help="Also mark near-duplicates, by the embedding model.")] = False,
+    near: Annotated[bool, Option(help="Also mark near-duplicates that the embedding model finds.")] = False,
 ) -> Output:
     """List proposals with their origin and the questions that they repeat."""
     found = bank.proposals(project, query, STATES if state == "all" else (cast(State, state),))

@@ -59,7 +59,7 @@ def add(
     normalise: Annotated[
         str | None,
         Option(
-            help=f"Unit of a choice's length, by which its likelihood is divided. Default: {NORMALISE}.",
+            help=f"Unit for the length of a choice. Its likelihood is divided by that length. Default: {NORMALISE}.",
             choices=NORMALISATIONS,
         ),
     ] = None,

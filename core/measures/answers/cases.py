@@ -221,7 +221,7 @@ def _same_words(texts: Texts) -> str | None:
     if any(plain(texts.answer) == plain(draw) and plain(draw) for draw in texts.draws):
         return "equals one from the gold passages"
     if any(contains(texts.answer, draw) or contains(draw, texts.answer) for draw in texts.draws):
-        return "shares its words with one from the gold passages"
+        return "contains one from the gold passages, or is part of one"
     return None
 
 

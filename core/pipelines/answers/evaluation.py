@@ -231,7 +231,7 @@ def evaluate(project: Project, view: View) -> Evaluation:
 
 def _evaluate(project: Project, view: View, generator: AnswerModel, runs: tuple[str, ...]) -> Evaluation:
     if not view.ks or min(view.ks) < 1:
-        raise InputError("depth-out-of-range", "A depth is missing or below 1.", "Use depths k from 1.")
+        raise InputError("depth-out-of-range", "A depth is missing or below 1.", "Use depths k of 1 or more.")
     gold = gold_passages(project, view.gold)
     queries = [query for query in asked_queries(project) if query.query_id in gold]
     if not queries:
