@@ -14,7 +14,7 @@ from playwright.sync_api import Page, sync_playwright
 from bench.figures import Figure
 from bench.large import PASSAGES_A_QUERY, QUERIES, RUNS, make_large
 from pages.parts.shared.person import COOKIE
-from pages.parts.shared.screens import SCREENS
+from pages.parts.shared.screens import MENU, SCREENS, entry_of
 from tests.made.browser import DEADLINE, DRAWN, FLAGS, WINDOW, find_chromium, serving
 
 SHOWN = (
@@ -111,7 +111,12 @@ def _figure(what: str, took: list[float], new_tab: float, budget: int) -> Figure
 
 def _follow(screen: str) -> Callable[[Page, int], None]:
     def follow(page: Page, turn: int) -> None:
-        link = page.locator(".st-key-menu").get_by_role("link", name=SCREENS[screen][0], exact=True)
+        entry = entry_of(screen)
+        link = page.locator(".st-key-menu").get_by_role("link", name=entry, exact=True)
+        if screen != next(iter(MENU[entry][1])):
+            link.click()
+            link = page.locator(".st-key-tabs").get_by_role("link", name=SCREENS[screen][0], exact=True)
+            link.wait_for()
         page.evaluate(BEGIN)
         link.click()
 

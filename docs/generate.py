@@ -131,7 +131,7 @@ def api_page() -> str:
     """Return the page with each route of the API, and the operations that only a shell has."""
     from exam_workbench.operations import every_operation
     from exam_workbench.project import ACTS
-    from exam_workbench.server.api import PREFIX, made_api
+    from exam_workbench.server import PREFIX, made_api
 
     operations = {f"{PREFIX}/{one.name.replace(' ', '/')}": one for one in every_operation()}
     parts = [API_INTRODUCTION]

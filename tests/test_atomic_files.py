@@ -242,6 +242,8 @@ def test_a_folder_is_put_in_place_with_the_modes_of_the_umask(tmp_path: Path, mo
 
 WRITES = re.compile(r"\btempfile\b|\.write_(?:bytes|text)\(|\bos\.(?:replace|rename|link)\(|\bshutil\.(?:copy|move)")
 ELSEWHERE = {
+    # In a temporary folder.
+    "core/autojudge.py": 2,
     # Within a working folder, within `written`, or the whole copy that another process makes there.
     "core/operations/console.py": 1,
     "core/exchange/parquet.py": 3,

@@ -25,7 +25,7 @@ SQL = re.compile(
     re.DOTALL,
 )
 SQL_CALLS = {"execute", "executemany", "sql"}
-OPTIONAL = {"ir_datasets", "ray"}
+OPTIONAL = {"autojudge_base", "ir_datasets", "ray"}
 
 
 @functools.cache

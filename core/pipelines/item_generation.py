@@ -107,7 +107,7 @@ def parse_item(text: str) -> ParsedItem | Unparsed:
 
 
 def shuffle_seed(exam_seed: int, item_id: str) -> int:
-    """Return the seed of an item's order: the first 63 bits of the BLAKE2b hash of exam seed and item id."""
+    """Return the seed of an item's order: the first 63 bits of the BLAKE2b hash of the exam seed and the item id."""
     digest = hashlib.blake2b(f"{exam_seed}/{item_id}".encode(), digest_size=8).digest()
     return int.from_bytes(digest, "big") >> 1
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from .api import PREFIX, made_api
 from .ending import stopping_commands
 from .guarding import TooMuch, check_host, check_origin
 from .holding import hold, let_go, open_doors, with_role
@@ -9,11 +10,13 @@ from .routes import routes
 from .sending import send_at_once
 
 __all__ = [
+    "PREFIX",
     "TooMuch",
     "check_host",
     "check_origin",
     "hold",
     "let_go",
+    "made_api",
     "open_doors",
     "routes",
     "send_at_once",

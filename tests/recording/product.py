@@ -38,6 +38,9 @@ def load() -> list[Any]:
     """Import every module of the product, and return them."""
     modules = []
     for found in pkgutil.walk_packages(exam_workbench.__path__, "exam_workbench."):
+        # No command uses the judge for AutoJudge, and its package asks the network for data when it is loaded.
+        if found.name == "exam_workbench.autojudge":
+            continue
         try:
             modules.append(importlib.import_module(found.name))
         except ImportError:

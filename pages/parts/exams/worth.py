@@ -304,7 +304,7 @@ FAULT_NAMES = {
     "answer in the question": "Answer in the question",
 }
 SHOWN = "planted in"
-"""Session key of the project and exam in which a person planted bad items."""
+"""Session key of the project and the exam in which a person planted bad items."""
 
 
 def offer_planting(project: Project, exam: str) -> None:
