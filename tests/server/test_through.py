@@ -12,7 +12,7 @@ import subprocess
 import sys
 import threading
 import zipfile
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -215,8 +215,16 @@ def test_a_server_that_is_killed_frees_the_project_and_loses_nothing(
     project.close()
 
 
+@pytest.fixture
+def interruptible() -> Iterator[None]:
+    """SIGINT interrupts this process, also if the tests run in the background of a shell, which ignores it."""
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    yield
+    signal.signal(signal.SIGINT, before)
+
+
 def test_ctrl_c_ends_the_job_in_the_server_and_keeps_what_was_graded(
-    held: dict[str, Path], capsysbinary: pytest.CaptureFixture[bytes]
+    held: dict[str, Path], capsysbinary: pytest.CaptureFixture[bytes], interruptible: None
 ) -> None:
     """The process gets SIGINT while the server asks a model for it."""
 
