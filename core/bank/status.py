@@ -114,7 +114,7 @@ def next_step(
         found: result of `counts`.
         ungraded: number of pairs behind the labels that were never asked.
         unsaved: number of the person's unsaved changes to the bank.
-        stale: number of overrides whose question was reworded since.
+        stale: number of overrides whose question has been reworded since.
         asked: noun for the graded thing; "query" for a grader that grades for a query as a whole.
     """
     if found["exams"] and found["exams"] == found["queries"]:

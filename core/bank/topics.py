@@ -214,7 +214,7 @@ def _topics_of(project: Project, places: Iterable[Place]) -> dict[str, list[str]
 def answered_by_topic(project: Project, query_id: str, questions: Iterable[Question] = ()) -> bool:
     """Return whether a query is answered topic by topic, or would be with some further questions."""
     places = [(query_id, None), *_places(q for q in questions if q.query_id == query_id)]
-    # Most queries have no topics, and the search in the runs is slow if they rank much.
+    # Most queries have no topics, and searching the runs is slow if they rank many passages.
     if query_id not in _topics_of(project, places):
         return False
     ranked = "SELECT EXISTS (FROM rankings JOIN queries USING (query_key) WHERE query_id = ?)"

@@ -281,7 +281,7 @@ def _place_items(
         For each examinee the id in the bank by the id in the file; and counts of new items, if any.
 
     Raises:
-        InputError: an id is that of a question without choices, or of an item with other words.
+        InputError: an id belongs to a question without choices, or to an item with other words.
     """
     by_words = items_by_words(cursor)
     # Entries with keys follow, so they replace the entries without.

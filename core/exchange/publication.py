@@ -563,7 +563,7 @@ def bundle_again(
         more = {name: file for name, file in beside(then).items() if known is None or name in known}
         files = _files(then, publication, more)
     now = _hashes(files)
-    # Bundles from before hashes were recorded cannot be compared, but their qrels were compared above. README.txt is
+    # Bundles written before hashes were recorded cannot be compared, but their qrels were compared above. README.txt is
     # left out because another version may word it differently.
     if differing := known and sorted(name for name in {*known, *now} - {_README} if known.get(name) != now.get(name)):
         raise ProjectError(

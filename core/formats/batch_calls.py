@@ -200,7 +200,7 @@ def _response(name: str, response: Any) -> Reply:
 
 
 def _error(error: Any) -> str | None:
-    """Return the reason why a call has no answer: empty if it was never made, None without an error."""
+    """Return the reason why a call has no answer: an empty text if it was never made, None if it did not fail."""
     if error is None or error == "":
         return None
     if isinstance(error, dict):

@@ -78,7 +78,7 @@ class _Known:
 
 
 def _query(line: bytes, known: _Known, remark: Callable[[str, str], None]) -> GradedQuery:
-    # Text that is stored as it is gets checked when it is stored. Checking every line would slow down the import.
+    # Text that is stored verbatim is checked at that time. Checking every line would slow down the import.
     check_shape(line, any_depth=True)
     shorter, taken = known.repeated.taken_out(line)
     if known.usual or taken:

@@ -321,7 +321,7 @@ def grade_plan(
             try:
                 _run_pass(left, folder, planned, -(-missing // rows), size, gpus, 0 if idle else MOST_LOST)
             except Exception as error:
-                # Ray raises errors of many classes, its own and those of workers; the next pass repairs most causes.
+                # Ray raises errors of many classes, its own and those of workers; the next pass resolves most of them.
                 reason = last_line(error)
             known, had = _known(names, folder), len(known)
             if len(known) == len(names):

@@ -436,7 +436,7 @@ class _Step:
         with WorkingFolder() as folder:
             files = [service.download(file, folder / f"{at}.jsonl") for at, file in enumerate(seen.files)]
             for replies in in_chunks(read_replies([Source.of(file) for file in files], Report()), CHUNK):
-                # The first answer to a call counts. The call of an unusable line stays missing.
+                # The first answer to a call counts. A call whose line is unusable still counts as missing.
                 ours = {
                     reply.name: reply
                     for reply in reversed(replies)

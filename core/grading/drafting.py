@@ -134,7 +134,7 @@ def drafting_control(project: Project, drafter: Drafter) -> Control:
     between.
 
     Raises:
-        InputError: the owner limits the money, and the model has no price.
+        InputError: the owner has set a spending limit, but the model has no price.
     """
     return job_control(
         project, drafter.model, drafter.back_end, Caps(patience=0.0), attempts=2, longest_wait=LONGEST_LOOK

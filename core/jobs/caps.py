@@ -121,7 +121,7 @@ def trial_control(project: Project, grader: Grader) -> Control:
     """Return the control for a person who waits for one call. Only the limits of the endpoint's owner apply.
 
     Raises:
-        InputError: the owner limits the money, and the model has no price.
+        InputError: the owner has set a spending limit, but the model has no price.
     """
     # A person who waits can try again.
     return job_control(project, grader.spec.model, getattr(grader, "back_end", None), Caps(patience=0.0), attempts=1)

@@ -31,7 +31,7 @@ from ..project import CLOSED_BOOK, NOT_RETRIEVED, ORACLE, Project, Student
 from .responses import UNSTATED, Responses, responses
 
 LEAST = 10
-"""Least number of answers of an examinee to items of a topic for which an accuracy is shown."""
+"""Minimum number of answers that an examinee must have given in a topic for its accuracy to be shown."""
 
 Test = Literal["mcnemar", "randomisation"]
 TESTS: tuple[Test, ...] = get_args(Test)

@@ -146,7 +146,7 @@ _keeping: weakref.WeakKeyDictionary[Project, Keeping] = weakref.WeakKeyDictionar
 
 
 def keep_backups(project: Project) -> None:
-    """Make the scheduled backups of a project from now on until it is closed."""
+    """Make the scheduled backups of a project from now until it is closed."""
     if not project.read_only and project not in _keeping:
         _keeping[project] = Keeping(project)
 

@@ -115,7 +115,7 @@ def count_results(cursor: Cursor, job: int, done: int, failed: int, more: int = 
 
 
 def set_usage(cursor: Cursor, job: int, calls: int, tokens: Sequence[int], cost: float) -> None:
-    """Record what a job used so far.
+    """Record what a job has used so far.
 
     Args:
         tokens: read, written, cached and thinking.

@@ -21,7 +21,7 @@ BYTES = 32
 BEGINS = "exam_"
 """Prefix of every token, so that secret scanners can find leaked ones."""
 LONGEST = 80
-"""Most characters of a token's name."""
+"""Maximum length of a token's name, in characters."""
 USED = timedelta(minutes=10)
 """Precision of the last use of a token; a write at every use would cost too much."""
 MAKE_TOKEN, WITHDRAW_TOKEN = "make token", "withdraw token"

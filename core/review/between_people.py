@@ -21,7 +21,7 @@ SCALES: Mapping[Kind, tuple[int, ...]] = {"judgments": tuple(SCALE), "ratings": 
 
 @dataclass(frozen=True)
 class OfPair:
-    """Agreement of two people.
+    """Agreement between two people.
 
     Args:
         n: things for which both gave a value.

@@ -69,7 +69,7 @@ class Absence:
             )
         pause = max(min(LONGEST_PAUSE, FIRST_PAUSE * 2.0 ** min(self.tries, 30)), told or 0.0)
         self.tries += 1
-        # The last try is at the end of the patience, regardless of the pauses.
+        # The last attempt is made when the waiting time ends, regardless of the pauses.
         self._next_try = min(now + pause, self._until)
         wall = datetime.now()
         next_try, until = (wall + timedelta(seconds=at - now) for at in (self._next_try, self._until))

@@ -346,7 +346,7 @@ def parse_json_answer(text: str, field: str = "answer", letters: Sequence[str] =
     Args:
         text: the model's text after a request for JSON with this schema.
         field: the key of the answer.
-        letters: the letters to choose from; empty for yes and no.
+        letters: the letters to choose from; empty for yes/no questions.
         complete: False if a limit cut it off.
     """
     answer = _only_value(text, field, complete)

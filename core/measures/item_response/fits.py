@@ -419,7 +419,7 @@ def _fit(
     )
 
 
-# Quadrature points of the standard normal; more points change the sixth digit.
+# Quadrature points of the standard normal; more points change results only from the sixth digit on.
 _NODES: Array = np.linspace(-6.0, 6.0, 61)
 _LOG_DENSITY: Array = -(_NODES**2) / 2
 _LOG_WEIGHTS: Array = _LOG_DENSITY - np.log(np.exp(_LOG_DENSITY).sum())

@@ -106,7 +106,7 @@ def changes(project: Project, measure: str, policy: Policy, edits: Edits) -> Cha
         edits: the state after.
 
     Raises:
-        InputError: the leaderboard before cannot be made.
+        InputError: the earlier leaderboard cannot be made.
     """
     before = leaderboard(project, measure, policy=policy, with_ungraded=True)
     base = basis(project, policy)

@@ -13,7 +13,7 @@ from exam_workbench.text import how_many
 from pages.parts.shared import address, charts, components, ui
 
 LONG_NAME, SHORT_NAME = 60, 24
-"""Characters of a run's name in wide and in narrow places."""
+"""Maximum characters shown of a run's name, in wide and in narrow places."""
 SHOWN_TEXT = 1_500
 """Characters of a passage that are shown here; its own screen has the rest."""
 LINKED_TEXT = 110

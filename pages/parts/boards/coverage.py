@@ -90,7 +90,7 @@ def _next(project: Project, policy: labels.Policy, lacks: study.ToGrade) -> None
 
 
 def _grade(project: Project, policy: labels.Policy, lacks: study.ToGrade) -> None:
-    """Draw a button that grades the ungraded pairs of the system's top; failed pairs are retried on Grading."""
+    """Draw a button that grades the ungraded pairs of the top passages. Failed pairs are retried on Grading."""
     if not project.allows("grade") or job_progress.progress(project):
         return
     if not lacks.ungraded:

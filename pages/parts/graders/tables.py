@@ -245,7 +245,7 @@ def failed_pairs(project: Project, running: bool) -> None:
 def _counts(
     project: Project, grader: catalogue.StoredGrader, version: int
 ) -> dict[grading.Which, list[tuple[str, int]]]:
-    # Most graders never failed; for those, a search through bank and pool is not needed.
+    # Most graders have never failed; for those there is no need to search the bank and the pool.
     among: dict[grading.Which, int] = {"failed": grader.failures, "defaulted": grader.grades}
     return {
         which: project.remember(

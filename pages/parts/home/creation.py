@@ -93,7 +93,7 @@ SHOWN = 10
 
 
 def safekeeping(project: Project) -> None:
-    """Draw the section on backups, folded at first."""
+    """Draw the section on backups, initially collapsed."""
     with st.expander("Backups", icon=":material/shield:", key="backups", on_change="rerun") as part:
         if part.open:
             with ui.errors():

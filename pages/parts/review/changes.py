@@ -12,7 +12,7 @@ from pages.parts.shared import address, html, policy_widgets, ui
 QUESTIONS_A_PAGE = 10
 KIND_NAMES = {"reweighted": "weight changed", "kind": "kind changed", "answer key": "answer key changed",
               "subtopic": "subtopic changed"}  # fmt: skip
-"""Longer names of changes whose key is too short."""
+"""Display names for changes whose keys are too short to show."""
 
 
 def _moved(system: review.SystemChange) -> str:

@@ -182,7 +182,7 @@ def put_on() -> None:
     # Streamlit sets the scheme only on the app element, which does not contain popovers and other overlays.
     scheme = f":root {{ color-scheme: {'dark' if st.context.theme.type == 'dark' else 'light'}; }}"
     st.html(f"<style>{scheme}{_scale()}{STYLE}</style>")
-    # The name is light, since the sidebar is dark. With a folded sidebar the logo is alone on the page background.
+    # The name is light, since the sidebar is dark. A collapsed sidebar leaves the logo on the page background.
     st.logo(_drawn(212, SIGN + NAME), size="large", icon_image=_drawn(30, SIGN))
 
 
