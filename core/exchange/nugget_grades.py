@@ -173,7 +173,7 @@ def reports_jsonl(project: Project, policy: Policy) -> str:
         places = iter(sentences)
         report = report | {key: [dict(sentence) for sentence in report[key]]}
         for sentence in report[key]:
-            # Sentences without words are no part of a passage.
+            # A passage does not contain sentences without words.
             if sentence["text"].strip() and (place := next(places, None)):
                 rating = labels.get(query_id, {}).get(place["passage_id"])
                 ours = {"questions": answered[query_id, place["passage_id"]], "rating": rating}

@@ -506,8 +506,8 @@ def export_grades(project: Project, folder: Path, author: str, policy: Policy | 
             target = made / "files" / (name if name == "grades" else f"{name}.parquet")
             size = _FILE_SIZE if name == "grades" else None
             rows.write_parquet(str(target), compression="zstd", file_size_bytes=size)
-            found = str(target / "*.parquet" if name == "grades" else target).replace("'", "''")
-            written[name] = int(cursor.execute(f"SELECT count(*) FROM read_parquet('{found}')").fetchall()[0][0])
+            found = quoted_path(target / "*.parquet" if name == "grades" else target)
+            written[name] = int(cursor.execute(f"SELECT count(*) FROM read_parquet({found})").fetchall()[0][0])
         return written
 
     with writing(folder):

@@ -332,7 +332,7 @@ def step(project: Project, grader: Grader, author: str) -> Standing:
     """Advance all batches of a grader as far as possible: send them, look at them, import answers, plan the next ones.
 
     Returns:
-        The progress; `jobs` is 0 if no job waits any more.
+        The progress; `jobs` is the number of waiting jobs that remain.
 
     Raises:
         PassingError: the endpoint cannot be reached at present; nothing is lost.
@@ -536,7 +536,7 @@ def _close(
 
 
 def follow(look: Callable[[], Standing], report: Callable[[str], None], wait: Callable[[float], object]) -> None:
-    """Look at batches at growing intervals until no job waits any more.
+    """Look at batches at growing intervals until no waiting job remains.
 
     Args:
         look: looks once, like `step`.
@@ -587,7 +587,7 @@ def run_batches(
     control: Control,
     wait: Callable[[float], None],
 ) -> Progress:
-    """Grade missing pairs in batches, in this thread, until no job waits any more.
+    """Grade missing pairs in batches, in this thread, until no waiting job remains.
 
     Args:
         report: called with the progress at every look.

@@ -24,8 +24,8 @@ class Citation:
         place: of the citation in the sentence, from 1.
         text: of the cited passage; None for an unresolved citation.
         rating: of the grader, on its scale; None if it has none.
-        value, author: the value that a person gave last, from 0 to 2; None if nobody did.
-        own: the value of the person who looks.
+        value, author: the newest value of a person, from 0 to 2, and who gave it; None without one.
+        own: the value of the person that the list is for.
         state: known, ungraded, failed, or unresolved.
     """
 
@@ -91,7 +91,7 @@ class RunSupport:
 
 
 def citation_grader(project: Project, name: str | None = None) -> StoredGrader | None:
-    """The grader of citations that a person means; for None one that reads before one that compares.
+    """Return a grader of citations by name; without a name, one that reads if there is one.
 
     Returns:
         None if no name is given and no citation has been graded.

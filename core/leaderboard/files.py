@@ -11,7 +11,7 @@ import duckdb
 from ..errors import InputError
 from ..labels import Policy, label_sql
 from ..measures import make_evaluator, parse_measure
-from ..project import by_rank, first_line, scratch
+from ..project import by_rank, first_line, quoted_path, scratch
 from ..types import MAX_RATING
 from .board import Leaderboard, order_systems, without_waiting
 
@@ -200,7 +200,7 @@ def leaderboard_of_files(
 
 def _source(engine: duckdb.DuckDBPyConnection, kind: str, place: str) -> str:
     """Return files of a kind as SQL, after a check of their columns."""
-    source = "read_parquet('" + place.replace("'", "''") + "', union_by_name = true)"
+    source = f"read_parquet({quoted_path(place)}, union_by_name = true)"
     try:
         found = {row[0] for row in engine.execute(f"DESCRIBE SELECT * FROM {source}").fetchall()}
     except duckdb.Error as error:

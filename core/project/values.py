@@ -18,9 +18,14 @@ _TOKEN = re.compile(r"'(?:[^']|'')*'|\"(?:[^\"]|\"\")*\"|\?|\$[A-Za-z_]\w*")
 _PATTERN = re.compile(r"([*?\[])")
 
 
+def quoted_text(text: str) -> str:
+    """Return a text as a literal of SQL."""
+    return "'" + text.replace("'", "''") + "'"
+
+
 def quoted_path(path: Path | str) -> str:
     """Return a path as an SQL literal."""
-    return "'" + str(path).replace("'", "''") + "'"
+    return quoted_text(str(path))
 
 
 def as_pattern(path: Path) -> Path:
@@ -74,7 +79,7 @@ def literal(value: Any) -> str | None:
     if type(value) is int:
         return f"({value})"
     if type(value) is str:
-        return None if "\0" in value else "('" + value.replace("'", "''") + "'::VARCHAR)"
+        return None if "\0" in value else f"({quoted_text(value)}::VARCHAR)"
     if isinstance(value, list | tuple) and 0 < len(value) <= LONGEST_LIST:
         return _list(value)
     return None

@@ -9,6 +9,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Literal
 
+from .values import quoted_text
+
 if TYPE_CHECKING:
     from .project import Project
 
@@ -25,11 +27,7 @@ def visible(project: Project, table: Table) -> str:
     Overrides in effect (view `current_overrides`) have no hidden rows: every person may see them.
     """
     reader = project.limited_to()
-    return table if reader is None else f"({_seen_by(_literal(reader))[table]})"
-
-
-def _literal(text: str) -> str:
-    return "'" + text.replace("'", "''") + "'"
+    return table if reader is None else f"({_seen_by(quoted_text(reader))[table]})"
 
 
 def _seen_by(reader: str) -> dict[Table, str]:

@@ -182,7 +182,7 @@ def _decoded(folded: str) -> _View:
             parts.append(folded[at:start])
             begins.extend(range(at, start))
             ends.extend(range(at + 1, start + 1))
-        # An escaped line break is no character.
+        # An escaped line break does not count as a character.
         if (kind := escape.lastindex or 0) != _LINE_BREAK:
             parts.append(_of_code(escape[kind], 10 if kind == _DECIMAL else 16))
             begins.append(start)
