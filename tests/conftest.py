@@ -21,6 +21,7 @@ from exam_workbench.graders.access import access, endpoints
 from exam_workbench.graders.local import loading
 from exam_workbench.project import Project
 from exam_workbench.project.engine_memory import CONFIG
+from tests.made.cached_reads import check_cached_reads
 from tests.made.projects import TEST_IS_OVER, examples, new_project
 
 pytest_plugins = ["tests.made.browser"]
@@ -45,6 +46,9 @@ def _one_copy_of_the_package() -> Iterator[None]:
     yield
     assert "core" not in sys.modules
 
+
+# Every test also checks which tables cached results are read from.
+check_cached_reads()
 
 SIGNS = Path(__file__).resolve().parents[1] / ".hypothesis" / "unicode_data"
 """Hypothesis' file of all characters; if it exists, the tests were loaded in this checkout before."""

@@ -118,7 +118,7 @@ def audit_board(project: Project, audit: Audit, variance: Variance = "pool") -> 
         kin = circularity(project, audit.policy, audit.runs).kin
         return board_of(gather(project, audit), variance, kin)
 
-    return project.remember(("audit board", audit.key, variance), compute)
+    return project.cached(("audit board", audit.key, variance), compute)
 
 
 def board_of(facts: Facts, variance: Variance = "pool", kin: Sequence[str] = ()) -> AuditBoard:

@@ -75,7 +75,7 @@ def deal_ahead(project: Project, audit: Audit, assessor: str, passages: int, lea
         InputError: the name is empty, or no batch is open.
     """
     name = assessor_name(assessor)
-    with project.transaction("audit_claims", "judge audits", author=name) as cursor:
+    with project.transaction("judge audits", author=name) as cursor:
         state = read_state(cursor, audit)
         held = _own(state, name)
         kept = [claim for claim in held if _waiting(state, name, claim.query_key, claim.turn, again=False)]
@@ -147,7 +147,7 @@ def give_back(project: Project, audit: Audit, assessor: str) -> int:
         The number of released queries.
     """
     name = assessor_name(assessor)
-    with project.transaction("audit_claims", "judge audits", author=name) as cursor:
+    with project.transaction("judge audits", author=name) as cursor:
         held = [claim for claim in read_state(cursor, audit).claims if claim.assessor == name]
         for claim in held:
             _end(cursor, claim)

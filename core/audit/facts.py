@@ -114,7 +114,7 @@ class Facts:
 
 def gather(project: Project, audit: Audit) -> Facts:
     """Return the current facts of an audit."""
-    return project.remember(("audit facts", audit.key), lambda: _gather(project, audit))
+    return project.cached(("audit facts", audit.key), lambda: _gather(project, audit))
 
 
 def _gather(project: Project, audit: Audit) -> Facts:

@@ -96,7 +96,7 @@ class Forecast:
 
 def forecast(project: Project, audit: Audit) -> Forecast:
     """Return the forecast of an audit from current data."""
-    return project.remember(("audit forecast", audit.key), lambda: forecast_of(gather(project, audit)))
+    return project.cached(("audit forecast", audit.key), lambda: forecast_of(gather(project, audit)))
 
 
 def forecast_of(facts: Facts) -> Forecast:
@@ -130,7 +130,7 @@ def forecast_of(facts: Facts) -> Forecast:
 
 def told_apart(project: Project, audit: Audit) -> str:
     """Return which systems the judgments so far separate; see `told_apart_of`."""
-    return project.remember(
+    return project.cached(
         ("audit told apart", audit.key), lambda: told_apart_of(gather(project, audit), audit_board(project, audit))
     )
 

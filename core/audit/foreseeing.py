@@ -93,4 +93,4 @@ def foresee(
         )
 
     key = ("audit foreseen", linear.name, goal, policy, tuple(chosen), highest, looks, alpha)
-    return project.remember(key, compute)
+    return project.cached(key, compute)

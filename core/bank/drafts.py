@@ -20,9 +20,6 @@ from .questions import history, latest_version
 from .questions import questions as bank_questions
 from .saving import check_ids, check_weight, clean_questions, is_wordless, save_questions
 
-DRAFTS = "draft"
-"""Word in the names of tables with drafts. An edit invalidates only cached results that read these tables."""
-
 
 @dataclass(frozen=True)
 class Draft:
@@ -178,7 +175,7 @@ def change_draft(
         InputError: the weight is not a number or is too large.
     """
     key, value, over = question.question_id, _clean(value), _clean(over)
-    with project.transaction(DRAFTS, "edit questions", [question.query_id], author) as cursor:
+    with project.transaction("edit questions", [question.query_id], author) as cursor:
         draft = drafts(project, author).get(key)
         # Others may move the question meanwhile, so the draft has no position until this person moves it.
         now = replace(question, position=None) if draft is None else draft.question
@@ -221,14 +218,14 @@ def put_drafts(project: Project, author: str, questions: Sequence[Question]) -> 
         InputError: the query of a question is unknown, or a weight is not a number or is too large.
     """
     after = {question.question_id: question for question in questions}
-    with project.transaction(DRAFTS, "edit questions", {one.query_id for one in questions}, author) as cursor:
+    with project.transaction("edit questions", {one.query_id for one in questions}, author) as cursor:
         _step(cursor, project, author, after, list(after))
 
 
 def take_back(project: Project, author: str, question_ids: Sequence[str] | None = None) -> None:
     """Discard a person's drafts of the given questions, or all of them, as one step that can be undone."""
     ids = list(drafts(project, author)) if question_ids is None else list(question_ids)
-    with project.transaction(DRAFTS, "edit questions", author=author) as cursor:
+    with project.transaction("edit questions", author=author) as cursor:
         _step(cursor, project, author, {}, ids)
 
 
@@ -346,7 +343,7 @@ def steps(project: Project, author: str) -> tuple[int, int]:
 def _move(project: Project, author: str, way: Literal["undo", "redo"]) -> bool:
     wanted = "max(step)" if way == "undo" else "min(step)"
     content = "before" if way == "undo" else "after"
-    with project.transaction(DRAFTS, "edit questions", author=author) as cursor:
+    with project.transaction("edit questions", author=author) as cursor:
         step = cursor.execute(
             f"SELECT {wanted} FROM draft_steps WHERE author = ? AND undone = ?", [author, way == "redo"]
         ).fetchall()[0][0]
@@ -401,7 +398,7 @@ def settle(project: Project, author: str, question_id: str, keep: Literal["mine"
     if keep == "theirs":
         take_back(project, author, [question_id])
         return
-    with project.transaction(DRAFTS, "edit questions", author=author) as cursor:
+    with project.transaction("edit questions", author=author) as cursor:
         cursor.execute(
             "UPDATE drafts SET base_version = (SELECT max(version) FROM bank_versions), changed_at = now()::TIMESTAMP"
             " WHERE author = ? AND question_id = ?",

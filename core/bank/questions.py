@@ -9,7 +9,7 @@ from datetime import datetime
 from typing import Any
 
 from ..errors import InputError
-from ..project import Cursor, Project, as_act
+from ..project import Cursor, Project, as_act, cache
 from ..types import Query, Question, Subtopic
 
 
@@ -50,8 +50,8 @@ class QueryOverview:
 @as_act("see boards")
 def latest_version(project: Project) -> int:
     """Return the number of the newest bank version; 0 if none was saved."""
-    return project.remember(
-        "latest version", lambda: int(project.value("SELECT coalesce(max(version), 0) FROM bank_versions"))
+    return project.cached(
+        "latest version", lambda: int(project.value("SELECT coalesce(max(version), 0) FROM bank_versions")), cache.BANK
     )
 
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import threading
 from dataclasses import dataclass, field
-from weakref import WeakKeyDictionary
 
 from ..project import Project
 from ..speaking import ANY, repeatable
@@ -34,7 +33,6 @@ class _Seen:
     lock: threading.Lock = field(default_factory=threading.Lock)
 
 
-_SEEN: WeakKeyDictionary[object, _Seen] = WeakKeyDictionary()
 _QUESTIONS = GraderSpec("any", "self-rating", "", kinds=("question",))
 """Reads questions and no nuggets: a passage that contains a nugget word for word is fine."""
 
@@ -59,7 +57,7 @@ def speaking_passages(project: Project, version: int | None = None) -> frozenset
         version: bank version of the questions; None for the newest.
     """
     version = latest_version(project) if version is None else version
-    seen = _SEEN.setdefault(project.opened, _Seen())
+    seen = project.cached("speaking passages", _Seen, frozenset())
     with seen.lock:
         upto, pool = project.rows(
             "SELECT (SELECT coalesce(max(text_key), 0) FROM passage_texts),"

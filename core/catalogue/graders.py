@@ -63,7 +63,7 @@ def grader_key(cursor: Cursor, spec: GraderSpec) -> int | None:
 @as_act("see boards")
 def stored_graders(project: Project) -> list[StoredGrader]:
     """Return every grader of the project with its counts, the default grader first, and graders of citations last."""
-    return project.remember("graders", lambda: _count_graders(project))
+    return project.cached("graders", lambda: _count_graders(project))
 
 
 @as_act("see boards")

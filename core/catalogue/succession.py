@@ -27,7 +27,7 @@ class Succession:
 @as_act("see boards")
 def succession(project: Project) -> Succession | None:
     """Return the change to the present default grader. None if it graded first, or if no job is recorded."""
-    return project.remember("succession", lambda: _succession(project))
+    return project.cached("succession", lambda: _succession(project))
 
 
 def _succession(project: Project) -> Succession | None:

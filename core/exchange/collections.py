@@ -332,4 +332,4 @@ def is_demo(project: Project) -> bool:
         ids = {query.query_id for query in queries.read_queries(Source.of(FILES / "queries.jsonl"), Report())}
         return ids == {query_id for (query_id,) in project.rows("SELECT query_id FROM queries")} - {EXAM}
 
-    return project.remember("is demo", compute)
+    return project.cached("is demo", compute)

@@ -56,11 +56,12 @@ class Basis:
 @as_act("see boards")
 def has_probabilities(project: Project, grader: StoredGrader) -> bool:
     """Whether a grader stored probabilities over ratings, so that the rating rule `expected` can be used."""
-    return project.remember(
+    return project.cached(
         ("has probabilities", grader.key),
         lambda: bool(
             project.value("SELECT EXISTS (FROM grades WHERE grader_key = ? AND distribution IS NOT NULL)", [grader.key])
         ),
+        frozenset({"grades"}),
     )
 
 
@@ -107,8 +108,10 @@ def basis(project: Project, policy: Policy) -> Basis:
         )
     # The question of a direct grader is the query itself, while an override belongs to a question.
     asks_questions = policy.overrides and grader.spec.method != "direct"
-    overridden = asks_questions and project.remember(
-        "overridden", lambda: bool(project.value("SELECT count(*) FROM current_overrides"))
+    overridden = asks_questions and project.cached(
+        "overridden",
+        lambda: bool(project.value("SELECT count(*) FROM current_overrides")),
+        frozenset({"current_overrides"}),
     )
     check_rating_rule(project, grader, policy.rating)
     effective = replace(policy, min_rating=grader.spec.min_rating(policy.min_rating))

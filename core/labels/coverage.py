@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..bank import bank_for
-from ..project import GOLD, RATED_BY_HAND, Project, by_query, pool_mark
+from ..project import GOLD, Project, by_query, cache
 from .basis import Basis
 from .matrices import Layout, matrices
 from .ratings import ratings
@@ -125,7 +125,7 @@ def coverage(project: Project, base: Basis, cutoff: int | None = None) -> Scores
         # A run that ranks no passage for any of these queries has no scores.
         return {name: scores for name, scores in found.items() if scores}
 
-    return project.remember(("coverage", base.key, depth, base.min_rating), compute)
+    return project.cached(("coverage", base.key, depth, base.min_rating), compute, cache.LABELS)
 
 
 @dataclass(frozen=True)
@@ -165,7 +165,7 @@ def _ranked(project: Project, base: Basis, layout: Layout, depth: int) -> _Ranke
         return _Ranked(columns, firsts, runs)
 
     key = ("ranked columns", *base.rated, base.version, depth)
-    return project.remember(key, compute, RATED_BY_HAND, pool_mark(project))
+    return project.cached(key, compute, cache.ASKED)
 
 
 def coverage_by_rank(project: Project, base: Basis, max_k: int) -> dict[str, dict[str, NDArray[np.float64]]]:
@@ -189,7 +189,7 @@ def coverage_by_rank(project: Project, base: Basis, max_k: int) -> dict[str, dic
             for run, by_query in gains.items()
         }
 
-    return project.remember(("coverage by rank", base.key, base.min_rating, max_k), compute)
+    return project.cached(("coverage by rank", base.key, base.min_rating, max_k), compute, cache.LABELS)
 
 
 def reference_coverage(project: Project, base: Basis, of: Reference) -> tuple[dict[str, float], int]:
@@ -207,4 +207,4 @@ def reference_coverage(project: Project, base: Basis, of: Reference) -> tuple[di
         )
         return {query: score for query, score, _ in rows}, sum(n for _, _, n in rows)
 
-    return project.remember(("reference", of, base.key, base.min_rating), compute)
+    return project.cached(("reference", of, base.key, base.min_rating), compute, cache.LABELS)

@@ -12,7 +12,7 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from ..measures import Answers, answers_of
-from ..project import BY_HAND, RATED_BY_HAND, Project, Qrels, by_query, pool_mark
+from ..project import Project, Qrels, by_query, cache
 from .basis import Basis
 from .matrices import Layout, Matrices, matrices
 from .rules import MISSING, Ratings, labels_of, weights_that_count
@@ -69,7 +69,7 @@ def labels(project: Project, base: Basis) -> pd.DataFrame:
         table: pd.DataFrame = pool.to_pandas(types_mapper={pa.int8(): pd.Int8Dtype()}.get)
         return table
 
-    return project.remember(("labels", base.key), compute)
+    return project.cached(("labels", base.key), compute, cache.LABELS)
 
 
 def label_pairs(project: Project, base: Basis) -> tuple[int, int]:
@@ -80,20 +80,19 @@ def label_pairs(project: Project, base: Basis) -> tuple[int, int]:
 
 def pooled_passages(project: Project) -> pa.Table:
     """Return the pool by query and in pool order: query_key, text_key (-1 for none), query_id, passage_id."""
-    return project.remember(
+    return project.cached(
         "pool with ids",
         lambda: project.table(
             "SELECT query_key, coalesce(p.text_key, -1) AS text_key, query_id, passage_id FROM pool p"
             " JOIN queries USING (query_key) JOIN passages USING (passage_key) ORDER BY query_key, position"
         ),
-        BY_HAND,
-        pool_mark(project),
+        cache.COLLECTION,
     )
 
 
 def pooled_labels(project: Project, base: Basis) -> PooledLabels:
     """Return the labels and pair counts of the pool's passages, in the order of `pooled_passages`."""
-    return project.remember(("labelled", base.key), lambda: _make(project, base))
+    return project.cached(("labelled", base.key), lambda: _make(project, base), cache.LABELS)
 
 
 def _make(project: Project, base: Basis) -> PooledLabels:
@@ -132,9 +131,7 @@ def _columns(project: Project, base: Basis, layout: Layout) -> Columns:
         cuts = np.searchsorted(number[rows], np.arange(len(layout.query_keys) + 1))
         return [(rows[start:end], column[start:end]) for start, end in pairwise(cuts.tolist())]
 
-    return project.remember(
-        ("columns of the pool", base.grader.key, base.version), compute, RATED_BY_HAND, pool_mark(project)
-    )
+    return project.cached(("columns of the pool", base.grader.key, base.version), compute, cache.ASKED)
 
 
 def pooled_ratings(project: Project, base: Basis) -> Iterator[tuple[NDArray[np.int64], Ratings, NDArray[np.float64]]]:
@@ -184,7 +181,7 @@ def label_qrels(project: Project, base: Basis) -> Qrels:
         parts = by_query(project, key, marks, make, (pool,)).values()
         return {query_id: labelled for query_id, labelled in parts if labelled}
 
-    return project.remember(("qrels", base.key), compute)
+    return project.cached(("qrels", base.key), compute, cache.LABELS)
 
 
 def from_answers(

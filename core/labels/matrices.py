@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..bank import bank_for
-from ..project import BY_HAND, DEFAULT_POOL_DEPTH, RATED_BY_HAND, Project, pool_mark
+from ..project import DEFAULT_POOL_DEPTH, Project, cache
 from .basis import Basis
 from .ratings import graded, overriding
 from .rules import MISSING, Ratings
@@ -139,12 +139,11 @@ def matrices(project: Project, base: Basis, depth: int = 0) -> Matrices:
     # At least the pool depth, so that labels and most coverage share the same matrices.
     depth = max(depth, DEFAULT_POOL_DEPTH)
     key = (*base.rated, base.version, depth)
-    # Overrides do not change the layout, unless they bring a passage into the pool.
-    layout = project.remember(
-        ("layout", *key), partial(_layout, project, base, depth), RATED_BY_HAND, pool_mark(project)
-    )
+    layout = project.cached(("layout", *key), partial(_layout, project, base, depth), cache.ASKED)
     fill = partial(_with_overrides if base.overridden else _graded, project, base, layout, depth)
-    return fill() if layout.starts[-1] > KEPT else project.remember(("matrices", base.overridden, *key), fill)
+    if layout.starts[-1] > KEPT:
+        return fill()
+    return project.cached(("matrices", base.overridden, *key), fill, cache.LABELS)
 
 
 def _layout(project: Project, base: Basis, depth: int) -> Layout:
@@ -182,8 +181,15 @@ def _graded(project: Project, base: Basis, layout: Layout, depth: int) -> Matric
 
     if layout.starts[-1] > KEPT:
         return Matrices(layout, fill())
+    # A saved bank version leaves most layouts unchanged. Only the ratings of the latest layout are kept.
     key = ("grades", *base.rated, base.version, depth)
-    return Matrices(layout, project.remember(key, fill, BY_HAND, layout.mark))
+    kept = project.cached(key, dict[bytes, Ratings], frozenset({"grades"}))
+    flat = kept.get(layout.mark)
+    if flat is None:
+        flat = fill()
+        kept.clear()
+        kept[layout.mark] = flat
+    return Matrices(layout, flat)
 
 
 def _with_overrides(project: Project, base: Basis, layout: Layout, depth: int) -> Matrices:

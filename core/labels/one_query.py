@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..catalogue import StoredGrader
-from ..project import Project, ranked_keys
+from ..project import Project, cache, ranked_keys
 from ..types import SEPARATOR, GraderSpec, Question
 from .basis import Basis
 from .ratings import ratings as ratings_of
@@ -112,9 +112,10 @@ def ratings_beside(
         questions: the edited questions.
     """
     wordings = tuple(dict.fromkeys(wording(question, base.grader.spec) for question in saved))
-    known = project.remember(
+    known = project.cached(
         ("ratings", *base.rated, base.overridden, query_id, wordings),
         lambda: load_ratings(project, base, query_id, saved),
+        cache.LABELS,
     )
     return _more_ratings(project, base, known, questions)
 

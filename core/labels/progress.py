@@ -11,7 +11,7 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from ..bank import bank_for
-from ..project import Project, visible
+from ..project import Project, cache, visible
 from .basis import Basis
 from .labels import label_pairs, pooled_labels, pooled_passages
 from .ratings import graded, graded_pairs, overriding
@@ -71,7 +71,8 @@ class Progress(PairCounts):
 
 def progress(project: Project, base: Basis) -> Progress:
     """Return the progress of grading the pairs behind the labels of a policy; cached until any of it changes."""
-    return project.remember(("progress", base.key), lambda: _progress(project, base))
+    reads = cache.LABELS | cache.JUDGMENTS | {"overrides"}
+    return project.cached(("progress", base.key), lambda: _progress(project, base), reads)
 
 
 def _progress(project: Project, base: Basis) -> Progress:
@@ -133,7 +134,7 @@ def ungraded_pairs(project: Project, base: Basis) -> NDArray[np.int32]:
             open_pairs -= np.fromiter((counts[pair] for pair in pairs), np.int32, len(pool))
         return open_pairs
 
-    return project.remember(("ungraded pairs", base.key), compute)
+    return project.cached(("ungraded pairs", base.key), compute, cache.LABELS)
 
 
 def failed_pairs(base: Basis, weightless: bool = False) -> str:

@@ -41,4 +41,4 @@ def readiness(project: Project, base: Basis) -> Readiness:
             speaking_passages=len(speaking_passages(project, base.version)),
         )
 
-    return project.remember(("readiness", base.policy, base.key), compute)
+    return project.cached(("readiness", base.policy, base.key), compute)

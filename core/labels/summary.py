@@ -6,7 +6,7 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from ..project import JUDGE, WITHDRAW, Project, pool_mark
+from ..project import Project, cache
 from .basis import Basis
 from .labels import pooled_ratings
 from .progress import failed_pairs
@@ -26,10 +26,7 @@ def pool_summary(project: Project, base: Basis | None) -> pa.Table:
             " false AS overridden FROM pool"
         )
 
-    # Judgments are frequent, and change at most the pool.
-    return project.remember(
-        ("pool summary", base.key), lambda: _summary(project, base), (JUDGE, WITHDRAW), pool_mark(project)
-    )
+    return project.cached(("pool summary", base.key), lambda: _summary(project, base), cache.LABELS)
 
 
 def _summary(project: Project, base: Basis) -> pa.Table:

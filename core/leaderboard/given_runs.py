@@ -16,7 +16,7 @@ from ..bank import questions
 from ..errors import InputError
 from ..labels import MISSING, Basis, Policy, Ratings, basis, coverage_of, grades_table, weights_of
 from ..measures import COVER, parse_measure, trec_order
-from ..project import Project
+from ..project import Project, cache
 from ..text import first_few
 from ..types import Question
 
@@ -94,7 +94,7 @@ def _values(
     project: Project, base: Basis, judged: Iterable[str], ranked: Mapping[str, Mapping[str, float]]
 ) -> Iterator[tuple[str, float]]:
     """Yield the coverage of each query that has one; a warning names the queries with ungraded pairs."""
-    graded = project.remember(("graded by query", base.key), lambda: _graded(project, base))
+    graded = project.cached(("graded by query", base.key), lambda: _graded(project, base), cache.LABELS)
     waiting = []
     for query in dict.fromkeys([*judged, *ranked]):
         known = graded.get(query)

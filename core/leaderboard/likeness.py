@@ -5,7 +5,7 @@ from __future__ import annotations
 from ..errors import InputError
 from ..labels import Scores
 from ..measures import SIMILARITIES, Measure
-from ..project import Project, gold_texts
+from ..project import Project, cache, gold_texts
 
 
 def similarity_scores(project: Project, measure: Measure) -> tuple[Scores, list[str]]:
@@ -51,4 +51,4 @@ def similarity_scores(project: Project, measure: Measure) -> tuple[Scores, list[
                 scores.setdefault(run, {})[query_id] = score(given, gold[query_id])
         return scores
 
-    return project.remember(measure.name, compute), list(gold)
+    return project.cached(measure.name, compute, cache.COLLECTION), list(gold)

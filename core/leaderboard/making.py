@@ -12,15 +12,14 @@ from ..errors import InputError
 from ..labels import Basis, Policy, Scores, basis, coverage, label_pairs, label_qrels
 from ..measures import Measure, MeasureBasis, parse_measure
 from ..project import (
-    RATED_BY_HAND,
     Project,
     Qrels,
     as_act,
     boards,
+    cache,
     find_source,
     judgments,
     lengths,
-    pool_mark,
     rankings,
 )
 from .board import Leaderboard, System, order_systems, without_waiting
@@ -54,7 +53,7 @@ def leaderboard(
         InputError: unknown measure, source, grader or version, or nothing to score.
     """
     policy = policy or Policy()
-    return project.remember(
+    return project.cached(
         ("leaderboard", measure, source, policy, with_ungraded),
         lambda: _leaderboard(project, measure, source, policy, with_ungraded),
     )
@@ -193,7 +192,7 @@ def queries_with_questions(project: Project, base: Basis) -> list[str]:
         return [query for (query,) in rows]
 
     key = ("queries with questions", base.grader.key, base.version)
-    return project.remember(key, compute, RATED_BY_HAND, pool_mark(project))
+    return project.cached(key, compute, cache.ASKED)
 
 
 def _per_query(scores: Mapping[str, Mapping[str, Mapping[str, float]]], measure: str) -> Scores:

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from ..labels import Basis, pooled_labels, pooled_passages, ungraded_pairs
 from ..measures import Measure
-from ..project import Project
+from ..project import Project, cache
 
 
 def pairs_needed(project: Project, base: Basis, measure: Measure) -> dict[str, Any]:
@@ -39,14 +39,14 @@ def pairs_needed(project: Project, base: Basis, measure: Measure) -> dict[str, A
         }
 
     depth = measure.depth if measure.only_top else None
-    return project.remember(("pairs needed", base.key, depth), compute)
+    return project.cached(("pairs needed", base.key, depth), compute, cache.LABELS | {"jobs"})
 
 
 def seen_by(project: Project, measure: Measure, queries: list[str], passages: list[str]) -> NDArray[np.bool_]:
     """Return which of n (query, passage) of the pool a measure needs: all, or those in the top ranks of a run."""
     if not measure.only_top:
         return np.ones(len(queries), bool)
-    top = project.remember(
+    top = project.cached(
         ("top of any run", measure.depth),
         lambda: set(
             project.rows(
@@ -55,5 +55,6 @@ def seen_by(project: Project, measure: Measure, queries: list[str], passages: li
                 {"cutoff": measure.depth},
             )
         ),
+        cache.COLLECTION,
     )
     return np.fromiter((pair in top for pair in zip(queries, passages, strict=True)), bool, len(queries))

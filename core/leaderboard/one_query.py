@@ -10,7 +10,7 @@ from ..bank import answered_by_topic
 from ..errors import InputError
 from ..labels import MISSING, Basis, QueryRatings, Ratings, coverage_of, labels_of, scored, weights_of
 from ..measures import answers_of, make_intent_evaluator, parse_measure, trec_order
-from ..project import Project, rankings
+from ..project import Project, cache, rankings
 from ..types import Question
 from .scoring import score_runs
 
@@ -47,12 +47,13 @@ def query_scores(
     if wanted.basis == "coverage":
         cutoff = wanted.depth
         row_of = {passage_id: row for row, passage_id in enumerate(known.passage_ids)}
-        tops = project.remember(
+        tops = project.cached(
             ("tops", query_id, cutoff, len(row_of)),
             lambda: {
                 run: [row_of[passage] for passage in trec_order(scores, cutoff) if passage in row_of]
                 for run, scores in answered.items()
             },
+            cache.LABELS,
         )
         found = {run: coverage_of(ratings, weights, top, base.min_rating) for run, top in tops.items()}
         scores = {run: score for run, score in found.items() if score is not None}

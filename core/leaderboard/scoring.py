@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from ..labels import Basis, Scores, from_answers, label_qrels
 from ..measures import Answers, Measure, make_evaluator, make_intent_evaluator, trec_order
-from ..project import ABOUT_QUESTIONS, BY_HAND, Project, Qrels, Runs, by_query, judgments, rankings
+from ..project import Project, Qrels, Runs, by_query, cache, judgments, rankings
 
 
 def score_runs(
@@ -80,10 +80,10 @@ def judged_scores(
 
     Returns, raises: as `score_runs`.
     """
-    return project.remember(
+    return project.cached(
         ("judged", source, tuple(measures), min_judgment),
         lambda: score_runs(rankings(project), measures, judgments(project, source), min_judgment),
-        ABOUT_QUESTIONS,
+        cache.COLLECTION | cache.JUDGMENTS,
     )
 
 
@@ -130,4 +130,4 @@ def _tops(project: Project, depth: int) -> dict[str, dict[str, list[str]]]:
                 found.setdefault(query, {})[run] = trec_order(scores, depth)
         return found
 
-    return project.remember(("tops", depth), compute, BY_HAND)
+    return project.cached(("tops", depth), compute, cache.COLLECTION)

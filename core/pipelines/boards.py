@@ -336,7 +336,7 @@ def abilities(
         InputError: there are too few answers.
     """
     key = ("abilities", query_id, model, estimator, intervals, _answers(project))
-    return project.remember(key, lambda: _abilities(project, query_id, model, estimator, intervals))
+    return project.cached(key, lambda: _abilities(project, query_id, model, estimator, intervals))
 
 
 def _abilities(
@@ -374,7 +374,7 @@ def shorter(
         return improve(table.correct, design, table.items, drop, steps, criterion, model, estimator)
 
     key = ("shorter", query_id, drop, steps, criterion, model, estimator, _answers(project))
-    return project.remember(key, compute)
+    return project.cached(key, compute)
 
 
 def planted(
@@ -397,7 +397,7 @@ def planted(
         table = answer_table(project, query_id)
         return plant(table.correct, design_of(table.students, table.factors), table.items, model, estimator)
 
-    return project.remember(("planted", query_id, model, estimator, _answers(project)), compute)
+    return project.cached(("planted", query_id, model, estimator, _answers(project)), compute)
 
 
 def _answers(project: Project) -> int:

@@ -246,7 +246,7 @@ def item_values(
         found += [] if of == "bank" else proposed_items(project, query_id)
         return measure(found, kept_vectors(project))
 
-    return project.remember(("item values", query_id, of), compute)
+    return project.cached(("item values", query_id, of), compute)
 
 
 def usual_thresholds(values: Sequence[Values], share: float = SHARE) -> Thresholds:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from . import judging, migrations
+from . import cache, judging, migrations
 from .activity import Act, Sought, acted_since, activity, activity_csv, kinds_of_act, latest_act, people
 from .answer_cases import (
     CasePlace,
@@ -94,10 +94,8 @@ from .jobs import (
 )
 from .judging import (
     ADJUDICATED,
-    BY_HAND,
     JUDGE,
     PREFIX,
-    RATED_BY_HAND,
     SCALE,
     WITHDRAW,
     JudgmentAct,
@@ -135,14 +133,12 @@ from .pool import (
     DEFAULT_POOL_DEPTH,
     list_keys,
     pool_depth,
-    pool_mark,
     pool_rows,
     pooled_queries,
     refresh_pool,
     set_pool_depth,
 )
 from .project import (
-    ABOUT_QUESTIONS,
     Cursor,
     Project,
     as_act,
@@ -199,11 +195,9 @@ from .values import as_pattern, quoted_name, quoted_path
 from .visible import visible
 
 __all__ = [
-    "ABOUT_QUESTIONS",
     "ABOUT_ROLES",
     "ACTS",
     "ADJUDICATED",
-    "BY_HAND",
     "CLOSED_BOOK",
     "DEFAULT_POOL_DEPTH",
     "ELSEWHERE",
@@ -222,7 +216,6 @@ __all__ = [
     "ORACLE",
     "PARTS",
     "PREFIX",
-    "RATED_BY_HAND",
     "ROLES",
     "SCALE",
     "SETTING_OF_BACKUPS",
@@ -295,6 +288,7 @@ __all__ = [
     "bring_back",
     "by_query",
     "by_rank",
+    "cache",
     "change_member",
     "check_new",
     "check_queries",
@@ -373,7 +367,6 @@ __all__ = [
     "peek_members",
     "people",
     "pool_depth",
-    "pool_mark",
     "pool_rows",
     "pooled_queries",
     "put_answer_model",

@@ -11,6 +11,7 @@ from typing import Any, Self
 
 from ..errors import NotAllowed
 from .roles import ACTS, DOING, SPEAKING, ActName, Member, Queries, check, stranger
+from .values import Parameters
 
 MEMBERS = (
     "SELECT identity, name, role, to_json(queries)::VARCHAR FROM members"
@@ -48,7 +49,7 @@ class Acting(ABC):
         self._reader: str | None = None
 
     @abstractmethod
-    def _stated(self, sql: str) -> list[tuple[Any, ...]]:
+    def _known(self, sql: str, parameters: Parameters = None) -> list[tuple[Any, ...]]:
         """Query people and assignments without any check of permission."""
 
     def acting_as(self, identity: str, find: Callable[[], Member | None] | None = None) -> Self:
@@ -97,13 +98,13 @@ class Acting(ABC):
     def members(self) -> dict[str, Member]:
         """Return everyone who has a role in the project, by identity and ordered by name."""
         further: dict[str, tuple[str, ...]] = {}
-        for name, query in self._stated(TAKING_PART):
+        for name, query in self._known(TAKING_PART):
             further[name] = (*further.get(name, ()), query)
         return {
             identity: Member(
                 identity, name, role, None if queries is None else tuple(json.loads(queries)), further.get(name, ())
             )
-            for identity, name, role, queries in self._stated(MEMBERS)
+            for identity, name, role, queries in self._known(MEMBERS)
             if role is not None
         }
 
@@ -176,7 +177,7 @@ class Acting(ABC):
         act = DOING.get()
         if (self._identity is None and self._reader is None) or (act is not None and ACTS[act].role == "organizer"):
             return None
-        parts: dict[str, bool] = dict(self._stated(READERS))
+        parts: dict[str, bool] = dict(self._known(READERS))
         if not parts:
             return None
         member = self.member()

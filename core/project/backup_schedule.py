@@ -102,7 +102,7 @@ class Keeping:
     def __init__(self, project: Project) -> None:
         self.failed = ""
         self._project = weakref.ref(project)
-        self._state: tuple[int, int, int] | None = None
+        self._version: int | None = None
         self._ended = threading.Event()
         self._thread = threading.Thread(target=self._run, name="backups", daemon=True)
         project.when_closed(self.end)
@@ -126,15 +126,15 @@ class Keeping:
         try:
             wanted = schedule(project)
             newest = next((one.made_at for one in backups(project.path)), None)
-            if not due(wanted, newest, now) or (newest is not None and project.state() == self._state):
+            if not due(wanted, newest, now) or (newest is not None and project.version() == self._version):
                 return None
-            state = project.state()
+            version = project.version()
             made = backup(project, keep=wanted.keep)
         except WorkbenchError as error:
             self.failed = f"{now:%Y-%m-%d %H:%M}: {error}"
             _log.warning("%s: scheduled backup failed: %s", project.path, error)
             return None
-        self.failed, self._state = "", state
+        self.failed, self._version = "", version
         return made
 
     def _run(self) -> None:

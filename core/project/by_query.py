@@ -1,36 +1,26 @@
 """A cache of results by query while a project is open: after a change only the affected queries are recomputed.
 
-`Project.remember` discards a whole result at each write. People rate hundreds of passages, and each
+`Project.cached` discards a whole result at each write. People rate hundreds of passages, and each
 rating changes one query. So this cache keeps each part of a result with a mark of its inputs.
 """
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Callable, Hashable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, TypeVar
-from weakref import WeakKeyDictionary
 
 from .project import Project
 
 Q = TypeVar("Q", bound=Hashable)
 T = TypeVar("T")
 
-KEPT = 60
-"""Largest number of cached results per project; the oldest is discarded first."""
 
-
-@dataclass(frozen=True)
+@dataclass
 class _Kept:
-    """The part and mark of each query, and the objects on which all parts depend."""
+    """The mark and part of each query, and the objects on which all parts depend. They are replaced together."""
 
-    parts: Mapping[Any, tuple[Hashable, Any]]
-    made_of: tuple[object, ...]
-
-
-_KEPT: WeakKeyDictionary[object, dict[Hashable, _Kept]] = WeakKeyDictionary()
-_KEEPING = threading.Lock()
+    content: tuple[Mapping[Any, tuple[Hashable, Any]], tuple[object, ...]] = field(default=({}, ()))
 
 
 def by_query(
@@ -54,18 +44,12 @@ def by_query(
     Returns:
         The part of each query of `marks`, in their order.
     """
-    with _KEEPING:
-        results = _KEPT.setdefault(project.opened, {})
-        before = results.get(key)
-    known: Mapping[Any, tuple[Hashable, Any]] = {}
-    if before is not None and all(old is new for old, new in zip(before.made_of, made_of, strict=True)):
-        known = before.parts
+    kept = project.cached(("by query", key), _Kept, reads=frozenset())
+    known, before = kept.content
+    if len(before) != len(made_of) or any(old is not new for old, new in zip(before, made_of, strict=True)):
+        known = {}
     wanted = [query for query, mark in marks.items() if query not in known or known[query][0] != mark]
     made = make(wanted) if wanted else {}
     parts = {query: (mark, made[query] if query in made else known[query][1]) for query, mark in marks.items()}
-    with _KEEPING:
-        results.pop(key, None)
-        results[key] = _Kept(parts, tuple(made_of))
-        while len(results) > KEPT:
-            results.pop(next(iter(results)))
+    kept.content = parts, tuple(made_of)
     return {query: part for query, (_, part) in parts.items()}

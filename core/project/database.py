@@ -9,7 +9,7 @@ import os
 import threading
 import time
 import weakref
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Collection, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import datetime
@@ -21,6 +21,7 @@ import duckdb
 from ..atomic_files import WorkingFolder
 from ..errors import InputError, ProjectError
 from . import checkpoints
+from .cache import EVERY
 from .engine_errors import explained, fault, first_line, no_room
 from .engine_memory import engine_config, spill_folder
 from .holders import is_held
@@ -40,12 +41,8 @@ LAST_BLOCKS = 60.0
 """Seconds to wait for running blocks before the file is opened again."""
 
 _ticks = itertools.count(1)
-_last_commits: dict[Path, dict[str, int]] = {}
-"""Number of the last commit of this process to each file; other processes cannot write meanwhile.
-
-The key is a word that is in every statement which reads the written data. The empty key, a part of
-every statement, is for all other writes.
-"""
+_versions: dict[Path, dict[str, int]] = {}
+"""The last commit of this process to each table of each file, as a number. Other processes cannot write meanwhile."""
 
 LAST_WRITE = 5.0
 """Seconds to wait for a running change when the process ends."""
@@ -107,15 +104,17 @@ class Database:
         """Whether this thread is inside a block that has a cursor."""
         return bool(getattr(self._mine, "blocks", 0))
 
-    def last_commit_for(self, sql: str | None) -> int:
-        """Return a number that changes with every transaction that may change the result of a statement."""
-        commits = _last_commits.get(self._file, {})
-        return max((at for word, at in commits.items() if sql is None or word in sql), default=0)
+    def version(self, tables: Collection[str] | None = None) -> int:
+        """Return a number that grows with every commit to one of these tables; None stands for all tables."""
+        versions = _versions.get(self._file, {})
+        return max(
+            (at for table, at in versions.items() if tables is None or table in tables or table == EVERY), default=0
+        )
 
-    def committed(self, only: str = "") -> None:
-        """Note that the file may have changed; `only` as in `Project.transaction`."""
+    def committed(self, tables: Collection[str] = (EVERY,)) -> None:
+        """Note that tables of the file may have changed."""
         # A new dictionary, because other threads may be reading the old one.
-        _last_commits[self._file] = {**_last_commits.get(self._file, {}), only: next(_ticks)}
+        _versions[self._file] = _versions.get(self._file, {}) | dict.fromkeys(tables, next(_ticks))
         if self._idle is not None:
             self._idle.written()
 

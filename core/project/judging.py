@@ -9,7 +9,7 @@ from datetime import datetime
 from ..errors import InputError, unknown_name
 from .doubles import check_undecided
 from .judgments import put_judgment
-from .project import ABOUT_QUESTIONS, OVERRIDING, Cursor, Project, as_name, log
+from .project import Cursor, Project, as_name, log
 from .teamwork import find_query
 from .visible import visible
 
@@ -20,10 +20,6 @@ PREFIX = "assessor: "
 ADJUDICATED = "adjudicated"
 """The source of adjudicated judgments, from double assignments."""
 JUDGE, WITHDRAW = "judge", "withdraw judgment"
-RATED_BY_HAND = (JUDGE, WITHDRAW, *OVERRIDING)
-"""Frequent actions that write no grade and no question; a judgment can add a passage to the pool."""
-BY_HAND = (JUDGE, WITHDRAW, *ABOUT_QUESTIONS)
-"""Frequent actions that add no run, passage, text or grade."""
 
 
 @dataclass(frozen=True)

@@ -6,9 +6,10 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from ..types import Judgment
+from .cache import COLLECTION, JUDGMENTS
 from .passages import name_passages_of
-from .pool import refresh_pool
-from .project import ABOUT_QUESTIONS, Cursor, Project
+from .pool import pool_rows, refresh_pool
+from .project import Cursor, Project
 from .queries import check_new
 from .replacing import Keeper
 from .staging import lent, numbered, table_of
@@ -123,7 +124,10 @@ def put_judgment(cursor: Cursor, source: str, query_key: int, passage_key: int, 
         cursor.execute(
             "DELETE FROM sources WHERE source_key = ? AND source_key NOT IN (SELECT source_key FROM judgments)", [key]
         )
-        refresh_pool(cursor)
+        # The passage stays in the pool if a list, a run or another judgment has it.
+        stays = f"SELECT count(*) FROM ({pool_rows(cursor)}) WHERE query_key = ? AND passage_key = ?"
+        if not cursor.execute(stays, pair).fetchall()[0][0]:
+            refresh_pool(cursor)
         return bool(gone)
     cursor.execute("INSERT INTO judgments VALUES (?, ?, ?, ?)", [key, *pair, value])
     # A passage that is in the pool already leaves the pool unchanged.
@@ -173,7 +177,7 @@ def judgments(project: Project, source: str) -> Qrels:
             )
         }
 
-    return project.remember(("judgments", source), compute, ABOUT_QUESTIONS)
+    return project.cached(("judgments", source), compute, COLLECTION | JUDGMENTS)
 
 
 def judged_values(project: Project, source: str) -> list[int]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from .judging import BY_HAND
+from .cache import COLLECTION
 from .project import Project
 
 
@@ -46,4 +46,4 @@ def lengths(project: Project, cutoff: int) -> dict[str, Length]:
             )
         }
 
-    return project.remember(("lengths", cutoff), compute, BY_HAND)
+    return project.cached(("lengths", cutoff), compute, COLLECTION)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from itertools import pairwise
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from ..errors import InputError
 from .engine_memory import let_go
@@ -115,11 +115,6 @@ def _parts(cursor: Cursor) -> list[tuple[int, int]]:
         " GROUP BY part ORDER BY part"
     ).fetchall()
     return [(first, ends[0][0]), *((before + 1, end) for (before,), (end,) in pairwise(ends))]
-
-
-def pool_mark(project: Project) -> tuple[Any, ...]:
-    """Return a value that changes whenever the pool does."""
-    return project.rows("SELECT count(*), sum(hash(query_key, passage_key, text_key, position))::VARCHAR FROM pool")[0]
 
 
 def pooled_queries(project: Project) -> dict[str, str]:

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import getpass
 import json
-import threading
-from collections.abc import Callable, Hashable, Iterable, Iterator
+from collections.abc import Callable, Collection, Hashable, Iterable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
 from functools import wraps
@@ -17,6 +16,7 @@ import duckdb
 from ..errors import EngineError, InputError
 from ..text import clean_text, one_line
 from .acting import Acting
+from .cache import HIDING, MISSING, SCORES, Cache, NotedCursor, tables_read, tables_written, with_views
 from .database import GIVEN_UP, Database, Reopening, close_all
 from .engine_errors import first_line, no_room
 from .roles import SPEAKING, ActName, Queries, check_author
@@ -32,19 +32,10 @@ P = ParamSpec("P")
 SCORELESS = ("publish qrels", "reproduce qrels")
 """Actions that change nothing from which results are computed, as exports do."""
 
-OVERRIDING = ("override", "withdraw override")
-"""Actions that change only overrides."""
-ABOUT_QUESTIONS = (*OVERRIDING, "save bank")
-"""Actions that leave judgments, runs, passages and grades unchanged."""
-
-
-_TOUCHED: ContextVar[list[bool] | None] = ContextVar("touched", default=None)
-"""Grows if the present computation reads data that may be hidden from some people."""
-
-REMEMBERED = 200
-"""Largest number of cached derived results; the oldest is discarded first."""
-KNOWN_ANSWERS = 300
-"""Largest number of cached query results; the oldest is discarded first."""
+CACHED_RESULTS = 250
+"""Largest number of cached derived results."""
+CACHED_ROWS = 300
+"""Largest number of cached query results."""
 SMALL_ANSWER = 500
 """Most rows of a cached query result, and most values of a list parameter."""
 SHORT_ANSWER = 50_000
@@ -67,23 +58,10 @@ class Project(Acting):
         super().__init__()
         self.not_closed = not_closed
         self._database = database
-        self._remembering = threading.Lock()
-        self._remembered: dict[Hashable, tuple[Hashable, Any, bool]] = {}
-        self._states: dict[tuple[str, ...], tuple[int, tuple[int, int, int]]] = {}
-        self._answers: dict[Hashable, tuple[int, list[tuple[Any, ...]]]] = {}
-
-    @property
-    def opened(self) -> object:
-        """An object that all handles of this open project share, as a key for caches."""
-        return self._database
+        self._results, self._rows = Cache(CACHED_RESULTS), Cache(CACHED_ROWS)
 
     def limited_to(self) -> str | None:
-        """Return the person whose view hides values of other assessors; None if nothing is hidden, see `visible`.
-
-        A result of `remember` that depends on it is kept for this person alone.
-        """
-        if (touched := _TOUCHED.get()) is not None:
-            touched.append(True)
+        """Return the person whose view hides values of other assessors; None if nothing is hidden, see `visible`."""
         return self._blinded()
 
     @property
@@ -166,19 +144,20 @@ class Project(Acting):
         return self._known(sql, parameters)
 
     def _known(self, sql: str, parameters: Parameters = None) -> list[tuple[Any, ...]]:
-        commit, key = self._database.last_commit_for(sql), _question(sql, parameters)
-        known = self._answers.get(key)
-        if known is not None and known[0] == commit:
-            return list(known[1])
-        written, left = written_in(sql, parameters)
-        rows: list[tuple[Any, ...]] = self._read(lambda cursor: cursor.execute(written, left).fetchall())
-        if key is not None and _can_be_kept(rows):
-            self._keep(self._answers, key, (commit, rows), KNOWN_ANSWERS)
-            return list(rows)
-        return rows
+        key = _question(sql, parameters)
+        if key is None:
+            return self._fetch(sql, parameters)
+        version = self.version(tables_read(sql))
+        rows = self._rows.find(key, version)
+        if rows is MISSING:
+            rows = self._fetch(sql, parameters)
+            if _can_be_kept(rows):
+                self._rows.keep(key, version, rows)
+        return list(rows)
 
-    def _stated(self, sql: str) -> list[tuple[Any, ...]]:
-        return self._known(sql)
+    def _fetch(self, sql: str, parameters: Parameters) -> list[tuple[Any, ...]]:
+        written, left = written_in(sql, parameters)
+        return self._read(lambda cursor: cursor.execute(written, left).fetchall())
 
     def table(self, sql: str, parameters: Parameters = None) -> pa.Table:
         """Return the result of a query as an Arrow table."""
@@ -204,13 +183,11 @@ class Project(Acting):
 
     @contextmanager
     def transaction(
-        self, only: str = "", act: ActName | None = None, queries: Queries = (), author: str | None = None
+        self, act: ActName | None = None, queries: Queries = (), author: str | None = None
     ) -> Iterator[Cursor]:
         """Yield a cursor whose writes all take effect, or none of them if the block raises.
 
         Args:
-            only: states that it writes only to tables with this word in their names, which no other relation shows.
-                Cached results of queries without the word stay valid.
             act: permission that it needs; None means that of the surrounding block, or "organize".
             queries, author: as in `require`.
 
@@ -218,18 +195,19 @@ class Project(Acting):
             NotAllowed: the person may not do it. Nothing was written.
             EngineError: DuckDB failed. Nothing was written; after a failure of the commit itself that is unknown.
         """
-        with self._writing_as(act, queries, author), self._transaction(only) as cursor:
+        with self._writing_as(act, queries, author), self._transaction() as cursor:
             yield cursor
 
     @contextmanager
-    def _transaction(self, only: str) -> Iterator[Cursor]:
+    def _transaction(self) -> Iterator[Cursor]:
         committing = False
+        written: set[str] = set()
         try:
             with self.cursor() as cursor, self._database.writing:
                 self._database.before_change(cursor)
                 cursor.execute("BEGIN")
                 try:
-                    yield cursor
+                    yield cast(Cursor, NotedCursor(cursor, lambda sql: written.update(tables_written(sql))))
                 except GIVEN_UP:
                     raise
                 except BaseException:
@@ -239,7 +217,7 @@ class Project(Acting):
                 try:
                     cursor.execute("COMMIT")
                 finally:
-                    self._database.committed(only)
+                    self._database.committed(written)
         except GIVEN_UP as error:
             if self._database.in_block:
                 raise
@@ -273,60 +251,28 @@ class Project(Acting):
             with self.transaction() as cursor:
                 return work(cursor)
 
-    def state(self, but: tuple[str, ...] = ()) -> tuple[int, int, int]:
-        """Return a value that changes whenever inputs of scores may have changed: a key for caches.
+    def version(self, tables: Collection[str] | None = None) -> int:
+        """Return a number that grows with every commit to one of these tables; None stands for all tables."""
+        return self._database.version(tables)
 
-        Args:
-            but: actions that leave the value unchanged.
-        """
-        # Caches use this number as a key, so only people who may read get it.
-        self._check_reading()
-        sql = _state_sql(SCORELESS + but)
-        # Only this process writes, so without a commit since then the value is the same.
-        last_commit, known = self._database.last_commit_for(sql), self._states.get(but)
-        if known is not None and known[0] == last_commit:
-            return known[1]
-        # All actions count, also those that are hidden from the reader.
-        row = self._stated(sql)[0]
-        state = (int(row[0]), int(row[1]), int(row[2]))
-        self._states[but] = last_commit, state
-        return state
+    def cached(self, key: Hashable, compute: Callable[[], T], reads: frozenset[str] = SCORES) -> T:
+        """Return the result of `compute`, computed again only after a commit to a table that it reads.
 
-    def remember(self, key: Hashable, compute: Callable[[], T], but: tuple[str, ...] = (), given: Hashable = None) -> T:
-        """Return the result of `compute`, computed again only after a change of inputs of scores.
+        A result from tables with hidden rows is cached for each person from whom rows are hidden.
 
         Args:
             key: identifies the result and all of its inputs other than the project's content.
-            but: actions that do not change it.
-            given: another input; only the result for its latest value is kept.
+            reads: the tables that it reads; a view includes the tables behind it. See `cache` for named sets.
         """
-        state, blinded = (self.state(but), given), self._blinded()
-        touched = _TOUCHED.get()
-        # A result that read nothing hidden is the same for all people.
-        for at in (key,) if blinded is None else (key, ("seen by", blinded, key)):
-            known = self._remembered.get(at)
-            if known is not None and known[0] == state and (at is not key or blinded is None or not known[2]):
-                if known[2] and touched is not None:
-                    touched.append(True)
-                return cast(T, known[1])
-        mine: list[bool] = []
-        token = _TOUCHED.set(mine)
-        try:
+        self._check_reading()
+        if not HIDING.isdisjoint(reads) and (person := self._blinded()) is not None:
+            key = person, key
+        version = self.version(with_views(reads))
+        result = self._results.find(key, version)
+        if result is MISSING:
             result = compute()
-        finally:
-            _TOUCHED.reset(token)
-        if mine and touched is not None:
-            touched.append(True)
-        at = ("seen by", blinded, key) if blinded is not None and mine else key
-        self._keep(self._remembered, at, (state, result, bool(mine)), REMEMBERED)
-        return result
-
-    def _keep(self, where: dict[Hashable, T], key: Hashable, what: T, most: int) -> None:
-        with self._remembering:
-            where.pop(key, None)
-            where[key] = what
-            while len(where) > most:
-                where.pop(next(iter(where)))
+            self._results.keep(key, version, result)
+        return cast(T, result)
 
     @contextmanager
     def unchanging(self) -> Iterator[None]:
@@ -369,15 +315,6 @@ def as_act(
         return done
 
     return doing
-
-
-def _state_sql(but: tuple[str, ...]) -> str:
-    """Return a query for numbers that grow with every change of inputs of scores."""
-    return (
-        "SELECT (SELECT coalesce(max(activity_key), 0) FROM activity"
-        f" WHERE NOT starts_with(act, 'export ') AND act NOT IN {but}),"
-        " (SELECT count(*) FROM grades), (SELECT count(*) FROM failures)"
-    )
 
 
 def _question(sql: str, parameters: Parameters) -> Hashable | None:

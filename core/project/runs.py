@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from ..errors import unknown_name
 from ..types import Ranked
-from .judging import BY_HAND
+from .cache import COLLECTION
 from .passages import name_passages_of
 from .project import Cursor, Project, as_act
 from .queries import check_new
@@ -170,7 +170,7 @@ def rankings(project: Project) -> Runs:
             found[name][queries[int(query[rows[0]])]] = scores
         return found
 
-    return project.remember("rankings", compute, BY_HAND)
+    return project.cached("rankings", compute, COLLECTION)
 
 
 def ranked_keys(project: Project, query_key: int) -> list[int]:
@@ -186,7 +186,7 @@ def ranked_keys(project: Project, query_key: int) -> list[int]:
         order = queries.argsort(kind="stable")
         return queries[order], passages[order]
 
-    queries, passages = project.remember("ranked keys", compute, BY_HAND)
+    queries, passages = project.cached("ranked keys", compute, COLLECTION)
     start, end = queries.searchsorted([query_key, query_key + 1])
     return sorted(set(passages[start:end].tolist()))
 

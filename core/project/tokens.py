@@ -126,7 +126,7 @@ def find_token(project: Project, text: str) -> Token | None:
         token.used_at is None or abs(datetime.now() - token.used_at) > USED
     ):  # fmt: skip
         try:
-            with project.transaction("tokens") as cursor:
+            with project.transaction() as cursor:
                 cursor.execute("UPDATE tokens SET used_at = now()::TIMESTAMP WHERE token_key = ?", [token.key])
         except (duckdb.Error, ProjectError) as error:
             # On a full disk tokens still work. The next use is recorded once there is space.

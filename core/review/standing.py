@@ -49,7 +49,7 @@ class ToCurate:
 
 def at_a_glance(project: Project) -> list[QueryOverview]:
     """Return the queries with their counts, cached."""
-    return project.remember("queries at a glance", lambda: overview(project))
+    return project.cached("queries at a glance", lambda: overview(project))
 
 
 def to_curate(project: Project, found: Progress | None, author: str) -> ToCurate:
@@ -114,7 +114,7 @@ def agreeing(project: Project, policy: Policy) -> Agreeing | None:
             return None
         return Agreeing(judged[0], found.merged, waiting.total, waiting.hidden)
 
-    return project.remember(("agreeing", policy), compute)
+    return project.cached(("agreeing", policy), compute)
 
 
 @dataclass(frozen=True)
@@ -157,7 +157,7 @@ def leading(project: Project, policy: Policy, measure: str, against: str | None)
             # The leaderboard's own screen says why it is missing.
             return None
 
-    return project.remember(("leading", policy, measure, against), compute)
+    return project.cached(("leading", policy, measure, against), compute)
 
 
 def stale_overrides(project: Project) -> list[Override]:
@@ -168,4 +168,4 @@ def stale_overrides(project: Project) -> list[Override]:
         active = {question.question_id for question in questions(project) if question.active} if found else set()
         return [one for one in found if one.question_id in active]
 
-    return project.remember("stale overrides", compute)
+    return project.cached("stale overrides", compute)

@@ -166,4 +166,4 @@ def bank_summary(project: Project, policy: Policy, source: str | None) -> Mappin
             counts.update(diagnosis.verdict for diagnosis in diagnosed)
         return {verdict: counts[verdict] for verdict in MEANINGS if counts[verdict]}
 
-    return project.remember(("bank summary", *base.rated, base.version, policy, source), compute)
+    return project.cached(("bank summary", *base.rated, base.version, policy, source), compute)

@@ -123,7 +123,7 @@ def bank_worth(
         if query_id is None:
             raise InputError("option-missing", "Analysing passages needs a query.", "Give --query Q.")
         return _of_passages(project, base, query_id)
-    return project.remember(("bank worth", base.key, policy, query_id), lambda: _of_systems(project, base, query_id))
+    return project.cached(("bank worth", base.key, policy, query_id), lambda: _of_systems(project, base, query_id))
 
 
 def _of_systems(project: Project, base: Basis, query_id: str | None) -> BankWorth:

@@ -230,7 +230,7 @@ def meta_table(
         left_out = tuple(dict.fromkeys(row.name for row in apart)) if drawn else ()
         return MetaTable(columns, tuple(_marked(drawn or apart)), ties, samples, left_out)
 
-    return project.remember(key, compute)
+    return project.cached(key, compute)
 
 
 @as_act("see boards")

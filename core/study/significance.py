@@ -120,7 +120,7 @@ def compare_all(
 def remembered_pairs(project: Project, board: Leaderboard, test: Test) -> list[Difference]:
     """Return the result of `compare_all`, cached until the leaderboard, its queries or the project changes."""
     key = ("all pairs", board.measure, board.source, board.policy, test, tuple(board.query_ids))
-    return project.remember(key, lambda: compare_all(board, test))
+    return project.cached(key, lambda: compare_all(board, test))
 
 
 def _compare(

@@ -142,7 +142,7 @@ def labelled(project: Project, policy: Policy, top_k: int) -> dict[str, float | 
         shares = judged_shares(project, policy, top_k, list(rankings(project)), official=False)
         return {share.run: share.judged for share in shares}
 
-    return project.remember(("labelled", policy, top_k), compute)
+    return project.cached(("labelled", policy, top_k), compute)
 
 
 def judged_shares(

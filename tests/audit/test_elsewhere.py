@@ -129,14 +129,14 @@ def test_what_somebody_took_away_is_dealt_to_nobody_until_they_give_it_back(draw
 
 def test_a_sheet_that_cannot_be_written_holds_no_query_and_is_not_on_record(drawn: Project) -> None:
     audit = find_audit(drawn)
-    before = drawn.state()
+    before = drawn.version()
 
     def fail(text: str) -> None:
         raise OSError(28, "full")
 
     with pytest.raises(OSError):
         sheet(drawn, audit, "tsv", "cara", deliver=fail)
-    assert drawn.state() == before
+    assert drawn.version() == before
     assert sheet(drawn, audit, "tsv", "dora").passages > 0, "nothing is held"
 
 

@@ -436,7 +436,7 @@ def test_after_an_edit_nothing_is_asked_again_but_about_drafts(banked: Project, 
     for text in ("One?", "Two?"):
         bank.put_draft(banked, "ann", replace(A, text=text))
         asked.clear()
-        assert (bank.latest_version(banked), text_of(banked, "q1/a"), len(banked.state())) == (1, A.text, 3)
+        assert (bank.latest_version(banked), text_of(banked, "q1/a")) == (1, A.text)
         assert mine(banked)["q1/a"].text == text
     assert len(asked) == 1
     bank.save_drafts(banked, "ann")

@@ -105,7 +105,7 @@ def project(tmp_path: Path) -> Iterator[Project]:
 def test_what_cannot_be_delivered_is_not_on_record(project: Project) -> None:
     """A publication, a bundle, and qrels made again are recorded after their files are in place, or not at all."""
     (manifest,) = publications(project)
-    before = project.state(), len(activity(project).acts)
+    before = project.version(), len(activity(project).acts)
     seen = list[int]()
 
     def fail(content: object) -> None:
@@ -120,7 +120,7 @@ def test_what_cannot_be_delivered_is_not_on_record(project: Project) -> None:
         with pytest.raises(OSError):
             act()
     assert seen == [1, 1, 1] and publications(project) == [manifest] and bundled(project) == {}
-    assert (project.state(), len(activity(project).acts)) == before
+    assert (project.version(), len(activity(project).acts)) == before
     delivered = list[bytes]()
     packed = bundle(project, Policy(), "ann", deliver=delivered.append)
     assert delivered == [packed] and len(publications(project)) == 2 and len(bundled(project)) == 1

@@ -54,10 +54,10 @@ def test_a_bundle_with_a_cascade_is_refused_whole_and_its_qrels_are_the_same_aga
     held, later = (zipfile.ZipFile(io.BytesIO(made)) for made in (packed, plain))
     manifest = json.loads(held.read("manifest.json"))
     assert [one["publication"] for one in publications(planned)][1] == manifest["publication"]
-    state = planned.state()
+    state = planned.version()
     with pytest.raises(InputError):
         bundle_again(planned, manifest, "bob")
-    assert planned.state() == state
+    assert planned.version() == state
     assert reproduce(planned, manifest, "bob") == held.read(f"{planned.name}.qrels")
     assert bundle_again(planned, json.loads(later.read("manifest.json")), "bob") == plain
 

@@ -89,7 +89,7 @@ class Rehearsal(Project):
             yield cursor
 
     @contextmanager
-    def transaction(self, only: str = "", *_whose: object, **_more: object) -> Iterator[Cursor]:
+    def transaction(self, *_whose: object, **_more: object) -> Iterator[Cursor]:
         first = self._open is None
         cursor = self._open or self._database._connection.cursor()
         if first:
@@ -104,7 +104,7 @@ class Rehearsal(Project):
             raise
         self._open = cursor
         self.committed += 1
-        self._database.committed(only)
+        self._database.committed()
 
     def undo(self) -> None:
         """Undo all transactions since the last call."""

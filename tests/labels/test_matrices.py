@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import random
 from collections.abc import Iterator
-from importlib import import_module
-from weakref import WeakKeyDictionary
 
 import pandas as pd
 import pytest
@@ -31,7 +29,6 @@ from exam_workbench.types import Question
 from tests.made.projects import fill, new_project
 
 # The package has a function of that name.
-kept = import_module("exam_workbench.project.by_query")
 
 QUESTIONS = [
     Question("q1/a", "q1", "A?", weight=0.3),
@@ -107,7 +104,6 @@ def test_matrices_hold_what_the_pairs_do(made: Project, limits, monkeypatch) -> 
     for name, value in limits.items():
         monkeypatch.setattr(f"exam_workbench.labels.matrices.{name}", value)
     # As a project that was opened again: nothing is known of it.
-    monkeypatch.setattr(kept, "_KEPT", WeakKeyDictionary())
     project = Project(made._database)
     for policy in POLICIES:
         base = basis(project, policy)

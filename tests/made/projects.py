@@ -182,7 +182,7 @@ def set_patience(monkeypatch: pytest.MonkeyPatch, seconds: float) -> None:
 def new_project(path: Path) -> Project:
     """Return a new project like `create`, but copied: running every migration would take five times as long."""
     project = copied(_empty(), path)
-    _made[project] = project._database.last_commit_for(None), ()
+    _made[project] = project._database.version(), ()
     return project
 
 
@@ -199,7 +199,7 @@ def done_once(project: Project, what: str, do: Callable[[], object]) -> None:
         what: identifies the change uniquely.
     """
     at, before = _made.get(project, (None, ()))
-    if at != project._database.last_commit_for(None):
+    if at != project._database.version():
         do()
         return
     done = (*before, what)
@@ -207,7 +207,7 @@ def done_once(project: Project, what: str, do: Callable[[], object]) -> None:
     if file is None:
         do()
     _files[done] = _replaced(project, file) if done in _files else None
-    _made[project] = project._database.last_commit_for(None), done
+    _made[project] = project._database.version(), done
 
 
 def _replaced(project: Project, file: File | None) -> File:

@@ -200,7 +200,7 @@ def test_a_project_that_another_process_holds_is_refused_with_the_number_of_that
 
 def test_a_transaction_that_raises_changes_nothing(project: Project):
     fill(project, QUESTIONS, {("A?", "p1"): 4}, {"one": {"q1": ["p1"]}})
-    before = content(project), project.state()
+    before = content(project), project.version()
     with pytest.raises(ZeroDivisionError), project.transaction() as cursor:
         cursor.execute("DELETE FROM grades")
         cursor.execute("UPDATE question_revisions SET weight = 9")
@@ -208,7 +208,7 @@ def test_a_transaction_that_raises_changes_nothing(project: Project):
     with pytest.raises(duckdb.Error), project.transaction() as cursor:
         cursor.execute("DELETE FROM rankings")
         cursor.execute("INSERT INTO queries SELECT * FROM queries")
-    assert (content(project), project.state()) == before
+    assert (content(project), project.version()) == before
     bank.save(project, [Question("q1/c", "q1", "C?")], "the project can still be written", "tester")
 
 
@@ -227,14 +227,14 @@ def test_a_derived_result_is_computed_again_only_after_a_change(project: Project
         calls.append("called")
         return len(calls)
 
-    assert [project.remember("x", compute) for _ in range(3)] == [1, 1, 1]
-    assert project.remember("y", compute) == 2
+    assert [project.cached("x", compute) for _ in range(3)] == [1, 1, 1]
+    assert project.cached("y", compute) == 2
     grade(project, {("A?", "p2"): 0})
-    assert [project.remember("x", compute) for _ in range(2)] == [3, 3]
+    assert [project.cached("x", compute) for _ in range(2)] == [3, 3]
     grade(project, {("B?", "p2"): None})
-    assert project.remember("x", compute) == 4
+    assert project.cached("x", compute) == 4
     bank.save(project, [Question("q1/a", "q1", "A?", weight=2.0)], "heavier", "tester")
-    assert [project.remember("x", compute) for _ in range(2)] == [5, 5]
+    assert [project.cached("x", compute) for _ in range(2)] == [5, 5]
 
 
 def test_writers_in_several_threads_lose_nothing(project: Project):

@@ -234,8 +234,7 @@ def test_what_no_act_names_is_read_by_assessors_and_written_by_organizers(
         lambda: handle.table("SELECT 1 AS one"),
         lambda: handle.read(lambda cursor: cursor.execute("SELECT 1").fetchall()),
         lambda: handle.cursor().__enter__(),
-        lambda: handle.state(),
-        lambda: handle.remember("known", lambda: SECRET),
+        lambda: handle.cached("known", lambda: SECRET),
     ]
     assert [refused(do) for do in read] == [not reads] * len(read)
     assert refused(lambda: handle.write(lambda cursor: None)) is not writes

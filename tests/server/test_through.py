@@ -336,7 +336,7 @@ def test_a_caller_that_never_says_that_files_are_in_their_places_leaves_no_recor
 ) -> None:
     monkeypatch.setattr(running, "PLACING_SECONDS", 0.0)
     project = open_project(Path(shutil.copy(attacked, tmp_path / "some.duckdb")))
-    before, over, codes, given = project.state(), threading.Event(), list[int](), list[str]()
+    before, over, codes, given = project.version(), threading.Event(), list[int](), list[str]()
 
     def end(code: int, files: Mapping[str, Path]) -> None:
         codes.append(code)
@@ -345,5 +345,5 @@ def test_a_caller_that_never_says_that_files_are_in_their_places_leaves_no_recor
     asked = running.Asked(*requested(["export", "bundle", "-o", "some.zip"]), project, "ann", owner=True)
     running.Running(asked, lambda *_: None, end, given.extend)
     assert over.wait(60) and codes == [1] and given == ["some.zip"]
-    assert publications(project) == [] and project.state() == before
+    assert publications(project) == [] and project.version() == before
     project.close()

@@ -226,7 +226,7 @@ def evaluate(project: Project, view: View) -> Evaluation:
         " (SELECT count(*) FROM answer_verdicts)"
     )[0]
     key = ("reteval", view, generator.key, runs, *counts)
-    return project.remember(key, lambda: _evaluate(project, view, generator, runs))
+    return project.cached(key, lambda: _evaluate(project, view, generator, runs))
 
 
 def _evaluate(project: Project, view: View, generator: AnswerModel, runs: tuple[str, ...]) -> Evaluation:

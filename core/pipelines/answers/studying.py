@@ -142,7 +142,7 @@ def failures(project: Project, evaluation: Evaluation) -> dict[tuple[str, int], 
         return found
 
     key = ("failures", evaluation.view, evaluation.generator.key, tuple(evaluation.rows), evaluation.ideal)
-    return project.remember(key, compute)
+    return project.cached(key, compute)
 
 
 def _found(project: Project, evaluation: Evaluation, places: Sequence[tuple[str, int]]) -> list[CaseRow]:
@@ -771,7 +771,7 @@ def clear_best(project: Project, evaluation: Evaluation) -> dict[tuple[int, str]
 
     if len(evaluation.view.runs or ()) < 2:
         return {}
-    return project.remember(("clear best", evaluation.view, evaluation.generator.fingerprint), compute)
+    return project.cached(("clear best", evaluation.view, evaluation.generator.fingerprint), compute)
 
 
 def said_by_judge(project: Project, evaluation: Evaluation) -> list[PeopleSaid]:

@@ -20,7 +20,7 @@ from ...labels import (
     overriding,
     scored,
 )
-from ...project import RATED_BY_HAND, Project
+from ...project import Project, cache
 from ...types import Question
 from .comparing import Asked, RatingRow, rating_rows, ratings_of_passage, responsible, scoring_part
 
@@ -112,7 +112,7 @@ def banks(project: Project, before: Basis, after: Basis) -> Banks:
         )
         return old, new
 
-    return project.remember(("banks", before.version, after.version), compute, RATED_BY_HAND)
+    return project.cached(("banks", before.version, after.version), compute, cache.ASKED)
 
 
 def responsible_questions(

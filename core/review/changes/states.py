@@ -149,7 +149,7 @@ def state_changes(
     Raises:
         InputError: a grader, version, the measure or the official leaderboard is unknown.
     """
-    return project.remember(
+    return project.cached(
         ("state changes", before, after, measure, against, queries),
         lambda: _compare(project, before, after, measure, against, queries),
     )

@@ -115,7 +115,7 @@ def agreement(project: Project, left: Side, right: Side, queries: Collection[str
 
     # The key has the whole sides, because labels depend on parts of a policy that a `Rater` does not show.
     key = ("agreement of", left, right, None if queries is None else frozenset(queries))
-    return project.remember(key, compute)
+    return project.cached(key, compute)
 
 
 def _of(left: Rater, right: Rater, table: CrossTable, left_only: int, right_only: int) -> Agreement:

@@ -114,7 +114,7 @@ def check_next(
         board, qrels = _board(project, giving, name, grid.giving)
         return _tried(project, found, grid, board, qrels, by, tried)
 
-    checks = project.remember(("check next", left, right, name, by, tried), compute)
+    checks = project.cached(("check next", left, right, name, by, tried), compute)
     return CheckNext(side, name, checks, int(disagreeing(found).sum()))
 
 
@@ -233,7 +233,7 @@ def _exposure(project: Project, pairs: pd.DataFrame) -> NDArray[np.float64]:
         weights: pd.Series = frame.set_index(["query_id", "passage_id"])["weight"]
         return weights
 
-    known = project.remember("exposure", compute)
+    known = project.cached("exposure", compute)
     wanted = pd.MultiIndex.from_frame(pairs[["query_id", "passage_id"]])
     return np.asarray(known.reindex(wanted).fillna(0.0), float)
 

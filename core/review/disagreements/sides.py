@@ -156,7 +156,7 @@ def match(project: Project, left: Side, right: Side) -> Matched:
         alone = [{q: n - both.get(q, 0) for q, n in counts.items()} for counts in (left_counts, right_counts)]
         return pairs, alone
 
-    pairs, alone = project.remember(("agreement", one.key, other.key), compute)
+    pairs, alone = project.cached(("agreement", one.key, other.key), compute)
     return Matched(one.rater, other.rater, pairs, *alone)
 
 

@@ -176,7 +176,7 @@ def _remembered(project: Project, policy: Policy | None, filters: Filters) -> pa
     """Return the result of `_find`, cached because moving from passage to passage repeats the same search."""
     base = basis(project, policy) if policy is not None and graders(project) else None
     key = "passages found", policy, None if base is None else base.key, filters
-    return project.remember(key, lambda: _find(project, base, filters))
+    return project.cached(key, lambda: _find(project, base, filters))
 
 
 _SIDES: tuple[Literal["left"], Literal["right"]] = ("left", "right")

@@ -83,7 +83,7 @@ def listed(project: Project, evaluation: pipelines.Evaluation) -> list[pipelines
     only = named("case") if named("case") in CASES else None
     to_do = named("show") != "all"
     key = ("cases of answers", evaluation.view, evaluation.generator.fingerprint, run, k, only, to_do)
-    return project.remember(key, lambda: pipelines.cases(project, evaluation, run, k, only, to_do))
+    return project.cached(key, lambda: pipelines.cases(project, evaluation, run, k, only, to_do))
 
 
 def shown(

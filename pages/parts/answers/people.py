@@ -71,7 +71,7 @@ def imports(project: Project) -> None:
 def table(project: Project, beside: str, said: list[pipelines.PeopleSaid]) -> list[pipelines.AgreementRow]:
     """Draw every answer check with accuracy, kappa, precision and recall; return the rows."""
     with st.spinner("Comparing the answer checks", show_time=False):
-        rows = project.remember(("judges of answers", beside, tuple(said)), lambda: pipelines.agreement(project, said))
+        rows = project.cached(("judges of answers", beside, tuple(said)), lambda: pipelines.agreement(project, said))
     body = "".join(
         f"<tr><th>{html.visible(row.judge.title)}"
         + (f' <span class="dim">{html.visible(row.model)}</span>' if row.model else "")

@@ -254,7 +254,7 @@ def draw_choices(project: Project, evaluation: pipelines.Evaluation) -> None:
     tables = pipelines.choice_tables(evaluation, int(k)) | {name: covers[name] for name in wanted if name in covers}
     key = ("choice of answers", evaluation.view, evaluation.generator.fingerprint, k, policy, tuple(wanted))
     try:
-        compared = project.remember(key, lambda: study.compare_choices(project, asked, policy, tables))
+        compared = project.cached(key, lambda: study.compare_choices(project, asked, policy, tables))
     except errors.WorkbenchError as error:
         ui.show_error(error)
         return
@@ -356,7 +356,7 @@ def correlation(project: Project, evaluation: pipelines.Evaluation) -> None:
     )  # fmt: skip
     chosen: pipelines.Refined = "proposed" if picked == "proposed" else "confirmed"
     key = ("correlation of answers", evaluation.view, evaluation.generator.fingerprint, chosen)
-    found = project.remember(key, lambda: pipelines.correlations(project, evaluation, chosen))
+    found = project.cached(key, lambda: pipelines.correlations(project, evaluation, chosen))
     rows = "".join(
         f"<tr><th>{html.visible(one.run)}</th><td>{one.k}</td>{_rho(one.every)}{_rho(one.refined)}"
         f"<td>{one.refined.removed:,}</td></tr>"

@@ -60,7 +60,7 @@ def _price(project: Project, settings: dict[str, str], wanted: pipelines.Wanted)
     drafter = grading.make_drafter(settings)
     counting = drafter.back_end.count_tokens("") is not None
     key = ("price of items", drafter.model, drafter.fence, wanted, counting)
-    return project.remember(key, lambda: pipelines.generation_price(project, drafter, wanted))
+    return project.cached(key, lambda: pipelines.generation_price(project, drafter, wanted))
 
 
 def _begin(project: Project, settings: dict[str, str], wanted: pipelines.Wanted) -> None:

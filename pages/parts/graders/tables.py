@@ -8,7 +8,7 @@ import streamlit as st
 
 from exam_workbench import bank, catalogue, errors, grading, jobs
 from exam_workbench.graders import BATCH_SHARE, Price
-from exam_workbench.project import RATED_BY_HAND, Project, pool_mark
+from exam_workbench.project import Project, cache
 from pages.parts.shared import html, job_plan, look, presses, ui
 
 COUNTS = (
@@ -248,11 +248,10 @@ def _counts(
     # Most graders have never failed; for those there is no need to search the bank and the pool.
     among: dict[grading.Which, int] = {"failed": grader.failures, "defaulted": grader.grades}
     return {
-        which: project.remember(
+        which: project.cached(
             ("doubtful", grader.key, which, version),
             partial(grading.reasons, project, grader, which, version),
-            RATED_BY_HAND,
-            pool_mark(project),
+            cache.LABELS,
         )
         if among[which]
         else []

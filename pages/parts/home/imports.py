@@ -179,7 +179,7 @@ def _replacing(replaced: list[str]) -> bool:
 def _preview(project: Project, rows: Sequence[Row], groups: list[exchange.Group]) -> list[exchange.Imported]:
     key = (
         str(project.path),
-        project.state(),
+        project.version(),
         tuple((row.key, row.kind) for row in rows),
         tuple(group.options for group in groups),
     )

@@ -136,7 +136,7 @@ def view(project: Project, frozen: list[Freeze]) -> None:
             "Before and After are the same snapshot. Choose two different snapshots.", icon=":material/info:"
         )
         return
-    changes = project.remember(
+    changes = project.cached(
         ("diff of freezes", before, after, k), lambda: pipelines.diff_of_runs(project, before, after, k)
     )
     fall = None if board is None else _measured(project, before, after, board)
@@ -182,7 +182,7 @@ def _boards(project: Project, k: int) -> dict[str, study.BoardChoice]:
 def _measured(project: Project, before: str, after: str, board: study.BoardChoice) -> pipelines.Fall | None:
     policy = policy_widgets.chosen(project)
     policy = policy if board.grader is None else replace(policy, grader=board.grader)
-    return project.remember(
+    return project.cached(
         ("fall between freezes", before, after, board, policy),
         lambda: pipelines.measure_fall(project, before, after, board.measure, board.source, policy),
     )

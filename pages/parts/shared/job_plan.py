@@ -6,7 +6,7 @@ from typing import Any
 import streamlit as st
 
 from exam_workbench import bank, catalogue, graders, grading, jobs, text, types
-from exam_workbench.project import RATED_BY_HAND, Project, pool_depth, pool_mark, run_names, set_pool_depth
+from exam_workbench.project import Project, cache, pool_depth, run_names, set_pool_depth
 from pages.parts.shared import presses, ui
 
 PRICED_AT_ONCE = 200_000
@@ -72,11 +72,10 @@ def plan(project: Project, grader: graders.Grader) -> grading.Request | None:
         scope = replace(scope, retry_failed=True)
         found = _planned(project, grader, scope)
     _counts(found)
-    without = project.remember(
+    without = project.cached(
         ("left out", grader.spec.fingerprint, scope.queries),
         lambda: grading.left_out(project, grader.spec, version, scope.queries),
-        RATED_BY_HAND,
-        pool_mark(project),
+        cache.LABELS | {"sent_pairs"},
     )
     _passed_over(found, without, grader.spec)
     if not found.needed:
@@ -132,11 +131,10 @@ def choose_patience(key: str, seconds: float = jobs.PATIENCE) -> float:
 
 def _planned(project: Project, grader: graders.Grader, scope: grading.Scope) -> grading.Plan:
     # Cached, since every click reruns the screen and counting takes half a second for 20 million pairs.
-    return project.remember(
+    return project.cached(
         ("plan", grader.spec.fingerprint, scope),
         lambda: grading.make_plan(project, grader.spec, bank.latest_version(project), scope),
-        RATED_BY_HAND,
-        pool_mark(project),
+        cache.LABELS | {"sent_pairs"},
     )
 
 
@@ -227,7 +225,7 @@ def _price_tag(
         if not presses.button("Estimate the cost", icon=":material/sell:", key="estimate"):
             return None
         st.session_state[key] = True
-    return project.remember(
+    return project.cached(
         key,
         lambda: grading.price_tag(project, grader, request.bank_version or bank.latest_version(project), request.scope),
     )
