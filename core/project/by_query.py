@@ -1,7 +1,7 @@
 """A cache of results by query while a project is open: after a change only the affected queries are recomputed.
 
 `Project.remember` discards a whole result at each write. People rate hundreds of passages, and each
-rating changes one query. So this cache keeps each part of a result with a mark of its inputs.
+rating changes one query. So this cache keeps the part of each query with a mark of the part's inputs.
 """
 
 from __future__ import annotations
@@ -46,10 +46,10 @@ def by_query(
 
     Args:
         key: identifies the result with everything that its parts depend on, except `marks` and `made_of`.
-        marks: for each query a value that differs if its part may differ: content or a hash, never a state number.
-        make: computes the parts of the given queries, which may be all of them.
-        made_of: objects on which every part depends. If one is another object than before, such as a table that
-            was read again, all parts are computed again.
+        marks: by query, a value that changes if its part may change: content or a hash, never a state number.
+        make: computes the parts of the given queries, some or all.
+        made_of: objects on which every part depends. All parts are computed again if one of these objects was replaced
+            by another object, such as a table that was read again.
 
     Returns:
         The part of each query of `marks`, in their order.

@@ -21,14 +21,14 @@ ADJUDICATED = "adjudicated"
 """The source of adjudicated judgments, from double assignments."""
 JUDGE, WITHDRAW = "judge", "withdraw judgment"
 RATED_BY_HAND = (JUDGE, WITHDRAW, *OVERRIDING)
-"""Frequent actions that write no grade and no question; a judgment can add a passage to the pool."""
+"""Frequent actions that write no grade and no question. Judging can add a passage to the pool."""
 BY_HAND = (JUDGE, WITHDRAW, *ABOUT_QUESTIONS)
 """Frequent actions that add no run, passage, text or grade."""
 
 
 @dataclass(frozen=True)
 class JudgmentAct:
-    """One step in the history of a judgment; `value` is None for a withdrawal."""
+    """A step in the history of a judgment; `value` is None for a withdrawal."""
 
     author: str
     happened_at: datetime
@@ -50,7 +50,7 @@ def source_of(author: str) -> str:
 
 
 def judge(project: Project, query_id: str, passage_id: str, value: int, author: str, note: str = "") -> None:
-    """Store a judgment, which replaces an earlier one of the same assessor.
+    """Store a judgment. It replaces an earlier judgment by the same assessor.
 
     Args:
         value: 0 to 3, see `SCALE`.

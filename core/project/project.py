@@ -39,16 +39,16 @@ ABOUT_QUESTIONS = (*OVERRIDING, "save bank")
 
 
 _TOUCHED: ContextVar[list[bool] | None] = ContextVar("touched", default=None)
-"""Grows if the present computation reads data that may be hidden from some people."""
+"""Marks of the present computation: it gets an entry at each read of data that may be hidden from some people."""
 
 REMEMBERED = 200
 """Largest number of cached derived results; the oldest is discarded first."""
 KNOWN_ANSWERS = 300
 """Largest number of cached query results; the oldest is discarded first."""
 SMALL_ANSWER = 500
-"""Most rows of a cached query result, and most values of a list parameter."""
+"""Maximum number of rows of a cached query result, and of values of a list parameter."""
 SHORT_ANSWER = 50_000
-"""Most characters of all texts in a cached query result."""
+"""Maximum number of characters of all texts in a cached query result."""
 BATCH = 500_000
 """Rows per batch of a result that is streamed."""
 
@@ -78,9 +78,9 @@ class Project(Acting):
         return self._database
 
     def limited_to(self) -> str | None:
-        """Return the person whose view hides values of other assessors; None if nothing is hidden, see `visible`.
+        """Return the name of the person from whom values of other assessors are hidden; None if nothing is hidden.
 
-        A result of `remember` that depends on it is kept for this person alone.
+        See `visible`. A result of `remember` that depends on this name is cached for this person alone.
         """
         if (touched := _TOUCHED.get()) is not None:
             touched.append(True)
@@ -113,12 +113,12 @@ class Project(Acting):
 
     @property
     def reopenings(self) -> tuple[Reopening, ...]:
-        """Each time that the file had to be opened again since the project was opened, oldest first."""
+        """The reopenings of the file after fatal errors since the project was opened, oldest first."""
         return self._database.reopenings
 
     @contextmanager
     def cursor(self) -> Iterator[Cursor]:
-        """Open a cursor for a block that only reads, for one thread. Prefer `read`, which repeats the block."""
+        """Yield a cursor for a block that only reads, for one thread. Prefer `read`, which repeats failed work."""
         self._check_reading()
         with self._cursor() as cursor:
             yield cursor
@@ -129,10 +129,10 @@ class Project(Acting):
             yield cursor
 
     def read(self, work: Callable[[Cursor], T]) -> T:
-        """Return the result of `work`. It is called again if the database failed meanwhile.
+        """Call `work` with a cursor and return its result; repeat the call once if the database fails.
 
         Raises:
-            EngineError: the database failed at the same work again.
+            EngineError: the database failed twice.
         """
         self._check_reading()
         return self._read(work)
@@ -191,7 +191,7 @@ class Project(Acting):
         """Return the result of `take` on the record batches of a query, which are never in memory all at once.
 
         Args:
-            take: must not use the project otherwise; called again after a fatal error of DuckDB.
+            take: must not use the project in other ways. It is called again after a fatal error of DuckDB.
         """
         self._check_reading()
         written, left = written_in(sql, parameters)
@@ -209,14 +209,14 @@ class Project(Acting):
         """Yield a cursor whose writes all take effect, or none of them if the block raises.
 
         Args:
-            only: states that it writes only to tables with this word in their names, which no other relation shows.
-                Cached results of queries without the word stay valid.
-            act: permission that it needs; None means that of the surrounding block, or "organize".
+            only: promises that the block writes only to tables with this word in their names, and that no view without
+                the word in its name shows them. Cached results of queries without the word stay valid.
+            act: the act to check permission for; None means the act of the surrounding block, or "organize".
             queries, author: as in `require`.
 
         Raises:
-            NotAllowed: the person may not do it. Nothing was written.
-            EngineError: DuckDB failed. Nothing was written; after a failure of the commit itself that is unknown.
+            NotAllowed: the person may not do the act. Nothing was written.
+            EngineError: DuckDB failed. Nothing was written, unless the commit itself failed: then this is unknown.
         """
         with self._writing_as(act, queries, author), self._transaction(only) as cursor:
             yield cursor
@@ -258,13 +258,13 @@ class Project(Acting):
             ) from error
 
     def write(self, work: Callable[[Cursor], T]) -> T:
-        """Return the result of `work`, done in a transaction; it is done again if DuckDB failed.
+        """Call `work` in a transaction and return its result; repeat the call once if DuckDB fails.
 
         Args:
             work: must be safe to repeat, because the first attempt may have been saved.
 
         Raises:
-            EngineError: DuckDB failed again.
+            EngineError: DuckDB failed twice.
         """
         try:
             with self.transaction() as cursor:
@@ -274,7 +274,7 @@ class Project(Acting):
                 return work(cursor)
 
     def state(self, but: tuple[str, ...] = ()) -> tuple[int, int, int]:
-        """Return a value that changes whenever inputs of scores may have changed: a key for caches.
+        """Return a key for caches, which changes if inputs of scores may have changed.
 
         Args:
             but: actions that leave the value unchanged.
@@ -293,12 +293,12 @@ class Project(Acting):
         return state
 
     def remember(self, key: Hashable, compute: Callable[[], T], but: tuple[str, ...] = (), given: Hashable = None) -> T:
-        """Return the result of `compute`, computed again only after a change of inputs of scores.
+        """Return the result of `compute`, cached until inputs of scores change.
 
         Args:
-            key: identifies the result and all of its inputs other than the project's content.
-            but: actions that do not change it.
-            given: another input; only the result for its latest value is kept.
+            key: identifies the result and all of its inputs except the project's content.
+            but: actions that do not change the result.
+            given: a further input. Only the result for its latest value is kept.
         """
         state, blinded = (self.state(but), given), self._blinded()
         touched = _TOUCHED.get()
@@ -337,8 +337,8 @@ class Project(Acting):
     def checkpoint_when_idle(self) -> None:
         """Write the log into the file from now on whenever no changes arrive for a few seconds.
 
-        For a process that keeps the project open for long: a copy of the file made meanwhile is
-        then complete.
+        Use it in a process that keeps the project open for long, so that copies of the file are
+        complete.
         """
         self._database.checkpoint_when_idle()
 
@@ -358,7 +358,7 @@ class Project(Acting):
 def as_act(
     act: ActName,
 ) -> Callable[[Callable[Concatenate[Project, P], T]], Callable[Concatenate[Project, P], T]]:
-    """Decorate a function of a project as an act: its role is checked, and its reads and writes belong to the act."""
+    """Decorate a function of a project: each call checks the role, and its reads and writes belong to the act."""
 
     def doing(work: Callable[Concatenate[Project, P], T]) -> Callable[Concatenate[Project, P], T]:
         @wraps(work)
@@ -403,11 +403,12 @@ def close_projects() -> None:
 
 
 LONGEST_AUTHOR = 256
-"""Most characters of a person's name. A source is named after a person with a prefix, and may be twice as long."""
+"""Maximum number of characters of a person's name. The name of a source (a prefix and a name) may have twice as many.
+"""
 
 
 def log(cursor: Cursor, author: str, act: str, **detail: Any) -> int:
-    """Record an action in the transaction that does it.
+    """Record an action in the transaction that executes it.
 
     Args:
         act: a verb and its object, such as "import run".
