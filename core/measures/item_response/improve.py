@@ -147,7 +147,7 @@ def linked(found: Fit, to: Array) -> tuple[Array, Items]:
         to: m abilities.
 
     Returns:
-        (abilities, items). If the abilities of the fit, or the given abilities, are all equal, only the mean is adapted.
+        (abilities, items). If the abilities of the fit, or the given abilities, are all equal, only the mean changes.
     """
     spread = float(found.theta.std())
     factor = float(to.std()) / spread if spread > 0 and to.std() > 0 else 1.0
