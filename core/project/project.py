@@ -209,8 +209,8 @@ class Project(Acting):
         """Yield a cursor whose writes all take effect, or none of them if the block raises.
 
         Args:
-            only: promises that the block writes only to tables with this word in their names, and that no view without
-                the word in its name shows them. Cached results of queries without the word stay valid.
+            only: promises that the block writes only to tables with this word in their names. Views of these tables
+                must have the word in their names, too. Cached results of queries without the word stay valid.
             act: the act to check permission for; None means the act of the surrounding block, or "organize".
             queries, author: as in `require`.
 

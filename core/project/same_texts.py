@@ -32,7 +32,7 @@ def same_texts(cursor: Cursor, kept: str, rows: int) -> tuple[NDArray[np.int32],
 
     Returns:
         Two arrays by row. The first has the first row with the same text, or -1 without a text. The second has the
-        key of the text in the project, or 0 if the project does not have it or an earlier row has the same text.
+        key of the text in the project; 0 for texts that the project does not have, and for repeats of an earlier row.
     """
     hashes = _hashes(cursor, kept, rows)
     same, parts = np.full(rows, -1, np.int32), rows // ROWS_A_PART + 1
