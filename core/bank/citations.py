@@ -22,8 +22,8 @@ CITED = (
 )
 """SQL for all citations of all sentences; place is the position of the citation in its sentence, from 1.
 
-sentence_key is the key of the sentence among the texts for graders, and NULL if no grader was asked yet. cited_key is
-NULL for an unresolved citation: the project does not have the cited text.
+sentence_key is the key of the sentence among the texts for graders; it is NULL if no grader was asked yet.
+An unresolved citation, whose text the project does not have, has the cited_key NULL.
 """
 
 
