@@ -73,9 +73,9 @@ def first_answers(
 def covered(base: Basis) -> str:
     """Return the coverage of a unit as an SQL aggregate over its rows of `first_answers`.
 
-    Coverage is the summed weight of the answered questions, over the summed positive weight of all questions, and at
-    least 0 (exam-plus-plus, equation 1, with weights). An answered "avoid" question has a negative weight and lowers
-    it. `coverage_of` computes coverage for one query in memory.
+    Coverage is the sum of the answered questions' weights, divided by the sum of all positive weights
+    (exam-plus-plus, equation 1, with weights). An answered "avoid" question has a negative weight and lowers coverage,
+    but not below 0. `coverage_of` computes coverage for one query in memory.
     """
     return f"greatest(0, coalesce(sum(w) FILTER (best >= {base.min_rating:d}), 0) / any_value(total))"
 

@@ -141,8 +141,8 @@ def pooled_ratings(project: Project, base: Basis) -> Iterator[tuple[NDArray[np.i
     """Yield the ratings of the passages of the pool, query by query, in key order.
 
     Returns:
-        For each query with questions: positions of its p passages in the pool; ratings, p x r for its r questions in
-        key order; r weights as in the bank.
+        For each query with p passages and r questions: positions of the passages in the pool (p), ratings (p x r,
+        questions in key order), and weights in the bank (r). Queries without questions are left out.
     """
     known = matrices(project, base)
     columns = _columns(project, base, known.layout)

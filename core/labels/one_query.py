@@ -1,7 +1,7 @@
 """The ratings of one query as a matrix, for labels and coverage by any list of its questions.
 
-The definitions are those of `labels.labels`, but in memory for one query, so that a change in a query recomputes only
-this query. A property test compares both forms.
+The definitions are those of `labels.labels`, but in memory for one query. So a change in a query recomputes only this
+query. A property test compares both forms.
 """
 
 from __future__ import annotations

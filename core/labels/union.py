@@ -38,7 +38,7 @@ def coverage_of_union(project: Project, base: Basis, cutoff: int) -> UnionCovera
     """Return EXAM-Cover of the union of a query's topics: exam-plus-plus, equation 1, as used by TREC CAR.
 
     In this equation, P is the top k of the run's rankings for the query and for each of its topics. R is all questions
-    of the query, in all sections, because a passage from one section's ranking may answer a question of another.
+    of the query, in all sections. A passage from one section's ranking may answer a question of another section.
 
     Args:
         cutoff: k, for each ranking; the cutoff of the policy is ignored.
