@@ -77,8 +77,8 @@ def leaderboard_of_files(
         with_ungraded: whether to include the queries with ungraded pairs. They are known only with a file of questions.
 
     Raises:
-        InputError: a file is missing, lacks a column, or has a value out of range; the measure is not a measure of
-            labels; or the disk is full.
+        InputError: a file is missing, lacks a column, or has a value out of range. Also if the measure is not a measure
+            of labels, or the disk is full.
     """
     policy = policy or Policy()
     wanted = parse_measure(measure, policy.cutoff)

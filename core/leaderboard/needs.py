@@ -13,7 +13,7 @@ from ..project import Project
 
 
 def pairs_needed(project: Project, base: Basis, measure: Measure) -> dict[str, Any]:
-    """Count the pairs that a measure needs: pairs of the whole pool, or of the top ranks for a measure of top ranks.
+    """Count the pairs that a measure needs: of the whole pool, or of the top ranks if it depends only on them.
 
     Returns:
         The values of four fields of `Leaderboard`: needed, usable, ungraded and imported.

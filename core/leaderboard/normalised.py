@@ -72,8 +72,8 @@ def normalised_scores(project: Project, measure: Measure, base: Basis, queries: 
         queries: the queries with questions of positive weight.
 
     Raises:
-        InputError: gold texts for these queries are missing, or no pair of the reference is graded, or the reference
-            does not answer any question.
+        InputError: gold texts for these queries are missing, the reference has no graded pairs, or it answers no
+            questions.
     """
     by_gold = measure.basis == "share of gold"
     reference, graded = reference_coverage(project, base, "gold" if by_gold else "pool")

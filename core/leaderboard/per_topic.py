@@ -56,8 +56,8 @@ def leaderboard_per(
         measure, source, policy, with_ungraded: as for `leaderboard.leaderboard`.
         per: `query`: one score per query from all its questions. `subtopic`: the mean over a query's subtopics, then
             over queries (exam-plus-plus, section 5.1: CAR Y3 has 721 query-subtopics in 131 queries). `topic`: the
-            mean over all (query, subtopic) pairs. `union`, only for coverage: one score per query from all its
-            questions and the top k of all its topics together (exam-plus-plus, equation 1).
+            mean over all (query, subtopic) pairs. `union`: coverage of all questions of a query by the top k of all its
+            topics together (exam-plus-plus, equation 1).
 
     Returns:
         The leaderboard; for `topic`, its scores are by topic id. An imported leaderboard is unchanged.
