@@ -216,8 +216,9 @@ def matching(rows: Sequence[int], columns: Sequence[int]) -> dict[int, tuple[int
     - Values from 4/5 of the top of the longer scale correspond to the top of the shorter scale.
     - Other values above 0 correspond to the value one below the top of the shorter scale.
 
-    Example with ratings 0 to 5 and judgments 0 to 3: ratings 5 and 4 match judgment 3, ratings 3 to 1 match judgment 2,
-    and 0 matches 0. No rating matches judgment 1. With judgments 0 and 1, this is the split of exam-plus-plus, table 4.
+    For example, let ratings be 0 to 5 and judgments 0 to 3. Ratings 5 and 4 match judgment 3, ratings 3 to 1 match
+    judgment 2, and 0 matches 0. No rating matches judgment 1. With judgments 0 and 1, this is the split of
+    exam-plus-plus, table 4.
 
     Returns:
         The values of `columns` for each value of `rows`; possibly none.

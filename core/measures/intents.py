@@ -123,9 +123,9 @@ def make_err_ia(intents: Intents, cutoff: int) -> IntentEvaluator:
     For one question, the reader stops with probability 1/2 at each passage that answers it. ERR is the sum of 1/r *
     (1/2)^(c+1) over the ranks r of answering passages; c is the number of answering passages above r.
 
-    The intents are the questions that at least one graded passage answers, with equal probability; ndeval likewise uses
-    subtopics with a relevant document. The mean is divided by the ERR of a ranking in which every passage answers every
-    question. So the maximum is 1 in any collection.
+    The intents are the questions that at least one graded passage answers, with equal probability. In the same way,
+    ndeval uses subtopics with a relevant document. The mean is divided by the ERR of a ranking in which every passage
+    answers every question. So the maximum is 1 in any collection.
 
     Source: Chapelle, Metzler, Zhang and Grinspan, Expected Reciprocal Rank for Graded Relevance, CIKM 2009, with
     binary grades. The divisor is the collection-independent normalisation that TREC's Web track reported.

@@ -230,8 +230,8 @@ def settled(case: Case, verdicts: Verdicts) -> tuple[Verdict, Verdict]:
     """Return the verdicts of Recall and LLM-retEval, corrected by a confirmed case.
 
     In the cases A, B and C, Recall failed: its verdict becomes the verdict of LLM-retEval. In the cases D, E and F,
-    LLM-retEval failed: its verdict becomes whether the answer is right. If this is unknown, the verdict is reversed in
-    case E (a right answer is missing among the draws) and in case F (a wrong comparison). K changes nothing.
+    LLM-retEval failed: its verdict becomes whether the answer is right. If this is unknown, the cases E (a right answer
+    is missing among the draws) and F (a wrong comparison) reverse the verdict. K changes nothing.
 
     Returns:
         (recall, reteval).

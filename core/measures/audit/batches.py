@@ -236,8 +236,8 @@ def combined_weights(batches: Sequence[Batch], share: Array) -> tuple[Array, Arr
         share: shape (T, N), from `shares`.
 
     Returns:
-        weight = sum_t share_t (known_t + judged_t / pi_t) and spread = sum_t share_t^2 judged_t (1 - pi_t) / pi_t^2,
-        each of shape (N,). pi is the probability of being drawn and judged, see `response`.
+        (weight, spread), each of shape (N,). weight = sum_t share_t (known_t + judged_t / pi_t), and spread = sum_t
+        share_t^2 judged_t (1 - pi_t) / pi_t^2. The probability of being drawn and judged is pi, see `response`.
     """
     weight = np.zeros(share.shape[1])
     spread = np.zeros(share.shape[1])
@@ -291,8 +291,8 @@ def predict_batches(pool: Pool, batches: Sequence[Batch], planned: Array, gains:
 def correct(batches: Sequence[Batch], planned: Array, gains: Array, predicted: Array) -> Corrected:
     """Return the estimated gain of every passage from all batches together.
 
-    In batch t the estimate for a passage with gain y and prediction f_t is z_t = f_t + judged (y - f_t) / pi_t, or
-    z_t = y if the passage was known before. This is the difference estimator (Särndal, Swensson and Wretman, 1992,
+    Let a passage have the gain y and, in batch t, the prediction f_t. Its estimate is z_t = f_t + judged (y - f_t) /
+    pi_t, or y if the passage was known before. This is the difference estimator (Särndal, Swensson and Wretman, 1992,
     section 6.3). With cross-fitted predictions it is prediction-powered inference (Angelopoulos et al., Science 382,
     2023; Zrnic and Candès, PNAS 121, 2024), with unequal probabilities as in Zrnic and Candès, ICML 2024. The combined
     estimate is sum_t share_t z_t. The shares are fixed beforehand. So it is unbiased, and the variances of the batches
@@ -395,10 +395,9 @@ def expected_spread(pool: Pool, batches: Sequence[Batch], planned: Array, gains:
     """Return the expected spread of each passage's gain around its prediction, for the chances of the next batch.
 
     Squared residuals of judged passages are regressed on the features, the latest prediction and its square. The fitted
-    values are mixed with their mean, because a chance that is much too small widens intervals more than an optimal
-    chance narrows them. For this reason Zrnic and Candès mix with the uniform rule (Active Statistical Inference, ICML
-    2024, section 6). The next batch may use all present data, so this affects the width of intervals, but not their
-    validity.
+    values are mixed with their mean: a chance that is much too small would cost more than optimal chances gain. For
+    this reason Zrnic and Candès mix with the uniform rule (Active Statistical Inference, ICML 2024, section 6). The
+    next batch may use all present data, so this affects the width of intervals, but not their validity.
 
     Args:
         pool: features of the N passages.

@@ -172,8 +172,8 @@ def chances(size: Array, budget: float, floor: float = FLOOR, eligible: Flags | 
     Args:
         size: shape (N,), at least 0 and finite, in any unit: importance times expected spread.
         budget: expected number of draws, above 0.
-        floor: minimum probability of every eligible passage as a share of the uniform probability, above 0 and at most
-            1; 1 is the uniform design.
+        floor: minimum probability of an eligible passage, as a share of the uniform probability. It is above 0 and at
+            most 1; 1 is the uniform design.
         eligible: shape (N,), whether a passage can be drawn; None means all. Every passage with weight that is not
             known yet must be eligible.
 

@@ -145,8 +145,8 @@ class Comparisons:
     Args:
         first, second: shape (M,), positions of the two systems.
         difference: score of the first minus score of the second; each interval by itself.
-        p: two-sided p values of no difference. 1 if the two are the same; 0 if they are known to differ; 1 if the error
-            of the difference is unknown, so that the pair is never separated.
+        p: two-sided p values of no difference. p is 1 for equal systems, and 0 for systems that are known to differ. It
+            is also 1 if the error of the difference is unknown, so that the pair is never separated.
         adjusted: p after Holm's correction. If differences with values below .05 are reported, at most 5 % of audits
             report a false difference.
     """

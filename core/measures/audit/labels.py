@@ -378,11 +378,10 @@ def balanced(found: Sequence[Threshold]) -> Threshold | None:
 def cut_points(scores: Array, judgments: Array, weight: Array, levels: Sequence[float]) -> tuple[float, ...]:
     """Return the cut points that divide a continuous score into people's levels.
 
-    Each cut point minimises the weight of misplaced passages. A passage is misplaced if its judgment is at least the
-    level and its score is below the cut point, or if its judgment is lower and its score is not. Summed over levels,
-    this is the weighted sum of absolute differences in levels, which the cut points together minimise. Of equally good
-    cut points the lowest is used, which keeps them in rising order. For the embedding grader, the scores are
-    similarities.
+    Each cut point minimises the weight of misplaced passages: passages judged at least the level with a score below the
+    cut point, and passages judged lower with a score from the cut point. Summed over levels, this is the weighted sum
+    of absolute differences in levels. So the cut points together minimise that sum. Of equally good cut points the
+    lowest is used, which keeps them in rising order. For the embedding grader, the scores are similarities.
 
     Args:
         scores: shape (N,), such as the highest similarity of a passage to the questions of its query; NaN if
@@ -393,7 +392,7 @@ def cut_points(scores: Array, judgments: Array, weight: Array, levels: Sequence[
 
     Returns:
         K cut points, rising or equal. A score of at least the k-th belongs to level k or above. A cut point is infinite
-        if no score reaches the level, because the level was not given or the scores do not separate it.
+        if the level was not given, or if the scores do not separate it.
 
     Raises:
         InputError: no passage with a score was judged.

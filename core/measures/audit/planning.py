@@ -1,9 +1,9 @@
 """Planning of an audit: expected widths and numbers of judgments before it, stopping rules during it.
 
 The stopping rules test statements whose error stays below a level even if people look after every batch. The
-probability of a false statement, alpha, is spent over a number of looks that is fixed beforehand: look k may err with
-probability alpha_k, and these add up to alpha. So stopping at any look is wrong with a probability of at most alpha
-(union bound). This assumes nothing about the dependence of estimates between looks.
+probability of a false statement, alpha, is spent over a fixed number of looks. Look k may err with probability alpha_k,
+and these add up to alpha. So stopping at any look is wrong with a probability of at most alpha (union bound). This
+assumes nothing about the dependence of estimates between looks.
 """
 
 from __future__ import annotations
@@ -189,8 +189,8 @@ class Told:
 
     Args:
         holds: whether it can be made, so that the audit may stop.
-        systems: positions of systems: the better system (`better`), the systems that may be best (`best`), or the
-            systems whose interval is still too wide (`precise`).
+        systems: positions of systems. From `better`, the better system; from `best`, the systems that may be best; from
+            `precise`, the systems whose interval is still too wide.
     """
 
     holds: bool

@@ -49,8 +49,8 @@ class HeldOut:
         students: number of examinees in the second half.
         dropped: number of items that the first half would drop.
         shared: number of these items that all examinees together would also drop.
-        before, after: mean information of all items, and of the kept items, at the abilities of the second half, on the
-            scale of the fit to all examinees.
+        before, after: mean information of all items, and of the kept items, at the abilities of the second half. It is
+            on the scale of the fit to all examinees.
         ranking: Spearman correlation of the second half's abilities before and after; None if undefined.
     """
 

@@ -44,8 +44,8 @@ class FitStatistics:
     Args:
         accuracy: share of right answers, over examinees.
         rmse: root mean square over examinees of answer minus probability, over items.
-        baseline: the same as `rmse`, with the examinee's share of right answers as the probability, as in the authors'
-            code; their text uses the mean of the exam.
+        baseline: the same as `rmse`, with the examinee's share of right answers as the probability. The authors' code
+            uses this share; their text uses the mean of the exam.
         d, b, g: parameters, over items.
         theta: ability, over examinees.
         held_out: root mean squared error on answers hidden from the fit; None if not requested.
