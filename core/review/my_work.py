@@ -39,7 +39,7 @@ class Work:
         done: whether the assessor marked the query as done.
         due: due date of the query; None without a due date.
         blind: whether the query is doubly assigned, so that values are hidden until adjudication.
-        sampled: number of passages in a doubly assigned sample, of which `sampled_left` remain to be judged; 0 if all
+        sampled: number of passages in a doubly assigned sample, of which `sampled_left` are unjudged. It is 0 if all
             passages of the query are doubly assigned.
     """
 
@@ -184,11 +184,12 @@ def _sampled(project: Project, name: str, beside: Sequence[Double]) -> dict[str,
 
 
 def judged_of(project: Project, double: Double) -> tuple[dict[str, int | None], int]:
-    """Return, by name of each present assessor, the number of judged passages in a double assignment; and the number of
-    all its passages.
+    """Return the progress of a double assignment.
 
-    The number of judged passages is None if the assessor's values are hidden from the person of the handle: the visible
-    values would give a wrong count.
+    Returns:
+        By name of each present assessor, the number of judged passages; and the number of all passages. The number of
+        judged passages is None if the assessor's values are hidden from the person of the handle. In this case, the
+        visible values would give a wrong count.
     """
     found, of = _judged_of(project, double)
     return {name: None if project.hides(name, double.adjudicator) else count for name, count in found.items()}, of

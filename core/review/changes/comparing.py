@@ -76,8 +76,8 @@ def responsible(
             other state.
 
     Returns:
-        By question id, p flags. A flag is True if the change of only this question moves the label of the state before,
-        or if undoing only this change in the state after restores the label.
+        By question id, a flag for each of the p passages. It is True in two cases: the change of only this question
+        moves the label of the state before, or undoing only this change in the state after restores the label.
     """
     did: dict[str, NDArray[np.bool_]] = {}
     for labels, state, other in sides:

@@ -87,8 +87,8 @@ def override_labels(project: Project, policy: Policy) -> list[tuple[Override, in
     """Return every override that is not withdrawn, newest first, with its passage's label without it and with it.
 
     The label is for the question's query, or for its topic if only the topic has the passage in its pool. All other
-    overrides apply to both labels. An override has no effect if it is stale at the policy's bank version, if a later
-    override has the same question text and passage text, or if the policy ignores overrides.
+    overrides apply to both labels. An override has no effect if it is stale at the policy's bank version, or if the
+    policy ignores overrides. It also has no effect if a later override has the same question text and passage text.
 
     Raises:
         InputError: the grader or version is unknown.

@@ -80,8 +80,8 @@ def check_next(
     mean. The shift is the sum of |d(s)|. Two systems swap if the difference of their means changes its sign. The change
     of kappa is computed from the merged table (`Agreement.merged`) and needs no scores.
 
-    Only `tried` disagreements are scored. For `board`, these have the greatest product of their change, as a share of
-    the scale, and the sum over runs of 1 / log2(1 + rank). For `kappa`, these have the greatest change of kappa.
+    Only `tried` disagreements are scored. For `board`, these have the greatest value of (change as a share of the
+    scale) * (sum over runs of 1 / log2(1 + rank)). For `kappa`, these have the greatest change of kappa.
 
     Args:
         measure: any measure that is computed from relevance values.
