@@ -208,9 +208,9 @@ def _cuts(
 def rating_cuts(by_level: Sequence[float], min_rating: int, cosines: Values) -> tuple[float, ...]:
     """Return five cut points of ratings from the cut points of judgments.
 
-    The cut point of the min rating is the cut point of the first relevant judgment, so that a label counts as relevant
-    from exactly this similarity. The cut points of higher ratings are spread evenly up to the highest finite cut point.
-    The cut points of lower ratings are spread evenly down to the `LOWEST_SHARE` quantile of similarities.
+    The cut point of the min rating is the cut point of the first relevant judgment. So a label counts as relevant from
+    exactly this similarity. The cut points of higher ratings are spread evenly up to the highest finite cut point. The
+    cut points of lower ratings are spread evenly down to the `LOWEST_SHARE` quantile of similarities.
 
     Args:
         by_level: cut points of the relevant judgments, rising or equal; infinite if unknown.

@@ -95,8 +95,9 @@ class Facts:
 
     @property
     def machine(self) -> Array:
-        """The gains of labels. For a binary measure, the gain is 1 from the min rating; otherwise the label is rescaled
-        from the grader's scale to the scale of judgments. A missing label has gain 0, as on the grader's leaderboard.
+        """The gains of labels. For a binary measure, the gain is 1 from the min rating. For other measures, it is the
+        label, rescaled from the grader's scale to the scale of judgments. A missing label has gain 0, as on the
+        grader's leaderboard.
         """
         if linear_measure(self.measure).binary:
             return np.asarray(self.labels >= self.min_rating, float)

@@ -40,8 +40,8 @@ class Width:
 
     Args:
         judgments: total number of judgments.
-        width: expected width of intervals. For the goal `pair`, the interval of the difference; for `best`, the median
-            over the differences from the leader; for other goals, the median over the scores.
+        width: expected width of intervals. For the goal `pair`, it is that of the difference. For `best`, it is the
+            median over the differences from the leader. For other goals, it is the median over the scores.
         without_machine: this width without predictions from graders.
         uniform: this width without predictions, and with equal chances for all passages.
     """

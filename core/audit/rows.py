@@ -20,7 +20,7 @@ class AuditedSystem:
         worst_low, worst_high: the interval for the worst possible values of passages that people could not judge; None
             without such passages.
         machine: the score by the grader's labels.
-        bias, bias_low, bias_high: the grader's score minus the audited score, with its interval; the interval is None
+        bias, bias_low, bias_high: the grader's score minus the audited score, with its interval. The interval is None
             if the audited score has no interval.
         order: rank from 1 by the scores of `measures.audit.composite`, which have no intervals.
     """
