@@ -45,7 +45,7 @@ class Encoder:
     same text from different batches also agree to within 1e-6: padding and order change only float rounding.
 
     On a processor, every core works on its own batches. By default, torch splits each operation over the cores. That
-    is as fast on an idle machine, but several times slower on a busy machine, because the cores wait for each other
+    is as fast on an idle machine, but several times slower on a busy machine. There, the cores wait for each other
     thousands of times a second.
     """
 
