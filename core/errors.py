@@ -8,13 +8,13 @@ from dataclasses import dataclass
 from .text import first_few, one_line
 
 LONGEST_MESSAGE = 1_000
-"""Characters of a message, and of a hint."""
+"""Maximum number of characters of a message, and of a hint."""
 LONGEST_REASON = 500
-"""Characters of the reason of a problem."""
+"""Maximum number of characters of a problem's reason."""
 MOST_NAMES = 15
 """Number of existing names that the error for an unknown name lists."""
 LONGEST_FILE = 200
-"""Characters of a file's name in a problem."""
+"""Maximum number of characters of a file's name in a problem."""
 UNENDED = "the last line has no line end, so the file may be cut off"
 
 

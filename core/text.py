@@ -14,18 +14,16 @@ LONGEST_ID = 512
 """Most characters of an id or a name."""
 _LINE_END = re.compile("\r\n?")
 _DIRECTIONS = frozenset("\u061c\u200e\u200f\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069\ufeff")
-"""Characters that turn the direction of writing, and the byte order mark. They would make two different ids look
-alike."""
+"""Unicode's characters for the direction of text, and the byte order mark. They can make different ids look alike."""
 
 
 TURNING = "\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069"
-"""Characters that turn the direction of writing until another character ends it. They show the text after them out
-of order."""
+"""Unicode's directional formatting characters. Each reorders the displayed text until another of them ends it."""
 _ESCAPES = {ord(sign): f"\\u{ord(sign):04x}" for sign in TURNING}
 
 
 def with_escapes(text: str) -> str:
-    """Return a text for a terminal; characters that turn the direction of writing are written as in JSON."""
+    """Return a text for a terminal, with the characters of `TURNING` as JSON escapes."""
     return text.translate(_ESCAPES)
 
 

@@ -41,21 +41,21 @@ class AuditBoard:
     """The results of an audit so far.
 
     Args:
-        systems: best first by the audited score, before a batch is done by the grader's.
-        groups: runs that are not separated, best first; groups can overlap.
-        differences: every two systems; empty before a batch is done.
+        systems: the systems, best first by the audited score, or by the grader's score before a batch is done.
+        groups: groups of runs that are not separated, best first; groups can overlap.
+        differences: the difference of every two systems; empty before a batch is done.
         labels: accuracy of the grader's labels for the pool; None before a batch is done.
         statement: the conclusion on the goal.
-        correlation: Pearson's, of the grader's leaderboard with a fully judged one, corrected for sampling noise; None
-            before a batch is done.
-        kendall: bounds of Kendall's tau with that leaderboard, from the pairs of systems that are separated; None
-            likewise, and with a single system.
-        favour: see `Favour`; None if no system, or every one, uses a model family of the grader or the questions.
+        correlation: Pearson's correlation of the grader's leaderboard with a fully judged leaderboard, corrected for
+            sampling noise; None before a batch is done.
+        kendall: bounds of Kendall's tau with a fully judged leaderboard, from the separated pairs of systems; None
+            before a batch is done, and with a single system.
+        favour: see `Favour`; None if no system, or every system, uses a model family of the grader or the questions.
         people: Cohen's kappa of first and second judgments; None without second judgments.
-        frame, judged, known, missed: passages that count, judged in batches that are done, known before the first
-            batch, and drawn but without a value.
-        waiting: passages of a batch that is not done; the leaderboard does not include them yet.
-        variance: the scope of intervals: these queries (`pool`), or more queries of their kind (`queries`).
+        frame, judged, known, missed: numbers of passages: in the audit, judged in finished batches, known before the
+            first batch, and drawn without getting a value.
+        waiting: number of passages in a batch that is not done; the leaderboard does not include them yet.
+        variance: the scope of intervals: these queries (`pool`), or further similar queries (`queries`).
     """
 
     audit: str
@@ -85,7 +85,7 @@ class AuditBoard:
 
     @property
     def says(self) -> str:
-        """The data behind the leaderboard, in a sentence."""
+        """The numbers of judgments behind the leaderboard, as a sentence."""
         if not self.batches:
             return "Not audited: the error of these scores is unknown."
         waiting = f" Passages of the next batch to judge: {self.waiting:,}." if self.waiting else ""
@@ -110,8 +110,8 @@ def audit_board(project: Project, audit: Audit, variance: Variance = "pool") -> 
     """Return the leaderboard of an audit from its current judgments.
 
     Args:
-        variance: `pool` for intervals about exactly these queries; `queries` for wider ones that treat these as a
-            sample.
+        variance: `pool` for intervals about exactly these queries; `queries` for wider intervals, for which these
+            queries are a sample.
     """
 
     def compute() -> AuditBoard:
@@ -122,7 +122,7 @@ def audit_board(project: Project, audit: Audit, variance: Variance = "pool") -> 
 
 
 def board_of(facts: Facts, variance: Variance = "pool", kin: Sequence[str] = ()) -> AuditBoard:
-    """Return the leaderboard of an audit from its facts alone; see `audit_board`.
+    """Return the leaderboard of an audit, computed only from its facts; see `audit_board`.
 
     Args:
         kin: systems that use a model family of the grader or of the questions.

@@ -30,14 +30,14 @@ from .facts import Facts, Values, gather
 from .records import Audit
 
 LEAST_STEP = 0.005
-"""Least distance of cut points."""
+"""Minimum distance of neighbouring cut points."""
 LOWEST_SHARE = 0.05
-"""Share of the pool below the lowest cut point, unless the other cut points leave no room for that."""
+"""Share of the pool below the lowest cut point. It can differ if the other cut points leave no room."""
 
 
 @dataclass(frozen=True)
 class Share:
-    """A number with its interval; None if undefined, such as the precision of a label that never occurs."""
+    """A number with its interval; None if undefined, such as the precision of a label that does not occur."""
 
     value: float | None
     low: float | None
@@ -45,7 +45,7 @@ class Share:
 
     @classmethod
     def of(cls, rate: Rate) -> Share:
-        """Return the share for a rate of `measures.audit`."""
+        """Convert a rate of `measures.audit`."""
         if np.isnan(rate.value):
             return cls(None, None, None)
         return cls(float(rate.value), float(rate.low), float(rate.high))
@@ -53,12 +53,12 @@ class Share:
 
 @dataclass(frozen=True)
 class LabelQuality:
-    """Accuracy of labels for the whole pool, each taken as relevant or not.
+    """Accuracy of labels for the whole pool. Labels and judgments are divided into relevant and not relevant.
 
     Args:
-        precision, recall: the share of relevant labels that people confirm, and the share of relevant passages that the
-            labels find.
-        accuracy, kappa: the share of agreement, and the agreement beyond chance.
+        precision, recall: the share of passages labelled relevant that people judge relevant, and the share of relevant
+            passages that are labelled relevant.
+        accuracy, kappa: the share of agreement, and Cohen's kappa.
         prevalence: the share of relevant passages.
     """
 
@@ -70,7 +70,7 @@ class LabelQuality:
 
     @classmethod
     def of(cls, found: Quality) -> LabelQuality:
-        """Return the accuracy for a quality of `measures.audit`."""
+        """Convert a quality of `measures.audit`."""
         rates = (found.precision, found.recall, found.accuracy, found.kappa, found.prevalence)
         return cls(*map(Share.of, rates))
 
@@ -80,9 +80,9 @@ class LabelMeaning:
     """People's judgments of the passages with one label.
 
     Args:
-        passages, judged: how many have it, and how many of these were judged.
-        chances: the probability of each judgment; empty if none was judged.
-        mean: judgment; None likewise.
+        passages, judged: number of passages with the label, and of these with a judgment.
+        chances: the probability of each judgment; empty without judged passages.
+        mean: mean judgment; None without judged passages.
     """
 
     label: int
@@ -94,7 +94,7 @@ class LabelMeaning:
 
 @dataclass(frozen=True)
 class MinRating:
-    """Accuracy of the labels if they count as relevant from a rating on."""
+    """Accuracy of the labels at a min rating."""
 
     rating: int
     quality: LabelQuality
@@ -102,18 +102,18 @@ class MinRating:
 
 @dataclass(frozen=True)
 class Calibration:
-    """Proposals from an audit's judgments; nothing changes until a person accepts them.
+    """Proposals from an audit's judgments. They have no effect until a person accepts them.
 
     Args:
-        quality: of the current labels.
-        meanings: by rising label.
-        min_rating: the policy's.
+        quality: accuracy of the current labels.
+        meanings: people's judgments by rising label.
+        min_rating: the policy's min rating.
         min_ratings: accuracy for every possible min rating.
         balanced: the min rating with the smallest difference of precision and recall; None if undefined.
         cuts: current cut points of the embedding grader; empty for another grader.
-        new_cuts: cut points fitted to the judgments, so that the min rating begins where judgments become relevant;
-            empty if they cannot be fitted.
-        why_no_cuts: the reason for that, as a sentence; empty otherwise.
+        new_cuts: cut points fitted to the judgments: the min rating begins at the similarity that separates relevant
+            judgments. Empty if they cannot be fitted.
+        why_no_cuts: why cut points cannot be fitted, as a sentence; empty if they can.
     """
 
     quality: LabelQuality
@@ -151,7 +151,7 @@ def _sample(facts: Facts, found: Estimation | None) -> tuple[Values, Values, Val
 
 
 def calibration(project: Project, audit: Audit) -> Calibration:
-    """Return calibration proposals from the judgments of an audit for the labels of its grader.
+    """Return the calibration of a grader's labels by the judgments of its audit.
 
     Raises:
         InputError: no judged passage of a finished batch has a label.
@@ -206,16 +206,16 @@ def _cuts(
 
 
 def rating_cuts(by_level: Sequence[float], min_rating: int, cosines: Values) -> tuple[float, ...]:
-    """Return five cut points of ratings from those of judgments.
+    """Return five cut points of ratings from the cut points of judgments.
 
-    The min rating begins at the first relevant cut, so that a label counts as relevant exactly there. Higher ratings
-    are spread up to the cut of the highest judgment that has one. Lower ratings are spread down to the `LOWEST_SHARE`
-    quantile of similarities.
+    The cut point of the min rating is the cut point of the first relevant judgment. So a label counts as relevant from
+    exactly this similarity. The cut points of higher ratings are spread evenly up to the highest finite cut point. The
+    cut points of lower ratings are spread evenly down to the `LOWEST_SHARE` quantile of similarities.
 
     Args:
-        by_level: cuts of the judgments from the first that is relevant, rising or equal; infinite if unknown.
+        by_level: cut points of the relevant judgments, rising or equal; infinite if unknown.
         min_rating: 1 to 5.
-        cosines: of the pool, for the lowest cut.
+        cosines: similarities of the pool, for the lowest cut point.
 
     Returns:
         Five rising numbers rounded to four decimals, between -1 and 1; empty without room for them.
@@ -255,13 +255,13 @@ def _cosines(project: Project, audit: Audit, facts: Facts) -> Values:
 
 
 def accept_cut_points(project: Project, audit: Audit, name: str, author: str) -> tuple[float, ...]:
-    """Add the embedding grader with the proposed cut points under a new name; it has not graded anything yet.
+    """Save the embedding grader with the proposed cut points as a new grader, without grades, under a new name.
 
     Returns:
         The cut points.
 
     Raises:
-        InputError: no cut points are proposed, or another grader has the name.
+        InputError: no cut points are proposed, or another grader already has this name.
     """
     found = calibration(project, audit)
     if not found.new_cuts:

@@ -16,16 +16,18 @@ _STEMS = (
     ("llama", "llama"), ("mistral", "mistral"), ("mixtral", "mistral"), ("gemma", "gemma"), ("gemini", "gemini"),
     ("qwen", "qwen"), ("deepseek", "deepseek"), ("phi", "phi"), ("command", "command"), ("minilm", "minilm"),
 )  # fmt: skip
-"""Beginnings of model names, or of parts between separators, with their families."""
+"""Beginnings of model names, or of their parts between separators, each with its family."""
 
 _O_SERIES = re.compile(r"o[1-9]")
 
 
 def family_of(model: str) -> str:
-    """Return a model's family by its name, such as "gpt" for openai/gpt-4o-mini; else its name without maker and size.
+    """Return the family of a model by its name, such as "gpt" for openai/gpt-4o-mini.
+
+    For an unknown family, return the name without maker and size.
 
     Args:
-        model: as a grader or a draft names it.
+        model: name of the model in a grader or a draft.
     """
     name = model.strip().lower().rpartition("/")[2].partition("@")[0]
     words = [word for word in re.split(r"[-_.: ]+", name) if word]
@@ -43,10 +45,10 @@ class Role:
     """A part of the evaluation and the model families behind it.
 
     Args:
-        name: of the run, or the grader; empty for the questions.
-        models: those that the project knows itself.
-        families: as a person stated them, else derived from the names of models; None if unknown.
-        stated: whether a person stated them.
+        name: name of the run or the grader; empty for the questions.
+        models: names of the models in the data of the project.
+        families: the families that a person stated, or else the families of `models`; None if unknown.
+        stated: whether a person stated the families.
     """
 
     name: str
@@ -56,7 +58,7 @@ class Role:
 
     @property
     def says(self) -> str:
-        """The families in words."""
+        """The families as a phrase."""
         if self.families is None:
             return "not stated"
         return ", ".join(self.families) or "no model"
@@ -64,13 +66,14 @@ class Role:
 
 @dataclass(frozen=True)
 class Circularity:
-    """The roles of models.
+    """The roles of models in an evaluation.
 
     Args:
-        questions, grader: models that wrote the questions, and that graded; the grader's name is empty without grades.
-        runs: models of each system.
+        questions, grader: the models behind the questions, and behind the grader; the grader's name is empty without
+            grades.
+        runs: the models of each system.
         kin: the systems that use a model family of the grader or of the questions.
-        warnings: sentences about models that play two roles; empty without any.
+        warnings: sentences about model families with two roles; empty without such families.
     """
 
     questions: Role
@@ -81,7 +84,7 @@ class Circularity:
 
     @property
     def says(self) -> str:
-        """The roles, in a sentence or two."""
+        """The roles as one or two sentences."""
         unstated = sum(run.families is None for run in self.runs)
         rest = f" Systems without stated models: {unstated:,} of {len(self.runs):,}." if unstated else ""
         return f"Models of questions: {self.questions.says}. Models of the grader: {self.grader.says}.{rest}"

@@ -14,7 +14,7 @@ from .records import Audit
 from .state import Claim, Place, State, read_state
 
 LEASE = timedelta(hours=1)
-"""How long a query stays with an inactive assessor; then it is free again. Judgments stay."""
+"""How long a query stays assigned to an inactive assessor. After this time it is free; judgments stay."""
 
 
 @dataclass(frozen=True)
@@ -23,8 +23,9 @@ class Card:
 
     Args:
         text: None if the passage is known only by its id, so that it cannot be judged.
-        said, value: its assessor's last verdict; None without one.
-        looked: whether they asked for the grader's label.
+        said, value: the last decision of its assessor (judged, cannot say or skipped), and the judgment; None without
+            it.
+        looked: whether the assessor asked for the grader's label.
     """
 
     passage_id: str
@@ -35,7 +36,7 @@ class Card:
 
     @property
     def settled(self) -> bool:
-        """Whether it has its verdict."""
+        """Whether the assessor has judged the passage or recorded that they cannot judge it."""
         return self.said in ("judged", "cannot say")
 
 
@@ -46,9 +47,9 @@ class Hand:
     Args:
         batch: number of the batch.
         turn: 2 for second judgments of passages that another assessor has judged.
-        cards: in the order of judging; skipped ones follow the others.
+        cards: the passages in the order of judging; skipped passages are last.
         until: when the query is released after inactivity; None if it is judged elsewhere.
-        left: open passages of the whole batch, in both turns.
+        left: number of open passages of the whole batch, in both turns.
     """
 
     audit: str
@@ -65,11 +66,11 @@ def deal_ahead(project: Project, audit: Audit, assessor: str, passages: int, lea
     """Assign whole queries to an assessor until enough passages wait, to avoid delays between queries.
 
     Args:
-        passages: number that should wait, from 1; fewer if the batch has no more for them.
-        lease: how long they keep them; it restarts with every verdict.
+        passages: number of passages that should wait, from 1. Fewer wait if the batch has no more for the assessor.
+        lease: how long an assignment lasts without activity; every verdict restarts it.
 
     Returns:
-        Their queries, in the order of judging; empty if nothing is left for them.
+        The assessor's queries, in the order of judging; empty if nothing is left for the assessor.
 
     Raises:
         InputError: the name is empty, or no batch is open.
@@ -132,7 +133,7 @@ def _hands(project: Project, audit: Audit, name: str, state: State, claims: Sequ
 
 
 def left(project: Project, audit: Audit) -> int:
-    """Return how many judgments the newest batch waits for, including second ones."""
+    """Return the number of open judgments of the newest batch, including second judgments."""
     return _left(project.read(lambda cursor: read_state(cursor, audit)))
 
 
@@ -158,7 +159,7 @@ def assessor_name(assessor: str) -> str:
     """Return the name under which an assessor's verdicts are recorded.
 
     Raises:
-        InputError: it is empty.
+        InputError: the name is empty.
     """
     if not (name := as_name(assessor)):
         raise InputError(
@@ -196,7 +197,7 @@ def _end(cursor: Cursor, claim: Claim) -> None:
 
 
 def _own(state: State, assessor: str) -> list[Claim]:
-    """Return an assessor's claims here, oldest first, without queries that they judge elsewhere in a file."""
+    """Return an assessor's claims, oldest first, without claims of queries that they judge elsewhere."""
     return [claim for claim in state.claims if claim.assessor == assessor and claim.until is not None]
 
 
@@ -205,7 +206,7 @@ def _is_of(place: Place, assessor: str, turn: int) -> bool:
 
 
 def _waiting(state: State, assessor: str, query_key: int, turn: int, again: bool) -> int:
-    """Return how many passages of a query an assessor can judge; those that they skipped count only with `again`."""
+    """Return the number of passages of a query that an assessor can judge; skipped passages count only with `again`."""
     return sum(
         one.open_to(assessor, turn) and (again or (one.said[turn - 1], one.by[turn - 1]) != ("skipped", assessor))
         for one in state.places
@@ -221,14 +222,15 @@ def _choose(
     skipped: bool,
     may: Callable[[str], bool],
 ) -> tuple[int, int] | None:
-    """Return the query and turn to deal next: first unjudged passages, then second judgments, then skipped passages.
+    """Return the (query key, turn) to deal next to an assessor; None if nothing is left for them.
 
-    Queries that the assessor had before are preferred, because they have read the questions.
+    Unjudged passages are first, then second judgments, then passages that the assessor skipped. Queries that the
+    assessor had before are preferred, because their questions are known to the assessor.
 
     Args:
-        but: queries and turns that they have already.
-        skipped: whether passages that they skipped are dealt at all.
-        may: whether they may judge a query, by its id.
+        but: (query key, turn) to leave out, because the assessor has them now.
+        skipped: whether to deal passages that the assessor skipped.
+        may: returns whether the assessor may judge the query with an id.
     """
     before = {
         key

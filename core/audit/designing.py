@@ -1,4 +1,4 @@
-"""Planning of audits: goal, systems and measure, with the ranks at that time; and the end of batches and audits."""
+"""Planning of audits: goal, systems, measure and current ranks; and the end of batches and audits."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from ..project import SCALE, Project, as_name, check_new, check_runs, judged_val
 from .records import Audit, Goal, batches, find_audit
 
 BATCH_SIZE, LOOKS = 100, 4
-"""Default numbers of passages per batch, and of batches."""
+"""Default number of passages per batch, and default number of batches."""
 ALPHA = 0.05
 LARGEST_SEED = 2**31 - 1
 
@@ -27,11 +27,13 @@ DESIGN, END_AUDIT, END_BATCH = "design audit", "end audit", "end audit batch"
 
 
 def in_batches(goal: Goal, batch_size: int | None, looks: int | None) -> tuple[int, int]:
-    """Return the size of batches, and their greatest number.
+    """Return the number of passages per batch, and the maximum number of batches.
 
     Args:
-        batch_size: passages of each batch; for None the goal's budget over the looks, else `BATCH_SIZE`.
-        looks: batches after which the leaderboard may be inspected; for None as many as the budget needs, else `LOOKS`.
+        batch_size: passages per batch. None means the goal's budget divided by the looks, or `BATCH_SIZE` without a
+            budget.
+        looks: number of batches after which the leaderboard may be inspected. None means the number that the budget
+            needs, or `LOOKS` without a budget.
     """
     if goal.budget:
         looks = looks or (-(-goal.budget // batch_size) if batch_size else 1)
@@ -56,22 +58,22 @@ def design(
     seed: int | None = None,
     author: str,
 ) -> Audit:
-    """Plan an audit and store the current ranks, which it is about. Nothing is drawn yet.
+    """Plan an audit of the current ranks, which are stored. No passages are drawn yet.
 
-    The queries are those of the grader's leaderboard. Overrides do not count: people gave them after seeing the
-    grader's ratings, which would then influence the predictions twice.
+    The audit has the queries of the grader's leaderboard. Overrides do not count, because people gave them after seeing
+    the grader's ratings. With them, the ratings would influence the predictions twice.
 
     Args:
-        name: of the audit.
-        measure: P@k, mean judgment@k (DCG weights), for which DCG@k is an alias, or RBP(p=0.8)@k.
-        policy: of the grader's leaderboard; None for the default policy.
+        name: name of the audit.
+        measure: P@k, mean judgment@k (DCG weights; DCG@k is an alias), or RBP(p=0.8)@k.
+        policy: policy of the grader's leaderboard; None for the default policy.
         runs: the systems; empty for all.
-        graders: further graders whose ratings predict judgments, in addition to the policy's.
-        source: under which the judgments are kept; its existing judgments are known. None for `audit: NAME`.
-        highest: greatest possible judgment; for None that of the source, else 3.
+        graders: graders whose ratings predict judgments, in addition to the policy's grader.
+        source: source that gets the judgments; its existing judgments are known. None for `audit: NAME`.
+        highest: greatest possible judgment; None means the greatest of the source, or else 3.
         batch_size, looks: see `in_batches`.
         alpha: error that is spent over the looks.
-        seed: determines, with the chances, which passages are drawn; None for a random one.
+        seed: determines, with the chances, which passages are drawn; None for a random seed.
 
     Raises:
         InputError: the name is empty or taken, the measure is not linear in gains; a run or grader is unknown; labels
@@ -174,10 +176,10 @@ def _check_runs(goal: Goal, chosen: Sequence[str]) -> None:
 
 
 def end_batch(project: Project, audit: Audit, author: str) -> None:
-    """End the newest batch with passages unjudged; they count as passages that people cannot judge.
+    """End the newest batch before all passages are judged. The unjudged passages then count as "cannot say".
 
     Raises:
-        InputError: the newest batch is not open, or nothing in it was judged.
+        InputError: the newest batch is not open, or has no judgments.
     """
     found = batches(project, audit)
     if not found or found[-1].done:
@@ -199,7 +201,7 @@ def end_batch(project: Project, audit: Audit, author: str) -> None:
 
 
 def end_audit(project: Project, audit: Audit, author: str) -> None:
-    """End an audit: nothing more is drawn or judged. Its leaderboard stays. Ending it again changes nothing."""
+    """End an audit: no further passages are drawn or judged. Its leaderboard stays. Repeated calls have no effect."""
     if audit.ended:
         return
     with project.transaction(act="plan audits", author=author) as cursor:
@@ -215,8 +217,8 @@ class Texts:
     """Numbers of passages that can be drawn.
 
     Args:
-        passages: all of them.
-        without_text: those known only by their id, which cannot be judged here.
+        passages: number of all these passages.
+        without_text: number of passages that are known only by their id, and cannot be judged here.
     """
 
     passages: int
@@ -224,7 +226,7 @@ class Texts:
 
 
 def texts(project: Project, audit: Audit) -> Texts:
-    """Return how many of the passages that can be drawn have a text."""
+    """Return the number of passages that can be drawn, and of those without a text."""
     row = project.rows(
         "SELECT count(*), count(*) FILTER (text_key IS NULL) FROM (SELECT DISTINCT query_key, passage_key"
         " FROM audit_ranks WHERE audit_key = ?) JOIN passages USING (passage_key)",
@@ -239,7 +241,7 @@ def measure_of(audit: Audit) -> LinearMeasure:
 
 
 Ranked = tuple[str, str, str, int]
-"""A run, a query id, a passage id, and the rank from 1."""
+"""(run, query id, passage id, rank from 1)."""
 
 
 def ranks_of(project: Project, audit: Audit) -> list[Ranked]:
@@ -256,14 +258,14 @@ def ranks_of(project: Project, audit: Audit) -> list[Ranked]:
 
 
 def weights_from(ranks: Sequence[Ranked], runs: Sequence[str], measure: LinearMeasure, queries: int) -> Weights:
-    """Return rank weights of runs over the union of their passages; a rank missing from a file stays empty.
+    """Return rank weights of runs over the union of their passages. Ranks that a run lacks have no weight.
 
-    A run's weight on a passage is the discount of the passage's rank, divided by the number of queries. A query that a
-    run skipped therefore counts as 0.
+    A run's weight on a passage is the discount of the passage's rank, divided by the number of queries. So a query that
+    a run skipped counts 0.
 
     Args:
-        ranks: lines (run, query id, passage id, rank) within the measure's cutoff.
-        queries: how many queries the score is a mean over.
+        ranks: ranks down to the measure's cutoff.
+        queries: number of queries in the mean.
     """
     items = tuple(sorted({(query, passage) for _, query, passage, _ in ranks}))
     column = {item: i for i, item in enumerate(items)}

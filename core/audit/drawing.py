@@ -1,4 +1,5 @@
-"""Drawing of batches: chances by influence on the leaderboard and expected error, a seed, and the record of both."""
+"""Drawing of batches: a passage's chance depends on its influence on the leaderboard and on its expected error. Chances
+and seed are recorded."""
 
 from __future__ import annotations
 
@@ -20,7 +21,7 @@ DRAW = "draw audit batch"
 
 
 def weighed(facts: Facts) -> Array:
-    """Return the importance of each passage for the goal: for the two systems of a pair, for differences, or for all
+    """Return the importance of each passage for the goal: for the difference of a pair, for all differences, or for all
     scores.
 
     Returns:
@@ -34,17 +35,17 @@ def weighed(facts: Facts) -> Array:
 
 
 def draw(project: Project, audit: Audit, author: str, size: int | None = None, doubled: float = 0.0) -> Batch:
-    """Draw the next batch: every passage by its own chance, so that the number drawn varies about the size.
+    """Draw the next batch. Each passage is drawn independently, so the number of drawn passages varies around the size.
 
-    Existing judgments of the source are known: they count unchanged, and their passages are not drawn.
+    Existing judgments of the source count unchanged, and their passages are not drawn.
 
     Args:
-        size: how many passages to draw; None for the planned number.
-        doubled: share of the drawn passages that a second person judges too, to measure agreement.
+        size: expected number of drawn passages; None for the planned number.
+        doubled: share of the drawn passages that a second person also judges, to measure agreement.
 
     Raises:
-        InputError: the audit has ended, the previous batch is open, nothing is left to draw, or a number is out of
-            range.
+        InputError: the audit has ended, the previous batch is open, no passages are left to draw, or a number is out
+            of range.
     """
     before = batches(project, audit)
     if audit.ended:
@@ -134,7 +135,10 @@ def _known(project: Project, audit: Audit, facts: Facts) -> Array:
 
 
 def _sizes(facts: Facts) -> tuple[Array, dict[str, str]]:
-    """Return the sizes to which chances are proportional, and their origin: the first batch has no residuals yet."""
+    """Return the sizes to which chances are proportional, and a record of how they were computed.
+
+    The first batch has no residuals, so its sizes depend on importance only.
+    """
     found = estimation(facts)
     if found is None:
         return weighed(facts), {"spread": "alike"}

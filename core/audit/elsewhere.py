@@ -1,4 +1,4 @@
-"""Judging elsewhere: export of a batch, or a part of it, as a sheet, and import of the judged sheet, repeatedly."""
+"""Judging elsewhere: export of a batch, or of a part of it, as a sheet, and import of the judged sheet."""
 
 from __future__ import annotations
 
@@ -24,8 +24,8 @@ class Sheet:
     """Passages to be judged elsewhere.
 
     Args:
-        text: the file.
-        passages, queries: numbers on the sheet.
+        text: content of the file.
+        passages, queries: numbers of passages and of queries on the sheet.
     """
 
     text: str
@@ -41,12 +41,12 @@ def sheet(
     most: int | None = None,
     deliver: Callable[[str], object] = lambda _: None,
 ) -> Sheet:
-    """Return the open, unassigned passages of the newest batch, with the queries' questions and without any label.
+    """Return a sheet with the open, unassigned passages of the newest batch and the questions, but without labels.
 
     Args:
-        assessor: gets their queries until they are given back (`give_back`), so that these are not dealt to anyone
-            here. For None they stay free, and the first judgment of a passage counts.
-        most: approximate number of passages, as queries are not divided; None for all.
+        assessor: the queries of the sheet are assigned to this assessor until they are released (`give_back`), and not
+            dealt to other assessors. With None they stay free, and the first judgment of a passage counts.
+        most: approximate maximum number of passages, because queries are not divided; None for all.
         deliver: writes the sheet. If it fails, nothing is recorded.
 
     Raises:
@@ -97,9 +97,9 @@ class TakenIn:
     """The outcome of importing a sheet.
 
     Args:
-        verdicts: judgments and `cannot say` on it.
-        new: those that were not known yet.
-        left: open passages of the batch.
+        verdicts: number of judgments and `cannot say` on the sheet.
+        new: number of those that the project did not have yet.
+        left: number of open passages of the batch.
     """
 
     verdicts: int
@@ -108,13 +108,13 @@ class TakenIn:
 
 
 def take_in(project: Project, audit: Audit, source: Source, assessor: str) -> TakenIn:
-    """Import a judged sheet; all of it, or nothing if a line is refused. Importing it again changes nothing.
+    """Import a judged sheet. A refused line refuses the whole sheet. A repeated import has no effect.
 
     Args:
-        assessor: the person who judged, unless the sheet names them.
+        assessor: the person who judged, if the sheet does not name them.
 
     Raises:
-        FileError: a line has a passage that was not drawn, a wrong value, or a passage that another person judged.
+        FileError: a line has a passage that was not drawn, an invalid value, or a passage that another person judged.
         InputError: no batch is open, or the name is empty.
     """
     name = assessor_name(assessor)
@@ -144,7 +144,7 @@ _MEND = "Nothing was imported. Correct the file and import it again."
 def _placed(
     audit: Audit, state: State, by_name: dict[tuple[str, str], Place], line: SheetLine, assessor: str
 ) -> tuple[str, int]:
-    """Return the fault of a line, empty for a valid one, and its turn."""
+    """Return the fault of a line (empty for a valid line), and the turn that it belongs to."""
     place = by_name.get((line.query_id, line.passage_id))
     if place is None:
         return f"passage {line.passage_id} of query {line.query_id} is not in batch {state.number}", 0
@@ -187,7 +187,7 @@ def _write(
 
 
 def sentence(done: TakenIn) -> str:
-    """Return the outcome of an import, in words."""
+    """Return the outcome of an import as a sentence."""
     return (
         f"Imported {how_many(done.verdicts, 'judgments')} ({done.new:,} new)."
         f" Passages of the batch left to judge: {done.left:,}."

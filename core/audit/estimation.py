@@ -20,7 +20,7 @@ from ..measures.audit import (
 from .facts import Facts
 
 PLANNED = 50
-"""Least number of batches for which shares are planned, for any number of looks."""
+"""Minimum number of batches for which shares are planned, independently of the number of looks."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -28,9 +28,9 @@ class Estimation:
     """The audited gains of passages, with their inputs.
 
     Args:
-        batches: finished ones.
-        planned: chances of the batches as planned before the first one; they determine the shares of batches.
-        gains: of the judged passages; NaN for the others.
+        batches: the finished batches.
+        planned: chances of the batches as planned before the first batch; they determine the shares of batches.
+        gains: gains of the judged passages; NaN for other passages.
         predicted: predictions from graders or ranks.
         corrected: estimates from gains and predictions.
     """
@@ -45,11 +45,11 @@ class Estimation:
 
 
 def estimation(facts: Facts, machine: bool = True) -> Estimation | None:
-    """Estimate the gain of every passage from finished batches; None before any.
+    """Estimate the gain of every passage from finished batches; None without finished batches.
 
     Args:
-        machine: whether to predict judgments from graders; otherwise only from ranks and other judgments. Both
-            estimates are unbiased.
+        machine: whether to predict judgments also from graders; otherwise only from ranks and other judgments. The
+            estimates are unbiased in both cases.
     """
     done = [batch for batch in facts.batches if batch.done]
     if not done:

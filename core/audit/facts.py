@@ -1,4 +1,4 @@
-"""All data behind an audited leaderboard, gathered from a project or read from a file in a bundle."""
+"""All data behind an audited leaderboard, collected from a project or read from a file in a bundle."""
 
 from __future__ import annotations
 
@@ -22,17 +22,17 @@ Values = NDArray[np.float64]
 
 @dataclass(frozen=True, eq=False)
 class Drawn:
-    """A batch over the N passages that could be drawn.
+    """A batch, with arrays over the N passages that could be drawn.
 
     Args:
-        size: how many passages were to be drawn.
-        chances: of each passage; 1 if it was known before.
-        sizes: chances are proportional to these before they are capped.
-        drawn, doubled: whether it was drawn, and is to be judged by a second person.
-        known: the source's earlier judgment.
+        size: expected number of drawn passages.
+        chances: chance of each passage; 1 if it was known before.
+        sizes: the sizes to which chances are proportional before they are capped.
+        drawn, doubled: whether each passage was drawn, and whether a second person is to judge it.
+        known: earlier judgments of the source.
         first, second: judgments of the first and the second person.
         looked: number of drawn passages whose label a person asked for.
-        done: whether nothing is left to be judged.
+        done: whether nothing is left to judge.
         design: how the chances were computed.
     """
 
@@ -55,13 +55,13 @@ class Facts:
     """An audit as numbers, for N passages and S systems.
 
     Args:
-        ranks: at the time of planning; the `weights` of the systems on the passages are derived from them, and passages
-            are in their order.
-        labels: the grader's, NaN if missing; `top_rating` is the highest.
-        min_rating, min_judgment: from which a label and a judgment are relevant, for binary measures.
-        top_judgment: the highest value of a judgment.
+        ranks: ranks at the time of planning. The `weights` of the systems are derived from them; all arrays over
+            passages are in the order of the weights.
+        labels: the grader's labels, NaN if missing. `top_rating` is the highest possible label.
+        min_rating, min_judgment: the values from which a label and a judgment are relevant, for binary measures.
+        top_judgment: the highest possible judgment.
         columns: predictors of judgments, by name.
-        batches: in order.
+        batches: the batches, in order.
     """
 
     name: str
@@ -83,7 +83,7 @@ class Facts:
     batches: Sequence[Drawn]
 
     def gains(self, values: Values) -> Values:
-        """Return the gains of judgments: 1 or 0 for a binary measure, else the value, 0 for a negative one."""
+        """Return the gains of judgments: 1 or 0 for a binary measure, else the judgment, or 0 if it is negative."""
         if linear_measure(self.measure).binary:
             return np.where(np.isnan(values), np.nan, values >= self.min_judgment)
         return np.maximum(values, 0.0)
@@ -95,8 +95,10 @@ class Facts:
 
     @property
     def machine(self) -> Array:
-        """The gains of labels: 1 from the min rating for a binary measure, else the same share of the judgments'
-        scale. A missing label has 0, as on a leaderboard without an audit."""
+        """The gains of labels. For a binary measure, the gain is 1 from the min rating. For other measures, it is the
+        label, rescaled from the grader's scale to the scale of judgments. A missing label has gain 0, as on the
+        grader's leaderboard.
+        """
         if linear_measure(self.measure).binary:
             return np.asarray(self.labels >= self.min_rating, float)
         share: Array = np.nan_to_num(self.labels) / self.top_rating
@@ -104,7 +106,7 @@ class Facts:
 
     @property
     def judged(self) -> Values:
-        """The judgment of every passage that has one: known before, or given in a finished batch."""
+        """The judgments known before or given in a finished batch; NaN for other passages."""
         found = np.full(len(self.weights.items), np.nan)
         for batch in self.batches:
             for values in (batch.known, batch.first if batch.done else np.full_like(batch.first, np.nan)):
@@ -153,7 +155,7 @@ def _labels(project: Project, audit: Audit, grader: str, column: Mapping[tuple[s
 
 
 def _columns(project: Project, audit: Audit, column: Mapping[tuple[str, str], int]) -> dict[str, Values]:
-    """Return, for each grader, the label, the mean rating, its square, and the number of answered questions."""
+    """Return, for each grader, its label, mean rating, mean squared rating and number of answered questions."""
     found: dict[str, Values] = {}
     for fingerprint in audit.graders:
         name = find_grader(project, fingerprint).spec.name

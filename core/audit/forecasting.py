@@ -29,9 +29,9 @@ from .facts import Facts, gather
 from .records import Audit, Goal
 
 POINTS = 15
-"""Points of the curve."""
+"""Number of points of the curve."""
 LEAST = 20
-"""Judgments at the beginning of the curve."""
+"""Number of judgments at the beginning of the curve."""
 
 
 @dataclass(frozen=True)
@@ -39,11 +39,11 @@ class Width:
     """A point of the curve.
 
     Args:
-        judgments: total number.
-        width: expected width of intervals: of the difference for the goal `pair`; for `best` the median over the
-            differences from the leader; otherwise the median over the scores.
-        without_machine: the same without predictions from graders.
-        uniform: the same without predictions, and with equal chances for all passages.
+        judgments: total number of judgments.
+        width: expected width of intervals. For the goal `pair`, it is that of the difference. For `best`, it is the
+            median over the differences from the leader. For other goals, it is the median over the scores.
+        without_machine: this width without predictions from graders.
+        uniform: this width without predictions, and with equal chances for all passages.
     """
 
     judgments: int
@@ -57,13 +57,13 @@ class Forecast:
     """The expected needs of an audit.
 
     Args:
-        curve: by rising numbers of judgments.
-        made: judgments so far.
+        curve: expected widths by rising numbers of judgments.
+        made: number of judgments so far.
         width: current width of intervals; None before a batch is done.
-        needed: total judgments expected for the goal; None if unknown, as for systems that are the same.
-        frame: passages that could be drawn, the most possible judgments.
-        guessed: whether the spread of judgments is a guess from the labels, because nothing was judged yet.
-        given: whether the goal itself sets the number of judgments.
+        needed: total number of judgments expected for the goal; None if unknown, as for equal systems.
+        frame: number of passages that could be drawn, and so the maximum number of judgments.
+        guessed: whether the spread of judgments is a guess, because nothing has been judged yet.
+        given: whether the goal is a number of judgments.
     """
 
     curve: list[Width]
@@ -76,7 +76,7 @@ class Forecast:
 
     @property
     def says(self) -> str:
-        """The needs, in a sentence."""
+        """The needed judgments, as a sentence."""
         if self.needed is None:
             return "The number of judgments that this goal needs is unknown."
         guess = " This forecast rests on labels only. The first batch makes it more reliable." if self.guessed else ""
@@ -100,7 +100,7 @@ def forecast(project: Project, audit: Audit) -> Forecast:
 
 
 def forecast_of(facts: Facts) -> Forecast:
-    """Return the forecast of an audit from its facts alone; see `forecast`."""
+    """Return the forecast of an audit, computed only from its facts; see `forecast`."""
     found, plain = estimation(facts), estimation(facts, machine=False)
     known = ~np.isnan(facts.batches[0].known) if facts.batches else np.zeros(len(facts.weights.items), bool)
     frame = int((~known).sum())
@@ -136,10 +136,11 @@ def told_apart(project: Project, audit: Audit) -> str:
 
 
 def told_apart_of(facts: Facts, board: AuditBoard) -> str:
-    """Return sentences on which systems the judgments so far separate, and how many are needed to know the best.
+    """Return sentences on the systems that the judgments so far separate, and on the number needed to know the best.
 
     Args:
-        board: of the same facts. Its pairs are separated by Holm's correction over all of them at the audit's alpha.
+        board: leaderboard from the same facts. Pairs of systems are separated at the audit's alpha, after Holm's
+            correction over all pairs.
 
     Returns:
         An empty text before a batch is done, or with a single system.
@@ -175,7 +176,7 @@ def _scores(facts: Facts, found: Estimation | None) -> Array:
 
 
 def _spreads(facts: Facts, found: Estimation | None, plain: Estimation | None) -> tuple[Array | float, float]:
-    """Return the spread of gains around predictions, with and without graders; a guess before anything was judged."""
+    """Return the spread of gains around predictions, with and without graders; a guess without judgments."""
     if found is None or plain is None:
         return guessed_spread(0.0, facts.top_gain)
     with_machine = residual_spread(found.batches, found.planned, found.gains, found.predicted) or 0.0

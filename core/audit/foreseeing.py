@@ -1,4 +1,4 @@
-"""Forecast of an audit before it is planned: the curve of widths, and the number of judgments."""
+"""Forecast of an audit before it is planned: the curve of widths, and the needed judgments."""
 
 from __future__ import annotations
 
@@ -29,9 +29,9 @@ def foresee(
     looks: int = LOOKS,
     alpha: float = ALPHA,
 ) -> Forecast:
-    """Return the forecast of an audit with this plan, without any judgments; nothing is written.
+    """Return the forecast of an audit with this plan, without using judgments; nothing is written.
 
-    Existing judgments of a source are ignored: with them fewer judgments are needed.
+    Existing judgments of a source are ignored. With them, the audit would need fewer judgments.
 
     Args:
         measure, goal, policy, runs, highest, looks, alpha: see `audit.design`.

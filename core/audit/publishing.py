@@ -1,4 +1,4 @@
-"""Audits as files in a bundle, from which anyone can recompute the leaderboard; notices for unaudited leaderboards."""
+"""Audits as files in a bundle, from which readers can recompute the leaderboard; notices for unaudited leaderboards."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def audit_files(project: Project) -> dict[str, tuple[str, bytes]]:
     """Return the audit files of a bundle: for each audit with a batch its design, seed, chances and judgments.
 
     Returns:
-        By file name, a sentence of description, and the content. It names no assessors.
+        By file name, a sentence that describes the file, and its content, without names of assessors.
     """
     found = {}
     with_batches = [audit for audit in audits(project) if batches(project, audit)]
@@ -88,11 +88,11 @@ def read_facts(data: bytes, name: str) -> Facts:
     """Return the facts of an audit from its file in a bundle.
 
     Args:
-        data: its content.
-        name: of the file, for messages.
+        data: content of the file.
+        name: name of the file, for messages.
 
     Raises:
-        InputError: it is not an audit file, or comes from a newer version.
+        InputError: the file is not an audit file, or comes from a newer version.
     """
     try:
         given = json.loads(data)
@@ -160,7 +160,7 @@ def audited_by(project: Project, policy: Policy | None = None, measure: str | No
     """Return the newest audit of a grader's labels that has a leaderboard; None without one.
 
     Args:
-        measure: an audit of this measure is preferred to newer ones of other measures.
+        measure: an audit of this measure is preferred to newer audits of other measures.
     """
     done = [audit for audit in _of(project, policy) if any(batch.done for batch in batches(project, audit))]
     return next((audit for audit in reversed(done) if audit.measure == measure), done[-1] if done else None)

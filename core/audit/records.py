@@ -14,8 +14,8 @@ from ..measures.audit import linear_measure
 from ..project import Project
 
 Aim = Literal["best", "pair", "width", "budget"]
-"""The question of an audit: which system is best; whether one is better than another; every score within a half
-width; or the results of a given number of judgments."""
+"""The aim of an audit. `best`: find the best system. `pair`: find the better of two systems. `width`: know every score
+within a half-width. `budget`: get results from a given number of judgments."""
 AIMS: tuple[Aim, ...] = ("best", "pair", "width", "budget")
 
 
@@ -25,8 +25,8 @@ class Goal:
 
     Args:
         aim: see `Aim`.
-        first, second: the runs of a pair: is the first better than the second?
-        half_width: of the interval of every score, for `width`.
+        first, second: the two runs, for `pair`.
+        half_width: half-width of the interval of every score, for `width`.
         budget: number of judgments, for `budget`.
 
     Raises:
@@ -66,7 +66,7 @@ class Goal:
 
     @property
     def says(self) -> str:
-        """The goal in words."""
+        """The goal as a phrase."""
         return {
             "best": "which system is best",
             "pair": f"whether {self.first} is better than {self.second}",
@@ -84,14 +84,14 @@ class Audit:
     """The plan of an audit.
 
     Args:
-        measure: as it was stored; audits of earlier versions have the name of the weights, such as DCG@10.
-        policy: of the grader's leaderboard: the grader by its fingerprint, a fixed bank version, without overrides.
-        graders: fingerprints of the graders whose ratings predict judgments, the policy's first.
-        source: under which its judgments are kept, from 0 to `highest`.
-        batch_size: planned passages per batch.
-        looks: batches over which the error alpha is spent.
+        measure: stored name of the measure. Audits of earlier versions have the name of the weights, such as DCG@10.
+        policy: policy of the grader's leaderboard: the grader by its fingerprint, a fixed bank version, no overrides.
+        graders: fingerprints of the graders whose ratings predict judgments; the policy's grader is first.
+        source: source of its judgments, which are from 0 to `highest`.
+        batch_size: planned number of passages per batch.
+        looks: number of batches over which the error alpha is spent.
         runs, queries: its systems and queries, in order.
-        ended: whether a person ended it.
+        ended: whether a person ended the audit.
     """
 
     key: int
@@ -114,7 +114,7 @@ class Audit:
 
     @property
     def measure_title(self) -> str:
-        """The measure by the name of its score, for every stored form."""
+        """The name of the measure's score, for all stored names."""
         return linear_measure(self.measure).title
 
     def as_dict(self) -> dict[str, Any]:
@@ -133,13 +133,13 @@ class Batch:
 
     Args:
         number: from 1 within the audit.
-        size: the intended number; `drawn` is the number that the draw gave.
-        known: how many were judged before.
-        doubled: how many a second person is to judge, too.
-        frame: how many passages could be drawn.
-        judged, cannot_say, skipped: numbers of the drawn ones by last verdict in the first turn.
-        judged_twice: how many of the doubled ones a second person has judged.
-        ended: whether it was ended with passages unjudged.
+        size: expected number of drawn passages; `drawn` is the actual number.
+        known: number of passages that were judged before.
+        doubled: number of drawn passages that a second person is to judge.
+        frame: number of passages that could be drawn.
+        judged, cannot_say, skipped: numbers of drawn passages by their last verdict in the first turn.
+        judged_twice: number of passages that a second person has judged.
+        ended: whether a person ended the batch before all passages were judged.
         design: how the chances were computed.
     """
 
@@ -163,12 +163,12 @@ class Batch:
 
     @property
     def open(self) -> int:
-        """Drawn passages without a verdict, or that were skipped."""
+        """Number of drawn passages that are skipped or have no verdict yet."""
         return self.drawn - self.judged - self.cannot_say
 
     @property
     def done(self) -> bool:
-        """Whether nothing is left to be judged: everything was judged, or it was ended."""
+        """Whether nothing is left to judge: all passages were judged, or the batch was ended."""
         return self.ended or not self.open
 
     def as_dict(self) -> dict[str, Any]:
@@ -220,10 +220,13 @@ def audits(project: Project) -> list[Audit]:
 
 
 def find_audit(project: Project, name: str | None = None) -> Audit:
-    """Return the audit of this name; for None the only one, or the newest that has not ended.
+    """Return an audit.
+
+    Args:
+        name: None selects the newest audit that has not ended, or else the newest audit.
 
     Raises:
-        InputError: it is unknown, or the project has no audits.
+        InputError: the name is unknown, or the project has no audits.
     """
     known = audits(project)
     if name is not None:

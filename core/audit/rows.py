@@ -12,17 +12,17 @@ class AuditedSystem:
     """A row of the audited leaderboard.
 
     Args:
-        rank, machine_rank: from 1, equal for equal scores; `rank` by the audited score.
-        audited: the score from the judgments, unbiased; None before a batch is done, as are the fields that depend on
-            it.
-        error, low, high: its standard error, and its own interval; None if the error is unknown, because no judged
-            passage affects the score.
-        worst_low, worst_high: the same for the worst values of passages that people could not judge; None without such
-            passages.
+        rank, machine_rank: ranks by the audited score and by the grader's score, from 1, equal for equal scores.
+        audited: the unbiased score from the judgments. It is None before a batch is done, like the fields that depend
+            on it.
+        error, low, high: standard error and interval of the audited score by itself; None if the error is unknown,
+            because no judged passage affects the score.
+        worst_low, worst_high: the interval for the worst possible values of passages that people could not judge; None
+            without such passages.
         machine: the score by the grader's labels.
-        bias, bias_low, bias_high: the grader's score less the audited one, with its interval; that is None if the
-            audited score has no interval.
-        order: rank from 1 by scores whose residuals are shrunk to their common shift; without an interval.
+        bias, bias_low, bias_high: the grader's score minus the audited score, with its interval. The interval is None
+            if the audited score has no interval.
+        order: rank from 1 by the scores of `measures.audit.composite`, which have no intervals.
     """
 
     run: str
@@ -46,9 +46,10 @@ class Difference:
     """Two systems compared from the same sample.
 
     Args:
-        value: score of the first minus that of the second, with its own interval.
-        low, high, p, adjusted: None if no judged passage distinguishes the two.
-        p, adjusted: two-sided p value of no difference; the same after Holm over all pairs of systems.
+        value: score of the first system minus score of the second.
+        low, high: interval of the difference by itself.
+        p, adjusted: two-sided p value of no difference, and p after Holm's correction over all pairs of systems. These
+            and the interval are None if no judged passage distinguishes the two.
     """
 
     first: str
@@ -62,11 +63,12 @@ class Difference:
 
 @dataclass(frozen=True)
 class Favour:
-    """Whether the grader favours systems with its own model family, or that of the questions' authors.
+    """The bias of the grader towards systems that use its own model family, or the model family of the questions.
 
     Args:
-        runs: those systems.
-        value: their mean bias minus that of the others, with its interval; that is None if the error is unknown.
+        runs: these systems.
+        value: the mean bias of these systems minus the mean bias of other systems, with its interval. The interval is
+            None if the error is unknown.
     """
 
     runs: tuple[str, ...]
@@ -76,7 +78,7 @@ class Favour:
 
     @property
     def says(self) -> str:
-        """The finding in words."""
+        """The finding as a sentence."""
         kin = f"Systems with the same model family as the grader or the questions: {first_few(self.runs)}."
         if self.low is None or self.high is None:
             return f"{kin} No judgments show yet if their scores are too high."

@@ -12,10 +12,10 @@ from ..types import Said
 from .records import LAST_SAID, Audit
 
 HELD = "(until IS NULL OR until BETWEEN now()::TIMESTAMP AND now()::TIMESTAMP + INTERVAL 2 HOUR)"
-"""SQL condition for a live claim of a query. A later end was written before the clock was set back."""
+"""SQL condition for a claim of a query in force. A later end than this was written before the clock was set back."""
 
 FINAL = ("judged", "cannot say")
-"""Verdicts that settle a passage in a turn; all others leave it open."""
+"""Verdicts that settle a passage in a turn. Other verdicts leave it open."""
 
 
 @dataclass(frozen=True)
@@ -24,7 +24,7 @@ class Claim:
 
     Args:
         turn: 1 for all drawn passages of the query, 2 for second judgments.
-        until: when it is released after inactivity; None if the passages are judged elsewhere.
+        until: when the query is released after inactivity; None if the passages are judged elsewhere.
     """
 
     key: int
@@ -48,11 +48,11 @@ class Place:
     values: tuple[int | None, int | None]
 
     def settled(self, turn: int) -> bool:
-        """Whether it needs no more verdicts in a turn."""
+        """Return whether it needs no more verdicts in a turn."""
         return self.said[turn - 1] in FINAL
 
     def open_to(self, assessor: str, turn: int) -> bool:
-        """Whether an assessor may judge it in a turn. Second judgments need another person than first ones."""
+        """Return whether an assessor may judge it in a turn. The second judgment must be from another person."""
         if self.settled(turn):
             return False
         return turn == 1 or (self.doubled and self.settled(1) and self.by[0] != assessor)
@@ -64,7 +64,7 @@ class State:
 
     Args:
         places: the drawn passages, by query and in the order in which they are dealt.
-        claims: those that are neither given back nor expired.
+        claims: the claims that were not released and have not expired.
     """
 
     batch_key: int
@@ -76,7 +76,7 @@ class State:
         """Return the drawn passage with these ids.
 
         Raises:
-            InputError: it was not drawn.
+            InputError: the passage was not drawn.
         """
         for one in self.places:
             if (one.query_id, one.passage_id) == (query_id, passage_id):

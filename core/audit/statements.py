@@ -1,4 +1,4 @@
-"""Conclusions on the goal of an audit: the error is spent over the planned looks, so that repeated looks stay valid."""
+"""Conclusions on the goal of an audit. The error is spent over the planned looks, so repeated looks are valid."""
 
 from __future__ import annotations
 
@@ -19,11 +19,11 @@ class Statement:
     """The conclusion of an audit on its goal.
 
     Args:
-        holds: whether it can be drawn; None before a batch is done.
-        says: the conclusion, or its distance, as a sentence.
-        look, looks: number of this look, and of planned looks.
-        level: the error that this look may spend. Looking after every batch and stopping is then wrong in at most alpha
-            of audits. None if no look is left.
+        holds: whether the conclusion can be drawn; None before a batch is done.
+        says: the conclusion, or the progress towards it, as a sentence.
+        look, looks: number of this look, and number of planned looks.
+        level: the error that this look may spend; None if no look is left. If people look after every batch and stop at
+            a conclusion, it is wrong in at most a share alpha of audits.
         may_stop: whether judging can stop.
     """
 
@@ -36,10 +36,10 @@ class Statement:
 
 
 def statement_of(facts: Facts, found: Estimation | None) -> Statement:
-    """Return the conclusion of an audit after its finished batches; it is about exactly these queries.
+    """Return the conclusion of an audit after its finished batches. It is about exactly the queries of the audit.
 
     Args:
-        found: None before a batch is done.
+        found: the estimated gains; None before a batch is done.
     """
     if found is None:
         return Statement(None, "No batch is finished yet.", 0, facts.looks, None, False)

@@ -1,4 +1,4 @@
-"""Verdicts on drawn passages: a judgment, "cannot say", or skipping; stored at once."""
+"""Verdicts on drawn passages: a judgment, "cannot say", or skipped. Each verdict is stored at once."""
 
 from __future__ import annotations
 
@@ -22,8 +22,8 @@ class Verdict:
     """A person's verdict on a drawn passage.
 
     Args:
-        value: of a judgment; None for other verdicts.
-        note: a reason for people to read.
+        value: the judgment; None for other verdicts.
+        note: a reason, shown to people.
     """
 
     query_id: str
@@ -34,7 +34,7 @@ class Verdict:
 
 
 def scale(audit: Audit) -> dict[int, str]:
-    """Return the possible values of a judgment in an audit, with their meanings if they are the usual ones."""
+    """Return the possible judgments of an audit with their meanings, which are empty for another scale than `SCALE`."""
     values = range(audit.highest + 1)
     return {value: SCALE[value] if audit.highest == max(SCALE) else "" for value in values}
 
@@ -52,22 +52,23 @@ def judge(
     """Judge a drawn passage; assessors can change their own verdicts until the next batch is drawn.
 
     Args:
-        value: on the scale, see `scale`.
-        lease: how long the query stays with this person from now on.
+        value: a key of `scale`.
+        lease: how long the query stays assigned to this person from now on.
 
     Raises:
-        InputError: the value is out of range, the name is empty, or the passage was not drawn or is another person's.
+        InputError: the value is out of range, the name is empty, or the passage was not drawn or belongs to another
+            assessor.
     """
     say(project, audit, Verdict(query_id, passage_id, "judged", value, note), assessor, lease)
 
 
 def cannot_say(project: Project, audit: Audit, query_id: str, passage_id: str, assessor: str, note: str = "") -> None:
-    """Record that the passage cannot be judged. It stays without a value, and intervals allow for that; see `judge`."""
+    """Record that the passage cannot be judged. It gets no value, and intervals become wider. See `judge`."""
     say(project, audit, Verdict(query_id, passage_id, "cannot say", None, note), assessor)
 
 
 def skip(project: Project, audit: Audit, query_id: str, passage_id: str, assessor: str) -> None:
-    """Leave the passage for other assessors, or for the end; see `judge`."""
+    """Skip the passage, so that other assessors can judge it, or this assessor at the end. See `judge`."""
     say(project, audit, Verdict(query_id, passage_id, "skipped"), assessor)
 
 
@@ -77,7 +78,7 @@ def take_back(project: Project, audit: Audit, query_id: str, passage_id: str, as
 
 
 def say(project: Project, audit: Audit, verdict: Verdict, assessor: str, lease: timedelta = LEASE) -> None:
-    """Store a verdict; the last one counts. A repeated one is stored once; see `judge`."""
+    """Store a verdict. The last verdict counts; a repeated verdict is stored once. See `judge`."""
     name = assessor_name(assessor)
     if verdict.said == "judged":
         check_value(audit, verdict.value)
@@ -92,7 +93,7 @@ def check_value(audit: Audit, value: int | None) -> None:
     """Refuse an invalid value of a judgment.
 
     Raises:
-        InputError: it is not on the scale.
+        InputError: the value is not on the scale.
     """
     if value not in scale(audit):
         raise InputError(
@@ -101,10 +102,10 @@ def check_value(audit: Audit, value: int | None) -> None:
 
 
 def _turn(cursor: Cursor, state: State, place: Place, said: Said, assessor: str, lease: timedelta) -> int:
-    """Return the turn in which an assessor judges a passage, and assign its query to them.
+    """Return the turn in which an assessor judges a passage, and assign its query to the assessor.
 
     Raises:
-        InputError: it is another person's.
+        InputError: the passage belongs to another assessor.
     """
     for turn in (1, 2):
         # Assessors may change their last verdict, even if the query is now with another assessor.
@@ -160,12 +161,12 @@ def write_verdict(
     assessor: str,
     elsewhere: bool = False,
 ) -> bool:
-    """Write a verdict, the source's judgment, and the action; nothing if the verdict is the same as before.
+    """Write a verdict, the judgment of the source, and the action; write nothing if the verdict is unchanged.
 
-    The source has the judgment of the first turn; the second one measures agreement.
+    The source gets the judgment of the first turn. The second turn only measures agreement.
 
     Returns:
-        Whether it is new.
+        Whether the verdict is new.
     """
     at = turn - 1
     if (place.said[at], place.values[at], place.by[at]) == (verdict.said, verdict.value, assessor):
@@ -195,7 +196,7 @@ class Look:
 
 
 def look(project: Project, audit: Audit, query_id: str, passage_id: str, assessor: str) -> Look:
-    """Show an assessor the grader's label of a drawn passage. The look is recorded, and reported in the methods.
+    """Return the grader's label of a drawn passage for an assessor. The look is recorded, and reported in `methods`.
 
     Raises:
         InputError: the name is empty, or the passage was not drawn.
@@ -221,10 +222,10 @@ class Assessor:
     """The progress of an assessor in a batch.
 
     Args:
-        query_id: the query that they have; None without one.
-        judged, cannot_say, skipped: numbers of passages by their last verdict; `second` of the judged ones are second
-            judgments.
-        looked: for how many they asked for the grader's label.
+        query_id: the query assigned to the assessor; None without an assigned query.
+        judged, cannot_say, skipped: numbers of passages by their last verdict. `second` of the judged passages are
+            second judgments.
+        looked: number of passages for which the assessor asked for the grader's label.
     """
 
     name: str
@@ -240,7 +241,7 @@ def assessors(project: Project, audit: Audit, number: int | None = None) -> list
     """Return every assessor with a part in a batch, by name.
 
     Args:
-        number: of the batch; None for the newest.
+        number: number of the batch; None for the newest.
     """
     # Not cached, because claims expire without any write.
     rows = project.read(lambda cursor: cursor.execute(_ASSESSORS, {"audit": audit.key, "number": number}).fetchall())

@@ -1,4 +1,4 @@
-"""Questions of a grader: the active questions of all queries and topics that it can grade, with their texts."""
+"""The questions that a grader can grade: active questions of all queries and topics, with their texts."""
 
 from __future__ import annotations
 
@@ -12,16 +12,16 @@ _PLACED = (
     f" JOIN places() t ON t.query_key = o.query_key AND {asks('t', 'r')}"
     f" ANTI JOIN {EXAMS} x ON x.query_key = asking_key)"
 )
-"""The revisions of the bank, one row per question and per query or topic that asks it."""
+"""SQL for the revisions of the bank: one row per question and per query or topic that asks it."""
 
 
 def bank_for(spec: GraderSpec) -> str:
     """Return SQL for the active questions that a grader can grade: a subquery over `$version`.
 
-    Its columns are query_key, question_key, text_key and weight. text_key belongs to the text that the grader gets, and
-    is NULL if that text was never asked. For a direct grader, the query itself is the only question. A question is
+    Its columns are query_key, question_key, text_key and weight. text_key is the key of the text that the grader gets,
+    and NULL if that text was never asked. For a direct grader, the query itself is the only question. A question is
     asked for its query, and for the topic `query/subtopic` if the project has it. A question without a subtopic is
-    asked for every topic of its query. A grader of citations gets no question: see `asked_bank`.
+    asked for every topic of its query. A grader of citations gets sentences instead: see `asked_bank`.
     """
     if spec.method == "direct" or spec.reads:
         return f"(SELECT * EXCLUDE (asked) FROM {asked_bank(spec)})"
@@ -30,9 +30,9 @@ def bank_for(spec: GraderSpec) -> str:
 
 
 def asked_bank(spec: GraderSpec) -> str:
-    """Return the same as `bank_for`, with the text that the grader gets in a column `asked`.
+    """Return the SQL of `bank_for` with a further column `asked`, the text that the grader gets.
 
-    A grader of citations gets the sentences that cite, with the columns of `CITED`.
+    For a grader of citations, the rows are sentences with citations, with the columns of `CITED`.
     """
     if spec.rates_citations:
         return (
@@ -74,9 +74,9 @@ def _asked_sql(spec: GraderSpec) -> str:
 
 
 def name_asked_texts(project: Project, spec: GraderSpec, version: int) -> None:
-    """Give a key to every text that a grader gets at a bank version and that has no key yet.
+    """Store a key for every text without a key that a grader gets at a bank version.
 
-    Writes nothing if all texts have keys, so that a mere forecast of a job keeps caches valid.
+    If all texts have keys, nothing is written, so that a forecast of a job keeps caches valid.
     """
     unnamed = f"FROM {asked_bank(spec)} WHERE text_key IS NULL"
     if not project.value(f"SELECT count(*) {unnamed}", {"version": version}):

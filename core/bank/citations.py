@@ -11,7 +11,7 @@ SENTENCES = (
     " JOIN passages USING (passage_key) JOIN passage_texts USING (text_key)"
     " JOIN response_sentences USING (passage_key))"
 )
-"""The sentences of all responses. text_key is that of the passage of the response that has the sentence."""
+"""SQL for the sentences of all responses. text_key is the text key of the response's passage with the sentence."""
 
 CITED = (
     "(SELECT c.*, s.text_key AS sentence_key, p.text_key AS cited_key,"
@@ -20,14 +20,14 @@ CITED = (
     f"  FROM {SENTENCES}) c"
     " LEFT JOIN passages p ON p.passage_id = cited_id LEFT JOIN question_texts s ON s.text = sentence)"
 )
-"""Every citation of every sentence; place counts those of a sentence from 1.
+"""SQL for all citations of all sentences; place is the position of the citation in its sentence, from 1.
 
-sentence_key, the key of the sentence among the texts that graders are asked, is NULL before any grader is asked.
-cited_key is NULL for a citation whose text the project does not have: it is unresolved.
+sentence_key is the key of the sentence among the texts for graders; it is NULL if no grader was asked yet.
+An unresolved citation, whose text the project does not have, has the cited_key NULL.
 """
 
 
 def asked_pool(spec: GraderSpec) -> str:
-    """The passages that a grader is asked about: query_key, passage_key, text_key, position."""
+    """Return SQL for the passages that a grader grades: query_key, passage_key, text_key, position."""
     cited = f"(SELECT query_key, cited_passage AS passage_key, cited_key AS text_key, position FROM {CITED})"
     return cited if spec.rates_citations else "pool"

@@ -18,7 +18,7 @@ DONE: dict[str, Callable[[Question, Question], bool]] = {
     "restored": lambda before, after: after.active and not before.active,
     "moved": lambda before, after: after.position not in (None, before.position),
 }
-"""Tests for each kind of change to a question; the most important kind is listed first."""
+"""By kind of change to a question, a test for it; the most important kind is first."""
 
 ADDED, OTHERWISE = "added", "changed in detail"
 
@@ -39,8 +39,8 @@ def note(project: Project, changes: Sequence[tuple[Question | None, Question]]) 
     """Return a line that summarizes changes, such as "2 reworded, 1 added in effects of green tea".
 
     Args:
-        changes: saved (None if new) and drafted version of every changed question. Each counts once, for its most
-            important change.
+        changes: the saved question (None if new) and the drafted question, for every changed question. Each question
+            counts once, under its most important kind of change.
     """
     counted = Counter(done(before, after)[0] for before, after in changes)
     said = ", ".join(f"{counted[name]} {name}" for name in (*DONE, OTHERWISE, ADDED) if counted[name])

@@ -52,11 +52,11 @@ class Conflict:
 
 
 class CrossedEdit(InputError):
-    """Raised if the same person changed the field in another window after this window showed it.
+    """Error if the same person changed the field in another window after this window showed it.
 
     Args:
         stored: the value from the other window, which stays.
-        given: the value of this window, which is not stored.
+        given: the value from this window, which is not stored.
     """
 
     def __init__(self, stored: object, given: object) -> None:
@@ -66,7 +66,7 @@ class CrossedEdit(InputError):
 
 
 class _Whatever:
-    """Type of `WHATEVER`, which says that an edit may replace any value of a field."""
+    """Type of `WHATEVER`, which allows an edit to replace any value of a field."""
 
 
 WHATEVER = _Whatever()
@@ -75,11 +75,11 @@ _NAME = re.compile("[0-9a-f]{12}")
 """Pattern of the last part of a new question's id."""
 
 Mark = tuple[int, int, int, datetime | None]
-"""Steps, undone steps, drafts, and time of the last change. Equal marks mean equal drafts."""
+"""Numbers of steps, undone steps and drafts, and time of the last change. Equal marks mean equal drafts."""
 
 
 def new_question(query_id: str, text: str = "", subtopic_id: str | None = None) -> Question:
-    """Return a new question with an id of its own."""
+    """Return a new question with a new id."""
     return Question(f"{query_id}/{uuid.uuid4().hex[:12]}", query_id, text, subtopic_id=subtopic_id)
 
 
@@ -119,7 +119,7 @@ def others(project: Project, author: str, query_id: str | None = None) -> dict[s
 
     Args:
         author: the person to leave out.
-        query_id: count drafts of this query only; None for all.
+        query_id: restricts the count to drafts of this query; None for all.
     """
     return dict(
         project.rows(
@@ -131,7 +131,7 @@ def others(project: Project, author: str, query_id: str | None = None) -> dict[s
 
 
 def mark(project: Project, author: str) -> Mark:
-    """Return the present mark of a person's drafts. A window compares marks to notice changes in other windows."""
+    """Return the current mark of a person's drafts. A window compares marks to detect changes in other windows."""
     made, undone = steps(project, author)
     count, latest = project.rows("SELECT count(*), max(changed_at) FROM drafts WHERE author = ?", [author])[0]
     return made, undone, count, latest
@@ -161,17 +161,17 @@ def change_draft(
     over: object = WHATEVER,
     join: bool = False,
 ) -> None:
-    """Store one changed field on top of the stored draft, because two edits may arrive together.
+    """Store one changed field in the stored draft. Its other fields stay, because two edits may arrive together.
 
     Args:
-        question: the question that the person saw; used until there is a draft. A version that another person saved
-            since then causes a conflict.
+        question: the question that the person saw, from which a new draft begins. If another person saved the question
+            since then, the draft has a conflict.
         over: the value of the field that the person saw.
         join: whether to merge this edit into the last step, as for typing after a pause. Edits that cancel each other
             leave no step.
 
     Raises:
-        CrossedEdit: the draft has a value that the person has not seen; nothing is stored.
+        CrossedEdit: the draft has another value than `over`; nothing is stored.
         InputError: the weight is not a number or is too large.
     """
     key, value, over = question.question_id, _clean(value), _clean(over)
@@ -193,10 +193,10 @@ def _clean(value: object) -> object:
 
 
 def seen(project: Project, question: Question, field: str, value: object) -> Question:
-    """Return a question as a person saw it, given the value that they saw in one field.
+    """Return the version of a question that a person saw, given the value that they saw in a field.
 
     Args:
-        question: the presumed question; if the value differs, an earlier saved version with that value is returned.
+        question: returned if it has the value; otherwise an earlier saved version with the value is returned.
     """
     if getattr(question, field) == value:
         return question
@@ -205,7 +205,7 @@ def seen(project: Project, question: Question, field: str, value: object) -> Que
 
 
 def _version_seen(project: Project, question: Question) -> int | None:
-    """Return the version that saved the question which a person saw; None if it is the latest or was never saved."""
+    """Return the bank version in which a seen question was saved; None if it is the latest or was never saved."""
     revisions = history(project, question.question_id)
     seen = next((revision for revision in revisions if revision.question == question), None)
     return None if seen is None or seen is revisions[0] else seen.version
@@ -238,7 +238,7 @@ def _step(
     seen: int | None = None,
     join: bool = False,
 ) -> None:
-    """Write one step: the drafts in `after`, and no drafts for the other ids.
+    """Write a step: store the drafts in `after`, and remove the drafts of all other `ids`.
 
     Args:
         seen: the bank version that new drafts are based on; None for the newest.
@@ -284,7 +284,7 @@ def _joined(
     """Merge a change into the last step; return whether that was possible.
 
     Args:
-        last: rows of the last step: its number, then question, before and after.
+        last: rows of the last step: number of the step, question id, draft before, draft after.
     """
     if len(last) != 1 or [(key, was) for key, (was, _) in changed.items()] != [(last[0][1], last[0][3])]:
         return False
@@ -323,12 +323,12 @@ def _put(cursor: Cursor, author: str, question_id: str, written: str | None) -> 
 
 
 def undo(project: Project, author: str) -> bool:
-    """Undo the last step; return whether there was one."""
+    """Undo the last step; return False if there was no step."""
     return _move(project, author, "undo")
 
 
 def redo(project: Project, author: str) -> bool:
-    """Redo the step that was undone last; return whether there was one."""
+    """Redo the step that was undone last; return False if there was no such step."""
     return _move(project, author, "redo")
 
 
@@ -373,7 +373,7 @@ def drafted_bank(project: Project, author: str, query_id: str) -> list[Question]
 
 
 def drafted_edits(project: Project, author: str) -> dict[str, list[Question]]:
-    """Return all questions of every query with drafts, with the drafts applied and without empty new questions."""
+    """Return, for every query with drafts, all questions with the drafts applied, except empty new questions."""
     queries = dict.fromkeys(draft.question.query_id for draft in drafts(project, author).values())
     return {query: [q for q in drafted_bank(project, author, query) if not is_wordless(q)] for query in queries}
 
@@ -407,7 +407,7 @@ def settle(project: Project, author: str, question_id: str, keep: Literal["mine"
 
 
 def note_written(project: Project, author: str) -> str:
-    """Return the automatic note of a save: a summary of the person's changes."""
+    """Return the automatic note for a save: a summary of the person's changes."""
     mine = [draft.question for draft in drafts(project, author).values()]
     queries = dict.fromkeys(question.query_id for question in mine)
     saved = {same.question_id: same for query in queries for same in bank_questions(project, query_id=query)}
@@ -417,7 +417,7 @@ def note_written(project: Project, author: str) -> str:
 def save_drafts(project: Project, author: str, note: str = "") -> int | None:
     """Save all drafts of a person as a new bank version, and remove the drafts.
 
-    Changes that other people saved meanwhile stay, because a version holds only the questions that it changes.
+    Changes that other people saved meanwhile stay, because a version contains only the questions that it changes.
 
     Args:
         note: what changed and why; if empty, a summary of the changes is used.

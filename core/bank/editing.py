@@ -19,10 +19,10 @@ def pasted(
     """Return new questions from pasted lines, one per line, without bullets, numbers and empty lines.
 
     Args:
-        known: the query's questions; lines with the text of an active one are skipped.
+        known: the query's questions. Lines with the text of an active question are skipped.
 
     Returns:
-        The questions, and the number of skipped lines: those that repeat an active question or an earlier line.
+        The questions, and the number of skipped lines: repetitions of an active question or of an earlier line.
     """
     lines = [found for line in text.splitlines() if (found := _BULLET.sub("", line).strip())]
     asked = {question.text for question in known if question.active}
@@ -37,7 +37,7 @@ def duplicated(question: Question) -> Question:
 
 
 def split(question: Question, parts: Sequence[str]) -> list[Question]:
-    """Return the retired question and several new ones in its place, each with an equal share of its weight.
+    """Return the retired question and the new questions that replace it, each with an equal share of its weight.
 
     Raises:
         InputError: fewer than two parts.
@@ -50,7 +50,7 @@ def split(question: Question, parts: Sequence[str]) -> list[Question]:
 
 
 def merged(questions: Sequence[Question], text: str) -> list[Question]:
-    """Return one new question and the retired ones that it replaces; its weight is the greatest of theirs.
+    """Return one new question and the retired questions that it replaces; it has their greatest weight.
 
     Raises:
         InputError: fewer than two questions, questions of several queries, or an empty text.
@@ -76,14 +76,14 @@ def weighted(questions: Sequence[Question], weight: float) -> list[Question]:
 
 
 def retired(questions: Sequence[Question], active: bool = False) -> list[Question]:
-    """Return the questions, retired or, with `active`, restored."""
+    """Return the questions as retired, or as restored if `active`."""
     return [replace(question, active=active) for question in questions]
 
 
 def moved(questions: Sequence[Question], question_id: str, by: int) -> list[Question]:
-    """Return the questions whose position changes when a question moves up (by -1) or down (by 1); none at an end.
+    """Return the questions whose position changes if a question moves up (by -1) or down (by 1); empty at an end.
 
-    Two questions swap positions. Others are included only if they had no position or shared one.
+    Two questions swap positions. Other questions are included only if they had no position or shared a position.
 
     Args:
         questions: all questions of the query in their order.

@@ -17,10 +17,10 @@ SCHEMES: tuple[Scheme, ...] = ("bloom", "question type")
 
 @dataclass(frozen=True)
 class ItemFacts:
-    """Facts about an item beyond its question; each may be unknown.
+    """Facts about an item in addition to its question; unknown facts are None.
 
     Args:
-        source_passage_id: the passage that the item was written from; oracle examinees read it.
+        source_passage_id: the passage from which the item was written; oracle examinees read it.
         topic: subject of the item, for accuracies by topic.
         raw: the model's unchanged reply.
         shuffle_seed: seed of the order of its choices; None if they are in the given order.
@@ -33,10 +33,10 @@ class ItemFacts:
 
 
 def item_facts(project: Project, query_id: str | None = None) -> dict[str, ItemFacts]:
-    """Return the facts of every item that has some, by question id.
+    """Return the facts of every item with facts, by question id.
 
     Args:
-        query_id: only items of this query; None for all.
+        query_id: restricts the result to this query; None for all.
     """
     return {
         question_id: ItemFacts(*facts)
@@ -53,7 +53,7 @@ def put_items(cursor: Cursor, facts: Mapping[str, ItemFacts]) -> int:
     """Store the facts of items, replacing earlier ones. The caller's transaction must log the change.
 
     Args:
-        facts: by question id of the project.
+        facts: facts by question id; the project must have these questions.
 
     Returns:
         The number of changed items.
@@ -136,7 +136,7 @@ def set_item(
 
 
 def take_accepted(cursor: Cursor) -> None:
-    """Store the facts of items from accepted proposals, once the bank has their questions."""
+    """Store the facts of items from accepted proposals whose questions the bank now has."""
     cursor.execute(
         "INSERT INTO items SELECT question_key, any_value(passage_key), any_value(i.topic), any_value(raw),"
         " any_value(i.shuffle_seed) FROM proposed_items i JOIN proposals p USING (proposal_key)"
@@ -147,7 +147,7 @@ def take_accepted(cursor: Cursor) -> None:
 
 
 def item_categories(project: Project, scheme: Scheme) -> dict[str, tuple[str, ...]]:
-    """Return the categories that people set in place of the computed ones, by question id."""
+    """Return the categories that people set, which replace the computed categories, by question id."""
     return {
         question_id: tuple(categories)
         for question_id, categories in project.rows(
@@ -160,10 +160,10 @@ def item_categories(project: Project, scheme: Scheme) -> dict[str, tuple[str, ..
 def set_categories(
     project: Project, question_ids: Sequence[str], scheme: Scheme, categories: Sequence[str] | None, author: str
 ) -> None:
-    """Set the categories of items in place of the computed ones.
+    """Set the categories of items, which replace the computed categories.
 
     Args:
-        categories: for each of the items; None restores the computed ones.
+        categories: the categories of each of these items; None restores the computed categories.
 
     Raises:
         InputError: the scheme or a question is unknown, or the list of categories is empty.

@@ -1,4 +1,4 @@
-"""Imported questions that wait to be saved. They are kept in a file, so memory does not limit their number."""
+"""Imported questions before they are saved. They are buffered in a file, so memory does not limit their number."""
 
 from __future__ import annotations
 
@@ -24,14 +24,14 @@ QUESTIONS_SAVED, CHARACTERS_SAVED = 30_000, 1 << 22
 PARTS_HELD = 4
 """Files with up to this many batches are read once for saving.
 
-Larger ones are read again for each step to limit memory.
+Larger files are read again for each step, to limit memory.
 """
 
 _OWN = "question_id, query_id, kind, weight, active, subtopic_id, answer_key, choices, note, place"
 
 
 class QuestionFile:
-    """Questions of imported files, stored while these are read.
+    """Questions of imported files, buffered while the files are read.
 
     A file may repeat a question on every line of its query.
 
@@ -73,7 +73,7 @@ class QuestionFile:
         self._writer.close()
 
     def settle(self, cursor: Cursor) -> int:
-        """Merge repeated questions: the first one counts, but one with a text goes before one without.
+        """Merge repetitions of a question: the first repetition with a text counts, or else the first.
 
         Returns:
             The number of questions.
@@ -172,7 +172,7 @@ class QuestionFile:
         return max(min(QUESTIONS_SAVED, fitting), 1)
 
     def named(self, cursor: Cursor, question_ids: Sequence[str]) -> dict[str, Question]:
-        """Return some of the questions by id."""
+        """Return the questions with these ids, by id."""
         columns = "question_id, query_id, text, kind, weight, active, subtopic_id, answer_key, choices, note, place"
         rows = cursor.execute(
             f"SELECT {columns} FROM {self.relation} WHERE list_contains(?, question_id)", [list(question_ids)]

@@ -22,7 +22,7 @@ STATES: tuple[State, ...] = ("open", "accepted", "rejected")
 
 @dataclass(frozen=True)
 class DraftedItem:
-    """Facts about a drafted item beyond its question's text.
+    """Facts about a drafted item in addition to its question's text.
 
     Args:
         question_id: id of its future question.
@@ -44,12 +44,12 @@ class Generation:
 
     Args:
         kind: kind of the requested drafts.
-        texts: drafts that were read from the reply, cleaned with `cleaned`; empty if there is a reason.
+        texts: drafts that were read from the reply, cleaned with `cleaned`; empty for an unusable reply.
         raw: the unchanged reply.
-        reason: why the reply is unusable.
-        question_id: the question, for an answer key.
+        reason: why the reply is unusable; None for a usable reply.
+        question_id: the question of a drafted answer key.
         passage_id: the passage from which an answer key or item was drafted.
-        item: an item without its question's text, which is the only entry of `texts`.
+        item: the other parts of a drafted item; the text of its question is the only entry of `texts`.
     """
 
     kind: Drafted
@@ -71,11 +71,11 @@ class Proposal:
     """A draft of a model, with its origin and its decision.
 
     Args:
-        text: a person's wording if there is one, else the model's.
+        text: a person's wording, or else the model's wording.
         original: the model's wording.
-        question_id: the question of an answer key; else the question made from the proposal, None before that.
-        edited_by: author of the wording; None if it is the model's.
-        decided_by, decided_at: who accepted, rejected or reopened the proposal, and when; None before that.
+        question_id: the question of an answer key, or the question made from the proposal; None before it was made.
+        edited_by: author of a person's wording; None for the model's wording.
+        decided_by, decided_at: who accepted, rejected or reopened the proposal, and when; None before a decision.
         item: choices, answer key and other facts of an item.
     """
 
@@ -193,9 +193,9 @@ def proposals(
     """Return proposals by query, in the order of their creation.
 
     Args:
-        query_id: only those of this query; None for all.
-        states: only those in these states.
-        keys: only these; None for all.
+        query_id: restricts the result to this query; None for all.
+        states: restricts the result to these states.
+        keys: restricts the result to these keys; None for all.
     """
     asked: dict[str, Any] = {"query": query_id, "states": list(states), "keys": None if keys is None else list(keys)}
     only = {"query": "query_id = $query", "states": "list_contains($states, state)", "keys": "proposal_key IN $keys"}
@@ -231,7 +231,7 @@ def empty_generations(project: Project, query_id: str) -> list[EmptyGeneration]:
 
 
 def edit_proposal(project: Project, key: int, text: str, author: str) -> None:
-    """Reword an open proposal. The model's wording is kept, and is used again if a person enters the same words.
+    """Reword an open proposal. The model's wording is kept, and counts as such again if a person enters the same words.
 
     Raises:
         InputError: the text is empty, or no open proposal has this key.
@@ -252,10 +252,10 @@ def accept(project: Project, keys: Sequence[int], author: str) -> list[Question]
     """Accept proposals into the person's drafts, as one step that can be undone. Saving adds them to the bank.
 
     A question, nugget or item becomes a new question; an answer key is added to its question. The note of each question
-    names the origin.
+    names the model and prompt of the proposal.
 
     Returns:
-        The questions in their drafts.
+        The drafted questions.
 
     Raises:
         InputError: a proposal is not open, the question of an answer key is missing, or two keys belong to one
@@ -314,7 +314,7 @@ def _queries(project: Project, keys: Sequence[int]) -> set[str]:
 
 
 def _in_state(project: Project, keys: Sequence[int], states: tuple[State, ...]) -> list[Proposal]:
-    """Return proposals in the order of their keys, after a check that all have one of some states."""
+    """Return the proposals with these keys in the given order; refuse keys whose proposal is not in these states."""
     found = {proposal.key: proposal for proposal in proposals(project, states=STATES, keys=keys)}
     for key in keys:
         if key not in found:

@@ -26,7 +26,7 @@ class BankVersion:
 
 @dataclass(frozen=True)
 class Revision:
-    """A question as one bank version saved it."""
+    """A question as saved in a bank version."""
 
     version: int
     note: str
@@ -57,7 +57,7 @@ def latest_version(project: Project) -> int:
 
 @as_act("see boards")
 def check_version(project: Project, version: int | None) -> int:
-    """Check a bank version and return it; the newest for None.
+    """Check that a bank version exists and return its number; None selects the newest version.
 
     Raises:
         InputError: the version does not exist.
@@ -79,14 +79,14 @@ def questions(project: Project, version: int | None = None, query_id: str | None
 
     Args:
         version: bank version; None for the newest.
-        query_id: only those of this query; None for all.
+        query_id: restricts the result to this query; None for all.
     """
     rows = project.rows(_BANK, {"version": check_version(project, version), "query_id": query_id})
     return list(map(as_question, rows))
 
 
 def latest_questions(cursor: Cursor) -> list[Question]:
-    """Return the questions of the newest version, in a transaction that may have changed it."""
+    """Return the questions of the newest version, including changes of the open transaction."""
     return list(map(as_question, cursor.execute(_BANK, {"version": NEWEST, "query_id": None}).fetchall()))
 
 
@@ -101,7 +101,7 @@ _BANK = (
 
 
 def as_question(row: Sequence[Any]) -> Question:
-    """Return a question from its columns, in the order of its fields; choices are JSON."""
+    """Return a question from a row with its fields in their order; choices are JSON."""
     values = list(row)
     # A short cut: most questions have no choices.
     values[8] = () if row[8] == "[]" else tuple(json.loads(row[8]))
@@ -112,7 +112,7 @@ def as_question(row: Sequence[Any]) -> Question:
 def versions(project: Project) -> list[BankVersion]:
     """Return every saved version, newest first, with the number of questions that it changed.
 
-    Notes quote questions, so they are empty for people who may not read questions.
+    Notes quote questions. So they are empty for people without permission to read questions.
     """
     note = "v.note" if project.allows("read the bank") else "''"
     return [

@@ -1,4 +1,4 @@
-"""Detection of proposals and questions that repeat another wording, or nearly repeat it."""
+"""Detection of proposals and questions with the same wording as another question, or nearly the same."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from .drafts import drafted_bank
 from .proposals import STATES, Proposal, proposals
 
 NEAR = 0.85
-"""Cosine of two questions' embeddings from which they are near-duplicates."""
+"""Cosine of two questions' embeddings from which the questions are near-duplicates."""
 _EDGES = " .,:;!?…\"'`“”‘’«»„"
 
 
@@ -22,12 +22,12 @@ class Repeat:
     """The wording that a proposal repeats.
 
     Args:
-        relation: `same` for the same wording except for case, spaces and marks at its ends; `like` for a near-duplicate
-            by the embedding model.
-        of: kind of the repeated thing: a question, a retired question, an open, accepted or rejected proposal, or an
+        relation: `same` if the wordings differ at most in case, spaces and marks at the ends; `like` for a
+            near-duplicate by the embedding model.
+        of: kind of the repeated text: a question, a retired question, an open, accepted or rejected proposal, or an
             answer key.
-        text: its wording.
-        cosine: cosine of the two; None for the same wording.
+        text: the repeated wording.
+        cosine: cosine of the two embeddings; None for the same wording.
     """
 
     relation: Literal["same", "like"]
@@ -43,7 +43,7 @@ class Repeat:
 
 @dataclass(frozen=True)
 class _Known:
-    """A known wording. `before` is the key of an open proposal, which only later ones can repeat."""
+    """A known wording. `before` is the key if it is an open proposal: only later proposals can repeat it."""
 
     of: str
     text: str
@@ -51,7 +51,7 @@ class _Known:
 
 
 def normalised(text: str) -> str:
-    """Return a wording without case, compatibility forms of characters, extra spaces, and marks at its ends."""
+    """Return a wording in lower case (NFKC, case folded), without extra spaces and without marks at its ends."""
     return " ".join(unicodedata.normalize("NFKC", text).casefold().split()).strip(_EDGES)
 
 
@@ -61,14 +61,14 @@ def marks(
     """Return the wordings that the open proposals of a query repeat.
 
     Proposals are compared with the questions in the person's drafts, with decided proposals, and with earlier open
-    ones. An answer key is compared with those of its question.
+    proposals. An answer key is compared with other answer keys of its question.
 
     Args:
         near: whether to search for near-duplicates with the embedding model, too.
         threshold: cosine from which two wordings are near-duplicates.
 
     Returns:
-        Repeats by proposal key; the same wording is preferred to a near-duplicate.
+        Repeats by proposal key. The same wording is preferred to a near-duplicate.
 
     Raises:
         GradingError: the embedding model cannot be loaded.
@@ -140,9 +140,9 @@ def _like(opened: Sequence[Proposal], known: Sequence[_Known], threshold: float)
 
 
 def same_wordings(questions: Sequence[Question]) -> dict[str, Question]:
-    """Return active questions that repeat another active one: by question id, the first such other one.
+    """Return active questions that repeat another active question: by question id, the first question that they repeat.
 
-    The same words with other choices, or with another subtopic, are another question.
+    Questions with the same words but other choices, or another subtopic, are not repetitions.
     """
     alike: dict[object, list[Question]] = {}
     for question in questions:
@@ -163,13 +163,13 @@ def _of_one_subtopic(one: Question, other: Question) -> bool:
 
 
 def near_duplicates(questions: Sequence[Question], threshold: float = NEAR) -> dict[str, tuple[Question, float]]:
-    """Return active questions that nearly repeat another one, by the embedding model.
+    """Return active questions that nearly repeat another active question, by the embedding model.
 
     Args:
-        threshold: cosine from which two are near-duplicates.
+        threshold: cosine from which two questions are near-duplicates.
 
     Returns:
-        By question id: the nearest other question and the cosine.
+        By question id, the nearest other question and the cosine.
 
     Raises:
         GradingError: the model cannot be loaded.

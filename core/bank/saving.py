@@ -1,4 +1,4 @@
-"""Saving the question bank. Every save appends a version that holds only its changes."""
+"""Saving the question bank. Every save appends a version that contains only its changes."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def restore(
     """Restore questions from an earlier version, as a new version. Versions in between stay.
 
     Args:
-        question_ids: only these questions; None for all of the bank. Questions that the earlier version did not have
+        question_ids: the questions to restore; None for the whole bank. Questions that the earlier version did not have
             are retired.
 
     Returns:
@@ -54,7 +54,7 @@ def is_wordless(question: Question) -> bool:
 
 
 def check_question(question: Question) -> None:
-    """Refuse a question that could not be scored.
+    """Refuse a question that cannot be scored.
 
     Raises:
         InputError: the text is empty, the kind is unknown, or the weight is not a number or exceeds `MAX_WEIGHT`.
@@ -84,16 +84,16 @@ def check_weight(question: Question) -> None:
 
 
 def save(project: Project, changed: Sequence[Question], note: str, author: str) -> int | None:
-    """Save questions as a new bank version; all others stay as they are.
+    """Save questions as a new bank version; all other questions stay unchanged.
 
-    A text for a question that was known by id only is a new wording without grades. Only an import can say with which
-    words it was asked (`bank.words`). If such a question is saved without a text, it keeps its unknown wording.
+    If a question was known by id only, its text is a new wording without grades. Only an import can supply the wording
+    of the existing grades (`bank.words`). If such a question is saved without a text, its wording stays unknown.
 
     Returns:
         The new version, or None if nothing differs from the newest.
 
     Raises:
-        InputError: a question could not be scored, or its query is unknown.
+        InputError: a question cannot be scored, or its query is unknown.
     """
     with project.transaction(act="save the bank", queries=[one.query_id for one in changed], author=author) as cursor:
         version = save_questions(cursor, changed, note, author)
@@ -103,7 +103,7 @@ def save(project: Project, changed: Sequence[Question], note: str, author: str) 
 
 
 def save_questions(cursor: Cursor, changed: Sequence[Question], note: str, author: str) -> int | None:
-    """Do the same as `save`, within a larger transaction and without a line in the activity log."""
+    """Save questions as `save` does, in the transaction of a larger action and without an entry in the activity log."""
     ids: set[str] = set()
     for question in changed:
         check_question(question)
@@ -118,11 +118,10 @@ def save_questions(cursor: Cursor, changed: Sequence[Question], note: str, autho
 
 
 def save_parts(cursor: Cursor, parts: Callable[[], Iterator[pa.Table]], note: str, author: str) -> int | None:
-    """Do the same as `save_questions`, for any number of checked questions.
+    """Save any number of checked questions as `save_questions` does.
 
     Args:
-        parts: returns the questions each time from the start, as tables of `columns_of` with at most `QUESTIONS_A_PART`
-            rows.
+        parts: at each call, yields all questions in tables of `columns_of` with at most `QUESTIONS_A_PART` rows.
     """
     # All questions need keys before texts get theirs.
     for one in (_check_queries, _name_questions, _name_unknown_texts, _add_texts):
@@ -135,7 +134,7 @@ def save_parts(cursor: Cursor, parts: Callable[[], Iterator[pa.Table]], note: st
 
 
 def _wordless(part: pa.Table) -> bool:
-    """Return whether some questions have no text. This is rare, and the search for the texts that they mean is slow."""
+    """Return whether a question has no text. The search for such texts is slow and rarely needed."""
     return bool(part["text"].null_count)
 
 
@@ -158,7 +157,7 @@ def _check_queries(cursor: Cursor) -> None:
 
 
 def check_ids(cursor: Cursor, changed: Sequence[Question]) -> None:
-    """Refuse new ids of questions and subtopics that files cannot contain; ids that the bank already has may stay.
+    """Refuse new ids of questions and subtopics that files cannot contain. Ids that the bank already has are accepted.
 
     Raises:
         InputError: a new id has control characters.
@@ -170,7 +169,7 @@ def check_ids(cursor: Cursor, changed: Sequence[Question]) -> None:
 def clean_questions(cursor: Cursor, changed: Sequence[Question]) -> list[Question]:
     """Return questions with clean texts.
 
-    An uncleaned wording that an earlier version stored stays as it is, so that a new weight costs no grades.
+    An unclean wording that an earlier version stored stays unchanged, so that a new weight loses no grades.
     """
     clean = all_cleaned(changed)
     unclean = [a.text for a, b in zip(changed, clean, strict=True) if a.text and a.text != b.text]
@@ -229,7 +228,7 @@ def _name_unknown_texts(cursor: Cursor) -> None:
 
 @contextmanager
 def questions_lent(cursor: Cursor, changed: Sequence[Question]) -> Iterator[None]:
-    """Make questions readable in SQL as the table `incoming_bank`, within the context."""
+    """Make questions readable in SQL as the table `incoming_bank` during a block."""
     with lent(cursor, "incoming_bank", _table(cursor, changed)):
         yield
 
@@ -269,7 +268,7 @@ def columns_of(rows: Sequence[Question], start: int) -> pa.Table:
 
 
 def _parts(table: pa.Table) -> Iterator[pa.Table]:
-    """Yield the questions of a table in parts, in order; an empty table gives one part."""
+    """Yield the questions of a table in parts, in order; an empty table yields one empty part."""
     starts = range(0, max(len(table), 1), QUESTIONS_A_PART)
     return (table.slice(start, QUESTIONS_A_PART) for start in starts)
 
@@ -314,7 +313,7 @@ def _differing(wordless: bool) -> str:
     """Return SQL for the incoming questions that differ from the bank at `$version`, with their preceding revision.
 
     Args:
-        wordless: whether some of them have no text.
+        wordless: whether some incoming questions have no text.
     """
     known = "coalesce(t.text_key, f.text_key, {}r.text_key)" if wordless else "coalesce(t.text_key, r.text_key)"
     return (
@@ -340,4 +339,4 @@ _OF_WORDLESS = (
     "  JOIN questions USING (question_key) JOIN question_texts a ON a.placeholder = question_id GROUP BY 1) f"
     "  ON f.question_key = CASE WHEN i.text IS NULL THEN questions.question_key END"
 )
-"""Joins that find the texts of questions without text."""
+"""Joins that find the stored texts of incoming questions without a text."""

@@ -14,14 +14,14 @@ from .questions import latest_version
 Place = tuple[int, int]
 """Keys of a query and of a passage in its pool."""
 Asked = frozenset[tuple[str, bool]]
-"""Questions of a query in the form in which a text would repeat them, and whether they have a question mark."""
+"""Normalised questions of a query to search for in texts, each with whether it has a question mark."""
 
 
 @dataclass
 class _Seen:
-    """Cached results for an open project. A text never changes, so each is searched once.
+    """Cached results for an open project. A text never changes, so each text is searched once.
 
-    `repeats` has, for each query, the questions that were searched and the passages that repeat one.
+    `repeats` has, for each query, the questions that were searched and the passages that repeat a question.
     """
 
     upto: int = 0
@@ -34,7 +34,7 @@ class _Seen:
 
 
 _QUESTIONS = GraderSpec("any", "self-rating", "", kinds=("question",))
-"""Reads questions and no nuggets: a passage that contains a nugget word for word is fine."""
+"""Selects questions, not nuggets: a passage may contain a nugget word for word."""
 
 
 _REPEATING = (
@@ -51,7 +51,7 @@ _REPEATING = (
 def speaking_passages(project: Project, version: int | None = None) -> frozenset[Place]:
     """Return the pooled passages that address the grader or repeat a question of their query.
 
-    The first call searches all texts, which takes seconds for a large pool; later calls search only new ones.
+    The first call searches all texts, which takes seconds for a large pool; later calls search only new texts.
 
     Args:
         version: bank version of the questions; None for the newest.
@@ -91,7 +91,8 @@ def _seek_repeats(project: Project, version: int, known: dict[int, tuple[Asked, 
     """Find the pooled passages that contain a question of their query word for word.
 
     Args:
-        known: results by query; queries whose questions differ from these are searched and updated here.
+        known: the questions and the passages found so far, by query key; updated in place. Only queries with changed
+            questions are searched.
     """
     asked: dict[int, set[tuple[str, bool]]] = {query: set() for query in known}
     for query, text in project.rows(

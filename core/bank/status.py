@@ -41,7 +41,7 @@ _COUNTS = {
 
 @as_act("see boards")
 def counts(project: Project) -> dict[str, int]:
-    """Return the numbers of things in a project, by name. Queries include exams, and questions include items."""
+    """Return the counts of a project by name, such as queries. Queries include exams, and questions include items."""
     names = list(_COUNTS)
     judgments = visible(project, "judgments")
     columns = ", ".join(f"({sql.format(judgments=judgments)})" for sql in _COUNTS.values())
@@ -55,8 +55,8 @@ class JudgedQueries:
 
     Args:
         queries: number of judged queries.
-        without_questions: number of those without an active question.
-        questions: mean number of active questions per judged query; None without any.
+        without_questions: number of judged queries without an active question.
+        questions: mean number of active questions per judged query; None without judged queries.
     """
 
     queries: int
@@ -86,7 +86,7 @@ _ANY_GRADER = GraderSpec("any", "self-rating", "")
 
 
 def judged_queries(project: Project) -> JudgedQueries:
-    """Count the active questions of queries with judgments, from any source."""
+    """Return the coverage of the queries with judgments from any source."""
     row = project.rows(
         "SELECT count(*), count(*) FILTER (n IS NULL), avg(coalesce(n, 0))"
         f" FROM (SELECT DISTINCT query_key FROM {visible(project, 'judgments')}"
@@ -112,10 +112,10 @@ def next_step(
 
     Args:
         found: result of `counts`.
-        ungraded: number of pairs behind the labels that were never asked.
+        ungraded: number of pairs behind the labels that were never graded.
         unsaved: number of the person's unsaved changes to the bank.
-        stale: number of overrides whose question has been reworded since.
-        asked: noun for the graded thing; "query" for a grader that grades for a query as a whole.
+        stale: number of overrides whose question was reworded later.
+        asked: noun for the input of the grader: "query" for a direct grader.
     """
     if found["exams"] and found["exams"] == found["queries"]:
         return _next_of_exam(found, unsaved)

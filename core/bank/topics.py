@@ -12,8 +12,8 @@ from .questions import questions as bank_questions
 def asks(place: str, question: str) -> str:
     """Return the SQL condition that a row of places() asks a question.
 
-    A question without a subtopic is asked of every section, because TREC CAR's manual questions have no subtopic. The
-    papers ask them of every section of their query (exam-plus-plus, section 5.1).
+    A question without a subtopic is asked for every section, because TREC CAR's manual questions have no subtopic. The
+    papers ask these questions for every section of their query (exam-plus-plus, section 5.1).
 
     Args:
         place: alias of the place.
@@ -24,7 +24,7 @@ def asks(place: str, question: str) -> str:
 
 
 def take_queries(cursor: Cursor, queries: Sequence[Query], replace: bool, keeper: Keeper | None = None) -> int:
-    """Add queries and their subtopics, and rename topics that were named after them.
+    """Add queries and their subtopics, and update the texts of topics that were named after them.
 
     Arguments and return value are those of `project.add_queries`.
     """
@@ -57,13 +57,13 @@ _NAME = "q.text || ' / ' || s.text"
 
 
 def add_topics(cursor: Cursor, topic_ids: Sequence[str]) -> int:
-    """Add a query for every id `query/subtopic` whose query and subtopic the project knows.
+    """Add a topic for every id `query/subtopic` whose query and subtopic the project knows; ignore other ids.
 
-    Its text consists of the texts of the query and the subtopic, as in TREC CAR's outlines. The questions of the
-    subtopic are asked for it, too. Other ids are ignored.
+    The text of a topic consists of the texts of the query and the subtopic, as in TREC CAR's outlines. The questions of
+    the subtopic are asked for the topic, too.
 
     Returns:
-        The number of added queries.
+        The number of added topics.
     """
     if not topic_ids:
         return 0
@@ -86,10 +86,10 @@ EXAMS = (
     " GROUP BY query_key HAVING bool_or(item) OR (bool_or(active) AND bool_and(kind = 'choice' OR NOT active)"
     " AND query_key NOT IN (SELECT query_key FROM all_subtopics())))"
 )
-"""Exams of the bank at `$version`: their questions are for examinees, not for grading passages.
+"""SQL for the exams of the bank at `$version`: their questions are for examinees, not for grading passages.
 
-An exam is a query without passages that has items, or whose questions are all multiple choice. The latter are exams
-written by hand. A query with subtopics is not such an exam, because its topics may have the passages.
+An exam is a query without passages that has items, or whose active questions are all multiple choice. The second kind
+is written by hand. It has no subtopics, because the topics of a query with subtopics may have passages.
 """
 
 
@@ -112,8 +112,8 @@ Place = tuple[str, str | None]
 def asking(project: Project, places: Iterable[Place]) -> list[str]:
     """Return the ids of the queries that ask the questions of some places: the queries, then their topics.
 
-    With `asked_questions` this gives for single queries and unsaved questions the same result as `bank.bank_for` in SQL
-    for the whole bank.
+    `asking` and `asked_questions` handle single queries and unsaved questions. The results agree with the SQL of
+    `bank.bank_for` for the whole bank.
     """
     places = list(dict.fromkeys(places))
     topics = _topics_of(project, places)
@@ -129,14 +129,14 @@ def asking(project: Project, places: Iterable[Place]) -> list[str]:
 def asked_questions(
     project: Project, version: int, query_id: str, instead: Mapping[str, Sequence[Question]] | None = None
 ) -> list[Question]:
-    """Return the questions that a query asks, active or not: its own, then those of its parent query.
+    """Return the questions that a query asks, active or not: its own questions, then questions of its parent query.
 
-    A topic asks the questions of its parent query that have its subtopic or no subtopic. An exam asks nothing of
-    passages.
+    A topic asks the questions of its parent query that have its subtopic or no subtopic. For an exam, the result is
+    empty.
 
     Args:
         version: bank version.
-        instead: by query id, all questions of that query, replacing those of the bank.
+        instead: by query id, all questions of that query. They replace the questions of the bank.
     """
     instead = instead or {}
 
@@ -157,7 +157,7 @@ def asked_questions(
 
 
 def _is_exam(project: Project, query_id: str, own: Sequence[Question]) -> bool:
-    """Return whether a query is an exam (see `EXAMS`) if some questions replace its own."""
+    """Return whether a query with these questions instead of its saved questions is an exam (see `EXAMS`)."""
     rows = project.rows(
         "SELECT EXISTS (FROM questions o JOIN items USING (question_key) WHERE o.query_key = q.query_key),"
         " EXISTS (FROM all_subtopics() s WHERE s.query_key = q.query_key)"
@@ -173,7 +173,7 @@ def _is_exam(project: Project, query_id: str, own: Sequence[Question]) -> bool:
 
 
 def questions_by_query(project: Project, questions: Iterable[Question]) -> dict[str, list[Question]]:
-    """Group questions by the id of every query that asks them. A query's own questions precede those of its parent."""
+    """Group questions by the id of every query that asks them. A query's own questions precede its parent's."""
     questions = list(questions)
     topics = _topics_of(project, _places(questions))
     found: dict[str, list[Question]] = {}
@@ -193,7 +193,7 @@ def _places(questions: Iterable[Question]) -> list[Place]:
 def _topics_of(project: Project, places: Iterable[Place]) -> dict[str, list[str]]:
     """Return the subtopics of queries that have a topic, by query id.
 
-    Subtopics that only `places` names, and no saved question, are included.
+    Subtopics that are named only in `places`, and not in a saved question, are included.
     """
     places = list(dict.fromkeys(places))
     found: dict[str, dict[str, None]] = {}
@@ -212,7 +212,7 @@ def _topics_of(project: Project, places: Iterable[Place]) -> dict[str, list[str]
 
 
 def answered_by_topic(project: Project, query_id: str, questions: Iterable[Question] = ()) -> bool:
-    """Return whether a query is answered topic by topic, or would be with some further questions."""
+    """Return whether runs answer a query topic by topic, or would do so with some further questions."""
     places = [(query_id, None), *_places(q for q in questions if q.query_id == query_id)]
     # Most queries have no topics, and searching the runs is slow if they rank many passages.
     if query_id not in _topics_of(project, places):
@@ -222,7 +222,7 @@ def answered_by_topic(project: Project, query_id: str, questions: Iterable[Quest
 
 
 def without_answered_by_topic(project: Project, query_ids: Iterable[str]) -> list[str]:
-    """Return the queries that enter a mean over queries: those that runs do not answer topic by topic."""
+    """Return the queries that count in a mean over queries: all but the queries that runs answer topic by topic."""
     rows = project.rows("SELECT query_id FROM queries WHERE query_key IN (FROM answered_by_topic())")
     left_out = {query_id for (query_id,) in rows}
     return [query_id for query_id in query_ids if query_id not in left_out]
@@ -237,7 +237,7 @@ def query_as_question(project: Project, query_id: str) -> Question:
 
 
 def _queries_among(project: Project, ids: Sequence[str]) -> set[str]:
-    """Return those of the ids that are queries."""
+    """Return the ids that are queries of the project."""
     if not ids:
         return set()
     return {found for (found,) in project.rows("SELECT query_id FROM queries WHERE list_contains(?, query_id)", [ids])}

@@ -7,7 +7,7 @@ import re
 from typing import Literal
 
 LIKE = 0.4
-"""Least common share of the longer wording; below it, a mixed display of both is unreadable."""
+"""Minimum share of the longer wording that both wordings have in common. Below it, a mixed display is unreadable."""
 
 Segment = tuple[Literal["same", "added", "removed"], str]
 
@@ -15,7 +15,7 @@ Segment = tuple[Literal["same", "added", "removed"], str]
 def word_difference(before: str, after: str) -> list[Segment]:
     """Return the words that were removed, added or kept, in reading order.
 
-    The removed and kept parts joined give `before`. Wordings with less than `LIKE` in common are returned whole.
+    The removed and kept parts, joined, are `before`. Wordings with less than `LIKE` in common are not divided.
     """
     old, new = (re.findall(r"\s+|\w+|[^\w\s]", text) for text in (before, after))
     found: list[Segment] = []

@@ -1,4 +1,4 @@
-"""Texts for questions that were known by id only. An import gives the text once, and existing grades stay valid."""
+"""Texts for questions that were known by id only. After an import of the texts, existing grades stay valid."""
 
 from __future__ import annotations
 
@@ -16,8 +16,8 @@ class Words:
 
     Args:
         given: number of questions that got their text.
-        apart: number of questions that did not, because people had already entered the same text as a new wording.
-            Whether the old grades are about this text is unknown.
+        apart: number of questions without the imported text, because people had already entered the same text as a new
+            wording. It is unknown if the old grades are about this text.
     """
 
     given: int
@@ -27,18 +27,18 @@ class Words:
 def take_words(cursor: Cursor, imported: Sequence[Question]) -> Words:
     """Add texts to questions that were known by id only; grades under the id then belong to the text.
 
-    An import says with which words questions were asked. A person's text is a new wording that no grader has seen, so
-    it must not be passed here.
+    Use it only for imported texts, which are the wordings that graders read. A text entered by a person is a new
+    wording without grades.
 
     Args:
-        imported: questions from a file; those without a text have no effect.
+        imported: questions from a file; questions without a text have no effect.
     """
     with questions_lent(cursor, imported):
         return take_words_of(cursor, "incoming_bank")
 
 
 def take_words_of(cursor: Cursor, imported: str) -> Words:
-    """Do the same as `take_words`.
+    """Add texts to questions that were known by id only, from a table; see `take_words`.
 
     Args:
         imported: SQL for a table of questions with `question_id` and `text`.
@@ -91,7 +91,7 @@ def _merge(cursor: Cursor) -> None:
 
 
 def _tell_drafts(cursor: Cursor) -> None:
-    """Add the texts to drafts that keep the wording, because their authors changed something else."""
+    """Add the texts to drafts whose authors changed other parts of the question, but not its wording."""
     for table, columns, text in (
         ("drafts", ("content",), "'$.text'"),
         ("draft_steps", ("before", "after"), "'$.question.text'"),
@@ -107,7 +107,7 @@ def _tell_drafts(cursor: Cursor) -> None:
 
 
 def in_their_words(cursor: Cursor, named: Sequence[Question]) -> list[Question]:
-    """Return the questions of a file; those with an id only get the text of the newest version."""
+    """Return the questions of a file; questions with an id only get the text of the newest version."""
     said = dict(
         cursor.execute(
             "SELECT question_id, text FROM bank_at($version) JOIN questions USING (question_key)"

@@ -26,7 +26,7 @@ class StoredGrader:
 
 
 def put_grader(cursor: Cursor, spec: GraderSpec) -> int:
-    """Return the key of a grader; add the grader if its fingerprint is new. A name that is taken gets a number."""
+    """Return the key of a grader; add the grader if its fingerprint is new. A number is appended to a taken name."""
     known = grader_key(cursor, spec)
     if known is not None:
         return known
@@ -52,7 +52,7 @@ def put_grader(cursor: Cursor, spec: GraderSpec) -> int:
 
 
 def grader_key(cursor: Cursor, spec: GraderSpec) -> int | None:
-    """Return the key of a known grader, found by its fingerprint or an earlier version's; None if it is unknown."""
+    """Return the key of a grader by its fingerprint or a fingerprint of earlier versions; None if it is unknown."""
     known = cursor.execute(
         "SELECT grader_key FROM graders WHERE list_contains($all, fingerprint) ORDER BY fingerprint <> $own LIMIT 1",
         {"all": list(spec.fingerprints), "own": spec.fingerprint},
@@ -68,7 +68,7 @@ def stored_graders(project: Project) -> list[StoredGrader]:
 
 @as_act("see boards")
 def graders(project: Project) -> list[StoredGrader]:
-    """The graders that labels and leaderboards can be of, with their counts, the default one first."""
+    """Return the graders that give labels and leaderboards, with their counts, the default grader first."""
     return [grader for grader in stored_graders(project) if not grader.spec.rates_citations]
 
 
@@ -93,7 +93,7 @@ def place_among(grader: StoredGrader, most: int) -> tuple[bool, bool, bool, int,
     """Return the sort key of a grader; the grader with the least key is the default.
 
     Args:
-        most: the largest number of grades of one grader, imported labels aside.
+        most: the largest number of grades of a grader, except imported labels.
     """
     # Imported labels, and graders that were only tried on a part of the pool, must not become the default.
     tried = grader.spec.imported or 2 * grader.grades < most
@@ -114,13 +114,14 @@ def _preference(method: str) -> int:
 
 @as_act("see boards")
 def find_grader(project: Project, name: str | None) -> StoredGrader:
-    """Return the grader with this name, or the default grader of labels for None. Only graders with grades count.
+    """Return a grader with grades.
 
     Args:
-        name: printed name, fingerprint, saved name, or a method that only one grader has.
+        name: printed name, fingerprint, saved name, or a method that only one grader has. None selects the default
+            grader of labels.
 
     Raises:
-        InputError: nothing is graded, the name is unknown or has no grades, or several graders fit.
+        InputError: nothing is graded, the grader is unknown or has no grades, or several graders match.
     """
     known = graders(project) if name is None else stored_graders(project)
     if not known:

@@ -18,10 +18,10 @@ class ListedGrader:
     """A grader of a project.
 
     Args:
-        name: printed name, on leaderboards and everywhere.
+        name: printed name, as on leaderboards.
         fingerprint: empty if the grader is saved but cannot be made, because its model or prompt is missing.
         also: other names under which it is saved.
-        grades, failures: numbers of its results.
+        grades, failures: numbers of its grades and of its failed pairs.
         can_grade: whether its settings are known, so that it can grade again.
         shown: whether it is the default grader of leaderboards and labels.
         kind, parameters: its settings; None if they are unknown.
@@ -41,7 +41,7 @@ class ListedGrader:
 
 
 def list_of_graders(project: Project) -> list[ListedGrader]:
-    """Return the graders with results, the default one first, then those that are only saved."""
+    """Return the graders with results, the default grader first; then saved graders without results."""
     library = prompts(project)
     called: dict[str, list[str]] = {}
     waiting: list[ListedGrader] = []

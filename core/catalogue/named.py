@@ -38,7 +38,7 @@ def named_graders(project: Project) -> list[NamedGrader]:
 
 
 def save_named_grader(project: Project, name: str, kind: str, parameters: Mapping[str, Any], author: str) -> Grader:
-    """Save a grader under a name, and replace a saved one with that name.
+    """Save a grader under a name; it replaces a saved grader with that name.
 
     Raises:
         InputError: the name is empty or belongs to another grader, or the parameters are invalid.
@@ -133,7 +133,7 @@ def make_named(
 
 
 def fingerprints_of(project: Project, name: str) -> tuple[str, ...]:
-    """Return the fingerprints whose grades belong to a saved grader; empty if the name is unknown."""
+    """Return the fingerprints of a saved grader's grades; empty if the name is unknown."""
     return next((_fingerprints(project, named) for named in named_graders(project) if named.name == name), ())
 
 
@@ -143,7 +143,7 @@ def grade_command(name: str, *more: str) -> str:
 
 
 def how_to_grade(project: Project, spec: GraderSpec, *more: str) -> str:
-    """Return a sentence that says how to continue grading with exactly this grader.
+    """Return a sentence with the command that continues grading with exactly this grader.
 
     Args:
         more: further arguments of the command.
@@ -157,7 +157,7 @@ def how_to_grade(project: Project, spec: GraderSpec, *more: str) -> str:
 
 
 def grader_again(project: Project, spec: GraderSpec) -> Grader | None:
-    """Remake a grader that has graded, from its saved settings or else from its identity.
+    """Make a grader with grades again, from its saved settings or else from its identity.
 
     Returns:
         A grader with the same fingerprint; None if its settings are unknown.
@@ -168,7 +168,7 @@ def grader_again(project: Project, spec: GraderSpec) -> Grader | None:
 
 @dataclass(frozen=True)
 class Settings:
-    """Settings of a grader that has graded.
+    """Settings of a grader with grades.
 
     Args:
         name: its saved name; None if its identity alone determines the settings.
@@ -180,7 +180,7 @@ class Settings:
 
 
 def settings_again(project: Project, spec: GraderSpec) -> Settings | None:
-    """Return the settings of a grader that has graded; None if they are unknown."""
+    """Return the settings of a grader with grades; None if they are unknown."""
     for one in named_graders(project):
         if spec.fingerprint in _fingerprints(project, one):
             return Settings(one.name, one.kind, one.parameters)
@@ -189,7 +189,7 @@ def settings_again(project: Project, spec: GraderSpec) -> Settings | None:
 
 
 def _fingerprints(project: Project, one: NamedGrader) -> tuple[str, ...]:
-    """Return the fingerprints whose grades belong to a saved grader, its own first; empty if it cannot be made."""
+    """Return the fingerprints of a saved grader's grades, its present one first; empty if it cannot be made."""
     try:
         return make_grader(one.kind, one.parameters, prompts(project)).spec.fingerprints
     except (GradingError, InputError):

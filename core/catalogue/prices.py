@@ -19,7 +19,7 @@ def prices(project: Project) -> dict[str, Price]:
 
 
 def _as_kept(price: Price) -> list[float | None]:
-    """Return a price as a list for storage: two amounts, then the others if they differ from the defaults."""
+    """Return a price as a list for storage: two amounts, then the other amounts without trailing defaults."""
     kept = [price.input, price.output, price.cached, price.batch]
     while len(kept) > 2 and kept[-1] == (None if len(kept) == 3 else BATCH_SHARE):
         kept.pop()

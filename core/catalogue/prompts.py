@@ -20,7 +20,7 @@ class PromptVersion:
 
 
 def prompts(project: Project) -> dict[str, Prompt]:
-    """Return every prompt by name: the built-in ones, then the latest version of the project's own."""
+    """Return every prompt by name: the built-in prompts, then the latest versions of the project's own prompts."""
     return {**built_in(), **{version.prompt.name: version.prompt for version in versions(project)}}
 
 
@@ -35,10 +35,10 @@ def versions(project: Project) -> list[PromptVersion]:
 
 
 def save_prompt(project: Project, prompt: Prompt, author: str) -> bool:
-    """Save a prompt. Graders with a changed prompt are new ones; old grades stay with the old grader.
+    """Save a prompt. A grader with a changed prompt is a new grader; old grades stay with the old grader.
 
     Returns:
-        Whether the prompt differs from the saved one.
+        Whether the prompt differs from the saved prompt.
 
     Raises:
         InputError: the name belongs to a built-in prompt, or the prompt is invalid for its use.

@@ -110,7 +110,7 @@ class GradedFiles:
     Memory is bounded by the batch, except for the data of queries, runs and graders.
 
     Args:
-        folder: for these files.
+        folder: folder of the buffer files.
     """
 
     folder: Path

@@ -249,9 +249,10 @@ SECRETS = frozenset({"tokens"})
 SHOWN = 20
 """Greatest number of faults named for an imported project."""
 LARGEST_VALUE = 256_000_000
-"""Bytes of a text, as in a line of a graded file. A file of a few bytes can claim texts of any length."""
+"""Maximum number of bytes of a text, equal to that of a line of a graded file. The limit is necessary because a file of
+a few bytes can claim texts of any length."""
 LARGEST_TEXTS = 64_000_000_000
-"""Bytes of all texts of a table together."""
+"""Maximum number of bytes of all texts of a table together."""
 
 
 def export_project(

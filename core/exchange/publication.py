@@ -532,8 +532,8 @@ def bundle_again(
     Every file is the same to the byte, except that another version may word README.txt differently.
 
     Args:
-        manifest: that of the bundle.
-        beside: as when the bundle was made.
+        manifest: the manifest of the bundle.
+        beside: the function that made the further files of the bundle.
         deliver: writes the zip file. If it fails, nothing is recorded.
 
     Returns:

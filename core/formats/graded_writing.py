@@ -25,9 +25,9 @@ def write_graded(queries: Iterable[GradedQuery], out: BinaryIO) -> None:
     """Write a graded file, gzip-compressed, that `read_graded` reads back to the same records.
 
     The bytes depend on the records alone. Some data has no place in the interchange form: graders made here,
-    question texts, failed pairs, and details of grades. It is written under keys `exam_workbench`, which other
-    readers ignore. A passage that only a judgment, a ranking or a grade names is listed with an empty text. A query
-    without passages keeps its id only.
+    question texts, failed pairs, and details of grades. Such data is written under the key `exam_workbench`, which
+    other readers ignore. A passage that only a judgment, a ranking or a grade names is listed with an empty text. A
+    query without passages keeps its id only.
     """
     with gzip.GzipFile(filename="", mode="wb", fileobj=out, mtime=0, compresslevel=6) as packed:
         for query in queries:

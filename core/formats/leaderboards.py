@@ -48,7 +48,8 @@ BOARD_FORMS = {
 """The columns of each long form. A file in the form trec_eval holds one run, named after the file."""
 KEYS = ("run_id", "topic_id", "measure", "value")
 LONG = roles_of(KEYS).keys()
-"""The keys of a record in the form jsonl, and their roles. A record may have other keys with the same roles."""
+"""The keys of a jsonl record as we write them, and the roles that a record needs. Other names for the roles are
+allowed (`ROLES`)."""
 STANDARD = re.compile(
     r".+@[0-9]+|(?:p|recall|(?:ndcg|map)_cut|success|set_[a-z]+)_?[0-9]*|(?:gm_)?map|ap|bpref|n?dcg|r_?prec|m?rr|recip_rank",
     re.IGNORECASE,

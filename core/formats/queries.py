@@ -176,7 +176,7 @@ def _read(source: Source, report: Report) -> Iterator[tuple[int, Query]]:
 
 
 def _is_row(line: str) -> bool:
-    """Return whether the first line of a file is a JSONL object, so that the file is not a JSON map."""
+    """Return whether the first line of a file is a record of JSONL, valid or broken, and not the start of a map."""
     try:
         value = parse_json(line)
     except Refused:

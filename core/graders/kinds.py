@@ -215,11 +215,11 @@ def make_grader(name: str, parameters: Parameters, prompts: Prompts | None = Non
 
 
 def remade_from(spec: GraderSpec, prompts: Prompts | None = None) -> dict[str, Any] | None:
-    """Return the parameters of a grader that has graded, from its identity.
+    """Return the parameters from which a grader can be made again, derived from its stored identity.
 
     Returns:
-        Parameters that with `spec.method` make a grader with the same fingerprint. None if its grades were imported,
-        its model has changed, or its identity does not tell where its model is.
+        Parameters that make a grader with the same fingerprint, together with `spec.method`. None if its grades were
+        imported, its model has changed, or its identity does not include the location of its model.
     """
     kind = GRADERS.get(spec.method)
     if kind is None or spec.parameters.get("back_end") == "openai":

@@ -181,8 +181,8 @@ def send(
 ) -> list[int]:
     """Plan batches of the missing calls, in addition to waiting ones; `step` uploads them.
 
-    The first time, one pair is asked alone at the full price. This reveals an invalid key, an unknown model
-    or a refused field at once, and not in every answer of a slow batch.
+    The first time, one pair is asked alone at the full price. An invalid key, an unknown model or a refused field then
+    fails at once, instead of in every answer of a slow batch.
 
     Args:
         report: called with a line for every failed call.

@@ -67,8 +67,8 @@ def doubtful_pairs(
     """Return a page of the failed or defaulted pairs, in the order of queries and questions.
 
     Args:
-        version: bank version that needs them.
-        reason: only those with this reason; None for all.
+        version: bank version whose questions count.
+        reason: restricts the result to pairs with this reason; None for all.
         offset: number of pairs to skip.
         limit: maximum number of pairs.
     """

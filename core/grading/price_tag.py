@@ -30,7 +30,7 @@ from .pairs import pairs_to_grade, with_texts
 from .request import EVERYTHING, Scope
 
 CHARACTERS_A_TOKEN = 4
-"""Estimate if the model's tokenizer is not available; about right for English."""
+"""Estimated number of characters per token, for estimates without the model's tokenizer; about right for English."""
 CACHED_FROM, CACHED_STEP = 1024, 128
 """Minimum and step of the cached tokens of a prompt at OpenAI (its guide to prompt caching, "How it works").
 

@@ -1,4 +1,4 @@
-"""Labels and coverage from grades under a policy: the only place with the definitions, in SQL and for one query."""
+"""Labels and coverage from grades under a policy: their only definitions, in SQL and in memory for one query."""
 
 from __future__ import annotations
 

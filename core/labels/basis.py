@@ -18,8 +18,8 @@ class Basis:
     """A policy with resolved names: the input of every score.
 
     Args:
-        policy: with the effective min rating, which is on the grader's own scale.
-        overridden: whether there are overrides and the policy counts them.
+        policy: the policy with the effective min rating, which is on the grader's own scale.
+        overridden: whether the project has overrides and the policy counts them.
     """
 
     policy: Policy
@@ -34,12 +34,12 @@ class Basis:
 
     @property
     def key(self) -> tuple[object, ...]:
-        """A cache key of everything that labels depend on."""
+        """A cache key for labels: all settings that determine them."""
         return (*self.rated, self.version, self.policy.label, self.policy.weighted, self.overridden)
 
     @property
     def rated(self) -> tuple[int, str]:
-        """A cache key of everything that the grader's ratings depend on."""
+        """A cache key for the grader's ratings: all settings that determine them."""
         return self.grader.key, self.policy.rating
 
     @property
@@ -49,7 +49,7 @@ class Basis:
 
     @property
     def parameters(self) -> dict[str, Any]:
-        """The values of $version and $grader."""
+        """The values of the SQL parameters $version and $grader."""
         return {"version": self.version, "grader": self.grader.key}
 
 
@@ -69,7 +69,7 @@ def check_rating_rule(project: Project, grader: StoredGrader, rule: str) -> None
     """Refuse a rating rule that the stored grades of a grader do not allow.
 
     Raises:
-        InputError: no probabilities, or not one cut point for each rating above 0.
+        InputError: the grader has no probabilities, or the rule does not have a cut point for each rating above 0.
     """
     cuts = parse_cuts(rule)
     if cuts is None:

@@ -1,4 +1,4 @@
-"""People's values of citation support: how far a cited passage supports a sentence. They replace a grader's rating."""
+"""People's values of citation support, which replace the grader's ratings: how far a passage supports a sentence."""
 
 from __future__ import annotations
 
@@ -17,13 +17,14 @@ def set_support(
     """Set a person's value for a citation, or withdraw it. It counts for every sentence and passage of the same texts.
 
     Args:
-        passage_id: the passage of a response that has the sentence.
-        position: of the sentence in it, from 1.
+        passage_id: the passage of the response with the sentence.
+        position: position of the sentence in this passage, from 1.
         cited_id: a passage that the sentence cites.
-        value: 0 no support, 1 partial, 2 full; None withdraws the person's value.
+        value: a key of `SUPPORT`; None withdraws the person's value.
 
     Raises:
-        InputError: a value out of range, an unknown citation or one without text, or nothing to withdraw.
+        InputError: the value is out of range, the citation is unknown or its text is missing, or the person has no
+            value to withdraw.
     """
     if value is not None and value not in SUPPORT:
         raise InputError("value-out-of-range", f"Value {value} is out of range.", "Use 0, 1 or 2.")

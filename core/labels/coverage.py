@@ -1,6 +1,6 @@
 """EXAM-Cover: the share of questions that the top passages of a run, the gold texts or the pool answer.
 
-All of it is sums over one relation: the first rank at which each question is answered.
+All values are sums over one relation: the first rank at which each question is answered.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ Scores = dict[str, dict[str, float]]
 RANKED = (
     "SELECT run_key, query_key, text_key, rank FROM rankings JOIN passages USING (passage_key) WHERE rank <= $cutoff"
 )
-"""The top passages of every run, over $cutoff."""
+"""SQL for the passages of every run down to rank $cutoff."""
 
 
 def first_answers(
@@ -40,21 +40,22 @@ def first_answers(
 ) -> str:
     """Return a subquery with the best rating of each question and the first rank that answers it.
 
-    It needs $version, $grader and the parameters of `texts`. Its columns are those of `unit`, question_key, and:
+    The subquery needs $version, $grader and the parameters of `texts`. Its columns are the columns of `unit`,
+    question_key, and:
 
-    - w: the weight that counts;
-    - total: the positive weight of all questions asked in this part;
-    - best: the highest rating;
+    - w: the weight of the question as it counts;
+    - total: the sum of the positive weights of all questions in the same part;
+    - best: the highest rating of the question;
     - first: the first rank with an answer at the min rating, or NULL;
-    - usable: how many of its pairs have a rating.
+    - usable: number of the question's pairs with a rating.
 
     Parts without questions of positive weight are left out.
 
     Args:
-        texts: a query with the columns query_key, text_key, rank, and those of `unit`.
-        unit: the columns over which a share is computed, such as a run and a query.
+        texts: SQL query with the columns query_key, text_key, rank, and the columns of `unit`.
+        unit: the columns that identify a share, such as a run and a query.
         asked: the questions, with the columns of `bank.bank_for`, which is the default.
-        part: the columns of `asked` whose questions make up one whole.
+        part: the columns of `asked` that identify a part: the weights of its questions are the whole of a share.
     """
     whole, one = ", ".join(part), ", ".join(unit)
     return (
@@ -72,8 +73,9 @@ def first_answers(
 def covered(base: Basis) -> str:
     """Return the coverage of a unit as an SQL aggregate over its rows of `first_answers`.
 
-    It is the weight of the answered questions, minus that of answered "avoid" questions, over the weight of all
-    (exam-plus-plus, equation 1, with weights); never below 0. `coverage_of` computes it for one query in memory.
+    Coverage is the sum of the answered questions' weights, divided by the sum of all positive weights
+    (exam-plus-plus, equation 1, with weights). An answered "avoid" question has a negative weight and lowers coverage,
+    but not below 0. `coverage_of` computes coverage for one query in memory.
     """
     return f"greatest(0, coalesce(sum(w) FILTER (best >= {base.min_rating:d}), 0) / any_value(total))"
 
@@ -82,11 +84,11 @@ def coverage(project: Project, base: Basis, cutoff: int | None = None) -> Scores
     """Return EXAM-Cover@k of every run and query.
 
     Args:
-        cutoff: k; None means that of the policy.
+        cutoff: k; None means the cutoff of the policy.
 
     Returns:
-        Score by query by run. A query that a run skipped is absent from its scores; a query without questions of
-        positive weight is absent from all.
+        Score by query by run. A query that a run skipped is absent from its scores. A query without questions of
+        positive weight is absent from the scores of all runs.
     """
     depth = base.policy.cutoff if cutoff is None else cutoff
 
@@ -193,7 +195,7 @@ def coverage_by_rank(project: Project, base: Basis, max_k: int) -> dict[str, dic
 
 
 def reference_coverage(project: Project, base: Basis, of: Reference) -> tuple[dict[str, float], int]:
-    """Return coverage by query of all gold texts, or of the whole pool, and the number of their grades."""
+    """Return the coverage of the gold texts, or of the whole pool, by query; and the number of its rated pairs."""
     texts = (
         f"SELECT DISTINCT query_key, p.text_key, 1 AS rank FROM {GOLD if of == 'gold' else 'pool'} s"
         " JOIN passages p USING (passage_key)"

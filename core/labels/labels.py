@@ -1,4 +1,4 @@
-"""Labels of passages, from the ratings that count: a pure function of the basis."""
+"""Labels of passages, computed from the ratings that count. They depend only on the basis."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 
 Columns = Sequence[tuple[NDArray[np.int64], NDArray[np.int64]]]
-"""For each query with questions, in key order: positions of its passages in the pool, and each one's column in the
+"""For each query with questions, in key order: the positions of its passages in the pool, and their columns in the
 query's matrix."""
 
 
@@ -33,9 +33,9 @@ class PooledLabels:
     """Labels and pair counts of the passages of the pool, by query and in pool order; one array entry per passage.
 
     Args:
-        here: whether the query has questions.
+        here: whether the passage's query has questions.
         labels: MISSING without a label.
-        usable, needed: numbers of pairs with a rating, and of pairs that should have one.
+        usable, needed: number of pairs with a rating, and number of pairs that need a rating.
     """
 
     here: NDArray[np.bool_]
@@ -49,8 +49,8 @@ def labels(project: Project, base: Basis) -> pd.DataFrame:
 
     Returns:
         One row per (query, passage) of the pool, in pool order, with query_id, passage_id and label (NA without a
-        usable grade). `usable` is the number of pairs with a rating; `needed` is the number of pairs that should
-        have one. A label with usable < needed is partial.
+        usable grade). `needed` is the number of pairs that need a rating; `usable` is the number of these with a
+        rating. A label with usable < needed is partial.
     """
 
     def compute() -> pd.DataFrame:
@@ -73,7 +73,7 @@ def labels(project: Project, base: Basis) -> pd.DataFrame:
 
 
 def label_pairs(project: Project, base: Basis) -> tuple[int, int]:
-    """Return the number of pairs that all labels need, and how many of these have a rating."""
+    """Return the number of pairs that all labels need, and the number of these with a rating."""
     found = pooled_labels(project, base)
     return int(found.needed.sum(dtype=np.int64)), int(found.usable.sum(dtype=np.int64))
 
@@ -138,8 +138,8 @@ def pooled_ratings(project: Project, base: Basis) -> Iterator[tuple[NDArray[np.i
     """Yield the ratings of the passages of the pool, query by query, in key order.
 
     Returns:
-        For each query with questions: positions of its p passages in the pool; p x r ratings by its r questions, in
-        key order; r weights as in the bank.
+        For each query with p passages and r questions: positions of the passages in the pool (p), ratings (p x r,
+        questions in key order), and weights in the bank (r). Queries without questions are left out.
     """
     known = matrices(project, base)
     columns = _columns(project, base, known.layout)
@@ -191,15 +191,15 @@ def from_answers(
     make: Callable[[Mapping[str, Answers]], Mapping[str, T]],
     made_of: Sequence[object] = (),
 ) -> dict[str, T]:
-    """Make values from the questions that each passage answers, by query; cached as `project.by_query` does.
+    """Return values by query, computed from the questions that each passage answers and cached by `project.by_query`.
 
     Args:
         key: cache key of these values.
-        make: makes the values of some queries.
+        make: computes the values of some queries.
         made_of: further inputs of the values, as for `by_query`.
 
     Returns:
-        By query id, in the order of the project; queries without ratings are absent.
+        Value by query id, in the order of the project; queries without ratings are absent.
     """
     known, pool = matrices(project, base), pooled_passages(project)
     columns = _columns(project, base, known.layout)

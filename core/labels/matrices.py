@@ -1,7 +1,7 @@
-"""The ratings of a whole project as matrices, one per query, which labels and coverage share.
+"""The ratings of a whole project as matrices, one per query, for labels and for coverage.
 
-They hold the result of `labels.ratings`, joined with the questions and the passages of their queries.
-`labels.one_query` has the same form for one query. A pair takes one byte.
+The matrices contain the result of `labels.ratings`, joined with the questions and the passages of their
+queries. `labels.one_query` has the same form for one query. A pair takes one byte.
 """
 
 from __future__ import annotations
@@ -28,29 +28,30 @@ if TYPE_CHECKING:
 Numbers = NDArray[np.int64]
 
 KEPT = 50_000_000
-"""Most pairs for which matrices are cached; larger ones are rebuilt for each use."""
+"""Maximum number of pairs for which matrices are cached; larger matrices are rebuilt for each use."""
 
 _KEY = 32
-"""Bits of a key. A query's number above it and a text's key below it are combined in one number."""
+"""Bits of a key. One number combines a query's number (high bits) and a text's key (low bits)."""
 _PLACE = np.uint64(40)
-"""Bits of a position in the matrices. Sums of numbers with different queries above them are not positions."""
+"""Bits of a position in the matrices. The number of the query is in the bits above. So a sum of two numbers with
+different queries is not a valid position."""
 _NO_QUESTION, _NO_PASSAGE = np.uint64(1 << 62), np.uint64(1 << 61)
-"""Numbers for texts that no query has as question or passage: their sums with any number are not positions."""
+"""Numbers for texts that no query has as a question or passage. A sum with such a number is not a valid position."""
 SPREAD = 64
-"""Most table entries per text for which texts are looked up by position."""
+"""Maximum number of table entries per text for which texts are looked up by position."""
 
 
 @dataclass(frozen=True)
 class Layout:
     """The positions of each query's ratings: a row for each text of a question, a column for each text of a passage.
 
-    A last row and a last column of each query are for questions and passages without a text.
+    The last row and the last column of each query are for questions and passages without a text.
 
     Args:
-        query_keys: n, ascending: the queries with questions.
-        weights, rows: n arrays over the questions of a query: their weights in the bank, and their rows.
-        questions, passages: the texts of questions and of passages, sorted: the number of the query above the key of
-        the text.
+        query_keys: keys of the n queries with questions, ascending.
+        weights, rows: for each query, arrays over its questions: their weights in the bank, and their rows.
+        questions, passages: the texts of questions and of passages, ascending. Each is one number: the number of the
+            query in the high bits, the key of the text in the low bits.
     """
 
     query_keys: Numbers
@@ -61,17 +62,17 @@ class Layout:
 
     @cached_property
     def first_question(self) -> Numbers:
-        """n + 1 positions in `questions` at which the texts of each query begin."""
+        """n + 1 positions: where the texts of each query begin in `questions`, and the end."""
         return _begins(self.questions, len(self.query_keys))
 
     @cached_property
     def first_passage(self) -> Numbers:
-        """n + 1 positions in `passages` at which the texts of each query begin."""
+        """n + 1 positions: where the texts of each query begin in `passages`, and the end."""
         return _begins(self.passages, len(self.query_keys))
 
     @cached_property
     def starts(self) -> Numbers:
-        """n + 1 positions at which the ratings of each query begin."""
+        """n + 1 positions: where the ratings of each query begin, and the end."""
         sizes = (np.diff(self.first_question) + 1) * (np.diff(self.first_passage) + 1)
         return np.concatenate([np.zeros(1, np.int64), np.cumsum(sizes)])
 
@@ -81,14 +82,14 @@ class Layout:
         return sha256(b"".join(part.tobytes() for part in (self.query_keys, self.questions, self.passages))).digest()
 
     def numbers(self, query_keys: Numbers) -> Numbers:
-        """Return the number of each query, MISSING for one without questions."""
+        """Return the number of each query; MISSING for a query without questions."""
         return _found(self.query_keys, query_keys)
 
     def columns(self, numbers: Numbers, text_keys: Numbers) -> Numbers:
         """Return the column of each passage in the matrix of its query.
 
         Args:
-            numbers: numbers of the queries, none MISSING.
+            numbers: numbers of the queries, without MISSING.
             text_keys: keys of the passages' texts, MISSING without a text.
         """
         at = _found(self.passages, (numbers << _KEY) + text_keys)
@@ -96,9 +97,10 @@ class Layout:
         return np.where(known, at - self.first_passage[numbers], np.diff(self.first_passage)[numbers])
 
     def places(self) -> tuple[list[_Places], list[_Places]]:
-        """Return numbers of the texts of questions and of passages, whose sum is the position of their pair.
+        """Return tables of numbers for the texts of questions, and for the texts of passages.
 
-        A text of one query is in the first table only; a text of n queries is in n tables.
+        The position of a pair is the sum of the two numbers of its texts. A text of n queries has a number in each of
+        the first n tables.
         """
         query, text = self.questions >> _KEY, self.questions & (2**_KEY - 1)
         row = np.arange(len(query)) - self.first_question[query]
@@ -118,15 +120,14 @@ class Matrices:
     flat: Ratings
 
     def ratings(self, number: int) -> Ratings:
-        """Return the ratings of a query, (texts of questions + 1) x (texts of passages + 1), MISSING without a
-        rating."""
+        """Return the ratings of a query: (question texts + 1) x (passage texts + 1), MISSING without a rating."""
         start, end = self.layout.starts[number : number + 2]
         width = self.layout.first_passage[number + 1] - self.layout.first_passage[number] + 1
         return self.flat[start:end].reshape(-1, width)
 
     @cached_property
     def marks(self) -> list[bytes]:
-        """n hashes; each changes if a rating of its query changes."""
+        """A hash for each of the n queries, which changes if a rating of the query changes."""
         return [sha256(self.flat[start:end].data).digest() for start, end in pairwise(self.layout.starts.tolist())]
 
 
@@ -134,7 +135,7 @@ def matrices(project: Project, base: Basis, depth: int = 0) -> Matrices:
     """Return the ratings of the pool, and of the top passages of every run.
 
     Args:
-        depth: least number of passages of each run to include.
+        depth: minimum number of passages of each run to include.
     """
     # At least the pool depth, so that labels and most coverage share the same matrices.
     depth = max(depth, DEFAULT_POOL_DEPTH)
@@ -174,7 +175,7 @@ def _layout(project: Project, base: Basis, depth: int) -> Layout:
 
 
 def _graded(project: Project, base: Basis, layout: Layout, depth: int) -> Matrices:
-    """Return the grader's ratings. They are cached apart, since frequent overrides do not change them."""
+    """Return the grader's ratings. They have their own cache, because frequent overrides do not change them."""
 
     def fill() -> Ratings:
         return _put(project, base, layout, graded(base), np.full(int(layout.starts[-1]), MISSING, np.int8))
@@ -220,11 +221,11 @@ def _put(project: Project, base: Basis, layout: Layout, ratings: str, flat: Rati
 
 
 class _Places:
-    """A number for each of some texts.
+    """A table from texts to numbers.
 
     Args:
         keys: keys of the texts, ascending, each once.
-        none: the number of every other text.
+        none: the number of texts that are not in `keys`.
     """
 
     def __init__(self, keys: Numbers, numbers: NDArray[np.uint64], none: np.uint64) -> None:
@@ -245,7 +246,7 @@ class _Places:
 
 
 def _places(texts: Numbers, numbers: NDArray[np.uint64], none: np.uint64) -> list[_Places]:
-    """Return tables in which each text occurs once, as many as the most frequent text has queries."""
+    """Return tables in which each text occurs at most once: as many tables as the most frequent text has queries."""
     order = np.argsort(texts, kind="stable")
     texts, numbers = texts[order], numbers[order]
     turn = np.arange(len(texts)) - np.searchsorted(texts, texts)
@@ -253,7 +254,7 @@ def _places(texts: Numbers, numbers: NDArray[np.uint64], none: np.uint64) -> lis
 
 
 def _found(known: Numbers, wanted: NDArray[Any]) -> Numbers:
-    """Return the positions of numbers among known ones, which ascend; MISSING if absent."""
+    """Return the positions of `wanted` in `known`, which is ascending; MISSING for absent numbers."""
     if not len(known):
         return np.full(len(wanted), MISSING, np.int64)
     at = np.minimum(np.searchsorted(known, wanted), len(known) - 1)
@@ -268,11 +269,11 @@ def _once(numbers: Numbers) -> Numbers:
 
 
 def _begins(numbers: Numbers, queries: int) -> Numbers:
-    """Return queries + 1 positions at which the numbers of each query begin."""
+    """Return queries + 1 positions: where the numbers of each query begin, and the end."""
     return np.searchsorted(numbers, np.arange(queries + 1) << _KEY)
 
 
 def _columns(table: pa.Table) -> list[NDArray[Any]]:
-    """Return the columns of a table without missing values; keys become integers that can be shifted."""
+    """Return the columns of a table without missing values. Keys become integers with room for a shift."""
     found = [column.to_numpy() for column in table.columns]
     return [column.astype(np.int64) if column.dtype.kind == "i" else column for column in found]

@@ -1,7 +1,7 @@
-"""One query's ratings as a matrix: labels and coverage for any list of questions of this query alone.
+"""The ratings of one query as a matrix, for labels and coverage by any list of its questions.
 
-The definitions are those of `labels.labels`, for one query in memory, so that a change in a query costs only that
-query. A property test compares the two.
+The definitions are those of `labels.labels`, but in memory for one query. So a change in a query recomputes only this
+query. A property test compares both forms.
 """
 
 from __future__ import annotations
@@ -27,11 +27,11 @@ class QueryRatings:
     Args:
         spec: the grader.
         query_id: the query.
-        passage_ids: p passages: the pool in its order, then further passages of the runs.
-        pooled: p; whether the passage is in the pool.
-        text_keys: p; key of the passage's text, MISSING if unknown.
-        column: column of `ratings` by the text that the grader reads.
-        ratings: p x t, MISSING without a usable grade.
+        passage_ids: ids of p passages: the pool in its order, then further passages of the runs.
+        pooled: p flags: whether the passage is in the pool.
+        text_keys: p keys of the passages' texts, MISSING if unknown.
+        column: column of `ratings` by the text that the grader gets for a question.
+        ratings: p x t for t such texts, MISSING without a usable grade.
     """
 
     spec: GraderSpec
@@ -50,8 +50,8 @@ class QueryRatings:
 
 
 def wording(question: Question, spec: GraderSpec) -> str:
-    """Return the text that a grader is asked, which identifies the grade; for a question without a text, an id that
-    no text can equal."""
+    """Return the text that a grader gets for a question, which identifies the grade. For a question without a text,
+    return an id that differs from every text."""
     return spec.asked_text(question) or SEPARATOR + question.question_id
 
 
@@ -62,7 +62,7 @@ def scored(questions: Sequence[Question], grader: StoredGrader) -> list[Question
 
 
 def labels_under(base: Basis, known: QueryRatings, questions: Sequence[Question]) -> Ratings:
-    """Return the label that every passage of a query would have with these questions; MISSING without a label."""
+    """Return the labels of a query's p passages under these questions; MISSING without a label."""
     active = scored(questions, base.grader)
     return labels_of(known.of(active), weights_of(active, base.policy.weighted), base.policy.rule)
 
@@ -103,9 +103,9 @@ def load_ratings(project: Project, base: Basis, query_id: str, questions: Sequen
 def ratings_beside(
     project: Project, base: Basis, query_id: str, saved: Sequence[Question], questions: Sequence[Question]
 ) -> QueryRatings:
-    """Return the ratings of a query for its saved texts, from the cache, and for other texts, read each time.
+    """Return the ratings of a query: for saved texts from the cache, and for other texts from the database.
 
-    While a person edits, each redraw has one new wording and many unchanged ones.
+    While a person edits, each redraw has one new wording and many unchanged wordings.
 
     Args:
         saved: the query's questions in the bank.
@@ -121,10 +121,10 @@ def ratings_beside(
 
 
 def _more_ratings(project: Project, base: Basis, known: QueryRatings, questions: Sequence[Question]) -> QueryRatings:
-    """Return the ratings of a query with the texts of further questions; only new texts are read.
+    """Return known ratings of a query, extended by the texts of further questions; only new texts are read.
 
     Args:
-        questions: any wordings, saved or not, including known ones.
+        questions: any wordings, saved or not; they may include known wordings.
     """
     wordings = dict.fromkeys(wording(question, known.spec) for question in questions)
     texts = [text for text in wordings if text not in known.column]
@@ -139,7 +139,7 @@ def _ratings_of_texts(project: Project, base: Basis, text_keys: NDArray[np.int64
     """Return ratings by wording, p x len(texts).
 
     Args:
-        text_keys: p; keys of the passages' texts.
+        text_keys: p keys of the passages' texts.
     """
     ratings = np.full((len(text_keys), len(texts)), MISSING, np.int8)
     keys = dict(

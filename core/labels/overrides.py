@@ -18,11 +18,11 @@ class Override:
     """A person's rating for a question and a passage.
 
     Args:
-        wording: of the question when the rating was given.
-        wording_now: of the question in the compared bank version, usually the newest.
-        stale: whether the two differ. A stale override counts for its own wording only; under the newest version it
-            should be confirmed or withdrawn.
-        held: whether it belongs to an open double assignment and does not count until that is adjudicated.
+        wording: wording of the question at the time of the rating.
+        wording_now: wording of the question in the compared bank version, usually the newest.
+        stale: whether these two wordings differ. A stale override counts only for its own wording; under the newest
+            version a person should confirm or withdraw it.
+        held: whether it belongs to an open double assignment and does not count until adjudication.
     """
 
     key: int
@@ -55,7 +55,7 @@ def override(project: Project, question_id: str, passage_id: str, rating: int, r
 
 
 def override_all(project: Project, passage_id: str, ratings: Mapping[str, int], reason: str, author: str) -> list[int]:
-    """Rate one passage for several questions with one reason: all of them, or none.
+    """Rate a passage for several questions with one reason; an error stores no rating.
 
     Args:
         ratings: by question id.
@@ -64,7 +64,7 @@ def override_all(project: Project, passage_id: str, ratings: Mapping[str, int], 
         The keys of the overrides, in the same order.
 
     Raises:
-        InputError: `ratings` is empty, or as for `override`.
+        InputError: `ratings` is empty; or as for `override`.
     """
     if not ratings:
         raise InputError("no-rating", "No rating to save.", "Choose a rating for at least one question.")
@@ -80,7 +80,7 @@ def override_all(project: Project, passage_id: str, ratings: Mapping[str, int], 
 def write_override(
     project: Project, cursor: Cursor, question_id: str, passage_id: str, rating: int, reason: str, author: str
 ) -> int:
-    """Do the same as `override` within the transaction of a larger action."""
+    """Rate a passage as `override` does, in the transaction of a larger action."""
     if rating not in RATINGS:
         raise InputError("rating-out-of-range", f"Rating {rating} is out of range.", "Use a number from 0 to 5.")
     reason = clean_text(reason).strip()
@@ -121,7 +121,7 @@ def withdraw(project: Project, key: int, author: str) -> None:
 
 
 def withdraw_all(project: Project, keys: Collection[int], author: str) -> None:
-    """Withdraw several overrides: all of them, or none.
+    """Withdraw several overrides; an error withdraws no override.
 
     Raises:
         InputError: an override is unknown or already withdrawn.
@@ -134,7 +134,7 @@ def withdraw_all(project: Project, keys: Collection[int], author: str) -> None:
 
 
 def write_withdrawal(cursor: Cursor, key: int, author: str) -> None:
-    """Do the same as `withdraw` within the transaction of a larger action."""
+    """Withdraw an override as `withdraw` does, in the transaction of a larger action."""
     held = cursor.execute(
         "SELECT o.author, query_key, passage_key, question_key"
         " FROM held_overrides JOIN overrides o USING (override_key) JOIN questions USING (question_key)"
@@ -165,7 +165,7 @@ def confirm(project: Project, key: int, author: str) -> None:
     """Make a stale override count for the new wording too.
 
     Raises:
-        InputError: the override is unknown, or counts already.
+        InputError: the override is unknown or not stale.
     """
     found = next((one for one in overrides(project) if one.key == key), None)
     if found is None:
@@ -183,8 +183,8 @@ def overrides(project: Project, query_id: str | None = None, version: int | None
     """Return the overrides that are not withdrawn, newest first.
 
     Args:
-        query_id: only those of this query; None means all.
-        version: the bank version whose wordings they are compared with; None means the newest.
+        query_id: restricts the result to this query; None for all.
+        version: bank version of `wording_now` and `stale`; None means the newest.
     """
     return [
         Override(*row)

@@ -19,7 +19,7 @@ SETTING_OF_MIN_JUDGMENT = "min_judgment"
 
 @dataclass(frozen=True)
 class Policy:
-    """The scoring settings, which turn grades into labels and scores.
+    """The scoring settings.
 
     Args:
         grader: name or fingerprint; None means the project's default.
@@ -27,7 +27,8 @@ class Policy:
         min_rating: the rating from which a question counts as answered (tau), 1 to 5.
         cutoff: rank depth of EXAM-Cover.
         label: `max`, `support:M` or `mean`.
-        weighted: whether the questions' weights count; if not, each positive weight is 1 and each negative one -1.
+        weighted: whether the questions' weights count. If not, each positive weight counts as 1 and each negative
+            weight as -1.
         skipped: whether a query that a run skipped scores zero or is ignored.
         min_judgment: the judgment from which a passage counts as relevant in binary measures.
         overrides: whether people's ratings replace the grader's.
@@ -86,6 +87,6 @@ class Policy:
 
 @as_act("see boards")
 def usual_min_judgment(project: Project) -> int:
-    """Return the default min judgment of a project: that of the collection imported last, else 1."""
+    """Return the default min judgment of a project: the min judgment of the collection imported last, or else 1."""
     stored = project.value("SELECT value FROM settings WHERE name = ?", [SETTING_OF_MIN_JUDGMENT])
     return Policy.min_judgment if stored is None else int(stored)

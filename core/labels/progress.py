@@ -1,4 +1,4 @@
-"""Progress of grading: how many of the pairs that labels need are graded, in total and by query."""
+"""Progress of grading: numbers of graded and ungraded pairs that labels need, in total and by query."""
 
 from __future__ import annotations
 
@@ -23,17 +23,19 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class PairCounts:
-    """The pairs of a pooled passage and an active question of positive weight; each is in one of five states.
+    """Numbers of needed pairs: a pooled passage with an active question of positive weight.
+
+    Each pair is graded, failed, ungraded, without text or overridden.
 
     Args:
-        needed: all of them.
+        needed: all these pairs.
         graded: pairs whose rating is a usable grade of the grader.
         failed: pairs that were graded without a usable result.
-        ungraded: pairs that were never graded, but can be.
-        without_text: pairs that cannot be graded, since the text of the passage is missing.
-        overridden: pairs whose rating is a person's.
-        stale_overrides: overrides of active questions that were reworded later: they do not count.
-        partial_labels: labels with pairs that have no rating.
+        ungraded: pairs that were never graded, but can be graded.
+        without_text: pairs that cannot be graded, because the text of the passage is missing.
+        overridden: pairs whose rating is an override.
+        stale_overrides: number of overrides that do not count, because their active question was reworded later.
+        partial_labels: number of labels with pairs without a rating.
     """
 
     needed: int
@@ -47,7 +49,7 @@ class PairCounts:
 
     @property
     def rated(self) -> int:
-        """Pairs with a rating, by the grader or by people."""
+        """Number of pairs with a rating, from the grader or from people."""
         return self.graded + self.overridden
 
     @property
@@ -58,11 +60,11 @@ class PairCounts:
 
 @dataclass(frozen=True)
 class Progress(PairCounts):
-    """The same counts, with those of each query and each label.
+    """The counts of a policy's pairs, with ungraded pairs by query and passages by label.
 
     Args:
         ungraded_of: number of ungraded pairs by query id, for queries with any, in pool order.
-        labels: number of pooled passages by label, highest first; None is the key of those without a label.
+        labels: number of pooled passages by label, highest first; the key None is for passages without a label.
     """
 
     ungraded_of: dict[str, int] = field(default_factory=dict)
@@ -116,8 +118,8 @@ def _progress(project: Project, base: Basis) -> Progress:
 
 
 def ungraded_pairs(project: Project, base: Basis) -> NDArray[np.int32]:
-    """Return how many pairs of each pooled passage are ungraded but can be graded, in the order of
-    `pooled_passages`."""
+    """Return the number of ungraded pairs of each pooled passage, in the order of `pooled_passages`. Pairs that cannot
+    be graded are not counted."""
 
     def compute() -> NDArray[np.int32]:
         found, pool = pooled_labels(project, base), pooled_passages(project)
@@ -138,7 +140,7 @@ def ungraded_pairs(project: Project, base: Basis) -> NDArray[np.int32]:
 
 
 def failed_pairs(base: Basis, weightless: bool = False) -> str:
-    """Return a query for the needed pairs that were graded without a rating: query_key, question_key, passage_key.
+    """Return SQL for the needed pairs that were graded without a usable rating: query_key, question_key, passage_key.
 
     Args:
         weightless: include pairs that no label needs, because their questions weigh 0 or less.

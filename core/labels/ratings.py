@@ -1,5 +1,4 @@
-"""The rating that counts for each pair: a person's override before the grader's grade, if the policy counts
-overrides."""
+"""The rating that counts for each pair: the override if the policy counts overrides, or else the grade."""
 
 from __future__ import annotations
 
@@ -12,9 +11,9 @@ from .rules import parse_cuts
 def counted_rating(base: Basis) -> str:
     """Return the rating of a stored grade under the policy's rating rule, as SQL over the columns of `grades`.
 
-    `written` is the grader's own rating. `expected` is the number of cut points that the expectation over the
-    probabilities of ratings reaches, by default .5, 1.5, and so on. For the embedding grader, the cosine takes the
-    place of the expectation. A grade without probabilities keeps its written rating.
+    `written` is the grader's own rating. `expected` computes the expected rating under the stored probabilities, and
+    counts the cut points that it reaches. The default cut points are .5, 1.5, and so on. The embedding grader uses the
+    cosine instead of the expected rating. A grade without probabilities keeps its written rating.
     """
     cuts = parse_cuts(base.policy.rating)
     if cuts is None:
@@ -37,8 +36,7 @@ def graded(base: Basis) -> str:
 
 
 def ratings(base: Basis) -> str:
-    """Return the rating that counts for each pair of texts, as a subquery over $grader: a person's before the
-    grader's."""
+    """Return the rating that counts for each pair of texts, as a subquery over $grader; overrides precede grades."""
     if not base.overridden:
         return graded(base)
     people = overriding(base)

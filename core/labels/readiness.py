@@ -1,4 +1,4 @@
-"""Completeness of the labels of a policy: graded, failed, ungraded and overridden pairs behind them."""
+"""Completeness of the labels of a policy: their graded, failed, ungraded and overridden pairs."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ class Readiness(PairCounts):
     """The counts behind the labels of a policy.
 
     Args:
-        unlabelled_passages: pooled (query, passage) without a label.
-        speaking_passages: pooled (query, passage) whose text addresses the grader: see `speaking`.
+        unlabelled_passages: number of pooled (query, passage) without a label.
+        speaking_passages: number of pooled (query, passage) whose text addresses the grader; see `speaking`.
     """
 
     unlabelled_passages: int
@@ -30,7 +30,7 @@ class Readiness(PairCounts):
 
 @as_act("see boards")
 def readiness(project: Project, base: Basis) -> Readiness:
-    """Return how complete the labels of a policy are."""
+    """Return the completeness of the labels of a policy."""
 
     def compute() -> Readiness:
         found = progress(project, base)

@@ -1,4 +1,4 @@
-"""Rules that turn ratings into labels and weights into numbers, each in SQL and in memory for one query.
+"""Rules for labels from ratings and for weights that count, each in SQL and in memory for one query.
 
 Tests compare the two forms.
 """
@@ -24,7 +24,7 @@ MISSING = -1
 Ratings = NDArray[np.int8]
 
 HALF = 0.5 + 1e-9
-"""Added before a mean is rounded down: sums of decimal weights can fall slightly short of an exact half."""
+"""Added to a mean before it is rounded down, because sums of decimal weights can be slightly below an exact half."""
 
 
 @dataclass(frozen=True)
@@ -41,7 +41,7 @@ class LabelRule:
 
 
 def parse_rule(name: str) -> LabelRule:
-    """Return the rule of `max`, `support:M` or `mean`.
+    """Return the label rule with a name: `max`, `support:M` or `mean`.
 
     Raises:
         InputError: unknown rule.
@@ -58,7 +58,7 @@ def parse_rule(name: str) -> LabelRule:
 
 
 def parse_cuts(name: str) -> tuple[float, ...] | None:
-    """Return the cut points of a rating rule: `written` (None), `expected` (none stated) or `expected:C1,C2,…`.
+    """Return the cut points of a rating rule: None for `written`, empty for `expected`, or those of `expected:C1,C2,…`.
 
     Raises:
         InputError: unknown rule, or the cut points are not ascending numbers.
@@ -82,19 +82,19 @@ def parse_cuts(name: str) -> tuple[float, ...] | None:
 def weight_sql(weighted: bool) -> str:
     """Return the weight that counts, as SQL over a column `weight`.
 
-    A project may be older than the check of weights at import. Weights beyond the bound count as the bound, so that
-    sums stay finite.
+    Weights beyond the bound count as the bound, so that sums stay finite. Such weights occur in projects that are older
+    than the check at import.
     """
     return f"least(greatest(weight, {-MAX_WEIGHT}), {MAX_WEIGHT})" if weighted else "sign(weight)"
 
 
 def weights_of(questions: Sequence[Question], weighted: bool) -> NDArray[np.float64]:
-    """Return the weights of questions as they count, with the bounds of `weight_sql`."""
+    """Return the weights of questions that count, with the bounds of `weight_sql`."""
     return weights_that_count(np.array([question.weight for question in questions], float), weighted)
 
 
 def weights_that_count(given: NDArray[np.float64], weighted: bool) -> NDArray[np.float64]:
-    """Return weights of the bank as they count."""
+    """Return the weights that count for given weights of the bank."""
     weights: NDArray[np.float64] = np.clip(given, -MAX_WEIGHT, MAX_WEIGHT)
     return weights if weighted else np.sign(weights)
 
@@ -102,8 +102,8 @@ def weights_that_count(given: NDArray[np.float64], weighted: bool) -> NDArray[np
 def label_sql(rule: LabelRule, weighted: bool = True) -> str:
     """Return the label of one passage as an SQL aggregate over the rows of its pairs.
 
-    Only questions of positive weight count: an "avoid" question never raises a label, and weight 0 keeps a question
-    out. A passage without a usable rating has no label (NULL).
+    Only questions of positive weight count. So an "avoid" question never raises a label, and weight 0 excludes a
+    question. A passage without a usable rating has no label (NULL).
     """
     usable = "rating IS NOT NULL AND weight > 0"
     if rule.kind == "max":
@@ -123,7 +123,7 @@ def labels_of(ratings: Ratings, weights: NDArray[np.float64], rule: LabelRule) -
 
     Args:
         ratings: p x r.
-        weights: r; only questions of positive weight count.
+        weights: r weights; only questions of positive weight count.
 
     Returns:
         p labels, MISSING if no question of positive weight has a usable grade.
@@ -151,7 +151,7 @@ def coverage_of(ratings: Ratings, weights: NDArray[np.float64], top: Sequence[in
 
     Args:
         ratings: p x r.
-        weights: r.
+        weights: r weights.
         top: rows of the passages down to the cutoff.
         tau: min rating.
 
@@ -167,11 +167,11 @@ def coverage_of(ratings: Ratings, weights: NDArray[np.float64], top: Sequence[in
 def covered_shares(answered: NDArray[np.bool_], weights: NDArray[np.float64]) -> NDArray[np.float64]:
     """Return the weight of the answered questions over the positive weight of all, never below 0.
 
-    Sums run from the least weight to the greatest, so that the order of the questions does not change any bit.
+    Sums run from the least weight to the greatest, so that the result is exactly equal for any order of the questions.
 
     Args:
-        answered: r x n.
-        weights: r, at least one positive.
+        answered: r questions x n.
+        weights: r weights, at least one above 0.
 
     Returns:
         n shares.

@@ -1,4 +1,4 @@
-"""A summary of every passage of the pool under a policy: label, ratings that occur, and missing pairs."""
+"""A summary of every passage of the pool under a policy: its label, its ratings, and its counts of pairs."""
 
 from __future__ import annotations
 
@@ -17,8 +17,8 @@ def pool_summary(project: Project, base: Basis | None) -> pa.Table:
     """Return a summary of every passage of the pool under a policy.
 
     Returns:
-        query_key, passage_key, text_key, position, label (NULL for none), given (a bit for each rating that occurs),
-        rated, failed, needed (numbers of pairs), overridden.
+        query_key, passage_key, text_key, position, label (NULL without a label), given (a bit for each rating that
+        occurs), rated, failed, needed and overridden (numbers of pairs).
     """
     if base is None:
         return project.table(
@@ -66,7 +66,7 @@ def _counted(pairs: str) -> str:
 
 
 def _at(pool: pa.Table, counted: pa.Table) -> NDArray[np.int32]:
-    """Return the counts of some passages of the pool, in its order; 0 for the rest."""
+    """Return counts of passages in the order of the pool; 0 for passages without a count."""
     known, wanted = (
         (table["query_key"].to_numpy().astype(np.int64) << 32) + table["passage_key"].to_numpy()
         for table in (pool, counted)

@@ -1,4 +1,4 @@
-"""Coverage of a query by the passages ranked for all its topics: equation 1 of exam-plus-plus as used by TREC CAR."""
+"""Coverage of a query by the union of its topics' rankings: exam-plus-plus, equation 1, as used by TREC CAR."""
 
 from __future__ import annotations
 
@@ -14,18 +14,18 @@ _WHOLE = (
     "(SELECT q.query_key AS part_key, coalesce(min(t.query_key), q.query_key) AS query_key"
     " FROM queries q LEFT JOIN topics() t ON t.topic_key = q.query_key GROUP BY q.query_key)"
 )
-"""The query that each query belongs to: its parent for a topic, else itself."""
+"""SQL for the query that each query belongs to: the parent query of a topic, or else the query itself."""
 
 
 @dataclass(frozen=True)
 class UnionCoverage:
-    """Coverage of queries by the passages ranked for all their topics.
+    """Coverage of queries by the unions of their topics' rankings.
 
     Args:
         scores: by run and query id; queries for which a run ranked no passages are absent.
         query_ids: the queries with questions of positive weight.
-        needed, usable: pairs of the runs' top passages with the questions, and how many of these have a rating.
-        Without a rating a question counts as not answered by the passage.
+        needed, usable: number of pairs of the runs' top passages with the questions, and of these with a rating. In a
+            pair without a rating, the passage counts as not answering the question.
     """
 
     scores: Scores
@@ -37,11 +37,11 @@ class UnionCoverage:
 def coverage_of_union(project: Project, base: Basis, cutoff: int) -> UnionCoverage:
     """Return EXAM-Cover of the union of a query's topics: exam-plus-plus, equation 1, as used by TREC CAR.
 
-    P is the top k of the run's ranking for the query and for each of its topics. R is all questions of the query, in
-    all sections: a passage that was found for one section may answer a question of another.
+    In this equation, P is the top k of the run's rankings for the query and for each of its topics. R is all questions
+    of the query, in all sections. A passage from one section's ranking may answer a question of another section.
 
     Args:
-        cutoff: k, of each ranking; that of the policy is ignored.
+        cutoff: k, for each ranking; the cutoff of the policy is ignored.
     """
     asked = (
         "(SELECT w.query_key,"

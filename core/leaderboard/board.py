@@ -1,4 +1,4 @@
-"""The leaderboard record: systems in order, with the data behind their order."""
+"""The record of a leaderboard: systems in order, with their scores and the pairs behind these."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ FEWEST_GRADED = 0.5
 
 @dataclass(frozen=True)
 class System:
-    """One row of a leaderboard. `rank` is from 1, equal for equal scores."""
+    """A row of a leaderboard. Ranks begin at 1 and are equal for equal scores."""
 
     run: str
     score: float
@@ -31,20 +31,20 @@ class Leaderboard:
     """Systems ordered by a measure.
 
     Args:
-        measure: its standard name, such as nDCG@10 or EXAM-Cover@20.
+        measure: standard name of the measure, such as nDCG@10 or EXAM-Cover@20.
         source: `exam`, or the name of a source of judgments or of an imported leaderboard.
-        systems: best first.
-        per_query: score by query by run; empty for an imported leaderboard whose file lacks them.
-        query_ids: the queries that the mean is over.
-        needed, usable: the pairs that the measure needs, and how many of these have a rating; 0 if no grades are
-        used.
-        ungraded: for each query with ungraded pairs that the measure needs, their number; failed pairs and passages
+        systems: the systems, best first.
+        per_query: score by query by run; empty for an imported leaderboard without scores by query.
+        query_ids: the queries in the mean.
+        needed, usable: number of pairs that the measure needs, and of these with a rating; 0 if no grades are used.
+        ungraded: number of ungraded pairs that the measure needs, by query with such pairs. Failed pairs and passages
             without text do not count.
         imported: whether all grades were imported, so that no job will ever grade these pairs.
-        reference: the gold texts or the pool that a normalised measure divides by; its score is 1.
+        reference: the gold texts or the pool as a system, for a normalised measure that divides by them; its score is
+            1.
         starred: the runs within the standard error of the reference.
-        lengths: number of words and passages behind a score, by run; for coverage and likeness, and for every
-            measure if there are generated responses.
+        lengths: words and passages behind a score, by run. They are present for coverage and likeness, and for every
+            measure if the project has generated responses.
     """
 
     measure: str
@@ -63,7 +63,10 @@ class Leaderboard:
 
     @property
     def too_few(self) -> str | None:
-        """Why a correlation with another leaderboard is not meaningful yet; None if half of the pairs have a rating."""
+        """Why a correlation with another leaderboard is not meaningful yet, as a sentence; None if it is.
+
+        It is meaningful if a share of at least `FEWEST_GRADED` of the pairs has a rating.
+        """
         if self.usable >= FEWEST_GRADED * self.needed:
             return None
         return (
@@ -78,8 +81,7 @@ class Leaderboard:
 
     @property
     def says_ungraded(self) -> str:
-        """A sentence with the queries that have ungraded pairs, and whether the mean includes them; empty without
-        any."""
+        """A sentence that names the queries with ungraded pairs, and whether the mean includes them; else empty."""
         included = any(query in self.ungraded for query in self.query_ids)
         verb = "Included" if included else "Excluded"
         return f"{verb}: {queries_with_ungraded(list(self.ungraded))}." if self.ungraded else ""
@@ -128,7 +130,7 @@ def queries_with_ungraded(query_ids: Collection[str]) -> str:
 
 
 def without_waiting(waiting: Collection[str], query_ids: Sequence[str]) -> list[str]:
-    """Return the queries that do not wait for grades, or all queries if every one waits."""
+    """Return the queries that do not wait for grades, or all queries if all wait."""
     return [query for query in query_ids if query not in waiting] or list(query_ids)
 
 
@@ -138,7 +140,7 @@ def order_systems(
     """Return systems by their mean over queries, best first, with standard errors.
 
     Args:
-        known: systems by run whose means over these queries are known already; their ranks are ignored.
+        known: systems with known means over these queries, by run; their ranks are ignored.
     """
     rows = []
     for run, scores in per_query.items():

@@ -20,12 +20,12 @@ class Citation:
     """A citation of a sentence of a response.
 
     Args:
-        passage_id, position: the passage of the response that has the sentence, and its place there from 1.
-        place: of the citation in the sentence, from 1.
-        text: of the cited passage; None for an unresolved citation.
-        rating: of the grader, on its scale; None if it has none.
-        value, author: the newest value of a person, from 0 to 2, and who gave it; None without one.
-        own: the value of the person that the list is for.
+        passage_id, position: the passage of the response with the sentence, and the sentence's position in it, from 1.
+        place: position of the citation in the sentence, from 1.
+        text: text of the cited passage; None for an unresolved citation.
+        rating: the grader's rating, on its scale; None without a rating.
+        value, author: the newest value from a person, from 0 to 2, and the name of the person; None without a value.
+        own: the value from the person who requested the list.
         state: known, ungraded, failed, or unresolved.
     """
 
@@ -49,10 +49,10 @@ class ResponseSupport:
     """Citation support of one response.
 
     Args:
-        recall: mean over all sentences of the best weight among the citations of each; a sentence without citations
-            counts 0, one whose citations have no value is left out.
-        precision: mean weight of the citations with a value; None without any.
-        unresolved, ungraded, failed: citations without a value, by the reason.
+        recall: mean over the sentences of the greatest weight among a sentence's citations. A sentence without
+            citations counts 0. A sentence whose citations all lack a value is left out.
+        precision: mean weight of the citations with a value; None without such citations.
+        unresolved, ungraded, failed: numbers of citations without a value, by the reason.
     """
 
     run: str
@@ -71,8 +71,8 @@ class RunSupport:
     """Citation support of a run: sums and means over its responses, with standard errors.
 
     Args:
-        coverage: mean over the queries with questions of the share of the questions that a supported sentence answers;
-            None if no passage has been graded.
+        coverage: supported coverage: for each query with questions, the share of the questions that a supported
+            sentence answers, averaged over these queries. None if no passage has been graded.
     """
 
     run: str
@@ -91,10 +91,13 @@ class RunSupport:
 
 
 def citation_grader(project: Project, name: str | None = None) -> StoredGrader | None:
-    """Return a grader of citations by name; without a name, one that reads if there is one.
+    """Return a grader of citations.
+
+    Args:
+        name: name of the grader. None selects a model that reads texts, or else the embedding grader.
 
     Returns:
-        None if no name is given and no citation has been graded.
+        None if `name` is None and no citation has been graded.
 
     Raises:
         InputError: the grader is unknown, or does not rate citations.
@@ -113,7 +116,10 @@ def citation_grader(project: Project, name: str | None = None) -> StoredGrader |
 
 
 def _rated(overrides: bool, first: bool) -> str:
-    """Every citation with its rating, value, weight from 0 to 1, and state, over $support (grader key) and $top."""
+    """Return SQL for every citation with its rating, value, weight from 0 to 1, and state.
+
+    Its parameters are $support (grader key) and $top (highest rating of the grader).
+    """
     weight = "coalesce(value / 2e0, rating / $top)" if overrides else "rating / $top"
     keys = "question_text_key = sentence_key AND {0}.passage_text_key = cited_key"
     return (
@@ -142,11 +148,11 @@ def citations(
     limit: int = 1000,
     offset: int = 0,
 ) -> list[Citation]:
-    """The citations of responses, in their order.
+    """Return the citations of responses, in their order.
 
     Args:
-        run, query_id: only these responses; all for None.
-        author: whose own values to add.
+        run, query_id: restrict the result to these responses; None for all.
+        author: the person whose own values are included.
     """
     rows = project.rows(
         "SELECT run, query_id, o.passage_id, position, sentence, place, cited_id, t.text, rating, r.value, r.author,"
@@ -164,7 +170,7 @@ def citations(
 def response_support(
     project: Project, grader: StoredGrader | None, overrides: bool = True, first: bool = False
 ) -> list[ResponseSupport]:
-    """Citation support of every response.
+    """Return the citation support of every response.
 
     Args:
         overrides: whether people's values replace the grader's ratings.
@@ -188,14 +194,15 @@ def response_support(
 def supported_coverage(
     project: Project, base: Basis, grader: StoredGrader | None, first: bool = False, least: float = 1.0
 ) -> Scores:
-    """The share of the questions of each query that a sentence of a response answers whose citation supports it.
+    """Return supported coverage: the share of a query's questions that a supported sentence of the response answers.
 
-    A question counts if a passage of the response answers it, and the sentence that answers it cites a passage with a
-    weight of at least `least`. That sentence is the one with the answer that the grader extracted. Any sentence of the
-    passage counts if none has it, as with graders that only rate. An answered "avoid" question counts without support.
+    A question counts if a passage of the response answers it, and the answering sentence has a citation with a weight
+    of at least `least`. The answering sentence contains the answer that the grader extracted. If no sentence contains
+    it, as for graders that only rate, any sentence of the passage can have the citation. An answered "avoid" question
+    counts without support.
 
     Returns:
-        Score by query by run, as `labels.coverage` gives it.
+        Score by query by run, as `labels.coverage` returns it.
     """
     of = "run_key, query_key, text_key"
     texts = f"SELECT DISTINCT {of}, rank FROM {SENTENCES}"
@@ -230,7 +237,7 @@ def supported_coverage(
 def support_board(
     project: Project, policy: Policy, grader: StoredGrader | None, first: bool = False, least: float = 1.0
 ) -> list[RunSupport]:
-    """Citation support of every run, the highest recall first.
+    """Return the citation support of every run, the highest recall first.
 
     Args:
         policy: the scoring settings of supported coverage; its grader rates passages.
@@ -269,7 +276,7 @@ def _mean(scores: Mapping[str, float | None]) -> tuple[float | None, float | Non
 
 @as_act("see boards")
 def support_agreement(project: Project, grader: StoredGrader) -> dict[str, CrossTable]:
-    """Ratings of a grader (rows, on the scale 0 to 2) against the values of each person (columns), by person."""
+    """Return cross tables by person: the grader's ratings, on the scale 0 to 2, by the person's values."""
     pairs: dict[str, list[tuple[int, int]]] = {}
     for author, rating, value in project.rows(
         "SELECT author, round(2e0 * rating / $top)::INTEGER, value FROM personal_support JOIN grades"

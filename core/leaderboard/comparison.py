@@ -17,8 +17,8 @@ from .making import leaderboard
 DEFAULT_MEASURE = "nDCG@10"
 
 QueryChoice = Literal["common", "all", "own"]
-"""The queries over which two leaderboards are averaged: `common` are those of both, without queries that have
-ungraded pairs; `all` includes these; `own` is each leaderboard over its own queries."""
+"""The queries over which two leaderboards are averaged. `common`: the queries of both, except queries with ungraded
+pairs. `all`: the queries of both, including these. `own`: each leaderboard has its own queries."""
 
 
 @dataclass(frozen=True)
@@ -26,11 +26,11 @@ class Queries:
     """The queries over which two leaderboards are compared.
 
     Args:
-        over: whether both are averaged over the `common` queries, or each over its `own`.
-        board, official: number of queries of each; None for an imported leaderboard without queries.
-        common: number of common queries; None if the queries of one are unknown.
+        over: `common` if both are averaged over the same queries; `own` if each has its own queries.
+        board, official: number of queries of each leaderboard; None for an imported leaderboard without queries.
+        common: number of common queries; None if the queries of a leaderboard are unknown.
         ungraded: the queries with ungraded pairs that the measure needs.
-        left_out: whether both leaderboards exclude these queries.
+        left_out: whether both leaderboards exclude the queries in `ungraded`.
     """
 
     over: Literal["common", "own"]
@@ -49,7 +49,7 @@ class Queries:
 
     @property
     def short(self) -> str:
-        """The numbers for a table: `54` if both have the same, `4 of 5 / 93`, or `5 / 93` for own ones."""
+        """The numbers for a table: `54` for equal queries, `4 of 5 / 93` if 4 are common, `5 / 93` for own queries."""
         mine, theirs = ("?" if number is None else str(number) for number in (self.board, self.official))
         if self.board is not None and self.board == self.official == self.common:
             return mine
@@ -57,12 +57,12 @@ class Queries:
 
     @property
     def says(self) -> str:
-        """The numbers as a sentence, with the queries that have ungraded pairs."""
+        """The numbers as a sentence that also names the queries with ungraded pairs."""
         return " ".join(filter(None, (self._numbers, self.says_ungraded)))
 
     @property
     def says_ungraded(self) -> str:
-        """A sentence with the queries that have ungraded pairs; empty without any."""
+        """A sentence that names the queries with ungraded pairs; empty without such queries."""
         verb = "Excluded" if self.left_out else "Included"
         return f"{verb}: {queries_with_ungraded(self.ungraded)}." if self.ungraded else ""
 
@@ -82,14 +82,16 @@ class Queries:
 def sides(
     board: Leaderboard, official: Leaderboard, queries: QueryChoice = "common"
 ) -> tuple[Leaderboard, Leaderboard, Queries]:
-    """Return both leaderboards over the queries that they share, if their queries are known and they share some.
+    """Return both leaderboards averaged over the queries that they share.
+
+    If they share no query, or the queries of either are unknown, each keeps its own queries.
 
     Args:
-        queries: `common` leaves out queries whose pairs are still to be graded (`Leaderboard.pending`), `all` keeps
-            them, and `own` changes nothing.
+        queries: `common` excludes queries that wait for grades (`Leaderboard.pending`), `all` includes them, and `own`
+            changes nothing.
 
     Returns:
-        The leaderboard under study, the official one, and the queries that they are now over.
+        The leaderboard under study, the official leaderboard, and the queries over which they are now averaged.
     """
     ungraded = tuple(dict.fromkeys([*board.ungraded, *official.ungraded]))
     pending = board.pending | official.pending if queries == "common" else frozenset()
@@ -108,11 +110,11 @@ def sides(
 def over(board: Leaderboard, queries: Collection[str]) -> Leaderboard:
     """Return a leaderboard averaged over some of its queries.
 
-    A normalised measure stays divided by its reference over all queries, so the order of systems is the same. The
-    reference and its stars would change, and are left out.
+    A normalised measure is still divided by its reference over all queries. This divisor does not affect the order of
+    the systems. The reference and the stars are left out, because they would change.
 
     Args:
-        queries: ids; those that the leaderboard lacks do not count.
+        queries: ids of queries; ids that the leaderboard does not have are ignored.
     """
     kept = [query for query in board.query_ids if query in queries]
     if len(kept) == len(board.query_ids):
@@ -155,7 +157,7 @@ class Comparison:
 
 
 def official_measure(measure: str, policy: Policy) -> str:
-    """Return the default measure of the official leaderboard: the same, or nDCG@10 if judgments cannot give it."""
+    """Return the default measure of the official leaderboard: `measure`, or nDCG@10 if judgments do not support it."""
     return measure if parse_measure(measure, policy.cutoff).takes_judgments else DEFAULT_MEASURE
 
 
@@ -167,12 +169,12 @@ def official_board(
 
     Args:
         against: a source of judgments (`judgments` for the first), or an imported leaderboard.
-        measure: of the leaderboard under study.
-        against_measure: of the official leaderboard; None means `official_measure`. An imported leaderboard keeps
-            its own.
+        measure: measure of the leaderboard under study.
+        against_measure: measure of the official leaderboard; None means `official_measure`. An imported leaderboard
+            keeps its own measure.
 
     Raises:
-        InputError: an unknown source, or one that lacks the measure.
+        InputError: the source is unknown, or does not have the measure.
     """
     source = find_source(project, against)
     imported = dict(boards(project))
@@ -192,7 +194,7 @@ def compare(
     within_error: bool = False,
     queries: QueryChoice = "common",
 ) -> Comparison:
-    """Make two leaderboards and correlate them.
+    """Compute two leaderboards and correlate them.
 
     Args:
         measure: the measure of the leaderboard under study.
@@ -249,8 +251,8 @@ class Shift:
     Args:
         before, after: Spearman's rank correlation; None if undefined.
         low, high: 95 % interval of the shift over resampled queries; None if it cannot be computed.
-        says: the result in words.
-        queries: the queries over which the leaderboard after the change and the official one are compared.
+        says: the result as a sentence.
+        queries: the queries over which the leaderboard after the change and the official leaderboard are compared.
     """
 
     before: float | None
@@ -270,13 +272,13 @@ def correlation_shift(
 ) -> Shift:
     """Return the shift in rank correlation with the official leaderboard, and whether it is within noise.
 
-    Both leaderboards are averaged over the same resamples of the queries, so that the interval is that of the
-    difference (paired bootstrap).
+    Both leaderboards are averaged over the same resamples of the queries (paired bootstrap), so the interval is for the
+    difference.
 
     Args:
         samples: number of resamples.
-        queries: see `sides`. Each of the two leaderboards has its own queries in common with the official one, since
-            an edit may add or remove a query.
+        queries: see `sides`. The two leaderboards may share different queries with the official leaderboard, because
+            an edit can add or remove a query.
     """
     # A query that is left out of one leaderboard is left out of both.
     ungraded = {**before.ungraded, **after.ungraded}

@@ -14,7 +14,7 @@ from .making import leaderboard
 
 DEFAULT_MAX_K = 50
 MAX_K = 1000
-"""Greatest depth of a curve: people do not read deeper, and pools are not deeper."""
+"""Maximum depth of a curve. People do not read deeper, and pools are not deeper."""
 
 
 @dataclass(frozen=True)
@@ -33,8 +33,8 @@ class CoverCurves:
 
     Args:
         curves: by run, in the order of their import or of the request.
-        pool_depth: number of passages of each run in the pool. Deeper passages are graded only by chance, so a flat
-            curve there may rise with more grades.
+        pool_depth: number of passages of each run in the pool. A deeper passage is graded only if it is in the pool for
+            another reason, such as another run. So a flat curve there may rise with more grades.
     """
 
     curves: list[Curve]
@@ -62,8 +62,8 @@ def cover_curves(
 ) -> CoverCurves:
     """Return EXAM-Cover@k of runs for every k up to a depth, with standard errors over queries.
 
-    At each k it equals the leaderboard's EXAM-Cover@k (exam-plus-plus, equation 1), over the queries without
-    ungraded pairs down to the greatest depth. Each question is looked up once, at the first rank that answers it.
+    At each k the value equals the leaderboard's EXAM-Cover@k (exam-plus-plus, equation 1), over the queries without
+    ungraded pairs down to `max_k`. Each question is looked up once, at the first rank that answers it.
 
     Args:
         policy: its cutoff is ignored; None means the default policy.

@@ -33,10 +33,12 @@ class GradeFiles:
     """Paths or patterns such as `grades/*.parquet`.
 
     Args:
-        grades: a row for each pair, each pair once: query_id, passage_id, question_id, rating (NULL if it failed).
-        runs: a row for each ranked passage: run, query_id, passage_id, rank, score (NULL if the run states ranks).
-        questions: the active questions: query_id, question_id, weight, and top, the end of the grader's scale. Grades
-            of other questions do not count. Without this file each question weighs 1, and the scale ends at 5.
+        grades: files with a row for each pair: query_id, passage_id, question_id, rating (NULL for a failed pair).
+        runs: files with a row for each ranked passage: run, query_id, passage_id, rank, score (NULL if the run states
+            ranks).
+        questions: files with a row for each active question: query_id, question_id, weight, and top, the highest
+            rating of the grader's scale. Grades of other questions do not count. Without these files each question has
+            weight 1, and the highest rating is 5.
     """
 
     grades: str
@@ -69,14 +71,14 @@ def leaderboard_of_files(
 
     Args:
         measure: a measure of labels, such as nDCG@10.
-        policy: its label rule, weights, min rating and treatment of skipped queries count here.
+        policy: only its label rule, weights, min rating and treatment of skipped queries are used.
         memory, spill: see `project.engine_config`.
         report: receives the number of scored queries and of all queries.
-        with_ungraded: include the queries with ungraded pairs. They are known only with a file of questions.
+        with_ungraded: whether to include the queries with ungraded pairs. They are known only with a file of questions.
 
     Raises:
-        InputError: the files are missing, lack a column, or have a value out of range; the measure is of another
-            kind; or the disk is full.
+        InputError: a file is missing, lacks a column, or has a value out of range. Also if the measure is not a measure
+            of labels, or the disk is full.
     """
     policy = policy or Policy()
     wanted = parse_measure(measure, policy.cutoff)

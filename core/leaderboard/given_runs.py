@@ -31,13 +31,13 @@ class _MeanOfKnown(ir_measures.MeanAgg):
 
 @dataclass(frozen=True)
 class _Graded:
-    """The ratings of a query.
+    """The ratings of a query with p passages and r questions.
 
     Args:
-        rows: row of each passage.
-        ratings: p x r.
-        ungraded: p x r; the pairs that were never graded.
-        weights: r.
+        rows: row by passage id.
+        ratings: p x r ratings.
+        ungraded: p x r flags of the pairs that were never graded.
+        weights: r weights.
     """
 
     rows: dict[str, int]
@@ -47,7 +47,7 @@ class _Graded:
 
 
 def coverage_measure(project: Project, name: str, settings: Mapping[str, Any]) -> Any:
-    """Return EXAM-Cover as a measure of any run, from the questions and grades of a project.
+    """Return EXAM-Cover as a measure of ir_measures for any run, from the questions and grades of a project.
 
     Its value is NaN for a query without questions or with ungraded pairs; means leave such queries out.
 
@@ -55,7 +55,7 @@ def coverage_measure(project: Project, name: str, settings: Mapping[str, Any]) -
         settings: fields of `Policy`. They are part of the measure's name.
 
     Raises:
-        InputError: another measure, or invalid settings.
+        InputError: the name is not EXAM-Cover, or the settings are invalid.
     """
     policy = Policy(**settings)
     wanted = parse_measure(name, policy.cutoff)

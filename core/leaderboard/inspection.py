@@ -1,4 +1,4 @@
-"""Details behind a score: one system's queries, and the passages behind one of them."""
+"""Details behind a system's score: its scores by query, and the passages behind the score of a query."""
 
 from __future__ import annotations
 
@@ -12,10 +12,11 @@ from .board import Leaderboard
 
 @dataclass(frozen=True)
 class QueryScore:
-    """One system's score on one query; None if it skipped the query or the leaderboard lacks it.
+    """A system's score on a query; None if the system skipped the query, or the leaderboard does not have it.
 
     Args:
-        mean, official_mean: over all systems that answered the query, on either leaderboard.
+        mean, official_mean: mean score on the query over all systems that answered it: on the leaderboard under study,
+            and on the official leaderboard.
     """
 
     query_id: str
@@ -27,7 +28,7 @@ class QueryScore:
 
     @property
     def loss(self) -> float | None:
-        """How far the score is below the official one; negative if it is above."""
+        """The official score minus the score; negative if the official score is lower."""
         return None if self.score is None or self.official is None else self.official - self.score
 
 
@@ -40,7 +41,7 @@ def per_query_scores(project: Project, board: Leaderboard, official: Leaderboard
         official: the official leaderboard, if any.
 
     Returns:
-        Queries with an official score, greatest loss first; then the others, in the order of the project.
+        Queries with an official score, greatest loss first; then the other queries, in the order of the project.
     """
     mine = board.per_query.get(run, {})
     theirs = official.per_query.get(run, {}) if official else {}
@@ -68,7 +69,7 @@ def _mean(board: Leaderboard, query_id: str) -> float | None:
 
 @dataclass(frozen=True)
 class RankedPassage:
-    """A ranked passage with its label and judgment. `question` is the one that gave the label."""
+    """A ranked passage with its label and judgment. `question` is the question that gave the label."""
 
     rank: int
     passage_id: str
@@ -82,8 +83,8 @@ def inspect_query(project: Project, run: str, query_id: str, policy: Policy, sou
     """Return the top of a run for one query, with labels and judgments.
 
     Args:
-        policy: determines the labels, and by its cutoff the depth.
-        source: source of the judgments to show, if any.
+        policy: determines the labels; its cutoff is the number of passages.
+        source: source of the judgments to show; None for no judgments.
 
     Raises:
         InputError: unknown grader or version.

@@ -9,10 +9,10 @@ from ..project import Project, cache, gold_texts
 
 
 def similarity_scores(project: Project, measure: Measure) -> tuple[Scores, list[str]]:
-    """Return the similarity of each run's top passages, joined to one text, to the gold text.
+    """Return the similarity of each run's top passages, joined into one text, to the gold text.
 
     Args:
-        measure: a measure of likeness; its cutoff is the number of passages of a run.
+        measure: a measure of likeness; its cutoff is the number of top passages.
 
     Returns:
         Score by query by run, and the queries with a gold text. A query that a run skipped is absent from its

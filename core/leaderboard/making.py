@@ -1,4 +1,4 @@
-"""Making leaderboards: one table maps each basis of a measure to its scoring function; the rest is ordering."""
+"""Making leaderboards: a table maps each basis of a measure to its scoring function."""
 
 from __future__ import annotations
 
@@ -39,15 +39,15 @@ def leaderboard(
 ) -> Leaderboard:
     """Order the systems by a measure.
 
-    A query with ungraded pairs that the measure needs is left out of the mean, unless all queries have some.
+    A query with ungraded pairs that the measure needs is left out of the mean, unless all queries have such pairs.
 
     Args:
-        measure: any name that `measures.parse_measure` accepts; a missing cutoff is that of the policy. Ignored for
-            an imported leaderboard, which has its own measure.
+        measure: any name that `measures.parse_measure` accepts. If it has no cutoff, the policy's cutoff is used. The
+            measure is ignored for an imported leaderboard, which has its own measure.
         source: `exam` for labels and coverage from grades, or the name of a source of judgments (`judgments` for the
             first) or of an imported leaderboard.
         policy: the scoring settings; None means the default policy.
-        with_ungraded: include the queries with ungraded pairs.
+        with_ungraded: whether to include the queries with ungraded pairs.
 
     Raises:
         InputError: unknown measure, source, grader or version, or nothing to score.
@@ -81,7 +81,7 @@ def _leaderboard(project: Project, measure: str, source: str, policy: Policy, wi
 
 @dataclass(frozen=True)
 class _Scored:
-    """The result of a measure: score by query by run, the queries that count, and the reference of shares."""
+    """The scores of a measure by query by run, the queries that count, and the reference of a normalised measure."""
 
     per_query: Scores
     query_ids: list[str]
@@ -118,7 +118,7 @@ SCORERS: Mapping[MeasureBasis, Callable[[Project, Measure, Basis, Collection[str
     "share of gold": _by_share,
     "share of pool": _by_share,
 }
-"""Functions that score grades, by the basis of the measure."""
+"""By basis of a measure, the function that computes its scores from grades."""
 
 
 def _board(project: Project, measure: Measure, policy: Policy, with_ungraded: bool) -> Leaderboard:
@@ -161,14 +161,14 @@ def _board(project: Project, measure: Measure, policy: Policy, with_ungraded: bo
 
 
 def label_board(project: Project, measure: str, policy: Policy, qrels: Qrels) -> Leaderboard:
-    """Return a leaderboard by other labels than the policy's own, for example with failed grades counted as 0.
+    """Return a leaderboard from given labels instead of the policy's labels, for example with failed grades as 0.
 
     Args:
         measure: a measure of labels.
         qrels: labels on the grader's scale.
 
     Raises:
-        InputError: a measure that is unknown or not of labels.
+        InputError: the measure is unknown, or not a measure of labels.
     """
     wanted = parse_measure(measure, policy.cutoff)
     if not wanted.takes_judgments:

@@ -1,4 +1,4 @@
-"""The pairs that a measure needs, and the queries with ungraded ones."""
+"""The pairs that a measure needs: their counts, and the queries with ungraded pairs."""
 
 from __future__ import annotations
 
@@ -13,11 +13,10 @@ from ..project import Project, cache
 
 
 def pairs_needed(project: Project, base: Basis, measure: Measure) -> dict[str, Any]:
-    """Count the pairs that a measure needs: those of the whole pool, or of the top ranks if it depends only on
-    these.
+    """Count the pairs that a measure needs: of the whole pool, or of the top ranks if it depends only on them.
 
     Returns:
-        The fields of a `Leaderboard` about the pairs behind its scores: needed, usable, ungraded and imported.
+        The values of four fields of `Leaderboard`: needed, usable, ungraded and imported.
     """
 
     def compute() -> dict[str, Any]:
@@ -43,7 +42,7 @@ def pairs_needed(project: Project, base: Basis, measure: Measure) -> dict[str, A
 
 
 def seen_by(project: Project, measure: Measure, queries: list[str], passages: list[str]) -> NDArray[np.bool_]:
-    """Return which of n (query, passage) of the pool a measure needs: all, or those in the top ranks of a run."""
+    """Return, for n (query, passage) of the pool, whether a measure needs each: all, or the top ranks of any run."""
     if not measure.only_top:
         return np.ones(len(queries), bool)
     top = project.cached(

@@ -1,4 +1,4 @@
-"""Coverage as a share of the reachable coverage: that of the gold texts (n-EXAM), or of the whole pool."""
+"""Coverage as a share of a reference coverage: of the gold texts (n-EXAM), or of the whole pool."""
 
 from __future__ import annotations
 
@@ -18,12 +18,12 @@ class Normalised:
     """The results of a normalised measure.
 
     Args:
-        per_query: by run, the share of each query in its score: the mean over queries is the score.
-        query_ids: the queries that count: those with questions of positive weight and a reference.
+        per_query: normalised coverage by query by run; the mean over the queries is the run's score.
+        query_ids: the queries that count: they have questions of positive weight and a reference.
         reference: the divisor of the scores: `gold`, the gold run's name, or `pool`.
-        coverage: mean coverage of that reference over these queries.
-        std_error: standard error of the reference in units of the measure (its own score is 1); None for a single
-            query.
+        coverage: mean coverage of the reference over these queries.
+        std_error: standard error of the reference in units of the measure, in which the reference scores 1; None for a
+            single query.
     """
 
     per_query: Scores
@@ -33,25 +33,25 @@ class Normalised:
     std_error: float | None
 
     def within_error(self, score: float) -> bool:
-        """Return whether a score is within the reference's standard error of its score 1 (original-exam, table 4)."""
+        """Return whether a score differs from 1 by at most the reference's standard error (original-exam, table 4)."""
         return abs(score - 1) <= (self.std_error or 0.0) + 1e-12
 
 
 def normalise(per_query: Scores, reference: Mapping[str, float], skipped: Skipped = "zero") -> Scores:
-    """Scale coverage by query and run so that its mean is the run's sum over the reference's sum.
+    """Normalise coverage: scale it so that a run's mean over queries is its sum divided by the reference's sum.
 
-    n-EXAM(S) = sum over q of EXAM(d_q | S) / sum over q of EXAM(d*_q) (original-exam, section 3.1.3). Each query is
-    divided by the mean of the reference. The mean over queries is then that quotient, and its standard error
-    follows.
+    n-EXAM(S) = sum over q of EXAM(d_q | S) / sum over q of EXAM(d*_q) (original-exam, section 3.1.3). The coverage of
+    each query is divided by the mean coverage of the reference. Then the mean over queries is n-EXAM, and has a
+    standard error.
 
     Args:
         per_query: coverage by query by run; queries that a run skipped are absent.
         reference: coverage of the gold text, or of the pool, by query.
-        skipped: whether both sums are over all queries of the reference, or over those that the run answered.
+        skipped: whether both sums include the queries that the run skipped (`zero`) or not (`ignore`).
 
     Returns:
-        Score by query by run, on the queries of the reference; may exceed 1. A run for which the reference's sum is
-        0 is left out: the quotient is undefined.
+        Score by query by run, for the queries of the reference; scores can exceed 1. A run is left out if the
+        reference's sum for it is 0, because the quotient is undefined.
     """
     scores: Scores = {}
     for run, by_query in per_query.items():
@@ -66,14 +66,14 @@ def normalise(per_query: Scores, reference: Mapping[str, float], skipped: Skippe
 def normalised_scores(project: Project, measure: Measure, base: Basis, queries: Sequence[str]) -> Normalised:
     """Return the normalised coverage of every run.
 
-    The gold texts and the pool are not cut off: the cutoff is for the runs.
+    The cutoff applies only to the runs, not to the gold texts or the pool.
 
     Args:
         queries: the queries with questions of positive weight.
 
     Raises:
-        InputError: gold texts for these queries are missing, none of their pairs is graded, or they answer no
-            question.
+        InputError: gold texts for these queries are missing, the reference has no graded pairs, or it answers no
+            questions.
     """
     by_gold = measure.basis == "share of gold"
     reference, graded = reference_coverage(project, base, "gold" if by_gold else "pool")

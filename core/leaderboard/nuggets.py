@@ -16,7 +16,7 @@ VITAL = 1.0
 
 @dataclass(frozen=True)
 class NuggetBoardRow:
-    """The mean scores of a run over its assigned responses, and their numbers of nuggets."""
+    """The mean scores of a run over its responses with assignments, and the numbers of responses and nuggets."""
 
     run: str
     queries: int
@@ -28,16 +28,16 @@ class NuggetBoardRow:
 def nugget_board(project: Project, policy: Policy) -> list[NuggetBoardRow]:
     """Return Nuggetizer's four scores of each run, the best `all` first.
 
-    A response has the grades of its ranked passages, the highest for each nugget, or those of a passage RUN/QUERY. A
-    nugget without a grade is left out of its response, as an unassigned one is. Retired nuggets count: Nuggetizer
-    counts those whose importance failed.
+    For each nugget, a response has the highest grade of its ranked passages, or the grade of a passage with the id
+    RUN/QUERY. A nugget without a grade is left out of the response, like an unassigned nugget. Retired nuggets count,
+    because Nuggetizer counts nuggets without a valid importance.
 
     Args:
-        policy: without a grader, the first one with the scale of assignments is used; without such a grader the
-            result is empty.
+        policy: names the grader. If it does not, the first grader with the scale of assignments is used; without such
+            a grader the result is empty.
 
     Raises:
-        InputError: the grader is unknown, its scale is not that of assignments, or it has graded no response.
+        InputError: the grader is unknown, its scale is not the scale of assignments, or it has not graded a response.
     """
     if policy.grader is None:
         named = [one.spec.name for one in graders(project) if one.spec.max_rating == NUGGETS_SUPPORTED]

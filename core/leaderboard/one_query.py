@@ -1,4 +1,4 @@
-"""Scores of every run on one query, computed only from that query's questions and ratings."""
+"""Scores of every run on one query, computed only from the query's own questions and ratings."""
 
 from __future__ import annotations
 
@@ -18,18 +18,17 @@ from .scoring import score_runs
 def query_scores(
     project: Project, base: Basis, measure: str, known: QueryRatings, questions: Sequence[Question], ratings: Ratings
 ) -> dict[str, float] | None:
-    """Return the scores of every run that answers a query, by the definitions of `leaderboard`, from the query
-    alone.
+    """Return the score on a query of every run that answers it, as `leaderboard` defines it.
 
     Args:
         questions: all questions of the query, active or not, saved or not.
-        ratings: p x r, for the p passages of `known` and the r questions that `labels.scored` keeps.
+        ratings: p x r, for the p passages of `known` and the r questions that `labels.scored` returns.
 
     Returns:
         Score by run; None if the query has nothing to score.
 
     Raises:
-        InputError: a measure that also depends on gold texts or the pool's answers.
+        InputError: the measure also depends on gold texts or on the coverage of the pool.
     """
     query_id = known.query_id
     answered = {run: by_query[query_id] for run, by_query in rankings(project).items() if query_id in by_query}

@@ -1,4 +1,4 @@
-"""Leaderboards by subtopic: every subtopic of a query is evaluated by its own questions (TREC CAR's set-up)."""
+"""Leaderboards by subtopic: each subtopic of a query is evaluated by its own questions, as in TREC CAR."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ Per = Literal["query", "subtopic", "topic", "union"]
 PERS: tuple[Per, ...] = ("query", "subtopic", "topic", "union")
 
 Topics = dict[str, str]
-"""The query id behind every topic id `query/subtopic`, in the order of the queries."""
+"""Query id by topic id `query/subtopic`, in the order of the queries."""
 
 
 @as_act("see boards")
@@ -45,21 +45,22 @@ def leaderboard_per(
 ) -> Leaderboard:
     """Return a leaderboard whose mean is over queries, over subtopics and then queries, or over topics.
 
-    Each (query, subtopic) is a topic, evaluated by the questions of that subtopic alone. A run's ranking for the
-    topic `query/subtopic` is used if it has one, else its ranking for the query. Questions without a subtopic are
-    asked for every topic among the queries. If there are no such topics, these questions make up one more topic with
-    the query's id; a query without any subtopics is one topic, too. Judgments know subtopics by the query ids
-    `query/subtopic` only.
+    Each (query, subtopic) is a topic, evaluated only by the questions of this subtopic. For a topic, a run's ranking
+    for the query id `query/subtopic` is used, or else its ranking for the query.
+
+    Questions without a subtopic are asked for every topic that is a query of the project. If a query has no such
+    topics, these questions form a further topic with the query's id. A query without subtopics is one topic, too. In
+    judgments, subtopics are recognized only by query ids `query/subtopic`.
 
     Args:
         measure, source, policy, with_ungraded: as for `leaderboard.leaderboard`.
         per: `query`: one score per query from all its questions. `subtopic`: the mean over a query's subtopics, then
             over queries (exam-plus-plus, section 5.1: CAR Y3 has 721 query-subtopics in 131 queries). `topic`: the
-            mean over all (query, subtopic) pairs. `union`: one score per query from all its questions and the top k
-            of all its topics together (exam-plus-plus, equation 1), for coverage only.
+            mean over all (query, subtopic) pairs. `union`: coverage of all questions of a query by the top k of all its
+            topics together (exam-plus-plus, equation 1).
 
     Returns:
-        The leaderboard; for `topic` its scores are by topic id. An imported leaderboard is unchanged.
+        The leaderboard; for `topic`, its scores are by topic id. An imported leaderboard is unchanged.
 
     Raises:
         InputError: unknown measure, source, grader, version or `per`, or nothing to score.
@@ -105,8 +106,8 @@ def mean_over_subtopics(by_topic: Mapping[str, float], topics: Mapping[str, str]
     Args:
         by_topic: score by topic id; topics that the run skipped are absent.
         topics: query id by topic id.
-        skipped: whether a skipped topic of a query counts 0 or is left out. A query without any answered topic has
-            no score.
+        skipped: whether a skipped topic of a query counts 0 or is left out. A query without answered topics has no
+            score.
     """
     found: dict[str, list[float]] = {}
     sizes: dict[str, int] = {}
@@ -135,8 +136,8 @@ def bank_topics(project: Project, base: Basis) -> Topics:
 def _parts(base: Basis) -> str:
     """Return the bank with the topic of each question, as a subquery over $version.
 
-    Its columns are those of `bank_for`, topic_id, and the query_id of the topic. A question has one row for each
-    topic that it counts in, for each query that asks it.
+    Its columns are the columns of `bank_for`, topic_id, and the query_id of the topic. For each query that asks a
+    question, the question has one row per topic in which it counts.
     """
     return (
         "(SELECT b.*, unnest(CASE WHEN t.topic_key IS NOT NULL THEN [q.query_id]"
@@ -171,7 +172,7 @@ def _exam_scores(project: Project, measure: Measure, base: Basis) -> tuple[Score
 
 
 def topic_runs(runs: Runs, topics: Topics) -> Runs:
-    """Return the ranking of each run that counts for each topic: its own, else that of the query."""
+    """Return rankings by run and topic id: the run's ranking for the topic, or else for the topic's query."""
     return {
         run: {
             topic: by_query[topic if topic in by_query else query]
@@ -186,7 +187,7 @@ def coverage_by_topic(project: Project, base: Basis, cutoff: int) -> Scores:
     """Return EXAM-Cover@k of every run and topic, over the questions of the topic.
 
     Args:
-        cutoff: k; that of the policy is ignored.
+        cutoff: k; the cutoff of the policy is ignored.
     """
     firsts = first_answers(base, RANKED, ("run_key", "query_key", "topic_id"), _parts(base), ("query_key", "topic_id"))
     scores: Scores = {}
@@ -230,7 +231,7 @@ def _rated(base: Basis) -> str:
 
 
 def topic_labels(project: Project, base: Basis) -> dict[str, dict[str, int]]:
-    """Return the label of passages by topic id and passage id, from the questions of the topic alone."""
+    """Return labels by topic id and passage id, computed only from the questions of the topic."""
     found: dict[str, dict[str, int]] = {}
     for topic, passage, label in project.rows(
         f"SELECT topic_id, passage_id, {base.label_sql} AS label FROM ({_rated(base)})"

@@ -15,7 +15,7 @@ from ..project import Project, Qrels, Runs, by_query, cache, judgments, rankings
 def score_runs(
     runs: Runs, measures: Sequence[str], qrels: Qrels, threshold: int
 ) -> dict[str, dict[str, dict[str, float]]]:
-    """Return measures of runs on qrels.
+    """Return the scores of runs by several measures on qrels.
 
     Args:
         runs: as `rankings` returns them.
@@ -32,7 +32,7 @@ def score_runs(
 
 
 def label_scores(project: Project, base: Basis, measures: Sequence[str]) -> dict[str, dict[str, dict[str, float]]]:
-    """Return measures of all runs on the labels; after a change only queries with changed labels are scored again.
+    """Return the scores of all runs on the labels. After a change, only queries with changed labels are scored again.
 
     Args:
         measures: standard names of measures of labels.
@@ -71,10 +71,10 @@ def label_scores(project: Project, base: Basis, measures: Sequence[str]) -> dict
 def judged_scores(
     project: Project, source: str, measures: Sequence[str], min_judgment: int
 ) -> dict[str, dict[str, dict[str, float]]]:
-    """Return measures of all runs on judgments, cached while people rate questions.
+    """Return the scores of all runs on judgments. They stay cached while people rate questions.
 
     Args:
-        source: its name, as `project.find_source` returns it.
+        source: name of the source of judgments, as `project.find_source` returns it.
         measures: standard names of measures of labels.
         min_judgment: the judgment from which a passage is relevant.
 
@@ -88,7 +88,7 @@ def judged_scores(
 
 
 class _Same:
-    """Equal to another one that holds the same object."""
+    """A cache key for an object; two keys are equal if they contain the same object."""
 
     def __init__(self, what: object) -> None:
         self.what = what
@@ -101,7 +101,7 @@ class _Same:
 
 
 def intent_scores(project: Project, measure: Measure, base: Basis) -> tuple[Scores, list[str]]:
-    """Return an intent measure of all runs; cached as `label_scores` are.
+    """Return the scores of all runs by an intent measure, cached by query like `label_scores`.
 
     Returns:
         Score by query by run, and the queries with ratings, in the order of the project.
@@ -121,7 +121,7 @@ def intent_scores(project: Project, measure: Measure, base: Basis) -> tuple[Scor
 
 
 def _tops(project: Project, depth: int) -> dict[str, dict[str, list[str]]]:
-    """Return each run's top passages by query and run; several min ratings of one measure share them."""
+    """Return the top passages by query and run. They are cached by depth alone, so all min ratings share them."""
 
     def compute() -> dict[str, dict[str, list[str]]]:
         found: dict[str, dict[str, list[str]]] = {}

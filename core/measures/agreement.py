@@ -1,4 +1,4 @@
-"""Agreement of two ways of rating the same things: cross tables, Cohen's kappa, Krippendorff's alpha."""
+"""Agreement of two sources of values for the same things: cross tables, Cohen's kappa, Krippendorff's alpha."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ class Coefficient:
     """A coefficient of agreement: 1 is perfect, 0 is chance level, below 0 is worse than chance.
 
     Args:
-        value: None exactly if undefined.
+        value: None if and only if it is undefined.
         undefined: why it is undefined, as a sentence without a full stop; None if it is defined.
     """
 
@@ -41,7 +41,7 @@ class CrossTable:
     Args:
         rows, columns: the values of the left and the right side, each once.
         counts: whole numbers, rows x columns.
-        row_members, column_members: for merged values, the original values of each row or column.
+        row_members, column_members: the original values of each row or column, if values were merged.
     """
 
     rows: tuple[int, ...]
@@ -63,7 +63,7 @@ class CrossTable:
 
     @property
     def column_names(self) -> tuple[str, ...]:
-        """The name of each column, as for the rows."""
+        """The name of each column, in the form of `row_names`."""
         return _names(self.column_members)
 
     @property
@@ -104,7 +104,7 @@ def _name(group: list[int], scale: list[int]) -> str:
 
 
 def cross_table(left: ArrayLike, right: ArrayLike, rows: Sequence[int], columns: Sequence[int]) -> CrossTable:
-    """Count how often each value of one side occurs with each of the other.
+    """Count how often each value of one side occurs with each value of the other.
 
     Args:
         left, right: whole numbers, one per rated thing, in the same order.
@@ -122,16 +122,17 @@ def _places(values: ArrayLike, scale: Sequence[int]) -> NDArray[np.int64]:
 
 
 def merge(table: CrossTable, row_groups: Sequence[Sequence[int]], column_groups: Sequence[Sequence[int]]) -> CrossTable:
-    """Merge values into groups, best first; row and column groups correspond by position.
+    """Merge values into groups.
 
     Args:
-        row_groups, column_groups: equally many; every value of the table is in exactly one.
+        row_groups, column_groups: the groups of values, best first, in equal numbers. Groups at the same position
+            correspond. Every value of the table is in exactly one group.
 
     Returns:
-        A table whose values number the groups from 0, starting with the last group.
+        A table whose values are the numbers of the groups; the last group is 0.
 
     Raises:
-        InputError: the groups do not fit the table or one another.
+        InputError: the groups do not match the table or each other.
     """
     if len(row_groups) != len(column_groups):
         raise InputError(
@@ -158,14 +159,14 @@ def merge(table: CrossTable, row_groups: Sequence[Sequence[int]], column_groups:
 
 
 def halves(values: Sequence[int], threshold: int) -> tuple[tuple[int, ...], tuple[int, ...]]:
-    """Return two groups for `merge`: the values from a threshold upwards, and those below it."""
+    """Return two groups for `merge`: the values from a threshold upwards, and the values below it."""
     return tuple(v for v in values if v >= threshold), tuple(v for v in values if v < threshold)
 
 
 def cohen_kappa(table: CrossTable) -> Coefficient:
-    """Return Cohen's kappa: how much more often than by chance both sides have exactly the same value.
+    """Return Cohen's kappa: the agreement of exact values, corrected for agreement by chance.
 
-    A value that only one side has counts as a disagreement wherever it occurs.
+    Every occurrence of a value that only one side has is a disagreement.
 
     Source: Cohen, A coefficient of agreement for nominal scales, 1960; exam-plus-plus, table 4.
     """
@@ -210,11 +211,14 @@ def _square(table: CrossTable) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
 def matching(rows: Sequence[int], columns: Sequence[int]) -> dict[int, tuple[int, ...]]:
     """Return the values of the right side that correspond to each value of the left.
 
-    On scales with the same top, every value corresponds to itself, and all values up to 0 to all values up to 0.
-    Otherwise the longer scale is fitted to the shorter one, as RUBRIC's program fits ratings to judgments. Its upper
-    end (4 and 5 of 5) corresponds to the top, and other values above 0 to the value below the top. Values up to 0
-    correspond to values up to 0. So 5 and 4 match judgment 3, 3 to 1 match 2, 0 matches 0, and no rating matches 1.
-    For judgments of 1 and 0 this is the split of exam-plus-plus, table 4.
+    All values up to 0 correspond to each other. If both scales have the same top, every value above 0 corresponds to
+    itself. Otherwise the longer scale is fitted to the shorter scale, as RUBRIC's program fits ratings to judgments:
+    - Values from 4/5 of the top of the longer scale correspond to the top of the shorter scale.
+    - Other values above 0 correspond to the value one below the top of the shorter scale.
+
+    For example, let ratings be 0 to 5 and judgments 0 to 3. Ratings 5 and 4 match judgment 3, ratings 3 to 1 match
+    judgment 2, and 0 matches 0. No rating matches judgment 1. With judgments 0 and 1, this is the split of
+    exam-plus-plus, table 4.
 
     Returns:
         The values of `columns` for each value of `rows`; possibly none.
@@ -237,13 +241,13 @@ def _counterparts(value: int, scale: Sequence[int], other: Sequence[int]) -> tup
 
 
 def per_level(table: CrossTable) -> dict[int, Coefficient]:
-    """Return Cohen's kappa of each value of the rows against the rest.
+    """Return Cohen's kappa of each value of the rows against all other values.
 
-    "Yes" is the row's value on the left, and the corresponding values (`matching`) on the right; all others are
-    "no".
+    For each value, both sides become binary. On the left, "yes" is the value. On the right, "yes" is any corresponding
+    value (`matching`).
 
     Returns:
-        By value of the rows; undefined if the value never occurs or has no corresponding value.
+        Kappa by value of the rows; undefined if the value never occurs or has no corresponding value.
 
     Source: the definition that reproduces the agreement tables of RUBRIC's program.
     """
@@ -263,11 +267,11 @@ def per_level(table: CrossTable) -> dict[int, Coefficient]:
 
 
 def krippendorff_alpha(values: NDArray[np.floating[Any]], level: Level = "nominal") -> Coefficient:
-    """Return Krippendorff's alpha of any number of raters, each of whom may have left things out.
+    """Return Krippendorff's alpha of any number of raters; values can be missing.
 
     Args:
-        values: things x raters; nan if a rater did not rate. Things with fewer than two values do not count.
-        level: the distance of two values: whether they differ (nominal), how many values lie between them (ordinal),
+        values: things x raters; NaN if a rater did not rate. Things with fewer than two values do not count.
+        level: the distance of two values: whether they differ (nominal), how many ratings lie between them (ordinal),
             or the square of their difference (interval).
 
     Source: Krippendorff, Computing Krippendorff's alpha-reliability, 2011.

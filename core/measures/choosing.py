@@ -14,13 +14,13 @@ from .correlation import correlate, rank_correlations
 from .means import SAMPLES, Array, Interval, drawn_counts, interval, mean_and_standard_error, resampled_means
 
 Table: TypeAlias = Mapping[str, Mapping[str, float | None]]
-"""run -> query id -> score. None is a query that could not be scored and is left out of the run's mean. An absent
-query that another run of the table has was skipped and counts 0."""
+"""run -> query id -> score. None means that the query could not be scored; it is left out of the run's mean. A query
+that is absent, but present in another run of the table, was skipped and counts 0."""
 
 Over = Literal["common", "own"]
 
 TIED = 1e-12
-"""Means that differ by no more than this are equal except for the order of summing."""
+"""Means with at most this difference count as equal, because rounding depends on the order of summation."""
 
 
 @dataclass(frozen=True)
@@ -28,12 +28,12 @@ class Choice:
     """The system that one evaluation chooses.
 
     Args:
-        evaluation: its name.
+        evaluation: name of the evaluation.
         scores: (mean, standard error) by run, best first.
         chosen: the runs with the greatest mean; several if they are tied.
-        chance: by run, the share of resamples in which it is chosen; tied ones share a resample.
+        chance: by run, the share of resamples in which it is chosen; tied runs share a resample equally.
         queries: number of queries.
-        failed: pairs of run and query that could not be scored.
+        failed: number of pairs of run and query that could not be scored.
     """
 
     evaluation: str
@@ -49,11 +49,11 @@ class Pairing:
     """A comparison of two evaluations.
 
     Args:
-        same_choice: whether every run that the first may choose is one that the second may choose.
-        same_chance: share of the resamples in which that is so.
-        kendall, spearman: of the runs' scores, with intervals; undefined with fewer than 3 runs.
-        loss: the cost of choosing by the first if the second is right: the second's greatest score minus its score
-            for the run that the first chooses (the mean over tied runs).
+        same_choice: whether the second evaluation also chooses every run that the first chooses.
+        same_chance: share of the resamples in which the choice is the same.
+        kendall, spearman: correlations of the runs' scores, with intervals; undefined with fewer than 3 runs.
+        loss: the cost of choosing by the first evaluation, measured by the second. It is the second's greatest score
+            minus its score for the run that the first chooses (the mean over tied runs).
     """
 
     one: str
@@ -71,9 +71,9 @@ class Choosing:
 
     Args:
         runs: the runs that every evaluation has.
-        over: the queries: those that all evaluations have, or each evaluation's own.
-        choices: one per evaluation, in the given order.
-        pairings: every evaluation with every other, in both directions.
+        over: `common` for the queries that all evaluations have, or `own` for each evaluation's own queries.
+        choices: the choice of each evaluation, in the given order.
+        pairings: every evaluation with every other evaluation, in both directions.
     """
 
     runs: list[str]
@@ -90,12 +90,13 @@ def choosing(tables: Mapping[str, Table], over: Over = "common", samples: int = 
     Information".
 
     Args:
-        tables: by the name of the evaluation, such as NIST, EXAM-Cover or LLM-retEval.
-        over: the queries for which all evaluations have a score of any run, or each evaluation's own.
-        samples, seed: of the bootstrap.
+        tables: table by name of the evaluation, such as NIST, EXAM-Cover or LLM-retEval.
+        over: `common` for the queries with a score of any run in all evaluations, or `own` for each evaluation's own
+            queries.
+        samples, seed: number of resamples and seed of the bootstrap.
 
     Raises:
-        InputError: no evaluation, no common run, or no common query.
+        InputError: no evaluations, no common runs, or no common queries.
     """
     runs = sorted(set.intersection(*(set(table) for table in tables.values()))) if tables else []
     if not runs:
@@ -194,10 +195,10 @@ class Stake:
 
     Args:
         at: position of the case in the given list.
-        chooses_another: whether some evaluation would choose other runs.
-        closing: the share of the gap between the chosen run and the next that it closes, at most 1; below 0 if it
-            widens the gap. The greatest of the evaluations that it changes.
-        swaps: pairs of runs that would change their order.
+        chooses_another: whether any evaluation would choose other runs.
+        closing: the closed share of the gap between the chosen run and the next run, at most 1; below 0 if the gap
+            becomes wider. If several evaluations change, it is the greatest share.
+        swaps: number of pairs of runs that would change their order.
     """
 
     at: int
@@ -207,15 +208,15 @@ class Stake:
 
 
 def stakes(tables: Mapping[str, Table], cases: Sequence[Sequence[NewScore]]) -> list[Stake]:
-    """Order cases by how much their confirmation, each alone, would change the choice of a system.
+    """Order cases by the effect of their confirmation on the choice of a system, each case alone.
 
-    Cases that change the chosen system are first, then those that close most of the gap to the next. Then follow
-    those that swap most pairs; otherwise the order stays. Source: llm-reteval specification, section 8, last
-    sentence.
+    Cases that change the choice come first. The other criteria, in this order, are the closed share of the gap to the
+    next system and the number of swapped pairs. Equal cases keep their order. Source: llm-reteval specification,
+    section 8, last sentence.
 
     Args:
         tables: the evaluations that choose, such as Recall@5 and LLM-retEval@5.
-        cases: the corrections of each case, such as a judgment that raises every run's Recall.
+        cases: for each case, the scores that it would change.
 
     Raises:
         InputError: a correction names an unknown evaluation or run.
@@ -240,7 +241,7 @@ def stakes(tables: Mapping[str, Table], cases: Sequence[Sequence[NewScore]]) -> 
 
 @dataclass(frozen=True)
 class _Board:
-    """Sums and numbers of scores by run, so that a correction concerns only one run."""
+    """Sums and numbers of scores by run, so that a correction needs to recompute only one run."""
 
     runs: dict[str, int]
     table: Table

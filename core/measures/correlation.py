@@ -30,7 +30,7 @@ class Correlation:
 
     Args:
         systems: number of systems that both leaderboards have.
-        spearman, kendall, tau_ap, pearson: the coefficients; None exactly if undefined.
+        spearman, kendall, tau_ap, pearson: the coefficients; None if and only if they are undefined.
         ties: how ties were treated.
         undefined: a sentence that says why the correlation is undefined; None if it is defined.
     """
@@ -55,14 +55,14 @@ def correlate(
 ) -> Correlation:
     """Correlate two leaderboards on the systems that both have.
 
-    `average`: Spearman on average ranks, Kendall tau-b, and tau_AP as its expected value over all ways to break ties
-    (computed exactly; a leaderboard with ties is then below 1 against itself).
+    `average`: Spearman on average ranks, Kendall tau-b, and the exact expectation of tau_AP over all ways to break
+    ties. So tau_AP of a leaderboard with ties and itself is below 1.
 
     `random`: ties are broken at random on each leaderboard, and every coefficient except Pearson is the mean over
-    the repeats. If standard errors are given, systems with overlapping error bars are tied too (original-exam,
-    section 4.1.1). Overlap is not transitive, so groups are made from the top, in order of falling score (then by
-    name). A system joins the group if its bar overlaps the bar of the group's first system; else it starts the next
-    group. Pearson always uses the scores.
+    the repeats. If standard errors are given, systems with overlapping error bars are tied, too (original-exam,
+    section 4.1.1). Overlap is not transitive. So groups are made from the top, by falling score and then by name. A
+    system joins the present group if its bar overlaps the bar of the group's first system; otherwise it starts the
+    next group. Pearson always uses the scores.
 
     tau_AP (Yilmaz, Aslam, Robertson: A New Rank Correlation Coefficient for Information Retrieval, SIGIR 2008) is
     not symmetric. With the systems in the order of `a`, tau_AP = 2 / (n - 1) * (sum over ranks i = 2..n of C(i) / (i
@@ -73,13 +73,12 @@ def correlate(
         b: score by system of the official leaderboard (the reference).
         ties: average or random.
         repeats: how often ties are broken at random.
-        seed: makes random ties repeatable.
-        std_errors_a, std_errors_b: standard error by system, for random ties only; None or absent is an error bar
-        without length.
+        seed: makes the random order repeatable.
+        std_errors_a, std_errors_b: standard error by system, for random ties only; 0 is used if it is None or absent.
 
     Returns:
-        The coefficients, or why they are undefined: fewer than 3 common systems, or a leaderboard on which all of
-        them are tied.
+        The coefficients, or why they are undefined: fewer than 3 common systems, or all common systems are tied on a
+        leaderboard.
 
     Raises:
         InputError: a score that is not finite, no repeats, or standard errors with average ties.
@@ -114,21 +113,21 @@ def correlate_by(names: Sequence[str], a: Mapping[str, float], b: Mapping[str, f
     """Return chosen coefficients of two leaderboards on the systems that both have.
 
     tau_gap (Gao, Oard: A Head-Weighted Gap-Sensitive Correlation Coefficient, SIGIR 2015) is 2 / n * (sum over
-    systems of correct / gaps) - 1. The gaps are the differences in `b` to all systems above in `a`. Correct are the
-    gaps to those that are also above in `b`. Systems tied in `a` are in the order of their names, and the n systems
-    with gaps count.
+    systems of correct / gaps) - 1. For each system, `gaps` is the sum of the absolute score differences in `b` to the
+    systems ranked above it in `a`. `correct` is the part of this sum from systems that `b` also ranks above it. Systems
+    tied in `a` are in the order of their names. n is the number of systems with gaps.
 
-    tauap_b is the mean of two such sums, which count systems instead of gaps. One is over the systems above in `b`,
-    of which those above in `a` are correct; the other has the roles swapped.
+    tauap_b is the mean of two such coefficients, which count systems instead of gaps. The first considers the systems
+    that `b` ranks above a system; those that `a` ranks above it, too, are correct. The second swaps `a` and `b`.
 
     Args:
-        names: of spearman, kendall, tau_ap, pearson, tauap_b and tau_gap; NAME@K is over the K best systems of `b`,
-            ties in the order of their names.
+        names: some of spearman, kendall, tau_ap, pearson, tauap_b and tau_gap. NAME@K restricts the coefficient to the
+            K best systems of `b`; ties are broken by name.
         a: score by system of the leaderboard to examine.
         b: score by system of the official leaderboard.
 
     Returns:
-        By name; None with fewer than 3 systems, or if all of them are tied on a leaderboard.
+        Coefficient by name; None with fewer than 3 systems, or if all systems are tied on a leaderboard.
 
     Raises:
         InputError: an unknown name, or a score that is not finite.
@@ -164,7 +163,7 @@ def bootstrap(
         level: the share of the samples inside the interval, above 0 and below 1.
 
     Returns:
-        (low, high) by statistic, over the samples in which it is defined; None if it is undefined in all.
+        (low, high) by statistic, over the samples in which it is defined; None if it is undefined in all samples.
 
     Raises:
         InputError: an unknown statistic, or a level or a number of samples out of range.
@@ -184,12 +183,11 @@ def bootstrap_samples(
     skipped: Skipped = "zero",
     among: Collection[str] = (),
 ) -> dict[str, Array]:
-    """Return a leaderboard correlation (average ties) in many resamples of the queries.
+    """Return correlations of two leaderboards (average ties) in many resamples of the queries.
 
-    A resample draws as many queries as there are, with replacement, from the queries of all systems of both
-    leaderboards. Each leaderboard is averaged over the drawn queries that it has. So both see the same draw, and so
-    do two calls with the same seed and queries: the difference of their samples is the bootstrap of a shift in
-    correlation.
+    A resample draws n of the n queries of both leaderboards, with replacement. Each leaderboard is averaged over the
+    drawn queries that it has. So both leaderboards use the same draw. Two calls with the same seed and queries also use
+    the same draws: the difference of their results is a paired bootstrap of a shift in correlation.
 
     Args:
         per_query_a: the leaderboard to examine.
@@ -198,11 +196,12 @@ def bootstrap_samples(
         samples: number of resamples.
         seed: makes them repeatable.
         skipped: whether a query that a system skipped counts 0 or is left out of its mean.
-        among: further queries to draw from, so that two calls on leaderboards with different queries draw the same.
+        among: further queries to draw from. With them, two calls on leaderboards with different queries can use the
+            same draws.
 
     Returns:
-        An array of length `samples` by statistic, NaN if a sample leaves it undefined. All are NaN with fewer than 3
-        common systems, or fewer than 2 queries to draw from.
+        By statistic, an array of length `samples`, with NaN for samples in which it is undefined. All values are NaN
+        with fewer than 3 common systems, or with fewer than 2 queries to draw from.
 
     Raises:
         InputError: an unknown statistic, or no samples.
@@ -237,7 +236,7 @@ def _scores(board: Mapping[str, float], systems: Sequence[str]) -> Array:
 
 
 def _levels(systems: Sequence[str], scores: Array, errors: Mapping[str, float | None] | None) -> Array:
-    """Return a whole number for every system, higher for better, equal for tied systems."""
+    """Return a level for every system: whole numbers, higher for better systems, equal for tied systems."""
     if errors is None:
         return np.unique(scores, return_inverse=True)[1].astype(np.float64)
     levels = np.zeros(len(systems))
@@ -321,9 +320,9 @@ def _kendall(x: Array, y: Array) -> Array:
 def _tau_ap(x: Array, y: Array) -> Array:
     """Return the expected tau_AP over random orders of tied systems; x is the estimate, y the reference.
 
-    A system has m systems above it and g in its group (itself included). With chance 1/g for each j = 0..g-1, j of
-    the other g - 1 are above it, and each of them is with chance j / (g - 1). Each system above it counts as far as
-    y agrees: 1, or 1/2 for a tie in y.
+    Let a system have m systems above its group of g tied systems. In a random order, j of the other g - 1 tied systems
+    are above it, with probability 1/g for each j = 0..g-1. Then each of them is above it with probability j / (g - 1).
+    A system above counts 1 if y agrees, and 1/2 for a tie in y.
     """
     sx = _above(x)
     agrees = (1 + _above(y)) / 2
@@ -354,14 +353,14 @@ def _tau_gap(x: Array, y: Array) -> Array:
 
 
 def _mean_share(part: NDArray[Any], whole: NDArray[Any]) -> Array:
-    """Return the mean share of each system's parts in its whole, over systems with a whole, rescaled to -1 to 1."""
+    """Return the mean of part / whole over the systems whose whole is above 0, rescaled to -1 to 1."""
     wholes = whole.sum(axis=2)
     shares = quotients(part.sum(axis=2), wholes, wholes > 0)
     return np.asarray(2 * np.nansum(shares, axis=1) / np.maximum((wholes > 0).sum(axis=1), 1) - 1)
 
 
 def _ratio(numerator: Array, denominator: Array, x: Array, y: Array) -> Array:
-    """Return quotients within [-1, 1], NaN for rows that are constant in x or y."""
+    """Return quotients, clipped to [-1, 1]; NaN for rows that are constant in x or y."""
     defined = (np.ptp(x, axis=1) > 0) & (np.ptp(y, axis=1) > 0) & (denominator > 0)
     return np.clip(quotients(numerator, denominator, defined), -1, 1)
 

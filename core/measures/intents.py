@@ -28,11 +28,11 @@ class Answers:
 
 
 Intents = Mapping[str, Answers | Mapping[str, Mapping[str, int]]]
-"""query id -> answers of its passages; or passage id -> question id -> 1 if the passage answers the question, else 0"""
+"""By query id: its `Answers`, or passage id -> question id -> 1 if the passage answers the question, else 0."""
 
 
 def answers_of(passages: Sequence[str], ratings: NDArray[np.int8], min_rating: int) -> Answers | None:
-    """Return which questions passages answer, by their ratings.
+    """Return the questions that passages answer, from their ratings.
 
     Args:
         passages: p ids.
@@ -62,12 +62,12 @@ def _answers(of: Answers | Mapping[str, Mapping[str, int]]) -> Answers | None:
 
 
 Scorer = Callable[[Sequence[Sequence[str]]], list[float]]
-"""Maps the tops of some rankings (passage ids, best first) to their scores."""
+"""A function from the tops of several rankings (passage ids, best first) to their scores."""
 
 
 @dataclass(frozen=True)
 class IntentEvaluator:
-    """Scores the top of runs' rankings; many runs at once cost less than one by one.
+    """Scores the tops of rankings. Scoring many runs at once is faster than one by one.
 
     Args:
         cutoff: number of passages that count.
@@ -86,12 +86,12 @@ class IntentEvaluator:
         }
 
     def of(self, query_id: str, tops: Sequence[Sequence[str]]) -> list[float]:
-        """Return the scores of the tops of some rankings of a query with intents; the tops come from `trec_order`."""
+        """Return the scores of tops of rankings, from `trec_order`, for a query with intents."""
         return self.scorers[query_id](tops) if tops else []
 
 
 STOP = 0.5
-"""Chance that an answer ends the search: (2^g - 1) / 2^max for the binary grades of an answered question."""
+"""Probability that an answer ends the search: (2^g - 1) / 2^max, with g = max = 1 for an answered question."""
 
 
 def make_intent_evaluator(measure: Measure, intents: Intents) -> IntentEvaluator:
@@ -102,8 +102,8 @@ def make_intent_evaluator(measure: Measure, intents: Intents) -> IntentEvaluator
         intents: which passages answer which questions of a query.
 
     Returns:
-        An evaluator that returns a run's scores by query id, over the queries in both `intents` and the run; 0 if no
-        passage answers a question.
+        An evaluator that returns a run's scores by query id, for the queries in both `intents` and the run. The score
+        is 0 if no passage answers a question.
 
     Raises:
         InputError: the measure is not computed from answered questions.
@@ -120,12 +120,12 @@ def make_intent_evaluator(measure: Measure, intents: Intents) -> IntentEvaluator
 def make_err_ia(intents: Intents, cutoff: int) -> IntentEvaluator:
     """Return an evaluator of expected reciprocal rank, averaged over the questions.
 
-    For one question, the reader stops at each passage that answers it with probability 1/2: ERR = sum over ranks r
-    of 1/r * (1/2)^(c+1) if the passage at r answers it; c is the number of passages above r that do.
+    For one question, the reader stops with probability 1/2 at each passage that answers it. ERR is the sum of 1/r *
+    (1/2)^(c+1) over the ranks r of answering passages; c is the number of answering passages above r.
 
-    The intents are the questions that any graded passage answers, equally likely, as ndeval uses subtopics with a
-    relevant document. The mean is divided by the ERR of a ranking in which every passage answers every question. So
-    1 is the best in any collection.
+    The intents are the questions that at least one graded passage answers, with equal probability. In the same way,
+    ndeval uses subtopics with a relevant document. The mean is divided by the ERR of a ranking in which every passage
+    answers every question. So the maximum is 1 in any collection.
 
     Source: Chapelle, Metzler, Zhang and Grinspan, Expected Reciprocal Rank for Graded Relevance, CIKM 2009, with
     binary grades. The divisor is the collection-independent normalisation that TREC's Web track reported.
@@ -177,19 +177,19 @@ def _dcg(ranks: Iterable[int]) -> float:
 
 
 def make_alpha_ndcg(intents: Intents, cutoff: int, alpha: float = 0.5) -> IntentEvaluator:
-    """Find the ideal rankings once, to evaluate many runs with alpha_nDCG at a cutoff.
+    """Return an evaluator of alpha_nDCG. The ideal rankings are computed once for many runs.
 
-    A passage at rank i gains (1 - alpha)^c for each question that it answers, if c passages above it answer that
-    question too. Gains are divided by log2(1 + i), summed over the top ranks, and divided by the same sum for the
-    ideal ranking. Finding the ideal is NP-complete; like the paper we build it greedily from the passages in
-    `intents`. Among passages of equal gain the greatest id is first, as in NIST's ndeval, so that both give the same
-    number.
+    A passage at rank i gains (1 - alpha)^c for each question that it answers; c is the number of passages above it that
+    answer the same question. Gains are divided by log2(1 + i), summed over the top ranks, and divided by the same sum
+    for the ideal ranking. Finding the ideal ranking is NP-complete. As in the paper, it is built greedily, from the
+    passages in `intents`. Among passages of equal gain, the greatest id is first, as in NIST's ndeval, so that the
+    results are equal.
     Source: Clarke et al., Novelty and Diversity in Information Retrieval Evaluation, SIGIR 2008, section 3.
 
     Args:
         intents: which passages answer which questions of a query.
         cutoff: rank depth, from 1.
-        alpha: how much a repeated answer loses, from 0 to 1.
+        alpha: penalty on repeated answers, from 0 to 1.
 
     Returns:
         As `make_intent_evaluator`.
@@ -225,7 +225,7 @@ def make_alpha_ndcg(intents: Intents, cutoff: int, alpha: float = 0.5) -> Intent
 
 
 def _ideal_gain(answered: NDArray[np.bool_], discounts: Sequence[float], alpha: float) -> float:
-    """Return the discounted gain of the greedy ideal ranking; among passages of equal gain the first row is taken."""
+    """Return the discounted gain of the greedy ideal ranking. Among passages of equal gain, the first row precedes."""
     matrix = answered.astype(float)
     worth = np.ones(matrix.shape[1])
     total = 0.0
@@ -252,7 +252,11 @@ def _evaluator(intents: Intents, cutoff: int, prepare: Callable[[Answers], Score
 
 
 def _one_by_one(score: Callable[[Sequence[set[str]], Sequence[str]], float]) -> Callable[[Answers], Scorer]:
-    """Turn a scorer of one ranking, by the passages that answer each question, into one that `_evaluator` takes."""
+    """Convert a function that scores one ranking into an argument of `_evaluator`.
+
+    Args:
+        score: takes the passages that answer each question, and a ranking.
+    """
 
     def prepare(answers: Answers) -> Scorer:
         answering = [

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 Array: TypeAlias = NDArray[np.float64]
 
 Skipped = Literal["zero", "ignore"]
-"""How a query counts that a run did not answer: as 0 (the papers) or not at all (trec_eval without -c)."""
+"""Treatment of a query that a run did not answer: it counts 0 (the papers), or is left out (trec_eval without -c)."""
 
 
 def mean_and_standard_error(values: Iterable[float]) -> tuple[float | None, float | None]:
@@ -24,9 +24,9 @@ def mean_and_standard_error(values: Iterable[float]) -> tuple[float | None, floa
         values: one number per query.
 
     Returns:
-        (mean, standard error). The mean is None without values, the error with fewer than two: one value says
-        nothing about the spread. Sums are exact (fsum), so that the same values in any order give the same mean, and
-        equal systems are tied.
+        (mean, standard error). The mean is None without values. The error is None with fewer than two values, because
+        the spread is then unknown. Sums are exact (fsum): the order of the values does not change the mean, so equal
+        systems are tied.
     """
     numbers = list(values)
     n = len(numbers)
@@ -45,7 +45,7 @@ def harmonic(precision: float, recall: float) -> float:
 
 
 def wilson(right: int, answered: int) -> tuple[float, float] | None:
-    """Return Wilson's 95 % interval (low, high) of a share, which is never of width 0; None without answers.
+    """Return Wilson's 95 % interval (low, high) of a share, whose width is always above 0; None without answers.
 
     Source: Wilson, Journal of the American Statistical Association 22, 1927.
     """
@@ -63,10 +63,10 @@ def tied(a: float, se_a: float | None, b: float, se_b: float | None) -> bool:
 
     Args:
         a, b: the two scores.
-        se_a, se_b: their standard errors; None (unknown) is a bar without length.
+        se_a, se_b: their standard errors; None (unknown) counts as 0.
 
     Returns:
-        True if |a - b| <= se_a + se_b. Source: original-exam, section 4.1.1.
+        Whether |a - b| <= se_a + se_b. Source: original-exam, section 4.1.1.
     """
     # Printed leaderboards are rounded: .94 and .93 with errors of .005 touch, though not in binary.
     return abs(a - b) <= (se_a or 0.0) + (se_b or 0.0) + 1e-12
@@ -99,11 +99,11 @@ LEVEL = 0.95
 
 @dataclass(frozen=True)
 class Interval:
-    """A number and the percentile interval of its bootstrap.
+    """A number with its percentile interval from the bootstrap.
 
     Args:
-        value: None exactly if undefined.
-        low, high: None if no resample defines the number.
+        value: None if and only if it is undefined.
+        low, high: None if the number is undefined in all resamples.
         undefined: why the value is undefined, as a sentence without a full stop.
     """
 
@@ -114,7 +114,7 @@ class Interval:
 
 
 def interval(value: float | None, samples: Array, undefined: str | None = None) -> Interval:
-    """Return a number with the interval that holds 95 % of its samples, without NaN.
+    """Return a number with the interval that contains 95 % of its samples, ignoring NaN.
 
     Source: Efron and Tibshirani, An Introduction to the Bootstrap, 1993, chapter 13.
     """
@@ -125,7 +125,7 @@ def interval(value: float | None, samples: Array, undefined: str | None = None) 
 
 
 def percentiles(samples: Array, level: float = LEVEL) -> tuple[float, float] | None:
-    """Return the bounds that enclose a share of the samples, without NaN; None if all are NaN."""
+    """Return the (low, high) that contain a share `level` of the samples, ignoring NaN; None if all are NaN."""
     defined = samples[~np.isnan(samples)]
     if not len(defined):
         return None
@@ -134,7 +134,7 @@ def percentiles(samples: Array, level: float = LEVEL) -> tuple[float, float] | N
 
 
 def quotients(part: NDArray[Any], whole: NDArray[Any], defined: NDArray[np.bool_] | None = None) -> Array:
-    """Return quotients of arrays of one shape; NaN if undefined. By default `whole` must be above 0."""
+    """Return part / whole for arrays of one shape; NaN if not `defined`, by default if `whole` is not above 0."""
     found = np.full(np.shape(whole), np.nan)
     np.divide(part, whole, out=found, where=whole > 0 if defined is None else defined)
     return found
@@ -155,7 +155,10 @@ def resampled_means(scores: Array, counts: Array) -> Array:
 
 
 def drawn_counts(things: int, samples: int = SAMPLES, seed: int = 0) -> Array:
-    """Return how often each of n things is drawn in each resample of n, with replacement: (samples, things)."""
+    """Return how often each thing is drawn in each resample: (samples, things).
+
+    A resample draws as many things as there are, with replacement.
+    """
     if not things:
         return np.zeros((samples, 0))
     dice = np.random.default_rng(seed)

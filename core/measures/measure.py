@@ -1,6 +1,6 @@
 """Measures as values: their basis, depth, meaning and source.
 
-Every family of measures has one row here. A new family on a known basis needs only this row.
+Every family of measures is a row in `FAMILIES`. A new family with a known basis needs only a further row.
 """
 
 from __future__ import annotations
@@ -25,9 +25,9 @@ DEEPEST = 2**31 - 1
 DEFAULT_CUTOFF = 20
 
 MeasureBasis = Literal["labels", "intents", "coverage", "share of gold", "share of pool", "likeness"]
-"""The data that a measure is computed from. Labels are a value for each passage; intents say which passage answers
-which question. Coverage is the weight of covered questions, also as a share of the coverage of the gold texts or of
-the whole pool. Likeness is the similarity of texts to gold texts."""
+"""The data that a measure is computed from. `labels`: a value for each passage. `intents`: the questions that each
+passage answers. `coverage`: the weight of covered questions; `share of …`: coverage divided by the coverage of the gold
+texts or of the whole pool. `likeness`: the similarity of texts to gold texts."""
 
 
 @dataclass(frozen=True)
@@ -37,10 +37,11 @@ class Family:
     Args:
         name: the text before the cutoff in the standard name; `{k}` marks a cutoff that is not at the end.
         basis: the data that they are computed from.
-        description: their meaning for one query, one line.
+        description: their meaning for one query, in one line.
         citation: the source of their definition.
-        offered: the cutoffs that screens and commands offer; None means the whole ranking.
-        binary: whether they need relevant and non-relevant passages, so that the min rating matters for labels.
+        offered: the cutoffs that screens and commands offer; the cutoff None is the whole ranking.
+        binary: whether they distinguish only relevant and non-relevant passages. Then scores from labels depend on the
+            min rating.
     """
 
     name: str
@@ -53,12 +54,12 @@ class Family:
 
 @dataclass(frozen=True)
 class Measure:
-    """A measure; as text it is its standard name, which `parse_measure` reads.
+    """A measure. Its text form is its standard name, which `parse_measure` reads.
 
     Args:
         name: the standard name, such as nDCG@10, n-EXAM@20 or P(rel=2)@5.
-        family: its family.
-        cutoff: rank depth, None for the whole ranking.
+        family: the family of the measure.
+        cutoff: rank depth; None for the whole ranking.
     """
 
     name: str
@@ -75,7 +76,7 @@ class Measure:
 
     @property
     def depth(self) -> int:
-        """The cutoff of a measure that always has one."""
+        """The cutoff, for a measure that always has a cutoff."""
         return self.cutoff or DEFAULT_CUTOFF
 
     @property
@@ -186,7 +187,7 @@ _IN_RANGE: dict[str, Callable[[Any], bool]] = {
 }
 
 _OURS = {"Judged": frozenset({"cutoff"}), "RR": frozenset({"cutoff", "rel"})}
-"""Measures that are computed here if they have a cutoff, with their allowed parameters."""
+"""Measures that this package computes if they have a cutoff, with their allowed parameters."""
 
 
 def _named(family: Family, cutoff: int | None) -> Measure:
@@ -209,7 +210,7 @@ def parse_measure(name: str, cutoff: int = DEFAULT_CUTOFF) -> Measure:
     Args:
         name: a standard name (nDCG@10, EXAM-Cover@20, ROUGE-1@5) or another spelling that ir_measures knows (MAP,
             Recall@10), with any cutoff.
-        cutoff: the depth of a measure that always has one, if the name gives none.
+        cutoff: used if the measure always has a cutoff and the name does not state it.
 
     Returns:
         The measure; its standard name can differ from the argument.
@@ -237,7 +238,7 @@ def trec_measure(name: str) -> Any:
     """Return ir_measures' object for the name of a measure of labels.
 
     Raises:
-        InputError: it is unknown, or trec_eval cannot compute it.
+        InputError: the measure is unknown, or trec_eval cannot compute it.
     """
     if len(name) > 100:
         raise _unknown(name)

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from statistics import mean
 
 NOT_SUPPORTED, PARTIAL, SUPPORTED = range(3)
-"""Ratings of assignments: not_support, partial_support, support."""
+"""Ratings of assignments, Nuggetizer's not_support, partial_support and support."""
 
 
 @dataclass(frozen=True)
@@ -15,9 +15,8 @@ class NuggetScores:
     """Scores from 0 to 1, as castorini/nuggetizer defines them in `metrics.py`.
 
     Args:
-        strict_vital, strict_all: share of nuggets that are fully supported.
-        vital, all: the same, but a partly supported nugget counts half. An okay nugget counts as much as a vital
-        one.
+        strict_vital, strict_all: share of the vital nuggets, and of all nuggets, that are fully supported.
+        vital, all: the same, but a partly supported nugget counts half. In `all`, okay and vital nuggets count equally.
     """
 
     strict_vital: float
@@ -33,7 +32,7 @@ def nugget_scores(assigned: Sequence[tuple[bool, int]]) -> NuggetScores:
         assigned: for each nugget whether it is vital, and the rating of its assignment.
 
     Returns:
-        The scores; without nuggets, or without vital ones, the share is 0.
+        The scores. A share is 0 without nuggets, or without vital nuggets.
     """
     every = [rating for _, rating in assigned]
     vital = [rating for is_vital, rating in assigned if is_vital]

@@ -22,8 +22,9 @@ _EQUAL = 1e-9
 
 
 def holm(p_values: Sequence[float]) -> list[float]:
-    """Return adjusted p values that keep the chance of any false finding among all comparisons below the level.
+    """Return p values adjusted by Holm's method, which controls the family-wise error rate.
 
+    If values below a level are significant, any false finding among all comparisons has a probability below the level.
     With the m values in rising order, the i-th becomes max over j <= i of min(1, (m - j + 1) p_j).
     Source: Holm, A Simple Sequentially Rejective Multiple Test Procedure, Scandinavian Journal of Statistics 6,
     1979.
@@ -68,11 +69,11 @@ def t_test(differences: Array) -> Array:
 def randomisation_test(differences: Array, permutations: int = PERMUTATIONS, seed: int = 0) -> Array:
     """Return the p values of two-sided paired randomisation tests of the difference in means.
 
-    Under the null hypothesis the two systems could change names on every query, which flips the sign of its
-    difference. The p value is the share of sign flips whose absolute sum is at least the observed one. If all 2^n
-    flips are at most `permutations`, they are all used. Otherwise that many are drawn, the same for all comparisons,
-    and p = (1 + as extreme) / (1 + drawn). Source: Smucker, Allan, Carterette: A Comparison of Statistical
-    Significance Tests for Information Retrieval Evaluation, CIKM 2007.
+    Under the null hypothesis, the names of the two systems are exchangeable on every query; an exchange flips the sign
+    of the difference. The p value is the share of sign flips whose absolute sum is at least the observed absolute sum.
+    If the number of all flips, 2^n, is at most `permutations`, all are used. Otherwise `permutations` flips are drawn,
+    the same for all comparisons, and p = (1 + number as extreme) / (1 + number drawn). Source: Smucker, Allan,
+    Carterette: A Comparison of Statistical Significance Tests for Information Retrieval Evaluation, CIKM 2007.
 
     Args:
         differences: score differences, shape (queries, comparisons); NaN if a comparison lacks the query.
@@ -108,17 +109,19 @@ def randomisation_test(differences: Array, permutations: int = PERMUTATIONS, see
 
 
 def mcnemar(differences: Array) -> Array:
-    """Return the p values of two-sided exact tests whether one of two is right more often if exactly one of them is.
+    """Return the p values of two-sided exact McNemar tests: is one of two examinees right more often than the other?
 
-    With b and c such items, p = min(1, 2 · P(X ≤ min(b, c))) for X binomial with b + c trials and chance 1/2.
+    Only items that exactly one of them answers right count: b items and c items. p = min(1, 2 · P(X ≤ min(b, c))) for X
+    binomial with b + c trials and probability 1/2.
     Source: McNemar, Note on the Sampling Error of the Difference Between Correlated Proportions or Percentages,
     Psychometrika 12, 1947, in its exact form.
 
     Args:
-        differences: of two verdicts that are 0 or 1, shape (items, comparisons); NaN if a comparison lacks the item.
+        differences: differences of two results that are 0 or 1, shape (items, comparisons); NaN if a comparison lacks
+            the item.
 
     Returns:
-        p values, shape (comparisons,); NaN if no item has different verdicts.
+        p values, shape (comparisons,); NaN if all items have equal results.
     """
     from scipy.special import bdtr
 

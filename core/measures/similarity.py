@@ -11,11 +11,11 @@ from ..text import meaningful_words
 
 @dataclass(frozen=True)
 class Similarity:
-    """A way to compare texts.
+    """A method of comparing texts.
 
     Args:
-        prepare: applied once to every passage and every gold text.
-        scorer: makes a function that maps two prepared texts, the system's and the gold one, to 0 to 1.
+        prepare: a function that is applied once to every passage and every gold text.
+        scorer: returns a function from two prepared texts, the system's and the gold text, to a number from 0 to 1.
     """
 
     prepare: Callable[[str], str]
@@ -49,6 +49,6 @@ def _chrf() -> Callable[[str, str], float]:
 
 
 SIMILARITIES = {"ROUGE-1": Similarity(lemmas, _rouge_1), "chrF": Similarity(str, _chrf)}
-"""By the family of the measure. ROUGE-1 is the harmonic mean of precision and recall of lower-case lemmas, without
-punctuation and stop words. A lemma counts as often as both texts have it (original-exam, section 4.1.2; Lin, 2004).
-chrF is the F-score of character n-grams, 1 to 6, with recall twice as heavy (Popović, 2015)."""
+"""Similarity by the family of the measure. ROUGE-1 is the harmonic mean of precision and recall of lower-case lemmas,
+without punctuation and stop words. A lemma counts as often as both texts have it (original-exam, section 4.1.2; Lin,
+2004). chrF is the F-score of character n-grams, n = 1 to 6, with twice the weight on recall (Popović, 2015)."""

@@ -28,11 +28,11 @@ def trec_order(scores: Mapping[str, float], depth: int) -> list[str]:
 
     Args:
         scores: retrieval score by passage id.
-        depth: most passages to return.
+        depth: maximum number of passages to return.
 
     Returns:
-        Passage ids by falling score, equal scores by falling passage id. Scores that are equal in single precision
-        are equal, since trec_eval (9.0) stores them so.
+        Passage ids by falling score, equal scores by falling passage id. Scores are compared in single precision, as in
+        trec_eval (9.0).
     """
     single = np.fromiter(scores.values(), dtype=np.float32, count=len(scores)).tolist()
     return [passage for _, passage in heapq.nlargest(depth, zip(single, scores, strict=True))]
@@ -45,14 +45,14 @@ def make_evaluator(measures: Sequence[str], qrels: Qrels, min_rating: int = 1) -
         measures: measure names, as `parse_measure` accepts them.
         qrels: relevance values. As in trec_eval, a negative value counts as not judged.
         min_rating: the lowest value that is relevant for binary measures, at least 1. A measure with a level in its
-            name, as in P(rel=2)@5, keeps it.
+            name, as in P(rel=2)@5, uses that level.
 
     Returns:
-        A function from a run to {standard name: {query id: score}} over the queries that are in the qrels and have
-        at least one passage in the run.
+        A function from a run to {standard name: {query id: score}}, for the queries in the qrels with at least one
+        passage in the run.
 
     Raises:
-        InputError: an unknown measure, one that needs intents, or a min rating below 1.
+        InputError: a measure is unknown or needs intents, or the min rating is below 1.
     """
     if min_rating < 1:
         raise InputError(
@@ -120,9 +120,9 @@ def make_evaluator(measures: Sequence[str], qrels: Qrels, min_rating: int = 1) -
 
 
 def _harmless(values: Mapping[str, int]) -> dict[str, int]:
-    """Return a copy that trec_eval survives: it crashes if all values of a query are negative.
+    """Return values without a case that crashes trec_eval: a query with only negative values gets zeros instead.
 
-    No passage is relevant in such a query, so every score is 0 with zeros in their place, too.
+    This does not change scores. Such a query has no relevant passages, so every score is 0 in both cases.
     """
     lift = max(values.values()) < 0
     return {passage: 0 if lift else int(value) for passage, value in values.items()}
@@ -131,8 +131,8 @@ def _harmless(values: Mapping[str, int]) -> dict[str, int]:
 def _judged_shares(cutoffs: Mapping[str, int], qrels: Qrels, run: RunScores) -> MeasureScores:
     """Return Judged@k, with trec_eval's order and its definition of judged.
 
-    ir_measures' own version breaks ties in the opposite direction and counts negative values. A ranking shorter than
-    k is measured at its length.
+    ir_measures' own version breaks ties in the opposite direction and counts negative values. For a ranking shorter
+    than k, the divisor is its length.
     """
     shares: MeasureScores = {name: {} for name in cutoffs}
     if not cutoffs:

@@ -96,7 +96,7 @@ def parse_item(text: str) -> ParsedItem | Unparsed:
     must end the letter: the article in "answer is A bucket" does not count.
 
     As JSON: an object with `question`, `choices` (a list of four) and `correct_answer`, a letter or the text of a
-    choice. The same rules hold for the parts.
+    choice. The question, choices and key must satisfy the same conditions as in text.
 
     Args:
         text: the reply, with or without text around the item; thoughts before it are ignored.

@@ -17,13 +17,13 @@ MEMBERS = (
     "SELECT identity, name, role, to_json(queries)::VARCHAR FROM members"
     " QUALIFY row_number() OVER (PARTITION BY identity ORDER BY member_key DESC) = 1 ORDER BY name"
 )
-"""The latest role of each person, also of removed people. Lists are JSON, so that the result can be cached."""
+"""The latest role of each person, including removed people. Lists are JSON, so that the result can be cached."""
 
 TAKING_PART = (
     "SELECT DISTINCT name, query_id FROM double_people JOIN doubles USING (double_key) JOIN queries USING (query_key)"
     " WHERE present AND ended_at IS NULL ORDER BY ALL"
 )
-"""Names of the assessors in open double assignments, with the ids of those queries."""
+"""Pairs of name and query id: the assessors in open double assignments."""
 
 READERS = (
     "SELECT name, bool_or(part) FROM (SELECT double_key, name, true AS part FROM double_people"
@@ -53,7 +53,7 @@ class Acting(ABC):
         """Query people and assignments without any check of permission."""
 
     def acting_as(self, identity: str, find: Callable[[], Member | None] | None = None) -> Self:
-        """Return a handle of the same open project for a person who is logged in. Each act looks up their role again.
+        """Return a handle of the same open project for a person who is logged in. Every act checks their current role.
 
         Args:
             identity: the identity of the login, see `project.identity_of`.
@@ -74,7 +74,7 @@ class Acting(ABC):
         return other
 
     def unattended(self) -> Self:
-        """Return a handle for work that continues after the act that started it; that act was allowed."""
+        """Return a handle without permission checks, for a job that outlives the act that started it."""
         other = copy.copy(self)
         other._began = self.caller
         other._identity = other._reader = None
@@ -149,7 +149,7 @@ class Acting(ABC):
 
     @contextmanager
     def doing(self, act: ActName, queries: Queries = (), author: str | None = None) -> Iterator[None]:
-        """Check the role for an act, then do the block as part of that act, with all that it reads and writes.
+        """Check the role for an act, then run the block; its reads and writes need no further permission.
 
         Raises:
             NotAllowed: as in `require`.
@@ -169,10 +169,10 @@ class Acting(ABC):
             self.require("read the bank")
 
     def _blinded(self) -> str | None:
-        """Return the name of the reader from whom something is hidden now; None if nothing is hidden.
+        """Return the name of the reader from whom values are hidden now; None if nothing is hidden.
 
-        The result is "" for a person who takes part in no assignment. An act for organizers only,
-        such as an export of everything, sees everything.
+        The result is "" for a person without an open double assignment. Acts for organizers only,
+        such as an export of everything, hide nothing.
         """
         act = DOING.get()
         if (self._identity is None and self._reader is None) or (act is not None and ACTS[act].role == "organizer"):

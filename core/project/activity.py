@@ -76,9 +76,9 @@ class Act:
     Args:
         detail: the values that the log keeps for it.
         said: a sentence without its subject, such as "saved bank version 3".
-        place: the screen that shows its object; None if no screen does.
-        replaced: whether it replaced something that can be restored (`project.bringing_back`).
-        brought_back: whether that was restored since, and the restoration not undone.
+        place: the screen that shows the object of the action; None if no screen does.
+        replaced: whether the action replaced data that can be restored (`project.bringing_back`).
+        brought_back: whether this data has been restored, and the restoration has not been undone.
     """
 
     key: int
@@ -124,7 +124,7 @@ def activity(project: Project, sought: Sought | None = None, page_size: int = 50
 
 
 def _brought_back(project: Project) -> frozenset[int]:
-    """Return the actions whose replacements were restored, unless the restoration was undone."""
+    """Return the keys of the actions whose replaced data was restored, without undone restorations."""
     found: set[int] = set()
     for key, undone in project.rows(
         "SELECT activity_key, try_cast(detail->>'$.undone' AS INTEGER)"

@@ -46,7 +46,7 @@ def place_of(act: str, detail: Detail, found: Mapping[str, str]) -> Place | None
     """Return the screen that shows the object of an action; None if no screen does.
 
     Args:
-        found: the ids of its query, passage and question, as far as these exist.
+        found: the ids of the action's query, passage and question, if the project still has them.
     """
     if "query" in found and "passage" in found:
         return "passages", dict(found)
@@ -393,7 +393,7 @@ _COUNTED = {
     "verdicts": "answer checks",
     "new verdicts": "new answer checks",
 }
-"""Names of numbers in the log whose word in a sentence differs."""
+"""The words in sentences for numbers whose name in the log differs."""
 
 
 def _counted(value: Any, name: str) -> str:

@@ -18,7 +18,7 @@ class ConfirmedCase:
     Args:
         key: key of the record.
         case: letter of the case.
-        proposed: the letter that was proposed; empty without a proposal.
+        proposed: the letter that the table of cases proposed; empty without a proposal.
     """
 
     key: int
@@ -45,7 +45,7 @@ class CasePlace:
 
 
 def confirm(project: Project, place: CasePlace, case: str, proposed: str, note: str, author: str) -> int:
-    """Record a case; an earlier one of the same person at this place is withdrawn.
+    """Record a case. It replaces the earlier case of the same person at this place.
 
     Returns:
         The key of the record.

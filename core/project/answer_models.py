@@ -1,4 +1,4 @@
-"""Models with their prompts that write or check answers, each with a fingerprint."""
+"""Answer generators and answer checks: a model with its prompt or a rule, identified by a fingerprint."""
 
 from __future__ import annotations
 
@@ -30,10 +30,11 @@ class AnswerModel:
 
     Args:
         name: shown to people; not part of the fingerprint.
-        fingerprint: hash of all that changes its output, except temperature and draw, which each answer keeps.
+        fingerprint: hash of all settings that change its output. Temperature and draw are stored with each answer
+            instead.
         model: name of the model, or of the rule.
         prompt, prompt_hash: its prompt and the hash of it; empty without a prompt.
-        parameters: all that is needed to build it again; empty for a model that was used elsewhere.
+        parameters: the settings from which it can be built again; empty for a model that was used elsewhere.
         key: its key in the project; 0 before it is stored.
     """
 
@@ -52,7 +53,7 @@ class AnswerModel:
 
 
 def put_answer_model(cursor: Cursor, role: Role, model: AnswerModel, author: str) -> int:
-    """Return the key of a generator or judge; add it if its fingerprint is new.
+    """Return the key of an answer generator or answer check; add it if its fingerprint is new.
 
     Raises:
         InputError: another model has this name, or the name has control characters.
@@ -76,7 +77,7 @@ def put_answer_model(cursor: Cursor, role: Role, model: AnswerModel, author: str
 
 
 def answer_models(project: Project, role: Role) -> list[AnswerModel]:
-    """Return every generator or judge, in the order in which they were added."""
+    """Return every answer generator, or every answer check, in the order in which they were added."""
     return project.read(lambda cursor: answer_models_of(cursor, role))
 
 
@@ -92,10 +93,10 @@ def answer_models_of(cursor: Cursor, role: Role) -> list[AnswerModel]:
 
 
 def find_answer_model(project: Project, role: Role, name: str | None = None) -> AnswerModel:
-    """Return the generator or judge with a name or fingerprint; None selects the one added last.
+    """Return the answer generator or answer check with a name or fingerprint; None selects the last added.
 
     Raises:
-        InputError: no generator or judge matches.
+        InputError: no answer generator or answer check matches.
     """
     every = answer_models(project, role)
     if name is None and every:

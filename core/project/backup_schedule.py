@@ -17,7 +17,7 @@ SETTING_OF_BACKUPS = "backups"
 """Name of the setting that holds a schedule, as JSON."""
 MOST_HOURS, MOST_KEPT = 24 * 366, 10_000
 LOOK = 60.0
-"""Seconds between two checks whether a backup is due."""
+"""Seconds between two checks for a due backup."""
 LAST = 5.0
 """Seconds to wait for a running backup when the project is closed."""
 
@@ -80,8 +80,8 @@ def due(wanted: Schedule, newest: datetime | None, now: datetime) -> bool:
     """Return whether a backup is due.
 
     Args:
-        newest: time of the newest backup; None without backups. A time in the future (the clock was set back)
-            counts as none.
+        newest: local time of the newest backup; None without backups. A time in the future is ignored, because the
+            clock was set back.
         now: local time.
     """
     if not wanted.hours:
@@ -90,10 +90,10 @@ def due(wanted: Schedule, newest: datetime | None, now: datetime) -> bool:
 
 
 class Keeping:
-    """A thread that makes the backups of a project when they are due, and ends with the project.
+    """A thread that makes the backups of a project when they are due, and ends when the project is closed.
 
     Args:
-        project: held by a weak reference, which does not keep it open.
+        project: the open project. The thread has only a weak reference to it.
 
     Attributes:
         failed: why the last backup failed; empty if it succeeded.
@@ -115,7 +115,9 @@ class Keeping:
             self._thread.join(LAST)
 
     def look(self, now: datetime) -> Backup | None:
-        """Make a backup if one is due and the project changed since the last one made here.
+        """Make a backup if it is due and the project changed since the last backup of this thread.
+
+        Return the backup; None without it.
 
         Args:
             now: local time.

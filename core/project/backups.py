@@ -78,7 +78,7 @@ class Restored:
 
 
 def backup(project: Project, target: Path | None = None, keep: int | None = None, author: str = "") -> Backup:
-    """Copy a project as it is at one moment, then open the copy and read all of it; people can go on working.
+    """Copy a project as it is at one moment, then open the copy and read all of it. People can continue to work.
 
     Args:
         target: a new file whose name ends with .duckdb, or a folder, which is created. None means the folder
@@ -149,7 +149,7 @@ def _copy(project: Project, made: Path) -> None:
 
 
 def verify(path: Path) -> None:
-    """Read all of a backup to check that it is a complete project of this or an older version; change nothing.
+    """Read a whole backup to check that it is a complete project of this or an older version; change nothing.
 
     Raises:
         InputError: unknown file.
@@ -226,14 +226,14 @@ def set_aside(path: Path) -> list[Backup]:
 
 
 def restore(source: Path, path: Path, author: str) -> Restored:
-    """Put a backup in the place of a project; the earlier file is kept next to it under a dated name.
+    """Replace a project by a backup; the earlier file is kept next to it under a dated name.
 
     Args:
         source: a backup; it is not changed.
         path: the project, which may be damaged or missing.
 
     Raises:
-        InputError: unknown backup, the backup is the project itself, or the place cannot be written.
+        InputError: unknown backup, the backup is the project itself, or the folder cannot be written.
         ProjectError: the backup is incomplete, or the project is open somewhere. Nothing was changed.
     """
     verify(source)
@@ -292,7 +292,7 @@ _STAMP = "%Y%m%d-%H%M%S"
 
 
 def _put_dated(made: Path, begin: str, moment: datetime, end: str = "") -> Path:
-    """Name a file after a time, or after the next second whose name is free."""
+    """Rename a file after a time, or after the next second whose name is free; return its path."""
     while not put_new(made, path := Path(f"{begin}{moment:{_STAMP}}{end}")):
         moment += timedelta(seconds=1)
     return path

@@ -62,7 +62,7 @@ def boards(project: Project) -> list[tuple[str, str]]:
 
 @as_act("see boards")
 def official_sources(project: Project) -> list[str]:
-    """Return every source to compare with: judgments, imported leaderboards, then judgments of audits."""
+    """Return the names of all official sources: judgments, imported leaderboards, then judgments of audits."""
     audited = audited_sources(project)
     whole = [name for name in sources(project) if name not in audited]
     return [*whole, *(name for name, _ in boards(project)), *audited]
@@ -70,7 +70,7 @@ def official_sources(project: Project) -> list[str]:
 
 @as_act("see boards")
 def find_source(project: Project, name: str) -> str:
-    """Return the source of judgments or imported leaderboard of this name; `judgments` means the first source.
+    """Return the name of a source of judgments or of an imported leaderboard; `judgments` means the first source.
 
     Raises:
         InputError: unknown source.

@@ -11,7 +11,7 @@ from .replacing import KINDS, Keeper, Replaced
 
 
 def can_bring_back(project: Project, activity_key: int) -> list[Replaced]:
-    """Return what an action of the log replaced; empty if it replaced nothing."""
+    """Return the objects that an action of the log replaced; empty if it replaced nothing."""
     return [
         Replaced(*row)
         for row in project.rows(
@@ -22,7 +22,7 @@ def can_bring_back(project: Project, activity_key: int) -> list[Replaced]:
 
 
 def bring_back(project: Project, activity_key: int, author: str) -> list[Replaced]:
-    """Restore what an action of the log replaced; the present state is kept, so that this can be undone.
+    """Restore the objects that an action of the log replaced. The present ones are kept, so you can undo this.
 
     Other changes of the action stay.
 
@@ -33,7 +33,8 @@ def bring_back(project: Project, activity_key: int, author: str) -> list[Replace
         The restored objects.
 
     Raises:
-        InputError: the action replaced nothing, all of it is there already, or a text that would be removed is in use.
+        InputError: the action replaced nothing, the project already has the replaced objects, or a text that would be
+            removed is in use.
     """
     project.require("bring back", author=author)
     restored = can_bring_back(project, activity_key)

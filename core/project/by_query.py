@@ -36,10 +36,10 @@ def by_query(
 
     Args:
         key: identifies the result with everything that its parts depend on, except `marks` and `made_of`.
-        marks: for each query a value that differs if its part may differ: content or a hash, never a state number.
-        make: computes the parts of the given queries, which may be all of them.
-        made_of: objects on which every part depends. If one is another object than before, such as a table that
-            was read again, all parts are computed again.
+        marks: by query, a value that changes if its part may change: content or a hash, never a state number.
+        make: computes the parts of the given queries, some or all.
+        made_of: objects on which every part depends. All parts are computed again if one of these objects was replaced
+            by another object, such as a table that was read again.
 
     Returns:
         The part of each query of `marks`, in their order.

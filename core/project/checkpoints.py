@@ -1,8 +1,8 @@
 """Checkpoints of the log of a database file, and the mark of a file that was not closed.
 
 DuckDB keeps the newest changes in a log next to the file, NAME.duckdb.wal. A copy of the file alone
-would silently lack them. So the log is written into the file as soon as no changes arrive for a
-moment. A file with changes carries a mark until it is closed.
+would silently lack them. So the log is written into the file after `IDLE` seconds without a change.
+A file with changes has a mark until it is closed.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ import duckdb
 IDLE = 3.0
 """Seconds without a change after which the log is written into the file."""
 LONGEST = 60.0
-"""Seconds after which the log is written even while changes continue, as in a grading job."""
+"""Seconds after which the log is written even if changes continue, as in a grading job."""
 
 MARK = "not closed"
 """Name of the setting that a file has from its first change until it is closed. Exports leave it out."""
@@ -95,10 +95,10 @@ def not_closed(connection: duckdb.DuckDBPyConnection, path: Path, had_log: bool)
 class Idle:
     """A thread that calls a method some seconds after the last write, and sleeps otherwise.
 
-    It ends with the object of the method, which does not have to be closed for that.
+    It has a weak reference to the object of the method and ends when the object is deleted.
 
     Args:
-        checkpoint: writes the log into the file and returns whether it succeeded.
+        checkpoint: a method that writes the log into the file and returns whether it succeeded.
     """
 
     def __init__(self, checkpoint: Callable[[], bool]) -> None:

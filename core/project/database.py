@@ -61,13 +61,13 @@ class Reopening:
 class Database:
     """An open file, read and written by many threads; each block of work has a cursor of its own.
 
-    After a fatal error of DuckDB, running blocks fail at their next statement and end. The first
-    block after them opens the file again. Committed changes are in the file or in its log.
+    After a fatal error of DuckDB, running blocks fail at their next statement and end. The next new
+    block opens the file again. Committed changes are in the file or in its log.
 
     Args:
         path: the file.
-        connection: to the file, from `connect`; only this object may use it from now on.
-        read_only: whether it was opened for reading, so that other processes can read it too.
+        connection: a connection to the file from `connect`. Only this object may use it from now on.
+        read_only: whether the file was opened for reading, so that other processes can read it too.
     """
 
     def __init__(self, path: Path, connection: Connection, read_only: bool = False) -> None:
@@ -135,15 +135,15 @@ class Database:
         self._marked = True
 
     def checkpoint_when_idle(self) -> None:
-        """Write the log into the file from now on as soon as no changes arrive for a moment."""
+        """Write the log into the file from now on, each time after a few seconds without a change."""
         if self._idle is None and not self.read_only:
             self._idle = checkpoints.Idle(self.checkpoint)
 
     def checkpoint(self) -> bool:
         """Write the log into the file; return whether that succeeded.
 
-        It fails during a change, on a full disk, and during a read that started earlier. Such a
-        read may still need the earlier mark.
+        It fails during a change, on a full disk, and during a read that started earlier, because the
+        read may need the earlier mark.
         """
         if not self.writing.acquire(blocking=False):
             return False
@@ -275,7 +275,7 @@ def connect(
     patience: float = PATIENCE,
     made_here: bool = False,
 ) -> Connection:
-    """Open a file whose schema is that of a project, or create a new one; nothing else in the file is read or run.
+    """Open a project's file, or create a new one. Its schema is checked before anything else in the file is read.
 
     The connection can access only this file and its working folder. Memory limit and spill folder
     may come from the environment, see `engine_config`.
@@ -339,7 +339,7 @@ def connected(path: Path, **how: Any) -> Iterator[Connection]:
 
 
 _working_folders: dict[Path, WorkingFolder] = {}
-"""By file. All connections of a process to a file share a folder, because DuckDB requires equal settings."""
+"""Working folder by file. All connections of a process to a file share it: DuckDB requires equal settings."""
 
 
 def _working_folder(path: Path) -> Path:

@@ -20,7 +20,7 @@ LONGEST = 4096
 
 @dataclass(frozen=True)
 class Door:
-    """The address of the server that has a project open, with the token for it.
+    """The address of the server that has a project open, with an access token.
 
     Args:
         address: such as http://127.0.0.1:8501, without a slash at the end.
@@ -94,7 +94,7 @@ def find_door(path: Path) -> Door | None:
 
 
 def _which(file: Path) -> str:
-    """Return the identity of a file (device and inode): a move keeps it, and a copy has another."""
+    """Return the identity of a file (device and inode), which a move keeps and a copy does not."""
     try:
         about = file.stat()
     except OSError:
@@ -103,7 +103,7 @@ def _which(file: Path) -> str:
 
 
 def _leads_to(door: Door, file: Path) -> bool:
-    """Return whether a door belongs to a project: by path, if the file was replaced, or by file identity."""
+    """Return whether a door belongs to a project: by the file's identity, or by its path if the file was replaced."""
     return door.project == str(file) or door.file == _which(file) != ""
 
 

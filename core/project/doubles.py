@@ -13,7 +13,7 @@ from .project import Cursor, Project, as_name, log
 from .teamwork import find_query
 
 MOST_WANTED = 10
-"""Most assessors per double assignment."""
+"""Maximum number of assessors per double assignment."""
 TAKING_PART = ("asked", "claimed")
 TURNS = (*TAKING_PART, "declined", "released")
 """States of a person in a double assignment."""
@@ -24,8 +24,8 @@ class Double:
     """A query, or some of its passages, that several people judge blindly. Open ones never share a passage.
 
     Args:
-        key: its number, which distinguishes it from others of the query.
-        passages: ids of its passages; None for all of the query.
+        key: the number of the assignment.
+        passages: ids of its passages; None for all passages of the query.
         wanted: number of people who are to judge.
         adjudicator: person who decides on differences, in addition to the organizers; None for organizers only.
         people: latest state of each person by name: asked, claimed, declined or released.
@@ -58,7 +58,7 @@ class Double:
 
     @property
     def said(self) -> str:
-        """Its passages and people in words."""
+        """A phrase for messages: the number of the assignment, its passages, and its assessors."""
         what = "all passages" if self.passages is None else how_many(len(self.passages), "passages")
         return f"number {self.key} ({what}; {', '.join(self.present) or 'no assessors yet'})"
 
@@ -101,7 +101,7 @@ def doubles_of(project: Project, query_id: str) -> list[Double]:
     """Return the open double assignments of a query.
 
     Raises:
-        InputError: the query does not have any.
+        InputError: the query has no open double assignment.
     """
     found = [one for one in doubles(project) if one.query_id == query_id]
     if not found:
@@ -114,14 +114,14 @@ def doubles_of(project: Project, query_id: str) -> list[Double]:
 def double_of(
     project: Project, query_id: str, number: int | None = None, fits: Callable[[Double], bool] = lambda one: True
 ) -> Double:
-    """Return one open double assignment of a query.
+    """Return an open double assignment of a query.
 
     Args:
-        number: its number, if the query has several; None selects the only one that fits.
-        fits: tests whether an assignment is a candidate.
+        number: its number, if the query has several; None selects the only candidate.
+        fits: returns whether an assignment is a candidate.
 
     Raises:
-        InputError: the query has no double assignment or none with this number, or several are candidates.
+        InputError: the query has no double assignment, the number is unknown, or several are candidates.
     """
     found = doubles_of(project, query_id)
     if number is not None:
@@ -231,10 +231,10 @@ def claim_double(project: Project, query_id: str, author: str, number: int | Non
     """Join the double assignment of a query.
 
     Args:
-        number: of the assignment; None selects the only one that the person was asked to join or may claim.
+        number: of the assignment; None selects the only assignment that the person was asked to join or may claim.
 
     Raises:
-        InputError: no assignment or several candidates, or the assignment is full.
+        InputError: the number of candidates is not 1, or the assignment is full.
         NotAllowed: the person adjudicates it, or is not an assessor.
     """
     with project.transaction(act="claim work", author=author) as cursor:
@@ -267,10 +267,10 @@ def decline_double(project: Project, query_id: str, author: str, reason: str = "
     """Decline or leave the double assignment of a query, which frees a place.
 
     Args:
-        number: of the assignment; None selects the only one that the person joined or may join.
+        number: of the assignment; None selects the only assignment that the person joined or may join.
 
     Raises:
-        InputError: no assignment or several candidates, or the person does not take part.
+        InputError: the number of candidates is not 1, or the person does not take part.
     """
     with project.transaction(act="claim work", author=author) as cursor:
         name = as_name(author)
@@ -283,10 +283,10 @@ def release_double(project: Project, query_id: str, name: str, author: str, numb
     """Remove a person from a double assignment, which frees a place.
 
     Args:
-        number: of the assignment; None selects the only one in which the person takes part.
+        number: of the assignment; None selects the only assignment in which the person takes part.
 
     Raises:
-        InputError: the query has no double assignment, or the person takes part in none or in several.
+        InputError: the query has no double assignment, or the person does not take part in exactly one.
         NotAllowed: only an organizer may remove people.
     """
     with project.transaction(act="assign work", author=author) as cursor:
@@ -296,7 +296,7 @@ def release_double(project: Project, query_id: str, name: str, author: str, numb
 
 
 def write_end(cursor: Cursor, double: Double, author: str) -> None:
-    """End a double assignment; later judgments, and differences without a decision, then count as usual."""
+    """End a double assignment. Later judgments, and differences without a decision, count as without an assignment."""
     cursor.execute(
         "UPDATE doubles SET ended_by = ?, ended_at = now()::TIMESTAMP WHERE double_key = ?",
         [as_name(author), double.key],
@@ -353,13 +353,13 @@ def set_due(project: Project, query_ids: Sequence[str], due: date | None, author
 
 
 class Dues:
-    """Due dates of queries, for all people or for one."""
+    """Due dates of queries, for all people or for a single person."""
 
     def __init__(self, stated: Mapping[tuple[str, str | None], date]) -> None:
         self._stated = stated
 
     def of(self, query_id: str, name: str | None = None) -> date | None:
-        """Return the due date of a query: that of the person, else that of all people; None without a date."""
+        """Return a query's due date for a person, or else its date for all people; None without a date."""
         own = None if name is None else self._stated.get((query_id, name))
         return own or self._stated.get((query_id, None))
 

@@ -39,8 +39,8 @@ class _Fault:
     """An error that a file can cause at any moment.
 
     Args:
-        code: of the `ProjectError`.
-        said: pattern of DuckDB's message.
+        code: code of the `ProjectError`.
+        said: regular expression for DuckDB's message.
         sentence: the message for people, with a placeholder for the file.
         hint: the fix.
     """
@@ -72,7 +72,7 @@ _FAULTS = (
         _BRING_BACK + " The undamaged parts can still be read.",
     ),
 )
-"""The first match counts."""
+"""The known faults; the first that matches a message counts."""
 
 
 def fault(path: Path, error: duckdb.Error) -> ProjectError | None:
@@ -177,7 +177,7 @@ def _held(path: Path, who: Holder | None) -> ProjectError:
 
 
 def _writer(path: Path) -> str:
-    """Return the DuckDB version that wrote a file, if its header tells."""
+    """Return the name and version of the DuckDB that wrote a file; "a newer DuckDB" if the header lacks them."""
     with path.open("rb") as file:
         name = file.read(_VERSION_AT + _VERSION_LENGTH)[_VERSION_AT:].rstrip(b"\0")
     return f"DuckDB {name[1:].decode()}" if re.fullmatch(rb"v\d+\.\d+[\w.+-]*", name) else "a newer DuckDB"

@@ -25,9 +25,9 @@ CONFIG: Config = {
 """DuckDB never loads an extension, not even to inspect a file of another kind: the file alone is the project.
 
 New files have the storage format of DuckDB 1.3. They open in three quarters of the time of the
-default format. That format (1.0) converts the statistics of every column whenever a file is opened
-or written. Compression of texts needs half the memory of earlier formats, about 50 MB for a row
-group of passages. A file keeps the format in which it was created.
+default format (1.0), which converts the statistics of every column at each opening and writing.
+Compression of texts needs half the memory of earlier formats, about 50 MB for a row group of
+passages. A file keeps the format in which it was created.
 
 A transaction writes each row group (122,880 rows) to the disk, instead of five at once. Five row
 groups of passages with their texts take some hundred megabytes.
@@ -43,7 +43,8 @@ def engine_config(memory: str | None = None) -> Config:
     """Return the settings of DuckDB.
 
     Args:
-        memory: limit such as `4GB`; None means that of the environment, else four fifths of the computer's memory.
+        memory: limit such as `4GB`. None means the limit of the environment, or else four fifths of the computer's
+            memory.
 
     Raises:
         InputError: invalid amount of memory.
@@ -60,7 +61,7 @@ def engine_config(memory: str | None = None) -> Config:
 
 
 def spill_folder(chosen: Path | None = None) -> Path | None:
-    """Return the spill folder: the chosen one, else that of the environment; None without both.
+    """Return the spill folder: the chosen folder, or else the folder of the environment; None without both.
 
     Raises:
         InputError: the folder does not exist.
@@ -78,14 +79,14 @@ HELD = 24 << 20
 
 
 def let_go(cursor: duckdb.DuckDBPyConnection) -> None:
-    """Evict DuckDB's cached memory if that is more than `HELD`, and release Arrow's reserve.
+    """Evict DuckDB's cached memory if it is more than `HELD`, and release Arrow's reserve.
 
-    Evicted data is in the file or in the spill folder, and is read again on demand. Without this, a
-    large transaction would hold all of it in memory to its end: blocks already in the file, and
+    Evicted data is in the file or in the spill folder, and is read again on demand. Otherwise a
+    large transaction would hold its data in memory to its end: blocks already in the file, and
     incomplete row groups.
 
-    Other work with the file keeps its memory limit. DuckDB evicts as much as it can before it
-    accepts a lower limit, and refuses a limit below the memory in use.
+    The memory limit is lowered for a moment: DuckDB evicts as much as it can before it accepts a
+    lower limit, and refuses a limit below the memory in use. Other work keeps its memory limit.
 
     Args:
         cursor: in a transaction that has written something, so that some memory is always in use.
@@ -127,7 +128,7 @@ def scratch(memory: str | None = None, spill: Path | None = None) -> Iterator[du
         spill: as in `spill_folder`; without a folder, the system's temporary folder.
 
     Raises:
-        InputError: as in both, or not enough memory or disk space.
+        InputError: as in `engine_config` and `spill_folder`, or not enough memory or disk space.
     """
     config = engine_config(memory)
     with WorkingFolder(spill_folder(spill)) as made:

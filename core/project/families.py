@@ -11,7 +11,8 @@ from .runs import check_runs
 
 Part = Literal["run", "grader", "questions"]
 PARTS: tuple[Part, ...] = ("run", "grader", "questions")
-"""Parts that a model can make. A run has its name, a grader its fingerprint; the questions have no name."""
+"""Parts of an evaluation that a model can make. A run is identified by its name, and a grader by its fingerprint. The
+questions have no name."""
 
 STATE_FAMILIES = "state families"
 
@@ -20,8 +21,8 @@ def state_families(project: Project, part: Part, name: str, families: Sequence[s
     """State the model families that made a part; this replaces the earlier statement.
 
     Args:
-        name: name of the run, fingerprint of the grader, or empty for the questions.
-        families: such as "gpt" or "llama"; empty states that no model made the part.
+        name: name of the run, or fingerprint of the grader; empty for the questions.
+        families: names such as "gpt" or "llama"; an empty list states that people made the part without a model.
 
     Raises:
         InputError: unknown run or grader.
@@ -44,7 +45,7 @@ def _state(cursor: Cursor, part: Part, name: str, families: list[str], author: s
 
 
 def stated_families(project: Project, part: Part) -> dict[str, tuple[str, ...]]:
-    """Return the latest statement for every run, every grader or the questions, by name; unstated ones are absent."""
+    """Return the latest stated families of all parts of a kind, by name; parts without a statement are absent."""
     return {
         name: tuple(families)
         for name, families in project.rows(

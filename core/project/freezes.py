@@ -16,13 +16,13 @@ class Freeze:
     """A snapshot of a live target's responses to many queries.
 
     Args:
-        name: name of the run, or of the responses, that it becomes.
+        name: name of the run, or of the responses, made from the snapshot.
         url: the target's address.
-        asked: digest of the settings that decide the request and how the answer is read.
-        system: its run of responses; None without one.
-        queries, failed: numbers of queries sent and of unusable responses; None while it is unfinished.
-        came: number of queries answered so far; 0 for a finished one.
-        ended_at: None while it is unfinished.
+        asked: digest of the settings for the request and for reading its answer.
+        system: name of the run of responses; None without responses.
+        queries, failed: numbers of queries sent and of unusable responses; None for an unfinished snapshot.
+        came: number of queries answered so far; 0 for a finished snapshot.
+        ended_at: None for an unfinished snapshot.
     """
 
     key: int

@@ -11,21 +11,22 @@ from .project import Cursor, Project
 from .staging import stage
 
 GOLD_RUN = "gold"
-"""Stands in place of a run for imported answers that were written from the gold passages."""
+"""The name in place of a run for imported answers that were written from the gold passages."""
 
 AnswerContext = tuple[int, ...] | tuple[str, int]
-"""The context that was read: keys of passage texts, best first, or the run and cutoff that a file names (0 without)."""
+"""The context of an answer: keys of passage texts, best first, or the run and cutoff that a file names. A file without
+a cutoff has cutoff 0."""
 
 AnswerPlace = tuple[int, AnswerContext, float | None, int]
 """The place of a generator's answer: text key of the question, context, temperature, draw from 1."""
 
 Compared = tuple[int, int, tuple[int, ...]]
-"""The texts of a comparison: text keys of question and answer, and the sorted ones of all references."""
+"""The texts of a comparison: text key of the question, of the answer, and sorted text keys of all references."""
 
 
 @dataclass(frozen=True)
 class Generated:
-    """An answer of a generator.
+    """A generated answer, or the failure to generate it.
 
     Args:
         place: the question and the context.
@@ -68,7 +69,7 @@ class Comparison:
 
 
 def answer_text_keys(cursor: Cursor, texts: Iterable[str]) -> dict[str, int]:
-    """Return the key of each answer text, by text; new texts are added."""
+    """Return the keys of answer texts, by text; add new texts."""
     wanted = list(dict.fromkeys(texts))
     stage(cursor, "new_answer_texts", {"text": wanted}, {"text": "VARCHAR"})
     cursor.execute(
@@ -145,7 +146,7 @@ def _told(context: AnswerContext) -> tuple[list[int] | None, str | None, int | N
 
 
 def generated_of(project: Project, generator_key: int) -> dict[AnswerPlace, Generated]:
-    """Return the answer of a generator that counts at each place: the first with a text, else the last failure."""
+    """Return, by place, a generator's answer that counts: the first answer with a text, or else the last failure."""
     found: dict[AnswerPlace, Generated] = {}
     for row in project.rows(
         "SELECT question_text_key, context_keys, run, k, temperature, draw, text, reason, seed, shortened, note,"
@@ -205,7 +206,7 @@ def add_comparisons(cursor: Cursor, judge_key: int, said: Sequence[Comparison], 
 
 
 def comparisons_of(project: Project, judge_key: int) -> dict[Compared, Comparison]:
-    """Return the result that counts for each comparison of an answer check: the first rating, else the last failure."""
+    """Return, by comparison, an answer check's result that counts: the first rating, or else the last failure."""
     found: dict[Compared, Comparison] = {}
     for question, answer, references, *rest in project.rows(
         "SELECT question_text_key, answer_text_key, reference_keys, rating, reason, raw, confidence, note"
@@ -226,7 +227,7 @@ def put_answer_verdicts(
 
     Args:
         source: the file, or the assessor.
-        said: whether an answer is acceptable, by query key and answer text; None withdraws.
+        said: whether an answer is acceptable, by query key and answer text; None withdraws the earlier result.
         words: text keys of the queries.
 
     Returns:
@@ -257,7 +258,7 @@ def put_answer_verdicts(
 
 
 def answer_verdicts(project: Project, source: str | None = None) -> dict[tuple[int, int], dict[str, bool]]:
-    """Return people's current answer checks: query key and text key of the answer to acceptability by source.
+    """Return people's current answer checks: by query key and text key of the answer, then by source.
 
     Args:
         source: restricts the result; None for all.

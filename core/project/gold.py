@@ -30,7 +30,7 @@ def write_gold(
 
     Args:
         found: one text per query.
-        report: collects an error for each further text of a query; then nothing is written.
+        report: collects an error for each query with several texts. With an error nothing is written.
         keeper: keeps the replaced texts; None discards them.
 
     Returns:
@@ -67,10 +67,10 @@ def write_gold(
 
 
 def mark_gold(project: Project, run: str | None, author: str) -> None:
-    """Mark a run as the gold texts, which replaces the earlier gold texts; None removes the mark.
+    """Use a run as the gold texts, instead of the earlier gold texts; None ends the use of a run.
 
-    The run stays on the leaderboards. Its n-EXAM is 1 if the cutoff covers all of its passages,
-    unless the pool was made shallower after deeper passages had been graded.
+    The run stays on the leaderboards. If the cutoff covers all of its passages, its n-EXAM is 1.
+    It can differ if the pool depth was lowered after deeper passages had been graded.
 
     Raises:
         InputError: unknown run.

@@ -20,7 +20,7 @@ class Holder:
 
 
 def is_held(reason: str) -> bool:
-    """Return whether a DuckDB message says that another process holds a file; Windows has its own wording."""
+    """Return whether a DuckDB message says that another process holds a file, also in the wording of Windows."""
     return "set lock" in reason or "already open in" in reason
 
 

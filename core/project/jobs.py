@@ -18,11 +18,11 @@ JOB_SUBJECTS: Mapping[JobKind, tuple[str, str]] = {
     "generating": ("generators", "generator_key"),
     "comparing": ("answer_judges", "judge_key"),
 }
-"""The table of the subjects of each kind of job, and its key."""
+"""For each kind of job, the table of its subjects and the key column of this table."""
 _SUBJECTS = " UNION ALL ".join(
     f"SELECT {key} AS subject_key, name FROM {table}" for table, key in JOB_SUBJECTS.values()
 )
-"""Names of all subjects of jobs; their keys differ, because they come from one sequence."""
+"""SQL for the names of all subjects of jobs. Their keys are unique, because they come from one sequence."""
 _LARGEST = 2**63 - 1
 """Largest number in a column of counts. Larger token counts are clipped, so that results can still be written."""
 
@@ -33,7 +33,7 @@ class Job:
 
     Args:
         name: name of the grader, examinee, generator or answer check.
-        request: the request; its `told` is the price tag shown before the start.
+        request: the request; its field `told` is the price tag shown before the start.
         state: running, waiting (for batches), done, cancelled, stopped, failed, interrupted or imported.
         done, failed: numbers of usable results and of failures.
         calls, cost, ..._tokens: usage so far, see `graders.Usage`; None if no model was called.
@@ -70,8 +70,8 @@ def recorded_jobs(
 
     Args:
         keys: keys of the jobs to return; None for all.
-        subject: key of their grader, examinee or model; None for any.
-        state: their state; None for any.
+        subject: key of the jobs' grader, examinee or model; None for any.
+        state: the jobs' state; None for any.
     """
     return [
         Job(row[0], row[1], row[2], json.loads(row[3]), *row[4:])
@@ -92,7 +92,7 @@ def add_job(cursor: Cursor, kind: JobKind, subject: int, request: Mapping[str, A
     Args:
         subject: key of the grader, examinee or model.
         request: the part of the request to keep, as a JSON object.
-        total: the number of results to expect.
+        total: the expected number of results.
     """
     rows = cursor.execute(
         "INSERT INTO jobs (job_key, kind, subject_key, request, state, total, done, failed, message, author,"
@@ -133,7 +133,7 @@ def written_results(cursor: Cursor, job: int) -> int:
 
 
 def wait_for_batches(cursor: Cursor, job: int, request: Mapping[str, Any]) -> None:
-    """Record that a job waits for batches, and the current data of its request."""
+    """Record that a job waits for batches, and replace its request."""
     cursor.execute("UPDATE jobs SET state = 'waiting', request = ? WHERE job_key = ?", [json.dumps(request), job])
 
 
@@ -148,7 +148,7 @@ def end_job(cursor: Cursor, job: int, state: str, message: str = "") -> bool:
 
 
 def close_interrupted(project: Project) -> int:
-    """Mark jobs whose process ended early as interrupted when a project is opened; return their number."""
+    """Mark jobs of an ended process as interrupted; return their number. Call it when a project is opened."""
     # A project that was closed properly opens without a write.
     if project.read_only or not (found := project.rows("SELECT job_key FROM jobs WHERE state = 'running'")):
         return 0

@@ -24,7 +24,7 @@ JUDGE, WITHDRAW = "judge", "withdraw judgment"
 
 @dataclass(frozen=True)
 class JudgmentAct:
-    """One step in the history of a judgment; `value` is None for a withdrawal."""
+    """A step in the history of a judgment; `value` is None for a withdrawal."""
 
     author: str
     happened_at: datetime
@@ -46,7 +46,7 @@ def source_of(author: str) -> str:
 
 
 def judge(project: Project, query_id: str, passage_id: str, value: int, author: str, note: str = "") -> None:
-    """Store a judgment, which replaces an earlier one of the same assessor.
+    """Store a judgment. It replaces an earlier judgment by the same assessor.
 
     Args:
         value: 0 to 3, see `SCALE`.

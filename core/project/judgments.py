@@ -72,9 +72,10 @@ def write_judged_keys(
     values: NDArray[np.int32],
     keeper: Keeper,
 ) -> int:
-    """Store judgments under a source, given by keys, as `write_judgments` does.
+    """Store judgments under a source as `write_judgments` does, from columns of keys.
 
-    Args: columns of equal length; for repeated pairs of query and passage the first judgment counts.
+    Args: `queries`, `passages` and `values` have equal length. For a repeated pair of query and passage, the first
+        judgment counts.
     """
     import numpy as np
 
@@ -142,8 +143,8 @@ Qrels = dict[str, dict[str, int]]
 def sources(project: Project) -> list[str]:
     """Return the names of the sources of judgments in the order of their first import, sources of audits last.
 
-    Judgments of an audit are a sample. So complete judgments are first, as the default for callers
-    that take the first source.
+    Judgments of an audit are a sample. So complete judgments come first, because callers use the
+    first source by default.
     """
     return [name for name, _ in _sources(project)]
 

@@ -1,4 +1,4 @@
-"""Objects of other tools as they came, which exports need for fields that have no column of their own."""
+"""Unchanged objects from other tools' files. Exports need them for fields without a column of their own."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Passages read from files and not stored yet, buffered in a file of their own, so that any number fits."""
+"""Passages read from files and not stored yet. They are buffered in a file, so memory does not limit their number."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ class PassageFiles:
         self._held = 0
 
     def take(self, passages: Iterable[Passage]) -> None:
-        """Add passages; a passage with an empty text has only its id."""
+        """Add passages. A passage with an empty text is known only by its id."""
         for passage in passages:
             self._waiting.append(passage)
             self.rows += 1

@@ -13,8 +13,8 @@ class Length:
     """Means over the queries that a system answered.
 
     Args:
-        words: words of its top k passages; passages without a known text count 0.
-        passages: number of these passages, at most k.
+        words: mean number of words in the top k passages; a passage without a known text has 0 words.
+        passages: mean number of these passages, at most k.
     """
 
     words: float

@@ -16,7 +16,7 @@ from .roles import ROLES, Member, Role
 STATE_MEMBER = "set role"
 REMOVE_MEMBER = "remove person"
 LONGEST = 200
-"""Most characters of an identity or a name."""
+"""Maximum number of characters of an identity or a name."""
 
 
 SUBJECT = "subject:"
@@ -26,12 +26,12 @@ SUBJECT = "subject:"
 def identity_of(claims: Mapping[str, Any]) -> str:
     """Return the identity of a login: its e-mail address in lower case, or its subject if it has no verified address.
 
-    The provider assigns a subject to one account (OpenID Connect Core 1.0, sections 2 and 5.1). An
-    account may be able to choose its subject. So the prefix `SUBJECT` keeps a subject with an @
-    apart from any address.
+    The provider assigns a subject to one account (OpenID Connect Core 1.0, sections 2 and 5.1). The
+    owner of an account may be able to choose its subject. So a subject with an @ gets the prefix
+    `SUBJECT`, which distinguishes it from any address.
 
     Args:
-        claims: of the identity token.
+        claims: the claims of the identity token.
 
     Raises:
         InputError: the login has neither an address nor a subject.
@@ -63,7 +63,7 @@ def set_member(
 
     Args:
         identity: their e-mail address, or the subject of their login as `identity_of` returns it.
-        name: recorded with their actions; None keeps the present name, else uses the part before the @.
+        name: recorded with their actions. None keeps the present name; a new person gets the part before the @.
         queries: ids of the queries that an assessor is limited to; None for all.
 
     Raises:

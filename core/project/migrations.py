@@ -63,7 +63,7 @@ def names() -> tuple[str, ...]:
 
 
 def applied(connection: duckdb.DuckDBPyConnection) -> list[str]:
-    """Return the names of the migrations that a database has seen, oldest first.
+    """Return the names of the migrations that were applied to a database, oldest first.
 
     Returns:
         An empty list for a database without the table, which is not a project.

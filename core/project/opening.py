@@ -85,9 +85,9 @@ def _exists(path: Path) -> InputError:
 
 
 def open_project(path: Path, read_only: bool = False) -> Project:
-    """Open a project; one of an older version is copied, then upgraded.
+    """Open a project; a project of an older version is copied, then upgraded.
 
-    A file that cannot be written, or is in a folder that cannot be, is opened for reading.
+    A file is opened for reading if the file or its folder cannot be written.
 
     Args:
         read_only: opens for reading, so that other processes can read it at the same time.

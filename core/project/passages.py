@@ -23,7 +23,7 @@ def add_passages(cursor: Cursor, passages: Iterable[Passage], keeper: Keeper | N
     """Add passages, or the texts of passages that are known only by id.
 
     Args:
-        keeper: keeps texts that are replaced by new ones; None refuses such replacements.
+        keeper: keeps the replaced texts; None refuses to replace texts.
 
     Returns:
         The number of passages that had no text before.
@@ -44,7 +44,7 @@ def add_passages(cursor: Cursor, passages: Iterable[Passage], keeper: Keeper | N
 
 
 def add_kept_passages(cursor: Cursor, kept: PassageFiles, keeper: Keeper | None = None) -> WrittenPassages:
-    """Add passages of files as `add_passages` does, any number; those without a text are added last.
+    """Add any number of passages from files as `add_passages` does; passages without a text are added last.
 
     Args:
         kept: the buffered passages, closed.
@@ -60,7 +60,7 @@ def add_kept_passages(cursor: Cursor, kept: PassageFiles, keeper: Keeper | None 
 
 
 def _name_textless(cursor: Cursor, kept: str, rows: NDArray[np.int64], written: WrittenPassages) -> None:
-    """Add passages without a text; fill in their keys, and the keys of texts known from elsewhere."""
+    """Add passages without a text. Write their keys, and the keys of texts that the project has, into `written`."""
     with lent(cursor, "textless", numbered(row=rows)):
         of = f"(SELECT row, passage_id FROM {kept} SEMI JOIN textless USING (row))"
         name_passages_of(cursor, of, "row")

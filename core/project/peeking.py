@@ -1,4 +1,4 @@
-"""Identities with a role in a project that this process does not have open, read without opening it for work."""
+"""The identities with a role in a project, read without keeping the project open."""
 
 from __future__ import annotations
 
@@ -12,18 +12,18 @@ from .checkpoints import log_of
 from .database import connected, is_open
 
 _seen: dict[Path, tuple[tuple[int, ...], frozenset[str]]] = {}
-"""The identities of each file, with its state when it was read."""
+"""By file, its state when it was read, and the identities in it."""
 
 
 def peek_members(path: Path) -> frozenset[str] | None:
-    """Return the identities with a role in a project; if another process holds it now, those of the last read.
+    """Return the identities with a role in a project that this process does not have open.
 
-    The file is read again only if it changed. This process must not open it meanwhile: closing the file
-    would drop the lock that the process has on it.
+    The file is read again only if it changed. If another process holds it now, the result is that of the last read.
+    This process must not open the file meanwhile, because closing it here would drop the lock on it.
 
     Returns:
         An empty set for a file that is not a project, has a version without roles, or was never readable. None if
-        this process has it open; ask the project itself then.
+        this process has the project open; ask the project itself then.
     """
     if is_open(path):
         return None

@@ -1,4 +1,4 @@
-"""The pool: the passages of every query that are to be graded."""
+"""The pool: the passages to grade for every query."""
 
 from __future__ import annotations
 
@@ -19,8 +19,8 @@ DEFAULT_POOL_DEPTH = 20
 
 
 ROWS_A_PART = 200_000
-"""Rows of lists, judgments and rankings to pool at once, which limits the memory for sorting. A
-single query may have more.
+"""Approximate number of rows of lists, judgments and rankings to pool at once, which limits the memory
+for sorting. A single query may have more.
 """
 
 
@@ -63,7 +63,7 @@ def set_pool_depth(cursor: Cursor, depth: int, author: str) -> None:
 
 
 def pool_rows(cursor: Cursor) -> str:
-    """Return SQL for the content of the pool: query_key, passage_key, and place (first position in a list, or NULL)."""
+    """Return SQL for the pool's content: query_key, passage_key, and place, the first position in a list or NULL."""
     return (
         "SELECT query_key, passage_key, min(position) AS place FROM ("
         " SELECT query_key, passage_key, position FROM listed"

@@ -37,9 +37,9 @@ CACHED_RESULTS = 250
 CACHED_ROWS = 300
 """Largest number of cached query results."""
 SMALL_ANSWER = 500
-"""Most rows of a cached query result, and most values of a list parameter."""
+"""Maximum number of rows of a cached query result, and of values of a list parameter."""
 SHORT_ANSWER = 50_000
-"""Most characters of all texts in a cached query result."""
+"""Maximum number of characters of all texts in a cached query result."""
 BATCH = 500_000
 """Rows per batch of a result that is streamed."""
 
@@ -91,12 +91,12 @@ class Project(Acting):
 
     @property
     def reopenings(self) -> tuple[Reopening, ...]:
-        """Each time that the file had to be opened again since the project was opened, oldest first."""
+        """The reopenings of the file after fatal errors since the project was opened, oldest first."""
         return self._database.reopenings
 
     @contextmanager
     def cursor(self) -> Iterator[Cursor]:
-        """Open a cursor for a block that only reads, for one thread. Prefer `read`, which repeats the block."""
+        """Yield a cursor for a block that only reads, for one thread. Prefer `read`, which repeats failed work."""
         self._check_reading()
         with self._cursor() as cursor:
             yield cursor
@@ -107,10 +107,10 @@ class Project(Acting):
             yield cursor
 
     def read(self, work: Callable[[Cursor], T]) -> T:
-        """Return the result of `work`. It is called again if the database failed meanwhile.
+        """Call `work` with a cursor and return its result; repeat the call once if the database fails.
 
         Raises:
-            EngineError: the database failed at the same work again.
+            EngineError: the database failed twice.
         """
         self._check_reading()
         return self._read(work)
@@ -170,7 +170,7 @@ class Project(Acting):
         """Return the result of `take` on the record batches of a query, which are never in memory all at once.
 
         Args:
-            take: must not use the project otherwise; called again after a fatal error of DuckDB.
+            take: must not use the project in other ways. It is called again after a fatal error of DuckDB.
         """
         self._check_reading()
         written, left = written_in(sql, parameters)
@@ -192,8 +192,8 @@ class Project(Acting):
             queries, author: as in `require`.
 
         Raises:
-            NotAllowed: the person may not do it. Nothing was written.
-            EngineError: DuckDB failed. Nothing was written; after a failure of the commit itself that is unknown.
+            NotAllowed: the person may not do the act. Nothing was written.
+            EngineError: DuckDB failed. Nothing was written, unless the commit itself failed: then this is unknown.
         """
         with self._writing_as(act, queries, author), self._transaction() as cursor:
             yield cursor
@@ -236,13 +236,13 @@ class Project(Acting):
             ) from error
 
     def write(self, work: Callable[[Cursor], T]) -> T:
-        """Return the result of `work`, done in a transaction; it is done again if DuckDB failed.
+        """Call `work` in a transaction and return its result; repeat the call once if DuckDB fails.
 
         Args:
             work: must be safe to repeat, because the first attempt may have been saved.
 
         Raises:
-            EngineError: DuckDB failed again.
+            EngineError: DuckDB failed twice.
         """
         try:
             with self.transaction() as cursor:
@@ -283,8 +283,8 @@ class Project(Acting):
     def checkpoint_when_idle(self) -> None:
         """Write the log into the file from now on whenever no changes arrive for a few seconds.
 
-        For a process that keeps the project open for long: a copy of the file made meanwhile is
-        then complete.
+        Use it in a process that keeps the project open for long, so that copies of the file are
+        complete.
         """
         self._database.checkpoint_when_idle()
 
@@ -304,7 +304,7 @@ class Project(Acting):
 def as_act(
     act: ActName,
 ) -> Callable[[Callable[Concatenate[Project, P], T]], Callable[Concatenate[Project, P], T]]:
-    """Decorate a function of a project as an act: its role is checked, and its reads and writes belong to the act."""
+    """Decorate a function of a project: each call checks the role, and its reads and writes belong to the act."""
 
     def doing(work: Callable[Concatenate[Project, P], T]) -> Callable[Concatenate[Project, P], T]:
         @wraps(work)
@@ -340,11 +340,12 @@ def close_projects() -> None:
 
 
 LONGEST_AUTHOR = 256
-"""Most characters of a person's name. A source is named after a person with a prefix, and may be twice as long."""
+"""Maximum number of characters of a person's name. The name of a source (a prefix and a name) may have twice as many.
+"""
 
 
 def log(cursor: Cursor, author: str, act: str, **detail: Any) -> int:
-    """Record an action in the transaction that does it.
+    """Record an action in the transaction that executes it.
 
     Args:
         act: a verb and its object, such as "import run".

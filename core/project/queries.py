@@ -13,11 +13,11 @@ from .staging import stage
 
 
 def add_queries(cursor: Cursor, queries: Sequence[Query], replace: bool, keeper: Keeper | None = None) -> int:
-    """Add queries and subtopics; known ones get a missing text, or with `replace` the new one.
+    """Add queries and subtopics, and missing texts of known queries and subtopics.
 
     Args:
-        replace: whether to overwrite texts of known queries. A text that equals the query's id counts as missing
-            and is always overwritten.
+        replace: whether to overwrite the texts of known queries and subtopics. A text that equals the query's id
+            counts as missing and is always overwritten.
         keeper: keeps replaced texts; None discards them.
 
     Returns:
@@ -89,11 +89,11 @@ _NAMES = {
     "answer generator": ("generators", "name", False),
     "answer check": ("answer_judges", "name", False),
 }
-"""Table and column of each kind of id or name, and whether it must fit into one column of a TREC file."""
+"""By kind of id or name: its table and column, and whether it must fit into a column of a TREC file."""
 
 
 def check_new(cursor: Cursor, what: str, names: Iterable[str]) -> None:
-    """Refuse new ids or names that files could not hold; those that the project has already may stay.
+    """Refuse new ids or names that files cannot contain. Ids and names that the project already has are accepted.
 
     Raises:
         InputError: a new id or name has control characters, or white space in a column of a TREC file.
@@ -163,16 +163,16 @@ def _add_subtopics(cursor: Cursor, queries: Sequence[Query], replace: bool, keep
 
 
 def unknown_queries(cursor: Cursor, query_ids: Iterable[str]) -> list[str]:
-    """Return those ids that are not queries of the project, in the given order without repeats."""
+    """Return the ids that the project does not have, in the given order without repeats."""
     known = {query_id for (query_id,) in cursor.execute("SELECT query_id FROM queries").fetchall()}
     return [query_id for query_id in dict.fromkeys(query_ids) if query_id not in known]
 
 
 def check_queries(project: Project, query_ids: Sequence[str]) -> list[str]:
-    """Return the ids if every one is a query of the project.
+    """Check that all ids are queries of the project, and return them.
 
     Raises:
-        InputError: one of them is not.
+        InputError: a query is unknown.
     """
     if unknown := project.read(lambda cursor: unknown_queries(cursor, query_ids)):
         raise InputError(

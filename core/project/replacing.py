@@ -1,4 +1,4 @@
-"""Data that imports replace: it is kept and reported, and `project.bringing_back` can restore it."""
+"""Keeping and reporting the data that imports replace, so that `project.bringing_back` can restore it."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ from .project import Cursor
 
 @dataclass(frozen=True)
 class Replaced:
-    """An object that is replaced by another of the same name.
+    """An object that was replaced by another object of the same name.
 
     Args:
         kind: a key of `KINDS`.
-        name: of the source, run or leaderboard; for several queries or passages, the first ones.
+        name: name of the source, run or leaderboard; the first ids of queries or passages.
         before: number of its earlier rows (judgments, ranked passages, scores, gold passages or texts).
-        gone: how many of these are removed or changed.
-        after: number of rows that replace them.
+        gone: number of these rows that were removed or changed.
+        after: number of its new rows.
     """
 
     kind: str
@@ -38,7 +38,7 @@ class Replaced:
 
     @property
     def whole(self) -> str:
-        """All earlier rows as a phrase."""
+        """The number of all earlier rows as a phrase."""
         return self._said(f"{self.before:,}")
 
     def _said(self, count: str) -> str:
@@ -108,14 +108,14 @@ _RESTS = (
         "SELECT count(*) FROM response_sentences r WHERE r.passage_key = c.passage_key",
     ),
 )
-"""Data that depends on the text of a passage, so that the text cannot change: people or graders read that text."""
+"""Data from people or graders who read the text of a passage. It prevents a change of the text."""
 
 
 class Keeper:
-    """Keeps the data that a transaction is going to replace, and reports the differences at its end.
+    """Keeps the data that a transaction is going to replace, and reports the differences at the end.
 
     Args:
-        cursor: in the transaction.
+        cursor: the cursor of the transaction.
     """
 
     def __init__(self, cursor: Cursor) -> None:
@@ -154,8 +154,8 @@ class Keeper:
         """Keep the texts of queries before they change; queries without a text of their own are skipped.
 
         Args:
-            of: SQL for their keys.
-            follows: whether they are topics that belong to the query after which they are named.
+            of: SQL for the keys of the queries.
+            follows: whether the queries are topics, which are named after their parent query.
         """
         self.cursor.execute(
             f"INSERT INTO replaced_queries SELECT {self._begin('queries', ''):d}, query_key, text, narrative, answer,"
@@ -199,10 +199,10 @@ class Keeper:
         )
 
     def settle(self) -> list[tuple[int, int | None, Replaced]]:
-        """Return the kept objects that changed, and forget the unchanged ones.
+        """Return the kept objects that changed, and discard the copies of unchanged objects.
 
         Returns:
-            For each: its replacement_key, its key, and the description.
+            For each changed object: its replacement_key, its key, and its description.
         """
         found = []
         for (kind, key), (replacement, name) in self._kept.items():
@@ -299,7 +299,7 @@ def check_nothing_rests(cursor: Cursor, passages: str) -> None:
         passages: a table with `passage_key`, `passage_id`, and the old `text_key`.
 
     Raises:
-        InputError: names the first such passage and the data that depends on its text.
+        InputError: other data depends on a text; the message names the first such passage and the data.
     """
     counts = ", ".join(f"({sql})" for _, sql in _RESTS)
     for passage_id, *numbers in cursor.execute(

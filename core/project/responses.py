@@ -18,7 +18,7 @@ from .runs import stage_rankings, write_runs
 from .staging import stage
 
 PASSAGE_WORDS = 120
-"""Most words per passage of a response, give or take half a sentence."""
+"""Maximum number of words per passage of a response; half a sentence more is allowed."""
 
 _PARAGRAPH = re.compile(r"\n\s*\n")
 
@@ -40,11 +40,11 @@ def split_response(text: str, sentences: Sequence[Sentence] = (), limit: int = P
 
     Args:
         text: the response.
-        sentences: its sentences as spans, in order; found by rule if empty.
-        limit: most words per passage, give or take half a sentence.
+        sentences: its sentences as spans, in order. If empty, the text is split into sentences by rule.
+        limit: maximum number of words per passage; half a sentence more is allowed.
 
     Returns:
-        Passages in order, which together hold every sentence once; an empty list for a text without words.
+        Passages in order, which together contain every sentence once; an empty list for a text without words.
     """
     cut = list(sentences) or [Sentence(begin, end) for begin, end in split_sentences(text)]
     parts: list[list[Sentence]] = []
@@ -93,11 +93,11 @@ def _part(text: str, sentences: Sequence[Sentence]) -> Part:
 
 
 def known_responses(cursor: Cursor, found: Sequence[Response], report: Report, skip_unknown: bool) -> list[Response]:
-    """Return the responses whose query the project has; queries whose text comes with a response are added.
+    """Return the responses to known queries. A query is added if a response includes its text.
 
     Args:
-        report: collects an error for each unknown query, or with `skip_unknown` one remark.
-        skip_unknown: whether to leave out responses to unknown queries.
+        report: collects an error for each unknown query, or a single remark with `skip_unknown`.
+        skip_unknown: whether to leave out responses to unknown queries instead of an error.
     """
     first_of: dict[str, Response] = {}
     texts: dict[str, str] = {}
@@ -181,7 +181,7 @@ def place_parts(
     """Add the passages of responses, with their sentences and citations.
 
     Args:
-        responses: run, query id and passages of each.
+        responses: for each response: run, query id and passages.
         keeper: keeps replaced sentences; None discards them.
 
     Returns:
@@ -230,7 +230,7 @@ def place_parts(
 
 
 def _free_ids(cursor: Cursor, wanted: Sequence[tuple[str, str]]) -> list[str]:
-    """Return an id for each text: the wanted one, or its next revision if a passage with another text has that."""
+    """Return a passage id for each text: the wanted id, or its next revision if another text has the wanted id."""
     ids: list[str] = [passage_id for passage_id, _ in wanted]
     taken: dict[str, str] = {}
     open_, revision = list(range(len(wanted))), 1
@@ -264,8 +264,8 @@ def _write_lengths(cursor: Cursor, rows: Sequence[tuple[str, str, int]]) -> None
 
 @dataclass(frozen=True)
 class ResponseRun:
-    """A generating system: its number of responses, their total words and passages, its sentences,
-    and those with citations.
+    """A generating system, with its numbers of responses, words, passages, sentences, and sentences
+    with citations.
     """
 
     run: str

@@ -30,7 +30,7 @@ def put_retrieval(cursor: Cursor, name: str, made_by: str, rankings: Mapping[str
     """Store a retrieval; ranks are the positions in the rankings.
 
     Args:
-        made_by: the file or the retriever.
+        made_by: name of the file or of the retriever.
         rankings: by id of a known question; all passages must be known.
 
     Returns:

@@ -1,4 +1,4 @@
-"""Permissions: three roles, the acts that each may do, and the refusal of all other acts."""
+"""Permissions: three roles, the acts that each role allows, and the refusal of all other acts."""
 
 from __future__ import annotations
 
@@ -57,11 +57,11 @@ class Rule:
     Args:
         role: the lowest role that may do it.
         about: the act as a phrase that follows "to".
-        screens: names of the screens that do or show it.
-        exports: kinds of export that need it; `exam export` itself is "download".
-        routes: API routes, after /api/v1/, that belong to no operation. An operation names its act itself.
-        writes: whether it changes the project.
-        by_query: whether an assessor with assigned queries may do it only in these.
+        screens: names of the screens that offer or show the act.
+        exports: kinds of export that need the act; `exam export` itself is "download".
+        routes: API routes, after /api/v1/, that do not belong to an operation. An operation names its act itself.
+        writes: whether the act changes the project.
+        by_query: whether an assessor with assigned queries may do the act only in these queries.
     """
 
     role: Role
@@ -164,7 +164,7 @@ ACTS: Mapping[ActName, Rule] = {
     "manage people": Rule("organizer", "manage people, roles and tokens", ("people",)),
     "assign work": Rule("organizer", "manage double assignments and due dates", ("people",)),
 }
-"""Every act that needs a role. All else counts as "organize" for writes and as "read the bank" for reads."""
+"""All acts, each with its rule. Other writes count as "organize", and other reads as "read the bank"."""
 
 
 @dataclass(frozen=True)
@@ -175,7 +175,7 @@ class Member:
         identity: of the login: an e-mail address, or the subject that the provider assigns.
         name: recorded with their actions; unique in the project.
         queries: ids of the queries that an assessor is limited to; None for all.
-        further: ids of the queries that they judge in double assignments, in addition to `queries`.
+        further: ids of the queries that the person judges in double assignments, in addition to `queries`.
     """
 
     identity: str
@@ -202,13 +202,13 @@ Queries = Collection[str] | Callable[[], Collection[str]]
 """Ids of the queries of an act, or a function that returns them if needed."""
 
 DOING: ContextVar[ActName | None] = ContextVar("doing", default=None)
-"""The act of this thread, whose role has been checked."""
+"""The act of this thread, for which the role has been checked."""
 SPEAKING: ContextVar[str | None] = ContextVar("speaking", default=None)
 """The name recorded with writes of this thread; None without a login."""
 
 
 def check(member: Member, act: ActName, queries: Queries, author: str | None, organizers: Sequence[str]) -> None:
-    """Refuse an act that the role does not include, that concerns unassigned queries, or that names another author.
+    """Refuse an act if the role does not include it, its queries are not assigned, or it names another author.
 
     Args:
         author: the name to record; None if it is not known here.

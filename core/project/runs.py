@@ -132,8 +132,8 @@ Runs = Mapping[str, Mapping[str, Mapping[str, float]]]
 
 
 def rankings(project: Project) -> Runs:
-    """Return the score of every ranked passage, by run, query and passage id; derived from ranks if
-    a file stated them.
+    """Return the score of every ranked passage, by run, query and passage id. If a file stated ranks,
+    the scores are derived from them.
     """
 
     def compute() -> dict[str, dict[str, dict[str, float]]]:
@@ -192,15 +192,15 @@ def ranked_keys(project: Project, query_key: int) -> list[int]:
 
 
 DEEPEST_GAP = 10_000
-"""Deepest rank for which gaps in stated ranks are kept; deeper rankings are closed up."""
+"""Deepest rank for which gaps in stated ranks are kept. In a deeper ranking the gaps are closed."""
 
 
 def by_rank(passages: Sequence[str], ranks: Sequence[float]) -> dict[str, float]:
     """Return scores that reproduce the ranks stated in a file, for programs that see only scores.
 
-    A graded file ranks only the passages that it contains, so some ranks are missing. Placeholder
-    ids that no passage can have (with a control character) fill these ranks; they count as unjudged
-    passages.
+    A graded file ranks only the passages that it contains, so some ranks are missing. Placeholders
+    fill these ranks and count as unjudged passages. Their ids have a control character, so no
+    passage can have such an id.
     """
     scores = {passage: -float(rank) for passage, rank in zip(passages, ranks, strict=True)}
     deepest = int(max(ranks))
@@ -211,10 +211,10 @@ def by_rank(passages: Sequence[str], ranks: Sequence[float]) -> dict[str, float]
 
 
 def check_runs(project: Project, runs: Sequence[str]) -> list[str]:
-    """Return the names if every one is a run of the project.
+    """Check that all names are runs of the project, and return them.
 
     Raises:
-        InputError: one of them is not.
+        InputError: a run is unknown.
     """
     known = [name for (name,) in project.rows("SELECT name FROM runs ORDER BY run_key")]
     for name in runs:
@@ -232,7 +232,7 @@ def run_names(project: Project) -> list[str]:
 
 @as_act("see boards")
 def run_sizes(project: Project) -> list[tuple[str, int, int]]:
-    """Return every run with its numbers of queries and of ranked passages, in the order of import."""
+    """Return (name, number of queries, number of ranked passages) of every run, in the order of import."""
     return [
         (name, queries, passages)
         for name, queries, passages in project.rows(

@@ -1,5 +1,5 @@
-"""Detection of equal texts among many passages and those in the project, by hashes, so that texts
-need not be in memory.
+"""Detection of equal texts among many new passages and the texts of the project. Hashes are compared,
+so that the texts need not be in memory.
 """
 
 from __future__ import annotations
@@ -31,8 +31,8 @@ def same_texts(cursor: Cursor, kept: str, rows: int) -> tuple[NDArray[np.int32],
         rows: number of its rows.
 
     Returns:
-        Two arrays by row. First, the first row with the same text, or -1 without a text. Second, the key of the text
-        in the project; 0 if the project does not have it, and for repeats of an earlier row.
+        Two arrays by row. The first has the first row with the same text, or -1 without a text. The second has the
+        key of the text in the project; 0 for texts that the project does not have, and for repeats of an earlier row.
     """
     hashes = _hashes(cursor, kept, rows)
     same, parts = np.full(rows, -1, np.int32), rows // ROWS_A_PART + 1
@@ -80,7 +80,7 @@ def _known(
 
     Args:
         first: the first row of each text.
-        hashes: of these rows.
+        hashes: the hashes of the rows in `first`.
     """
     keys = np.zeros(rows, np.int32)
     if not cursor.execute("SELECT EXISTS (FROM passage_texts)").fetchall()[0][0]:

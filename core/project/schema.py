@@ -25,7 +25,7 @@ DIGESTS = Path(__file__).parent / "sql" / "digests.txt"
 """A digest of the schema after each migration; `python -m exam_workbench.project.schema` writes it."""
 
 MOST_OBJECTS = 1_000
-"""Most objects to read from a file; a project has about a hundred."""
+"""Maximum number of objects to read from a file; a project has about a hundred."""
 
 # Full catalog names and no function calls: a macro in the file could have the name of any function.
 # The flag `internal` of a file is trusted only for types, which run nothing.
@@ -112,10 +112,10 @@ def refuse_newer(path: Path, steps: list[str]) -> None:
     """Refuse a project of a newer version.
 
     Args:
-        steps: names of the migrations that it has seen.
+        steps: names of the migrations that were applied to it.
 
     Raises:
-        ProjectError: one of them is unknown.
+        ProjectError: a migration is unknown.
     """
     if newer := [name for name in steps if name not in migrations.names()]:
         raise ProjectError(

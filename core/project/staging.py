@@ -17,7 +17,7 @@ def stage(cursor: Connection, name: str, columns: Mapping[str, Sequence[Any]], t
     """Create a temporary table from columns.
 
     Args:
-        cursor: its connection sees the table, which replaces an older one of the same name.
+        cursor: only its connection sees the table. The table replaces an older table of the same name.
         name: name of the temporary table.
         columns: values by column name, all of the same length.
         types: SQL type by column name, in the order of the columns.
@@ -50,7 +50,7 @@ def lent(cursor: Connection, name: str, table: pa.Table) -> Iterator[None]:
     """Make an Arrow table readable for SQL during a block, without a copy.
 
     Use it for data in many parts: a transaction keeps the data of all its temporary tables, even of
-    replaced ones.
+    replaced tables.
     """
     loan = _Loan(table)
     cursor.register(name, loan)
@@ -63,7 +63,7 @@ def lent(cursor: Connection, name: str, table: pa.Table) -> Iterator[None]:
 
 
 class _Loan:
-    """A reference to an Arrow table that can be released; read as a stream."""
+    """A stream of an Arrow table whose reference can be released."""
 
     def __init__(self, table: pa.Table) -> None:
         self.table: pa.Table | None = table

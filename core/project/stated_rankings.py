@@ -1,4 +1,4 @@
-"""Rankings whose file states the ranks: buffered in a file and written in parts, so that any number fits."""
+"""Rankings with stated ranks, buffered in a file and written in parts, so that memory does not limit their number."""
 
 from __future__ import annotations
 
@@ -117,16 +117,16 @@ def write_stated_rankings(
     passages: NDArray[np.int32],
     keeper: Keeper,
 ) -> int:
-    """Store runs with the ranks that their file states, including gaps, and regardless of scores.
+    """Store runs with the ranks that their file states, including gaps. Scores do not change the order.
 
     Ranks that begin below 1 are moved up. A ranking that states a rank twice is renumbered by rank,
-    score and passage id. For a passage that is in a ranking twice the better rank is kept. A run
-    replaces one of the same name.
+    score and passage id. If a passage is in a ranking twice, its better rank counts. A run replaces
+    an earlier run of the same name.
 
     Args:
         kept: the buffered lines, closed.
-        runs: name, tag and file of those of its runs to store.
-        passages: the key of each passage, by its number.
+        runs: name, tag and file of each run to store.
+        passages: key of each passage, at the position of its number.
         keeper: keeps replaced runs.
 
     Returns:
@@ -170,9 +170,9 @@ def write_stated_rankings(
 def _as_they_should(
     run: NDArray[np.int32], query: NDArray[np.int32], passage: NDArray[np.int32], rank: NDArray[np.int32]
 ) -> bool:
-    """Return whether ranks are as in nearly every file: from 1, without repeated ranks or passages in a ranking.
+    """Return whether ranks need no correction: they begin at 1, and no ranking repeats a rank or a passage.
 
-    Args: columns of equal length, in the order of query, run and rank.
+    Args: columns of equal length, sorted by query, run and rank.
     """
     import numpy as np
 

@@ -18,7 +18,7 @@ CLOSED_BOOK, ORACLE = "closed-book", "oracle"
 NOT_RETRIEVED = (CLOSED_BOOK, ORACLE)
 """Alternatives to a retrieval: no context, or the passage from which the item was made."""
 ELSEWHERE = ""
-"""Context of imported answers: the texts that those examinees were given are not known."""
+"""Context of imported answers, because the texts that the examinees received are unknown."""
 
 
 @dataclass(frozen=True)
@@ -27,13 +27,13 @@ class Student:
 
     Args:
         name: shown to people; not part of the fingerprint.
-        fingerprint: hash of all that changes its answers.
-        model: name of the model, or of the rule in its place; None if a file does not state it.
+        fingerprint: hash of all settings that change its answers.
+        model: name of the model, or of the rule used instead; None if a file does not state it.
         retrieval: closed-book, oracle, or the name of a retrieval; None if not stated.
         k: number of passages from the retrieval; None without a retrieval, or if not stated.
         icl: number of worked items before the question; None if not stated.
-        parameters: all that is needed to build it again; empty for an imported examinee.
-        factors: components by which examinees are compared, by name: those above, and others.
+        parameters: the settings from which it can be built again; empty for an imported examinee.
+        factors: level by factor, the components by which examinees are compared: the fields above, and others.
         key: its key in the project; 0 before it is stored.
     """
 
@@ -59,11 +59,11 @@ class Answer:
 
     Args:
         item_text_key: of the item's text, with its answer key and choices.
-        context: digest of all other texts that the examinee was given.
+        context: digest of all other texts that the examinee received.
         correct: whether its choice is right; None for a failure.
         reason: why it failed; None for a success.
         chosen: position of its choice, from 0; None if unknown.
-        scores: for each choice the compared value: normalized log-likelihood, or similarity.
+        scores: for each choice the value by which choices are compared: normalized log-likelihood, or similarity.
         raw: the text that the model wrote.
         note: other remarks.
     """
@@ -115,7 +115,7 @@ def put_student(cursor: Cursor, student: Student, author: str) -> int:
 
 
 def elsewhere(name: str) -> Student:
-    """Return an examinee of which a file states only the name."""
+    """Return an examinee from a file that states only its name."""
     return Student(name, fingerprint_of(["elsewhere", name]))
 
 
@@ -244,7 +244,7 @@ Asked = tuple[int, str]
 
 
 def answers_of(cursor: Cursor, student_key: int) -> dict[Asked, Answer]:
-    """Return an examinee's answer that counts at each place: the first right or wrong one, else the last failure."""
+    """Return, by place, an examinee's answer that counts: the first right or wrong answer, or else the last failure."""
     found: dict[Asked, Answer] = {}
     for row in cursor.execute(
         "SELECT item_text_key, context, correct, reason, chosen, scores, raw, note FROM answers WHERE student_key = ?"
@@ -260,7 +260,7 @@ def answers_of(cursor: Cursor, student_key: int) -> dict[Asked, Answer]:
 
 
 def verdicts(project: Project) -> dict[tuple[int, int, str], bool | None]:
-    """Return whether each answer that counts is right (None: failed), by examinee key, item text key and context."""
+    """Return, by (examinee key, item text key, context), whether the answer that counts is right; None if it failed."""
     return {
         (student, item, context): correct
         for student, item, context, correct in project.rows(

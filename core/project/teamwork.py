@@ -1,4 +1,4 @@
-"""Coordination of people who share a project: guidelines, and marks of finished queries."""
+"""Coordination of people who share a project: guidelines, and marks of queries as done."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from ..text import clean_text
 from .project import Cursor, Project, as_name, log
 
 LONGEST_GUIDELINES = 20_000
-"""Most characters of the guidelines of a project or a query."""
+"""Maximum number of characters of the guidelines of a project or a query."""
 
 
 @dataclass(frozen=True)
@@ -74,7 +74,7 @@ def mark_done(project: Project, query_id: str, done: bool, author: str) -> None:
 
 
 def done_queries(project: Project) -> dict[str, dict[str, datetime]]:
-    """Return the time at which people marked queries as done, by name and query id; withdrawn marks are absent."""
+    """Return when people marked queries as done, by name and query id; withdrawn marks are absent."""
     found: dict[str, dict[str, datetime]] = {}
     for author, query_id, at in project.rows(
         "SELECT author, query_id, max(stated_at) FROM query_marks JOIN queries USING (query_key) GROUP BY ALL"

@@ -1,4 +1,4 @@
-"""Terms of use of the data sets whose texts a project holds; manifests list them and exports of texts warn of them."""
+"""Terms of use of the data sets whose texts a project has. Manifests list them, and exports of texts warn of them."""
 
 from __future__ import annotations
 

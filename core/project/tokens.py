@@ -114,8 +114,8 @@ def withdraw_token(project: Project, name: str, author: str) -> None:
 def find_token(project: Project, text: str) -> Token | None:
     """Return the valid token for a secret; None if it is unknown or revoked.
 
-    Its hash is compared with every stored hash in constant time, which hides how much of it
-    matches.
+    Its hash is compared with every stored hash in constant time, so that the response time reveals
+    nothing about partial matches.
     """
     shown, found = _hash(text), None
     for key, kept in project.rows("SELECT token_key, hash FROM tokens WHERE withdrawn_at IS NULL"):
@@ -135,7 +135,7 @@ def find_token(project: Project, text: str) -> Token | None:
 
 
 def acting_with(project: Project, token: Token) -> Project:
-    """Return a handle of the same open project for a token. Each act looks up its role again."""
+    """Return a handle of the same open project for a token. Every act checks the current role of the token."""
 
     def member() -> Member | None:
         now = next((one for one in tokens(project) if one.key == token.key), None)

@@ -1,4 +1,5 @@
-"""SQL literals for parameters: at its first parameter DuckDB imports pandas, which most commands do not need."""
+"""SQL literals in place of parameters. DuckDB would import pandas at its first parameter, and most commands do not need
+pandas."""
 
 from __future__ import annotations
 
@@ -10,7 +11,7 @@ from typing import Any
 Parameters = list[Any] | dict[str, Any] | None
 
 LONGEST_LIST = 5_000
-"""Most elements of a list written as a literal; longer lists stay parameters."""
+"""Maximum number of elements of a list written as a literal; longer lists stay parameters."""
 
 # A text or a quoted name is one token, so that a parameter sign inside it is ignored.
 _TOKEN = re.compile(r"'(?:[^']|'')*'|\"(?:[^\"]|\"\")*\"|\?|\$[A-Za-z_]\w*")
@@ -42,7 +43,7 @@ def written_in(sql: str, parameters: Parameters) -> tuple[str, Parameters]:
     """Write the values of parameters into a statement.
 
     Args:
-        parameters: by name, or in the order of the question marks.
+        parameters: values by name, or in the order of the question marks.
 
     Returns:
         The statement and None; or both unchanged if a value cannot be a literal.

@@ -24,7 +24,7 @@ GIVEN = "'override', 'withdraw override', 'settle disagreement', 'reopen disagre
 def visible(project: Project, table: Table) -> str:
     """Return SQL for the rows of a table that the person of this handle may see.
 
-    Overrides in effect (view `current_overrides`) have no hidden rows: every person may see them.
+    The view `current_overrides` has no hidden rows: every person may see overrides in effect.
     """
     reader = project.limited_to()
     return table if reader is None else f"({_seen_by(quoted_text(reader))[table]})"

@@ -91,8 +91,8 @@ def _insert(cursor: Cursor, into: str, rows: NDArray[np.int32], **columns: NDArr
 
     Args:
         into: SQL for the table and the inserted columns, with `c` for those of `columns`.
-        rows: of the passages, ascending.
-        columns: values for all passages.
+        rows: rows of the passages to insert, ascending.
+        columns: values by column, for all passages.
     """
     for start in range(0, len(rows), ROWS_A_STATEMENT):
         let_go(cursor)
@@ -104,8 +104,8 @@ def _insert(cursor: Cursor, into: str, rows: NDArray[np.int32], **columns: NDArr
 
 
 def _with_clean_texts(cursor: Cursor, kept: str) -> str:
-    """Return SQL for the passages with clean texts; a text that earlier versions stored unclean
-    stays, with its grades.
+    """Return SQL for the passages with clean texts. An unclean text that an earlier version stored
+    stays unchanged, because it has grades.
     """
     old = r"(SELECT DISTINCT text FROM passage_texts WHERE regexp_matches(text, '[\x00-\x08\x0b-\x1f\x7f]'))"
     if not cursor.execute(f"SELECT EXISTS (FROM {kept} k JOIN {old} o ON o.text = k.given)").fetchall()[0][0]:

@@ -1,4 +1,4 @@
-"""Review by people: effects of changes, disagreements between two sides, single passages."""
+"""Review by people: effects of changes, disagreements between two sides, adjudication, and single passages."""
 
 from __future__ import annotations
 

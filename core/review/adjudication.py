@@ -45,7 +45,7 @@ Place = tuple[str, str, str | None]
 
 @dataclass(frozen=True)
 class Decision:
-    """A decision of an adjudicator; `value` is None if it was withdrawn."""
+    """A decision of an adjudicator, or its withdrawal, for which `value` is None."""
 
     value: int | None
     reason: str
@@ -55,14 +55,14 @@ class Decision:
 
 @dataclass(frozen=True)
 class Contested:
-    """The values by the assessors of a double assignment for the same passage, or question and passage.
+    """A case: the values by the assessors of a double assignment for a passage, or for a question and a passage.
 
     Args:
-        question_id: None if they judged the passage.
-        query, question: their words; the question's current wording.
-        number: of the double assignment.
-        given: by name; None for an assessor without a value, who is done with the query or has not finished.
-        decision: the one in force.
+        question_id: the rated question; None for judgments of the passage.
+        query, question: text of the query, and current wording of the question.
+        number: number of the double assignment.
+        given: value by name of the assessor; None for an assessor without a value, finished or not.
+        decision: the decision in force; None without a decision.
     """
 
     query_id: str
@@ -77,7 +77,7 @@ class Contested:
 
     @property
     def place(self) -> Place:
-        """The ids that identify it."""
+        """The ids that identify the case."""
         return self.query_id, self.passage_id, self.question_id
 
 
@@ -106,11 +106,11 @@ _DECIDED = (
 
 
 def contested(project: Project, query_id: str | None = None) -> list[Contested]:
-    """Return the values in the open double assignments that the person may adjudicate, first those that await a
-    decision.
+    """Return the cases in the open double assignments that the person may adjudicate. Cases without a decision are
+    first.
 
     Args:
-        query_id: only those of this query; None for all.
+        query_id: restricts the result to this query; None for all.
 
     Raises:
         NotAllowed: the person is neither organizer nor assessor.
@@ -163,15 +163,15 @@ def decide(
     author: str,
     over: Collection[datetime | None] | None = None,
 ) -> datetime:
-    """Decide which value counts: as judgment of the source `adjudicated`, or as override of the question's rating.
+    """Decide a case. The value becomes a judgment of the source `adjudicated`, or an override of the question's rating.
 
-    It replaces an earlier decision, which stays on record.
+    The decision replaces an earlier decision, which stays on record.
 
     Args:
         value: 0 to 3 for a passage, 0 to 5 for a question and a passage.
-        reason: why.
-        over: times of the decisions that this one replaces, with None for no decision; several if the person had
-            possibly seen either. Without it, any decision is replaced.
+        reason: reason for the decision.
+        over: times of the decisions that this decision may replace; the entry None allows a case without a decision.
+            Pass all states that the person may have seen. If `over` is None, any decision is replaced.
 
     Returns:
         The time of the decision.
@@ -209,10 +209,10 @@ def _meanwhile(decision: Decision | None) -> str:
 
 
 def accept_agreed(project: Project, query_id: str, author: str) -> int:
-    """Accept all unanimous values in a query's double assignments that have no decision yet.
+    """Accept the values of all unanimous cases without a decision in a query's double assignments.
 
     Returns:
-        How many decisions were made.
+        The number of decisions.
 
     Raises:
         InputError: the query is not doubly assigned, or there is nothing to accept.
@@ -262,10 +262,10 @@ def decisions(project: Project, place: Place) -> list[Decision]:
 
 
 def end_double(project: Project, query_id: str, author: str, number: int | None = None) -> None:
-    """End the double assignment of a query: its values become visible and count like any others.
+    """End the double assignment of a query: its values become visible and count like other values.
 
     Args:
-        number: of the assignment, if the query has several.
+        number: number of the assignment; needed if the query has several.
 
     Raises:
         InputError: the query is not doubly assigned, has several assignments, or a case awaits adjudication.
@@ -307,7 +307,7 @@ def _each(
     which: Callable[[Contested], bool],
     passage_id: str | None = None,
 ) -> int:
-    """Write something for all cases of a query, or of one passage of it, and return their number."""
+    """Call `write` for the cases of a query, or of a passage of it, that `which` selects; return their number."""
     with project.transaction(act="adjudicate", author=author) as cursor:
         among = doubles_of(project, query_id)
         if passage_id is not None:
@@ -353,7 +353,7 @@ def _write(
 
 
 def _clear(cursor: Cursor, double: Double, one: Contested, author: str) -> None:
-    """Remove the results of the decision in force."""
+    """Remove the judgment or the override from the decision in force."""
     query, passage, question = _keys(cursor, one)
     if one.question_id is None:
         if one.decision is not None:

@@ -1,4 +1,4 @@
-"""Agreement between people on passages and questions that two or more of them judged or rated, by pair and in total."""
+"""Agreement between people on the passages and questions that several people judged or rated, by pair and in total."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from ..types import RATINGS
 
 Kind = Literal["judgments", "ratings"]
 SCALES: Mapping[Kind, tuple[int, ...]] = {"judgments": tuple(SCALE), "ratings": tuple(RATINGS)}
-"""Kinds of values and their ranges: judgments of passages, ratings of questions in passages."""
+"""By kind of values (judgments of passages, ratings of questions in passages), the possible values."""
 
 
 @dataclass(frozen=True)
@@ -24,10 +24,10 @@ class OfPair:
     """Agreement between two people.
 
     Args:
-        n: things for which both gave a value.
-        same: those for which the values are equal.
-        kappa, weighted: Cohen's kappa, and with disagreements weighted by the square of their distance.
-        alpha: Krippendorff's, with ordinal distances.
+        n: number of things (passages, or questions in passages) with a value from both.
+        same: number of these things with equal values.
+        kappa, weighted: Cohen's kappa, and kappa with quadratic weights.
+        alpha: Krippendorff's alpha with ordinal distances.
     """
 
     left: str
@@ -44,11 +44,11 @@ class BetweenPeople:
     """Agreement of people on one kind of values.
 
     Args:
-        n: things for which two or more people gave a value.
-        same: those for which all gave the same.
-        people: how many of these things each has a value for, by name.
-        alpha: Krippendorff's of all of them, with ordinal distances; missing values do not count.
-        pairs: of all who have something in common, those with most first.
+        n: number of things (passages, or questions in passages) with values from two or more people.
+        same: number of these things with only equal values.
+        people: number of these things with a value from the person, by name.
+        alpha: Krippendorff's alpha of all people, with ordinal distances; values can be missing.
+        pairs: all pairs of people with common things, most common things first.
     """
 
     kind: Kind
@@ -73,12 +73,13 @@ _VALUES: Mapping[Kind, str] = {
 
 
 def between_people(project: Project, query_id: str | None = None) -> list[BetweenPeople]:
-    """Return the agreement of people on judgments and on ratings, over the values that the person asking may see.
+    """Return the agreement of people on judgments and on ratings. Values hidden from the person of the handle are
+    excluded.
 
-    Source: Cohen 1960 and 1968, Krippendorff 2011, as `measures` has them.
+    Source: Cohen 1960 and 1968, Krippendorff 2011; see `measures.agreement`.
 
     Args:
-        query_id: only in this query; None for all.
+        query_id: restricts the values to this query; None for all.
     """
     return [_of_kind(project, kind, query_id) for kind in SCALES]
 

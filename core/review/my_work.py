@@ -18,7 +18,7 @@ Screen = Literal["question_bank", "passages"]
 
 
 class Step(NamedTuple):
-    """A step in a query: a phrase, its screen, and whether it concerns only a sample."""
+    """A step of the work on a query: a phrase, the screen for it, and whether it concerns only a sample."""
 
     said: str
     screen: Screen
@@ -30,17 +30,17 @@ class Work:
     """One query of an assessor.
 
     Args:
-        questions: active ones.
-        unsaved: their drafts.
-        proposed: a model's proposals without a decision.
-        stale: overrides whose question was reworded since.
-        judged: pooled passages that they have judged, of `pooled`.
-        ungraded: pairs that no grader was asked yet.
-        done: whether they marked it as done.
-        due: its due date; None without one.
-        blind: whether it is doubly assigned, so that values are hidden until adjudication.
-        sampled: size of the sample of its passages that is doubly assigned to them, 0 if all are; `sampled_left` of
-            them remain.
+        questions: number of active questions.
+        unsaved: number of the assessor's drafts.
+        proposed: number of a model's proposals without a decision.
+        stale: number of overrides whose question was reworded later.
+        judged: number of pooled passages that the assessor has judged, of `pooled`.
+        ungraded: number of pairs that have not been graded yet.
+        done: whether the assessor marked the query as done.
+        due: due date of the query; None without a due date.
+        blind: whether the query is doubly assigned, so that values are hidden until adjudication.
+        sampled: number of passages in a doubly assigned sample, of which `sampled_left` are unjudged. It is 0 if all
+            passages of the query are doubly assigned.
     """
 
     query_id: str
@@ -59,7 +59,7 @@ class Work:
     sampled_left: int = 0
 
     def late(self, today: date) -> bool:
-        """Whether it is overdue."""
+        """Whether the query is overdue."""
         return not self.done and self.due is not None and self.due < today
 
     @property
@@ -78,11 +78,11 @@ class Work:
 
 
 def my_work(project: Project, name: str, queries: tuple[str, ...] | None, found: Progress | None) -> list[Work]:
-    """Return a person's queries: open ones first, then by due date, else in the project's order.
+    """Return a person's queries: open queries first, then by due date, then in the project's order.
 
     Args:
-        name: of the person.
-        queries: ids of those that are assigned to them; None for all that have a pool.
+        name: name of the person.
+        queries: ids of the assigned queries; None for all queries with a pool.
         found: progress of grading; None if nothing is graded yet.
     """
     mine = Counter(draft.question.query_id for draft in drafts(project, name).values())
@@ -111,10 +111,11 @@ class Share:
     """The progress of an assessor.
 
     Args:
-        done: queries that they are done with, of their `queries`.
-        judged: passages that they judged in these, of `pooled`; None if some of that is hidden from the person asking.
-        late: overdue queries.
-        next_due: the next due date of an open query, today or later; None without one.
+        done: number of queries marked as done, of the assessor's `queries`.
+        judged: number of judged passages in these queries, of `pooled`; None if some judgments are hidden from the
+            person of the handle.
+        late: number of overdue queries.
+        next_due: the next due date of an open query, today or later; None without such a date.
     """
 
     member: Member
@@ -130,7 +131,7 @@ def shares(project: Project, today: date | None = None) -> list[Share]:
     """Return the progress of every assessor, in the order of their names.
 
     Args:
-        today: None for the day on this computer.
+        today: the current day; None for the day on this computer.
     """
     now = today or date.today()
     pooled = {one.query_id: one.pooled for one in at_a_glance(project) if one.pooled}
@@ -171,7 +172,7 @@ def _share(
 
 
 def _sampled(project: Project, name: str, beside: Sequence[Double]) -> dict[str, tuple[int, int]]:
-    """Return, by query, the size of a person's doubly assigned sample and how many passages of it remain."""
+    """Return, by query, the size of a person's doubly assigned sample, and the number of its unjudged passages."""
     passages: dict[str, set[str]] = {}
     for one in beside:
         passages.setdefault(one.query_id, set()).update(one.passages or ())
@@ -183,9 +184,12 @@ def _sampled(project: Project, name: str, beside: Sequence[Double]) -> dict[str,
 
 
 def judged_of(project: Project, double: Double) -> tuple[dict[str, int | None], int]:
-    """Return the number of passages of a double assignment that each present assessor judged, by name; and their total.
+    """Return the progress of a double assignment.
 
-    It is None for assessors whose values are hidden from the person asking, since a visible count would not be theirs.
+    Returns:
+        By name of each present assessor, the number of judged passages; and the number of all passages. The number of
+        judged passages is None if the assessor's values are hidden from the person of the handle. In this case, the
+        visible values would give a wrong count.
     """
     found, of = _judged_of(project, double)
     return {name: None if project.hides(name, double.adjudicator) else count for name, count in found.items()}, of
@@ -201,7 +205,7 @@ def _judged_of(project: Project, double: Double) -> tuple[dict[str, int], int]:
 
 
 def _judged(project: Project) -> Mapping[str, Mapping[str, int]]:
-    """Return the numbers of judged pooled passages by name of the assessor and query id."""
+    """Return the number of judged pooled passages, by name of the assessor and query id."""
     rows = project.rows(
         f"SELECT s.name, query_id, count(*) FROM {visible(project, 'judgments')} JOIN sources s USING (source_key)"
         " JOIN pool USING (query_key, passage_key) JOIN queries USING (query_key) GROUP BY ALL"

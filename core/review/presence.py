@@ -1,4 +1,4 @@
-"""Presence of people in queries, kept in the server's memory because it is useless a minute later."""
+"""Presence of people in queries. It is in the server's memory only, because it expires after a minute."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import time
 from pathlib import Path
 
 PRESENT = 45.0
-"""Seconds after the last sign of a person within which they count as present."""
+"""Seconds for which a person counts as present after their last sign of activity."""
 
 
 class Presence:
@@ -18,13 +18,13 @@ class Presence:
         self._lock = threading.Lock()
 
     def see(self, project: Path, query_id: str, name: str, now: float | None = None) -> list[str]:
-        """Record that a person is in a query, and in no other one of the project.
+        """Record that a person is in a query, and in no other query of the project.
 
         Args:
-            now: seconds of a monotonic clock; None for that of this computer.
+            now: seconds of a monotonic clock; None for the clock of this computer.
 
         Returns:
-            The names of the other people there.
+            The names of the other people in the query.
         """
         now = time.monotonic() if now is None else now
         with self._lock:

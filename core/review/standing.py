@@ -1,6 +1,6 @@
-"""The status of a project: progress of grading, agreement of labels and judgments, leading systems, and work to do.
+"""The status of a project: agreement of labels and judgments, leading systems, and work to do.
 
-Every part is cached until its data changes, so that it can be requested at every visit.
+Every part is cached until its data changes, so that every visit of a screen can request it.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from .disagreements.sides import Judgments, Labels
 
 @dataclass(frozen=True)
 class Waiting:
-    """A query with work to do, and the amount."""
+    """A query with work to do, and the amount of work as a number."""
 
     query_id: str
     text: str
@@ -33,11 +33,11 @@ class ToCurate:
     """The work to do in the question bank.
 
     Args:
-        without_questions: queries with passages but no active question; the count is of the passages.
-        ungraded: queries with ungraded pairs.
-        drafts: queries with unsaved changes of the person.
-        proposed: queries with proposed questions without a decision.
-        resting: number of queries with neither passages nor active questions: they need no work.
+        without_questions: queries with passages but without active questions, and the number of passages.
+        ungraded: queries with ungraded pairs, and the number of pairs.
+        drafts: queries with unsaved changes of the person, and the number of changes.
+        proposed: queries with proposed questions without a decision, and the number of these.
+        resting: number of queries without passages and active questions, which need no work.
     """
 
     without_questions: list[Waiting]
@@ -57,7 +57,7 @@ def to_curate(project: Project, found: Progress | None, author: str) -> ToCurate
 
     Args:
         found: progress of grading; None if nothing is graded yet.
-        author: whose drafts count; empty for none.
+        author: the person whose drafts count; empty for no drafts.
     """
     queries = at_a_glance(project)
     texts = {query.query_id: query.text or query.query_id for query in queries}
@@ -86,10 +86,10 @@ class Agreeing:
     """Agreement of labels with the judgments of a source.
 
     Args:
-        source: the name of the judgments.
-        merged: both cut in two, relevant or not.
+        source: name of the source of judgments.
+        merged: the agreement on relevance, see `Agreement.merged`.
         open: number of open disagreements.
-        settled: number of settled ones.
+        settled: number of settled disagreements.
     """
 
     source: str
@@ -122,9 +122,9 @@ class Leading:
     """A small leaderboard.
 
     Args:
-        against: the official leaderboard that it is compared with; None without one.
-        correlation: of the two; None without one.
-        ungraded: a sentence about the queries with ungraded pairs; empty without any.
+        against: name of the official leaderboard; None without an official leaderboard.
+        correlation: correlation of the two leaderboards; None without an official leaderboard.
+        ungraded: a sentence about the queries with ungraded pairs; empty without such queries.
     """
 
     board: Leaderboard
@@ -135,8 +135,9 @@ class Leading:
 
 @as_act("see boards")
 def leading(project: Project, policy: Policy, measure: str, against: str | None) -> Leading | None:
-    """Return the systems in order by a measure under a policy, and the correlation with the official leaderboard; None
-    without a leaderboard.
+    """Return the order of systems by a measure under a policy, and the correlation with the official leaderboard.
+
+    None without a leaderboard.
 
     Args:
         measure: as for `leaderboard.leaderboard`.

@@ -23,14 +23,15 @@ class QuestionDiagnosis:
     """Statistics of one active question under a policy.
 
     Args:
-        graded: share of the pool that has a grade for it, 0 to 1.
-        answered: share of the graded pool that answers it at the min rating; None before any grade.
-        non_relevant: share of judged non-relevant passages among the judged ones that answer it; None if no judged
-            passage answers it.
-        only_here: share of the judged relevant passages of the query that answer this question and no other; None
-            without relevant passages.
-        systems: share of the systems with a usable grade for it that answer it within the cutoff; None without any.
-        verdict: how it separates systems, see `question_verdicts`; None for an "avoid" question.
+        graded: share of the pool with a grade for the question, 0 to 1.
+        answered: share of the graded pool that answers the question at the min rating; None without grades.
+        non_relevant: share of the passages that answer the question and are judged non-relevant, among all judged
+            passages that answer it; None without such passages.
+        only_here: share of the query's judged relevant passages that answer only this question; None without relevant
+            passages.
+        systems: share of the systems that answer the question down to the cutoff, among the systems with a usable grade
+            for it; None without such systems.
+        verdict: how the question separates systems, see `question_verdicts`; None for an "avoid" question.
     """
 
     question_id: str
@@ -55,10 +56,10 @@ class QueryDiagnosis:
     """Statistics of the questions of one query.
 
     Args:
-        questions: by question id; only active ones that the grader can grade.
-        strays: questions that judged non-relevant passages answer, those with most such passages first.
-        uncovered: ids of judged relevant passages that are graded and answer no question.
-        relevant: number of judged relevant passages that are graded.
+        questions: statistics by question id, for active questions that the grader can grade.
+        strays: questions that judged non-relevant passages answer, most such passages first.
+        uncovered: ids of graded passages with a relevant judgment that answer no question.
+        relevant: number of graded passages with a relevant judgment.
     """
 
     questions: dict[str, QuestionDiagnosis]
@@ -74,7 +75,7 @@ def diagnose(
 
     Args:
         questions: all questions of the query, as saved or edited.
-        source: judgments; passages are relevant from `policy.min_judgment` on. None for no judgments.
+        source: source of the judgments; None for no judgments. Passages are relevant from `policy.min_judgment` on.
 
     Raises:
         InputError: the grader or version is unknown.
@@ -132,7 +133,8 @@ def _answers_of_systems(
     known: Ratings,
     answers: NDArray[np.bool_],
 ) -> Array:
-    """Return which system answers which question within the cutoff: 1, 0, or NaN without a usable grade."""
+    """Return, systems x questions, whether the system answers the question down to the cutoff: 1, 0, or NaN without a
+    usable grade."""
     row_of = {passage: row for row, passage in enumerate(ratings.passage_ids)}
     runs = [by_query.get(query_id) for by_query in rankings(project).values()]
     found = np.full((len(runs), known.shape[1]), 0.0 if policy.skipped == "zero" else np.nan)

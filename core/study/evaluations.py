@@ -24,8 +24,8 @@ class Compared:
     """The choices of several evaluations.
 
     Args:
-        found: their choices.
-        left_out: by name of a leaderboard, why it could not be made or has no scores by query.
+        found: the choices.
+        left_out: by name of a leaderboard that is left out, why it cannot be made or has no scores by query.
     """
 
     found: Choosing
@@ -39,8 +39,8 @@ def boards_to_choose_by(project: Project, k: int, measure: str = JUDGED) -> dict
     passages.
 
     Args:
-        k: depth of EXAM-Cover.
-        measure: of judgments and of direct graders.
+        k: cutoff of EXAM-Cover.
+        measure: the measure for judgments and for direct graders.
     """
     found = {f"{source}: {measure}": BoardChoice(measure, source) for source in official_sources(project)}
     for grader in graders(project):
@@ -55,7 +55,7 @@ def boards_to_choose_by(project: Project, k: int, measure: str = JUDGED) -> dict
 
 
 def score_table(board: Leaderboard) -> Table:
-    """Return the scores of a leaderboard by run and query; None for skipped queries if its policy omits them.
+    """Return the scores of a leaderboard by run and query; None for a skipped query if the policy ignores such queries.
 
     Raises:
         InputError: the leaderboard was imported and has no scores by query.
@@ -86,8 +86,8 @@ def compare_choices(
     Args:
         asked: leaderboards by name.
         policy: settings that the leaderboards leave open.
-        further: tables from other sources, such as LLM-retEval@5, by their name.
-        samples: resamples of the queries.
+        further: tables from other sources by name, such as LLM-retEval@5.
+        samples: number of resamples of the queries.
 
     Raises:
         InputError: the evaluations have no run or no query in common.

@@ -1,4 +1,4 @@
-"""Plain data for figures that compare leaderboards, systems and their queries."""
+"""Data for figures that compare leaderboards, systems, and scores by query."""
 
 from __future__ import annotations
 
@@ -20,13 +20,13 @@ PANEL_MEASURES = ("AP", "nDCG@10", "nDCG@20", "Rprec", "RR", COVER)
 
 @dataclass(frozen=True)
 class BoardChoice:
-    """One leaderboard to draw.
+    """A leaderboard to draw.
 
     Args:
-        measure: as for `leaderboard`.
+        measure: the measure, as for `leaderboard`.
         source: `exam`, a source of judgments, or an imported leaderboard.
-        grader: name of the grader; None for the policy's. Only for `exam`.
-        min_rating: None for the policy's. Only for `exam`.
+        grader: for `exam`, the name of the grader; None for the policy's grader.
+        min_rating: for `exam`, the min rating; None for the policy's min rating.
     """
 
     measure: str
@@ -39,11 +39,11 @@ class BoardChoice:
 def offered_boards(project: Project, measures: Sequence[str] = PANEL_MEASURES) -> dict[str, BoardChoice]:
     """Return every leaderboard that a figure can show, by its name for people.
 
-    A grader with grades has one at each measure, and at each min rating if it matters. A source of judgments has one at
-    each measure. Imported leaderboards are included.
+    A grader with grades has a leaderboard for each measure, and for each min rating if the measure depends on it. A
+    source of judgments has a leaderboard for each measure. Imported leaderboards are included.
 
     Args:
-        measures: which measures to offer, each once.
+        measures: the measures to offer, each once.
 
     Raises:
         InputError: a measure is unknown.
@@ -75,7 +75,7 @@ def board_name(offered: Mapping[str, BoardChoice], wanted: BoardChoice) -> str |
     """Return the name of a leaderboard among those offered; None if it is not offered.
 
     Args:
-        wanted: its grader and min rating count only if the measure needs them.
+        wanted: the leaderboard. Its grader and min rating are compared only if the measure needs them.
     """
     measure = parse_measure(wanted.measure)
     if wanted.source == "exam" and not measure.takes_grades:
@@ -104,13 +104,13 @@ def make_board(project: Project, choice: BoardChoice, policy: Policy) -> Leaderb
 
 @dataclass(frozen=True)
 class PanelMark:
-    """One system on one leaderboard of a panel.
+    """A system on a leaderboard of a panel.
 
     Args:
-        place: its place on the axis, from 1.
-        score, std_error: as on the leaderboard; the error is None if unknown.
-        scaled: the score moved and stretched so that the leaderboard's lowest is 0 and its highest 1.
-        low, high: ends of the error bar on that scale; equal to `scaled` if the error is unknown.
+        place: position of the system on the axis, from 1.
+        score, std_error: score and standard error on the leaderboard; the error is None if unknown.
+        scaled: the score rescaled linearly, so that the leaderboard's lowest score is 0 and its highest is 1.
+        low, high: ends of the error bar on the same scale; equal to `scaled` if the error is unknown.
     """
 
     board: str
@@ -128,9 +128,9 @@ class Panel:
     """Several leaderboards on one scale.
 
     Args:
-        order: the systems along the axis, the best of the reference leaderboard first.
-        marks: leaderboard by leaderboard, each in the order of the axis.
-        left_out: by leaderboard, a sentence that says why it is not drawn, or only partly.
+        order: the systems along the axis, best on the reference leaderboard first.
+        marks: the marks, ordered by leaderboard and then by position on the axis.
+        left_out: by leaderboard, a sentence that says why it is not drawn, or drawn only in part.
     """
 
     order: list[str]
@@ -141,13 +141,13 @@ class Panel:
 def panel(reference: Leaderboard, others: Mapping[str, Leaderboard], name: str) -> Panel:
     """Return leaderboards on one scale for comparison, with systems in the order of the reference leaderboard.
 
-    Each leaderboard is scaled over the systems on the axis so that the highest score becomes 1 and the lowest 0; its
-    error bars are stretched alike. Source: exam-plus-plus, figure 2.
+    Each leaderboard is rescaled linearly, with its error bars, so that the highest score on the axis is 1 and the
+    lowest is 0. Source: exam-plus-plus, figure 2.
 
     Args:
-        reference: gives the order, and is drawn first.
+        reference: the leaderboard that determines the order, and is drawn first.
         others: further leaderboards by name.
-        name: of the reference leaderboard.
+        name: name of the reference leaderboard.
     """
     order = [system.run for system in reference.systems]
     place = {run: i for i, run in enumerate(order, 1)}
@@ -179,7 +179,7 @@ def panel(reference: Leaderboard, others: Mapping[str, Leaderboard], name: str) 
 
 @dataclass(frozen=True)
 class SystemPoint:
-    """One system on two leaderboards: score, standard error (None if unknown) and rank on each."""
+    """A system on two leaderboards: score, standard error (None if unknown) and rank on each."""
 
     run: str
     x: float
@@ -199,7 +199,7 @@ def system_points(
         x: the reference.
         y: the leaderboard under study.
         ties: how the correlation treats ties.
-        queries: over which queries both are averaged; see `leaderboard.sides`.
+        queries: the queries over which both are averaged; see `leaderboard.sides`.
     """
     found = compare_boards(y, x, queries, ties)
     y, x = found.board, found.official
@@ -213,11 +213,11 @@ def system_points(
 
 
 def outstanding(points: Sequence[SystemPoint], most: int) -> list[str]:
-    """Return the systems whose ranks on the two leaderboards differ most, largest difference first, without equal
-    ranks.
+    """Return the systems whose ranks on the two leaderboards differ most, largest difference first. Systems with equal
+    ranks are excluded.
 
     Args:
-        most: how many at most.
+        most: maximum number of systems.
     """
     moved = [point for point in points if point.x_rank != point.y_rank]
     moved.sort(key=lambda point: -abs(point.x_rank - point.y_rank))
@@ -232,7 +232,7 @@ class QueryPoint:
     """The scores of two systems, or of one system on two leaderboards, on one query.
 
     Args:
-        x, y: the scores; a query that a system skipped counts as the policy says.
+        x, y: the scores. A query that a system skipped scores 0 or is left out, as the policy states.
         skipped: names of the systems that skipped it.
         better: the side with the higher score.
     """
@@ -252,7 +252,7 @@ class QueryPoints:
     Args:
         points: one per query, in the order of the project.
         left_out: number of queries that only one side has.
-        means: mean of x and of y over the points; None without points.
+        means: (mean of x, mean of y) over the points; None without points.
     """
 
     points: list[QueryPoint]
@@ -260,23 +260,23 @@ class QueryPoints:
     means: tuple[float, float] | None
 
     def count(self, better: Better) -> int:
-        """Return the number of queries on which the first, the second or neither scored higher."""
+        """Return the number of queries on which this side (the first, the second, or neither) has the higher score."""
         return sum(point.better == better for point in self.points)
 
 
 @as_act("see boards")
 def query_points(project: Project, x: Leaderboard, x_run: str, y: Leaderboard, y_run: str) -> QueryPoints:
-    """Return the scores by query of one system and another, or of the same system on two leaderboards.
+    """Return the scores by query of two systems, or of one system on two leaderboards.
 
-    Only queries that both leaderboards average over can be compared. A query of a leaderboard that its system skipped
-    scores 0 there, or is left out, as the policy says.
+    Only queries that both leaderboards average over are compared. A query that a system skipped scores 0 or is left
+    out, as the policy of its leaderboard states.
 
     Args:
-        x, x_run: the first leaderboard and the system on it.
-        y, y_run: the second.
+        x, x_run: the first leaderboard, and the system on it.
+        y, y_run: the second leaderboard, and the system on it.
 
     Raises:
-        InputError: a leaderboard has no scores by query, or no such system.
+        InputError: a leaderboard has no scores by query, or does not have the system.
     """
     for board, run in ((x, x_run), (y, y_run)):
         if not board.per_query:

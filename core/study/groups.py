@@ -14,12 +14,12 @@ class Alike:
     """The systems of a leaderboard that are not separated.
 
     Args:
-        groups: first and last place, from 0, of every longest stretch of the leaderboard in which no two systems
-            differ; from the top down, of two systems or more each. Stretches can overlap: their ends may differ from
-            each other, though neither is separated from the systems in between.
-        of: by run, the other runs that it is not separated from, in the order of the leaderboard.
-        untested: why pairs of systems could not be tested, each reason once. Such pairs are not grouped, because
-            nothing is known about them.
+        groups: (first, last) position, from 0, of every maximal section of the leaderboard in which no two systems
+            differ significantly, from the top down. A group has two or more systems. Groups can overlap: of three
+            systems, the first and the last may differ, though neither is separated from the second.
+        of: by run, the other runs from which it is not separated, in the order of the leaderboard.
+        untested: the reasons why pairs of systems could not be tested, each reason once. Such pairs are not grouped,
+            because nothing is known about them.
     """
 
     groups: list[tuple[int, int]]
@@ -31,12 +31,11 @@ def alike(board: Leaderboard, pairs: Sequence[Difference]) -> Alike:
     """Return the groups of systems without significant differences, like the lines of a critical difference diagram.
 
     Source: Demšar, Statistical Comparisons of Classifiers over Multiple Data Sets, Journal of Machine Learning Research
-    7, 2006, section 3.2.2. Groups that are not significantly different are connected. The tests are those of the given
-    comparisons.
+    7, 2006, section 3.2.2: systems without significant differences are connected. The tests of `pairs` are used.
 
     Args:
-        board: the systems, best first.
-        pairs: every two of its systems compared, as `remembered_pairs` returns them.
+        board: the leaderboard, best systems first.
+        pairs: comparisons of every two systems, as `remembered_pairs` returns them.
     """
     order = [system.run for system in board.systems]
     same = {frozenset((row.run, row.against)) for row in pairs if row.differs is False or row.undefined == SAME}

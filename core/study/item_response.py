@@ -27,7 +27,7 @@ from .question_verdicts import SUGGESTIONS, Verdict, answer_shares, question_ver
 Examinees = Literal["systems", "passages"]
 
 TOP = 0.25
-"""The share of the examinees, by ability, that counts as the top."""
+"""Share of the examinees, best abilities first, that are the top."""
 # Digits of abilities; later ones depend on where the optimizer stops, so rounding makes equal abilities equal.
 _DIGITS = 3
 
@@ -37,13 +37,15 @@ class QuestionWorth:
     """Statistics of one question from the answers of the examinees.
 
     Args:
-        examinees: how many have a usable answer to it.
-        answered: the share of these that answers it at the min rating; None without any.
-        discrimination, difficulty: of the model, difficulty that of the min rating; None if all or none answer it.
-        at_top, overall: mean information at the abilities of the top quarter, and of all; None likewise.
+        examinees: number of examinees with a usable grade for the question.
+        answered: share of these that answer it at the min rating; None without such examinees.
+        discrimination, difficulty: parameters of the model; the difficulty is for the min rating. None if all or no
+            examinees answer the question.
+        at_top, overall: mean information at the abilities of the top quarter, and of all examinees. None if all or no
+            examinees answer the question.
         verdict: how the question separates systems, see `question_verdicts`.
-        alike: the id of the earlier question of the same query that a redundant one repeats.
-        suggestion: proposed change of its weight, in words.
+        alike: for a redundant question, the id of the earlier question of the same query that it repeats.
+        suggestion: proposed change of the question's weight, as a phrase.
     """
 
     query_id: str
@@ -63,13 +65,13 @@ class QuestionWorth:
 
 @dataclass(frozen=True)
 class BankWorth:
-    """Statistics of a bank's questions from systems, or of a query's questions from its passages.
+    """Statistics of a bank's questions with systems as examinees, or of a query's questions with its passages.
 
     Args:
-        abilities: by examinee, best first; relative to their mean.
-        top: how many of these are the top.
-        questions: by query and place.
-        remarks: limitations of the results.
+        abilities: ability by examinee, best first, relative to the mean of all examinees.
+        top: number of these examinees that are the top.
+        questions: the questions, by query and position.
+        remarks: limits on the reliability of the results.
     """
 
     examinees: Examinees
@@ -90,21 +92,22 @@ class _Asked:
     examinees: list[str]
     items: list[tuple[str, str, str, float]]
     answers: Array
-    """examinees x items: 1 answered at the min rating, 0 not."""
+    """examinees x questions: 1 answered at the min rating, 0 not answered, NaN unknown."""
 
 
 def bank_worth(
     project: Project, policy: Policy, query_id: str | None = None, examinees: Examinees = "systems"
 ) -> BankWorth:
-    """Return statistics of each active question of positive weight from the systems, or from the passages of a query.
+    """Return statistics of each active question of positive weight, with systems or passages as examinees.
 
-    A system answers a question if one of its top k passages does at the min rating (2PL, abilities and questions fitted
-    together). A passage answers at the level of its rating (graded response, abilities integrated out). Answers without
-    a usable grade are missing. A query that a system skipped counts as not answered, or as missing, as the policy says.
+    A system answers a question if one of its top k passages answers it at the min rating. The model is 2PL, with a
+    joint fit of abilities and questions. A passage answers a question at the level of its rating. The model is the
+    graded response model, with abilities integrated out. Answers without a usable grade are missing. If a system
+    skipped a query, its answers count as 0 or as missing, as the policy states.
 
     Args:
-        query_id: only the questions of this query; needed for passages.
-        examinees: whose answers are used.
+        query_id: restricts the questions to this query; needed for passages.
+        examinees: `systems` or `passages`.
 
     Raises:
         InputError: the grader, version or query is unknown; the grader grades whole queries; passages are requested for
@@ -198,7 +201,7 @@ def _checked(asked: _Asked) -> _Asked:
 
 
 _Verdicts = dict[tuple[str, str], tuple[Verdict, str | None]]
-"""By query and question: the verdict, and the question that a redundant one repeats."""
+"""By query and question: the verdict, and for a redundant question the question that it repeats."""
 
 
 def _verdicts(asked: _Asked) -> _Verdicts:

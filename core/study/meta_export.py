@@ -14,10 +14,11 @@ UNDEFINED = "†"
 
 
 def caption(table: MetaTable, best: str = "in bold", near: str = "marked", poor: str = "grey") -> str:
-    """Return the caption of a table: its content and its marks, in a few sentences.
+    """Return the caption of a table: a few sentences about its content and its marks.
 
     Args:
-        best, near, poor: how the best value of a column, equally good ones, and poor ones are marked; empty if not.
+        best, near, poor: phrases for the marks of the best value of a column, of equally good values, and of poor
+            values; empty without the mark.
     """
     official = list(dict.fromkeys(column.against for column in table.columns))
     ties = "average ranks" if table.ties == "average" else "mean over random orders"
@@ -60,7 +61,8 @@ def caption(table: MetaTable, best: str = "in bold", near: str = "marked", poor:
 
 
 def meta_tsv(table: MetaTable, coefficients: Sequence[str] = COEFFICIENTS) -> str:
-    """Return the table as TSV with full precision: an undefined value is an empty cell, its reason in the last column.
+    """Return the table as TSV with full precision. The cell of an undefined value is empty, the last column has the
+    reason.
 
     Args:
         coefficients: some of `COEFFICIENTS`.
@@ -86,7 +88,7 @@ def meta_tsv(table: MetaTable, coefficients: Sequence[str] = COEFFICIENTS) -> st
 
 
 def _texts(cells: Sequence[str]) -> list[str]:
-    """Return cells of text, each on one line and safe from being read as a formula by spreadsheets."""
+    """Return cells of text, each on one line, and neutralised so that spreadsheets do not read them as formulas."""
     return [disarmed(" ".join(cell.split())) for cell in cells]
 
 
@@ -98,7 +100,7 @@ def meta_latex(table: MetaTable, coefficients: Sequence[str] = COEFFICIENTS, dig
         digits: decimals.
 
     Returns:
-        A tabular, preceded by a comment that explains its marks and names the package that it needs.
+        A tabular. A comment before it explains its marks and names the package that it needs.
     """
     width = len(coefficients)
     heads = [f"\\multicolumn{{{width}}}{{c}}{{{_latex(column.title)}}}" for column in table.columns]

@@ -31,9 +31,9 @@ class Row:
     """An evaluation method for systems.
 
     Args:
-        source: `exam` for grades, the name of a source of judgments, or of an imported leaderboard.
+        source: `exam` for grades, or the name of a source of judgments or of an imported leaderboard.
         policy: its scoring settings. A label is relevant from `min_rating` on, a judgment from `min_judgment` on. The
-            rest matters only for grades.
+            other settings matter only for grades.
     """
 
     source: str
@@ -59,10 +59,11 @@ def choose_rows(
     """Return the rows of a table: every named method by label rule, bank version and min rating.
 
     Args:
-        names: graders (`exam` is the default one), sources of judgments, imported leaderboards; empty for all.
-        min_ratings: min ratings of relevance. A value beyond the scale of a method is replaced by its top, once.
-        label_rules, bank_versions: for graders; a direct grader, which asks no questions, has one label.
-        policy: the rest of the policy of every row.
+        names: graders (`exam` is the default grader), sources of judgments, imported leaderboards; empty for all.
+        min_ratings: values from which a passage is relevant. Values beyond the scale of a method give a single row with
+            the top of the scale.
+        label_rules, bank_versions: used only for graders that ask questions.
+        policy: the other settings of every row.
 
     Raises:
         InputError: a name, version, rule or min rating is unknown.
@@ -92,7 +93,7 @@ def _checked(min_ratings: Sequence[int]) -> list[int]:
 
 
 def row_name(project: Project, row: Row) -> tuple[str, int | None]:
-    """Return the name of a row's method, and its min rating: None for an imported leaderboard.
+    """Return the name of a row's method, and its min rating, which is None for an imported leaderboard.
 
     Raises:
         InputError: the grader or version is unknown.
@@ -111,13 +112,13 @@ def row_name(project: Project, row: Row) -> tuple[str, int | None]:
 def row_boards(
     project: Project, row: Row, measures: Sequence[str], memo: dict[Hashable, BatchScores]
 ) -> dict[str, Leaderboard | str]:
-    """Return a row's leaderboard under each measure, or a sentence that says why it cannot be made.
+    """Return, by measure, a row's leaderboard, or a sentence that says why it cannot be made.
 
     The leaderboards equal those of `leaderboard.leaderboard`, but all measures of the same qrels are scored at once.
 
     Args:
-        measures: standard names.
-        memo: collects scores that the rows of one table share because they do not depend on the min rating.
+        measures: standard names of measures.
+        memo: cache of scores that do not depend on the min rating, shared by the rows of a table.
 
     Raises:
         InputError: the grader, version or source is unknown.

@@ -17,10 +17,10 @@ COEFFICIENTS = ("spearman", "kendall", "tau_ap")
 META_MEASURES = ("AP", "nDCG@10", "nDCG@20", "Rprec", "RR", "P@20", f"{COVER}@20", "alpha_nDCG@20")
 
 NEAR = 0.05
-"""Values that differ from the best by at most this are equally good (exam-plus-plus, section 5.1)."""
+"""Values that differ from the best value by at most this count as equally good (exam-plus-plus, section 5.1)."""
 
 POOR = 0.5
-"""Coefficients below this are poor (exam-plus-plus, table 3)."""
+"""Coefficients below this count as poor (exam-plus-plus, table 3)."""
 
 # Published coefficients and leaderboards are rounded: .95 and .90 are .05 apart, though not in binary.
 _SLACK = 1e-9
@@ -33,10 +33,10 @@ class Column:
     """A measure of the rows, and the official leaderboard to compare with.
 
     Args:
-        measure: of the row's leaderboard; an imported leaderboard has its own.
+        measure: measure of the rows' leaderboards; imported leaderboards keep their own measure.
         against: the official leaderboard: a source of judgments or an imported leaderboard.
-        against_measure: the official leaderboard's measure.
-        title: distinguishes the column from the others.
+        against_measure: measure of the official leaderboard.
+        title: unique title of the column.
     """
 
     measure: str
@@ -47,15 +47,15 @@ class Column:
 
 @dataclass(frozen=True)
 class Cell:
-    """The agreement of a row's leaderboard with a column's official one.
+    """The agreement of a row's leaderboard with the official leaderboard of a column.
 
     Args:
         measure: the measure of the row's leaderboard.
         correlation: the coefficients, or why they are undefined.
         itself: whether the row's leaderboard is the official one, or comes from the same judgments.
         marks: the standing of each coefficient within its column.
-        intervals: 95 % interval over resampled queries by coefficient; None if undefined, empty if not requested.
-        queries: over which queries the two leaderboards are compared; None if the row has no leaderboard.
+        intervals: 95 % interval over resampled queries by coefficient; None if undefined. Empty if not requested.
+        queries: the queries over which the two leaderboards are compared; None if the row has no leaderboard.
     """
 
     measure: str
@@ -76,9 +76,9 @@ class TableRow:
     """A row with its cells, one for each column of the table.
 
     Args:
-        name: its method, without the min rating.
+        name: name of the method, without the min rating.
         min_rating: the value from which a passage is relevant; None for an imported leaderboard.
-        needed, usable: number of pairs behind its labels, and of those with grades; 0 without grades.
+        needed, usable: number of pairs behind the labels, and of these with a rating; 0 if no grades are used.
     """
 
     row: Row
@@ -90,7 +90,7 @@ class TableRow:
 
     @property
     def queries(self) -> str:
-        """Over how many queries the row is compared, such as `4 of 5 / 93`; all variants if columns differ."""
+        """The numbers of compared queries, such as `4 of 5 / 93`; several such texts if columns differ."""
         return "; ".join(dict.fromkeys(cell.queries.short for cell in self.cells if cell.queries is not None))
 
 
@@ -100,8 +100,8 @@ class MetaTable:
 
     Args:
         ties: how ties were treated.
-        samples: resamples of the queries behind the intervals; 0 without intervals.
-        left_out: imported leaderboards that are not rows, because they share no system with an official one.
+        samples: number of resamples of the queries for intervals; 0 without intervals.
+        left_out: imported leaderboards that are not rows, because they share no system with an official leaderboard.
     """
 
     columns: tuple[Column, ...]
@@ -111,7 +111,7 @@ class MetaTable:
     left_out: tuple[str, ...] = ()
 
     def reasons(self) -> dict[str, list[str]]:
-        """Return why cells are undefined: by reason, `row: column` of each."""
+        """Return the undefined cells, as `row: column`, by the reason why they are undefined."""
         found: dict[str, list[str]] = {}
         for row in self.rows:
             for column, cell in zip(self.columns, row.cells, strict=True):
@@ -168,25 +168,24 @@ def meta_table(
     """Correlate the leaderboard of every row under every measure with the official leaderboard.
 
     Args:
-        rows: as `choose_rows` returns them.
-        against: the official leaderboards: sources of judgments or imported leaderboards; usually a single one.
+        rows: the rows, as `choose_rows` returns them.
+        against: the official leaderboards, usually only one: sources of judgments or imported leaderboards.
         measures: measures of the rows' leaderboards.
-        against_measure: the official measure of every column; for None, that of the column, or nDCG@10 if judgments do
-            not support it. An imported leaderboard has its own.
-        official: how judgments become the official leaderboard: `min_judgment` and `skipped`.
+        against_measure: the official measure of every column. None means the measure of the column, or nDCG@10 if
+            judgments do not support it. An imported leaderboard has its own measure.
+        official: settings of the official leaderboard from judgments: `min_judgment` and `skipped`.
         ties, repeats, seed: as in `correlate`.
-        within_error: whether systems whose error bars overlap are tied, too; with `random` only.
-        samples: resamples of the queries for intervals; 0 for none.
-        queries: over which queries each row is compared; see `leaderboard.sides`.
-        told: receives the rows so far after each computed row, as a table of their own.
+        within_error: whether systems with overlapping error bars are tied, too; only with `random`.
+        samples: number of resamples of the queries for intervals; 0 for no intervals.
+        queries: the queries over which each row is compared; see `leaderboard.sides`.
+        told: called after each computed row with a table of the rows so far.
 
     Returns:
-        The table. In every column and coefficient the best value is marked, as are values within `NEAR` of it, and
-        values
-        below `POOR`. A row that is compared with itself is not marked.
+        The table. In every column and coefficient, three kinds of values are marked: the best value, values within
+        `NEAR` of it, and values below `POOR`. A row that is compared with itself is not marked.
 
     Raises:
-        InputError: a measure or source is unknown, nothing can be ranked, or options are incompatible.
+        InputError: a measure or source is unknown, there is nothing to rank, or options are incompatible.
     """
     official = official or Policy()
     if within_error and ties != "random":
@@ -242,7 +241,7 @@ def cell_comparison(
     ties: Ties = "average",
     queries: QueryChoice = "common",
 ) -> Comparison:
-    """Return the two leaderboards behind a cell, as they are compared.
+    """Return the comparison of the two leaderboards behind a cell.
 
     Args:
         official, ties, queries: as in `meta_table`.

@@ -14,13 +14,13 @@ Verdict = Literal[
 ]
 
 UNIVERSAL = 0.8
-"""If more than this share of the systems answers a question, it hardly separates them."""
+"""If more than this share of the systems answers a question, it hardly separates systems."""
 HARD = 0.1
-"""If less than this share of the systems answers a question, it affects few of them."""
+"""If less than this share of the systems answers a question, it affects few systems."""
 WEAK = 0.1
 ALIKE = 0.9
 FEWEST_EACH = 3
-"""Two questions are compared only if at least this many systems answer each, and this many do not."""
+"""Two questions are compared only if at least this many systems answer each, and at least as many do not."""
 
 MEANINGS: dict[Verdict, str] = {
     "separates the top": "at most half of the systems answer the question, mostly good ones",
@@ -48,11 +48,11 @@ def question_verdicts(answers: Array) -> list[tuple[Verdict, int | None]]:
     """Return the verdict on each question of one query, by the rules of `docs/how-to/curate-questions.md`.
 
     Args:
-        answers: systems x questions of positive weight in their order: 1 answered at the min rating, 0 not, NaN without
-            a usable grade.
+        answers: systems x questions of positive weight, in their order: 1 answered at the min rating, 0 not answered,
+            NaN without a usable grade.
 
     Returns:
-        The verdict by question, and the column of the earlier question that a redundant one repeats.
+        For each question, its verdict, and for a redundant question the column of the earlier question that it repeats.
     """
     alike, rest = _correlations(answers) >= ALIKE, item_rest(answers)
     found: list[tuple[Verdict, int | None]] = []
@@ -75,13 +75,16 @@ def question_verdicts(answers: Array) -> list[tuple[Verdict, int | None]]:
 
 
 def answer_shares(answers: Array) -> list[float | None]:
-    """Return the share of examinees with a usable grade that answers each question; None without any."""
+    """Return, by question, the share of the examinees with a usable grade that answer it; None without examinees."""
     known = (~np.isnan(answers)).sum(axis=0)
     return [float(right / n) if n else None for right, n in zip(np.nansum(answers, axis=0), known, strict=True)]
 
 
 def _correlations(answers: Array) -> Array:
-    """Return the phi coefficient of every two questions over the systems known for both; 0 if too few differ."""
+    """Return the phi coefficient of every two questions over the systems with usable grades for both.
+
+    It is 0 if fewer than `FEWEST_EACH` systems answer, or do not answer, either question.
+    """
     seen = (~np.isnan(answers)).astype(float)
     right = np.nan_to_num(answers)
     both, each = seen.T @ seen, right.T @ seen

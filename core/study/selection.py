@@ -16,10 +16,10 @@ from ..project import Project, Qrels, boards, find_source, judgments, rankings
 
 DEFAULT_TOP_K = 10
 SELECTION_MEASURES = ("nDCG@10", "P@10", "R@10", "AP", "RR", "Success@1", "Success@5", "Success@10")
-"""Default measures of the correlation: Success@k is the text's Top-k accuracy."""
+"""Default measures of the correlation. Success@k is the Top-k accuracy of the source text."""
 
 NEEDED = 3
-"""Least number of systems for a meaningful choice between them."""
+"""Minimum number of systems for a meaningful choice between them."""
 
 Pairs = set[tuple[str, str]]
 
@@ -30,8 +30,8 @@ class Classification:
 
     Args:
         true_positive, false_positive, false_negative, true_negative: numbers of (query, passage).
-        unlabelled: passages without a label of the grader.
-        unjudged: labelled passages without a judgment.
+        unlabelled: number of passages without a label.
+        unjudged: number of labelled passages without a judgment.
     """
 
     true_positive: int
@@ -43,22 +43,22 @@ class Classification:
 
     @property
     def compared(self) -> int:
-        """Passages with a label and a judgment."""
+        """Number of passages with a label and a judgment."""
         return self.true_positive + self.false_positive + self.false_negative + self.true_negative
 
     @property
     def precision(self) -> float | None:
-        """Share of the passages labelled relevant that are relevant; None without any."""
+        """Share of the passages labelled relevant that are relevant; None without passages labelled relevant."""
         return _ratio(self.true_positive, self.true_positive + self.false_positive)
 
     @property
     def recall(self) -> float | None:
-        """Share of the relevant passages that are labelled so; None without any."""
+        """Share of the relevant passages that are labelled relevant; None without relevant passages."""
         return _ratio(self.true_positive, self.true_positive + self.false_negative)
 
     @property
     def f1(self) -> float | None:
-        """Harmonic mean of precision and recall, 2 TP / (2 TP + FP + FN)."""
+        """F1, the harmonic mean of precision and recall: 2 TP / (2 TP + FP + FN)."""
         return _ratio(2 * self.true_positive, 2 * self.true_positive + self.false_positive + self.false_negative)
 
     @property
@@ -79,13 +79,13 @@ class Classification:
 
 @dataclass(frozen=True)
 class VerdictCounts:
-    """A grader's results for the distinct passages that any run has in its top k; numbers of (query, passage).
+    """Numbers of distinct (query, passage) in the top k of any run, by the grader's result.
 
     Args:
-        yes: relevant.
-        no: not relevant.
-        unreadable: asked, but without a readable reply.
-        ungraded: never asked.
+        yes: labelled relevant.
+        no: labelled not relevant.
+        unreadable: graded, but without a readable reply.
+        ungraded: never graded.
     """
 
     yes: int
@@ -95,7 +95,7 @@ class VerdictCounts:
 
     @property
     def shares(self) -> dict[str, float | None]:
-        """Share of yes, no and unreadable among the passages that the grader was asked about; None without any."""
+        """Shares of yes, no and unreadable among the graded passages; None without graded passages."""
         asked = self.yes + self.no + self.unreadable
         return {name: _ratio(getattr(self, name), asked) for name in ("yes", "no", "unreadable")}
 
@@ -109,7 +109,8 @@ class MeasureChoice:
     """One measure on both leaderboards.
 
     Args:
-        judge, truth: score by run, for the runs that both leaderboards have.
+        judge, truth: scores by the grader's labels and by the judgments, by run, for the runs that both leaderboards
+            have.
         best_by_judge, best_by_truth: the runs with the greatest score; several if they are tied.
         pearson: None if one of the leaderboards is constant.
     """
@@ -123,7 +124,7 @@ class MeasureChoice:
 
     @property
     def same_choice(self) -> bool:
-        """Whether every run that the grader may choose is also one that the judgments may choose."""
+        """Whether the judgments also choose every run that the grader chooses."""
         return set(self.best_by_judge) <= set(self.best_by_truth)
 
 
@@ -132,16 +133,16 @@ class Selection:
     """Whether a grader can replace judgments for choosing a retriever.
 
     Args:
-        overall: over the distinct passages that any run has in its top k.
-        per_run: over those of each run.
-        retriever: per run, its precision in the top k, by the grader's labels and by the judgments; None if no value is
+        overall: confusion counts over the distinct passages in the top k of any run.
+        per_run: confusion counts over the top k of each run.
+        retriever: by run, its precision in the top k by the grader's labels, and by the judgments; None if no value is
             known.
-        choices: one per measure.
-        pearson: over all measures and systems, each measure standardised; None exactly if undefined.
+        choices: the choices by each measure.
+        pearson: correlation over all measures and systems, each measure standardised; None if and only if undefined.
         undefined: why the correlation is undefined.
-        verdicts: the grader's results, with the number of unreadable ones.
-        unreadable_no: whether an unreadable result counts as no in all other fields.
-        queries: over which queries the leaderboards of the grader and of the judgments are compared.
+        verdicts: the grader's results, including unreadable results.
+        unreadable_no: whether unreadable results count as no in all other fields.
+        queries: the queries over which the leaderboards of the grader and of the judgments are compared.
     """
 
     grader: str
@@ -189,23 +190,23 @@ def select(
     unreadable_no: bool = False,
     queries: QueryChoice = "common",
 ) -> Selection:
-    """Compare a grader's labels with judgments, as the text on retriever selection does.
+    """Compare a grader's labels with judgments for the selection of a retriever.
 
-    Labels from the policy's min rating are relevant for the grader, judgments from its min judgment in truth. Only
-    passages in the runs' top k with both values are compared.
+    A passage is relevant for the grader if its label is at least the policy's min rating. It is relevant in truth if
+    its judgment is at least the policy's min judgment. Only passages in the runs' top k with both values are compared.
 
     Source: llm-judge-retriever-selection, "Do LLMs know what is relevant?" and "Correlation of Information".
 
     Args:
         against: name of a source of judgments.
         policy: names the grader; None for the default policy.
-        top_k: how many passages of each run and query are used.
+        top_k: number of passages of each run and query to use.
         measures: measures of labels for both leaderboards.
-        unjudged_zero: whether a passage without judgment is non-relevant in truth, as for judgments that list only
-            relevant passages (the text's set-up); otherwise it is left out and counted.
+        unjudged_zero: whether a passage without a judgment is non-relevant in truth. This fits judgments that list only
+            relevant passages, as in the source. Otherwise such a passage is left out and counted.
         unreadable_no: whether a passage with an unreadable result is non-relevant for the grader (label 0), in the
-            classification and on its leaderboards; otherwise it has no label.
-        queries: over which queries the leaderboards are compared; see `leaderboard.sides`.
+            classification and on leaderboards. Otherwise it has no label.
+        queries: the queries over which the leaderboards are compared; see `leaderboard.sides`.
 
     Raises:
         InputError: the source, grader or a measure is unknown, nothing is graded, or the depth is below 1.
@@ -272,7 +273,7 @@ def _relevant(qrels: Qrels, threshold: int) -> dict[tuple[str, str], bool]:
 
 
 def _unreadable(project: Project, base: Basis, qrels: Qrels) -> Pairs:
-    """Return the pairs of the pool without a label that the grader was asked about."""
+    """Return the (query, passage) of the pool that were graded but have no label."""
     asked = project.rows(
         f"SELECT DISTINCT query_id, passage_id FROM ({failed_pairs(base)}) JOIN queries USING (query_key)"
         " JOIN passages USING (passage_key)",
@@ -322,15 +323,15 @@ def standardised_pearson(
 ) -> tuple[float | None, str | None]:
     """Return the Pearson correlation over all measures and systems, each measure standardised on each side.
 
-    Standardised means less its mean over the systems, divided by its standard deviation over them. Otherwise the
-    correlation would mostly show that P is smaller than Success on both sides. Source: llm-judge-retriever-selection,
-    "Correlation of Information".
+    To standardise a measure, its mean over the systems is subtracted, and the result is divided by its standard
+    deviation over the systems. Otherwise the correlation would mostly show that P is smaller than Success on both
+    sides. Source: llm-judge-retriever-selection, "Correlation of Information".
 
     Args:
-        measures: for each measure, score by run by the grader and in truth.
+        measures: for each measure, score by run on both sides: by the grader, and in truth.
 
     Returns:
-        (correlation, None), or (None, why it is undefined). A measure that is constant on a side is left out.
+        (correlation, None), or (None, why it is undefined). A measure that is constant on either side is left out.
     """
     left: list[float] = []
     right: list[float] = []

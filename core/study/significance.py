@@ -27,17 +27,17 @@ NO_SPREAD = "The difference is the same on every query, so a t test is undefined
 
 @dataclass(frozen=True)
 class Difference:
-    """One system against another on the same queries.
+    """The difference of two systems on the same queries.
 
     Args:
         run: the system.
-        against: the system that it is compared with.
-        difference: score of `run` less score of `against`, as on the leaderboard.
-        error_bars_overlap: whether the two are tied by their standard errors; None if an error is unknown.
-        queries: number of queries that both are compared on.
-        p: two-sided p value of the test; None exactly if undefined.
+        against: the system to compare with.
+        difference: score of `run` minus score of `against`, as on the leaderboard.
+        error_bars_overlap: whether the error bars of the two overlap; None if an error is unknown.
+        queries: number of queries in the comparison.
+        p: two-sided p value of the test; None if and only if undefined.
         corrected: p after correction for the number of comparisons made together.
-        undefined: a sentence that says why p is undefined; None otherwise.
+        undefined: a sentence that says why p is undefined; None if it is defined.
     """
 
     run: str
@@ -70,12 +70,13 @@ def compare_systems(
     """Compare every system with a single one.
 
     Args:
-        board: the systems and their scores by query. A query that a system skipped counts as the policy says: 0, or
-            left out of every comparison with that system.
-        against: the run to compare with; None for the best of the leaderboard.
-        test: `t`, the paired t test, or `randomisation`, see `randomisation_test`.
-        correction: `holm`, see `holm`, over all comparisons returned, or `none`.
-        permutations: least number for the randomisation test; more are made if the correction needs a finer p.
+        board: the systems and their scores by query. As the policy states, a query that a system skipped counts 0, or
+            is left out of every comparison with the system.
+        against: the run to compare with; None for the best run of the leaderboard.
+        test: `t` for the paired t test, or `randomisation` for `randomisation_test`.
+        correction: `holm` for Holm's correction over all returned comparisons, or `none`.
+        permutations: minimum number of permutations for the randomisation test. More are used if the correction needs
+            smaller p values.
         seed: makes the randomisation test repeatable.
 
     Returns:
@@ -98,7 +99,7 @@ def compare_neighbours(
     permutations: int = PERMUTATIONS,
     seed: int = 0,
 ) -> list[Difference]:
-    """Compare every system but the first with the one above it; arguments as in `compare_systems`."""
+    """Compare every system except the first with the system above it. Arguments are as in `compare_systems`."""
     runs = [system.run for system in board.systems]
     return _compare(board, list(zip(runs[1:], runs[:-1], strict=True)), test, correction, permutations, seed)
 
@@ -110,7 +111,7 @@ def compare_all(
     permutations: int = PERMUTATIONS,
     seed: int = 0,
 ) -> list[Difference]:
-    """Compare every two systems, the better one as `run`; arguments as in `compare_systems`."""
+    """Compare every two systems; `run` is the better system. Arguments are as in `compare_systems`."""
     runs = [system.run for system in board.systems]
     pairs = [(run, other) for i, run in enumerate(runs) for other in runs[i + 1 :]]
     return _compare(board, pairs, test, correction, permutations, seed)

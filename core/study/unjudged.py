@@ -1,4 +1,4 @@
-"""Unjudged passages: the share of each run's top with a label or a judgment, and the passages to grade next."""
+"""Unjudged passages: the share of each run's top k with a label or a judgment, and the passages to grade next."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from ..measures import mean_and_standard_error
 from ..project import Project, as_act, check_runs, judgments, pool_depth, rankings, sources
 
 LISTED = 100
-"""Greatest number of passages to grade next that are listed; the counts are over all."""
+"""Maximum number of listed passages to grade next. Counts include all passages."""
 
 
 @dataclass(frozen=True)
@@ -24,9 +24,9 @@ class JudgedShare:
 
     Args:
         source: `exam` for labels of the policy's grader, or the name of a source of judgments.
-        top: passages in the run's top k, over its queries.
-        known: those with a value. As in trec_eval, a negative judgment does not count.
-        judged: Judged@k, the mean share of passages with a value over the queries that the run answered.
+        top: number of passages in the run's top k, summed over its queries.
+        known: number of these with a value. As in trec_eval, a negative judgment does not count.
+        judged: Judged@k: the share of passages with a value, averaged over the queries that the run answered.
     """
 
     run: str
@@ -42,9 +42,9 @@ class NextPassage:
     """A passage of a run's top k with missing pairs.
 
     Args:
-        rank: its rank in the run.
-        ungraded, failed: numbers of its pairs (question text, passage text) that were never asked, and that were asked
-            without a usable result.
+        rank: rank of the passage in the run.
+        ungraded, failed: numbers of its pairs (question text, passage text) that were never graded, and that were
+            graded without a usable result.
     """
 
     run: str
@@ -60,12 +60,12 @@ class ToGrade:
     """The missing grades in the top k of one run.
 
     Args:
-        passages: (query, passage) in the run's top k.
-        ungraded, failed: distinct pairs of texts that are missing there.
-        not_pooled: passages beyond the pool, which no job grades; a greater pool depth includes them.
-        without_text: passages whose text was not imported.
-        next: the passages with missing pairs, best rank first; no more than requested.
-        more: how many more there are.
+        passages: number of (query, passage) in the run's top k.
+        ungraded, failed: numbers of distinct pairs of texts without a usable grade, by the reason.
+        not_pooled: number of passages outside the pool, which jobs do not grade. A greater pool depth includes them.
+        without_text: number of passages whose text was not imported.
+        next: passages with missing pairs, best rank first; at most the requested number.
+        more: number of further passages with missing pairs.
     """
 
     run: str
@@ -100,15 +100,15 @@ def unjudged(
     runs: Sequence[str] | None = None,
     listed: int = LISTED,
 ) -> Unjudged:
-    """Return the share of each run with a label or a judgment, and the passages to grade next.
+    """Return the share of each run's top k with a label or a judgment, and the passages to grade next.
 
     With the pool's depth, `Scope(runs=...)` and `exam grade --run` grade exactly the pairs that are missing here.
 
     Args:
         policy: names the grader and the bank version; None for the default policy.
-        top_k: how many passages of each run and query are used; None for the pool's depth.
-        runs: names; None for all.
-        listed: most passages that are named per run.
+        top_k: number of passages of each run and query to use; None for the pool's depth.
+        runs: names of runs; None for all.
+        listed: maximum number of passages to list per run.
 
     Raises:
         InputError: a run, grader or version is unknown, or the depth is below 1.
@@ -132,7 +132,7 @@ def unjudged(
 
 @as_act("see boards")
 def labelled(project: Project, policy: Policy, top_k: int) -> dict[str, float | None]:
-    """Return the share of each run's top that has a label under the policy, by run.
+    """Return the share of each run's top k with a label under the policy, by run.
 
     Raises:
         InputError: the grader or version is unknown.

@@ -41,11 +41,11 @@ Vectors = NDArray[np.float32]
 class Encoder:
     """A BERT model with mean pooling, and its tokenizer; texts in, unit vectors out.
 
-    The vectors equal those of sentence-transformers' `encode(normalize_embeddings=True)` to within 1e-6. The same holds
-    for a text in different batches: padding and order change only float rounding.
+    The vectors equal those of sentence-transformers' `encode(normalize_embeddings=True)` to within 1e-6. Vectors of the
+    same text from different batches also agree to within 1e-6: padding and order change only float rounding.
 
-    On a processor, every core works on its own batches. The default of torch splits each operation over the cores. That
-    is as fast on an idle machine, but several times slower on a busy one. There, the cores wait for each other
+    On a processor, every core works on its own batches. By default, torch splits each operation over the cores. That
+    is as fast on an idle machine, but several times slower on a busy machine. There, the cores wait for each other
     thousands of times a second.
     """
 

@@ -157,7 +157,7 @@ class TransformersBackEnd(LocalBackEnd):
     def _write(
         self, calls: list[Call], ready: list[Prepared], control: Control
     ) -> Iterator[list[tuple[int, Completion]]]:
-        """Yield written answers of calls of one kind."""
+        """Generate the answers to calls with the same settings; yield (row of the call, answer) in groups."""
         from .writing import named_option
 
         ends = settled(calls[0], ready[0].text)

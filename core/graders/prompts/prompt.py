@@ -186,7 +186,8 @@ def fill(prompt: Prompt, values: Mapping[str, str], fence: bool = False) -> Mess
 
     Args:
         prompt: the prompt; its system text has no variables.
-        values: text by variable, canonical or as in the template; values without a variable are ignored.
+        values: text by the name of a variable: its canonical name, or its name in the template. Other names are
+            ignored.
         fence: whether to mark the passage as data, see `fenced`. A prompt that verifies or compares also marks the
             answer, because it is from the passage. The sentence about the mark differs for each passage. It ends the
             system text, or precedes the passage without one, so that the text before it stays the same.

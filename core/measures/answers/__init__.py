@@ -1,4 +1,4 @@
-"""Numbers about answers: scores against right answers, retrieval, cases, correlation by query, and answer checks."""
+"""Measures of answers: scores against right answers, retrieval, cases, correlation over queries, and answer checks."""
 
 from .cases import (
     CASES,

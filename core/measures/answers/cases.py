@@ -1,4 +1,4 @@
-"""Cases: why Recall and LLM-retEval differ on a query, proposed from four verdicts and the texts by a table."""
+"""Cases: why Recall and LLM-retEval differ on a query. A table proposes the case from four verdicts and the texts."""
 
 from __future__ import annotations
 
@@ -22,12 +22,12 @@ CASES: dict[Case, str] = {
     "F": "The comparison of the two answers is wrong",
     "K": "Right from the model's own knowledge, without evidence",
 }
-"""A to F are those of the paper (llm-reteval, section 4.1); K is ours."""
+"""The cases with their descriptions. A to F are from the paper (llm-reteval, section 4.1); K is ours."""
 
 RECALL_FAILURES: tuple[Case, ...] = ("A", "B", "C")
-"""Cases in which Recall is wrong about the retriever. Queries without the confirmed ones are the Refined set."""
+"""Cases in which Recall is wrong about the retriever. The Refined set is the queries without such a confirmed case."""
 RETEVAL_FAILURES: tuple[Case, ...] = ("D", "E", "F")
-"""Cases in which LLM-retEval is wrong."""
+"""Cases in which LLM-retEval is wrong about the retriever."""
 
 Verdict = bool | None
 """None means unknown: the comparison failed, or gold answers or passages are missing."""
@@ -35,13 +35,13 @@ Verdict = bool | None
 
 @dataclass(frozen=True)
 class Verdicts:
-    """The verdicts on one query, run and depth.
+    """The four verdicts on a query, run and depth k. "The answer" is written from the run's top k.
 
     Args:
         recall: r, whether a gold passage is among the top k; None if no gold passage is known.
         reteval: e, whether the answer agrees with an answer from the gold passages; None if the comparison failed.
-        gpteval: t, whether the answer is right by the gold answers, or by a person; None without either.
-        goldeval: s, whether an answer from the gold passages is right by the gold answers; None without these.
+        gpteval: t, whether the answer is right by the gold answers or by a person's decision; None without both.
+        goldeval: s, whether an answer from the gold passages is right by the gold answers; None without gold answers.
     """
 
     recall: Verdict
@@ -51,8 +51,8 @@ class Verdicts:
 
     @property
     def part(self) -> bool:
-        """Whether there is a difference to explain: between Recall and LLM-retEval, or between the answer's
-        verdicts."""
+        """Whether there is a difference to explain: between Recall and LLM-retEval, or between LLM-retEval and the
+        rightness of the answer."""
         known = self.reteval is not None
         return known and (
             (self.recall is not None and self.recall != self.reteval)
@@ -65,11 +65,12 @@ class Texts:
     """The texts behind the verdicts.
 
     Args:
-        answer: from the top k.
+        answer: the answer from the top k.
         passages: the top k, best first.
         draws: the answers from the gold passages.
         gold_answers: the right answers, if any.
-        similar: similarity of each passage to each gold passage, (k, gold), from `likeness`; None if not computed.
+        similar: similarity of each passage to each gold passage, (k, gold passages), from `likeness`; None if not
+            computed.
     """
 
     answer: str
@@ -85,9 +86,9 @@ class Proposal:
 
     Args:
         case: None if no case is proposed.
-        reason: why, as a sentence.
-        others: further cases that the same verdicts allow, the likelier first.
-        passage: position, from 0, of the passage among the top k that the reason mentions.
+        reason: the reason for the case, as a sentence.
+        others: further cases that the same verdicts allow, the most likely first.
+        passage: position in the top k, from 0, of the passage that the reason mentions.
     """
 
     case: Case | None
@@ -112,7 +113,7 @@ def _fits(sign: str, verdict: Verdict) -> bool:
 
 
 def _evidence(verdicts: Verdicts, texts: Texts) -> Proposal:
-    """No gold passage was retrieved, and the answer agrees with those from the gold passages."""
+    """No gold passage was retrieved, but the answer agrees with an answer from the gold passages."""
     if texts.similar is not None and texts.similar.size and texts.similar.max() >= NEAR:
         place = int(texts.similar.max(axis=1).argmax())
         alike = f"similarity {texts.similar.max():.2f}"
@@ -128,7 +129,7 @@ def _evidence(verdicts: Verdicts, texts: Texts) -> Proposal:
 
 
 def _distracted(verdicts: Verdicts, texts: Texts) -> Proposal:
-    """A gold passage was retrieved, and the answer differs from the right answer from the gold passages."""
+    """A gold passage was retrieved, but the answer differs from the right answer from the gold passages."""
     place = containing(texts.passages, [texts.answer])
     reason = "The answer from the gold passages alone is right, but the answer from all passages is wrong."
     if place is None:
@@ -146,7 +147,7 @@ def _unable(verdicts: Verdicts, texts: Texts) -> Proposal:
 
 
 def _draws(verdicts: Verdicts, texts: Texts) -> Proposal:
-    """The answer is right but was found to differ from those from the gold passages."""
+    """The answer is right, but the comparison found it different from the answers from the gold passages."""
     same = _same_words(texts)
     if same is not None:
         return Proposal("F", f"The answer is right and {same}, but they were called different.", ("E",))
@@ -157,7 +158,7 @@ def _draws(verdicts: Verdicts, texts: Texts) -> Proposal:
 
 
 def _agreeing(verdicts: Verdicts, texts: Texts) -> Proposal:
-    """The answer is wrong but was found to agree with one from the gold passages."""
+    """The answer is wrong, but the comparison found that it agrees with an answer from the gold passages."""
     same = _same_words(texts)
     if verdicts.goldeval is False and same is not None:
         return Proposal("D", f"The answer is wrong and {same}. No answer from the gold passages is right.", ("F",))
@@ -168,7 +169,7 @@ def _agreeing(verdicts: Verdicts, texts: Texts) -> Proposal:
 
 
 def _apart(verdicts: Verdicts, texts: Texts) -> Proposal:
-    """A gold passage was retrieved, the answer differs from those from gold, and it is unknown if it is right."""
+    """A gold passage was retrieved, the answer differs from those from gold passages, and may be right or wrong."""
     same = _same_words(texts)
     if same is not None:
         return Proposal("F", f"The answer {same}, but they were called different.", ("C", "E"))
@@ -180,7 +181,7 @@ def _apart(verdicts: Verdicts, texts: Texts) -> Proposal:
 
 
 def _wrong(verdicts: Verdicts, texts: Texts) -> Proposal:
-    """A gold passage was retrieved, the answer is wrong, and it is unknown if those from gold are right."""
+    """A gold passage was retrieved, the answer is wrong, and the answers from gold passages may be right or wrong."""
     found = _distracted(verdicts, texts)
     reason = "A gold passage was retrieved, but the answer is wrong. The answers from gold passages are unchecked."
     return Proposal("C", reason, ("D", "F"), found.passage)
@@ -212,12 +213,12 @@ ROWS: tuple[tuple[str, Callable[[Verdicts, Texts], Proposal]], ...] = (
     ("10?*", _apart),
     ("****", _nothing),
 )
-"""Patterns of r, e, t and s (1 yes, 0 no, ? unknown, * any), and the function that finds the case. The first
-matching row counts. Source: llm-reteval specification, section 8."""
+"""Patterns of r, e, t and s (1 yes, 0 no, ? unknown, * any), each with the function that proposes the case. The
+first matching row counts. Source: llm-reteval specification, section 8."""
 
 
 def _same_words(texts: Texts) -> str | None:
-    """Return how the answer matches a draw: equal, or one contains the other; None if neither."""
+    """Return a phrase on the match of the answer and a draw: equal, or one contains the other. None without a match."""
     if any(plain(texts.answer) == plain(draw) and plain(draw) for draw in texts.draws):
         return "equals one from the gold passages"
     if any(contains(texts.answer, draw) or contains(draw, texts.answer) for draw in texts.draws):
@@ -226,11 +227,11 @@ def _same_words(texts: Texts) -> str | None:
 
 
 def settled(case: Case, verdicts: Verdicts) -> tuple[Verdict, Verdict]:
-    """Return the verdicts that Recall and LLM-retEval should have had if a person confirms a case.
+    """Return the verdicts of Recall and LLM-retEval, corrected by a confirmed case.
 
-    A, B and C are failures of Recall, whose verdict becomes that of LLM-retEval. D, E and F are failures of
-    LLM-retEval, whose verdict becomes whether the answer is right. If that is unknown, the verdict is reversed in
-    case F (a wrong comparison) and in case E (a right answer is missing among the draws). K changes nothing.
+    In the cases A, B and C, Recall failed: its verdict becomes the verdict of LLM-retEval. In the cases D, E and F,
+    LLM-retEval failed: its verdict becomes whether the answer is right. If this is unknown, the cases E (a right answer
+    is missing among the draws) and F (a wrong comparison) reverse the verdict. K changes nothing.
 
     Returns:
         (recall, reteval).

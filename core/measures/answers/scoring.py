@@ -1,4 +1,4 @@
-"""Scores of runs and queries by retrieval and verdicts on answers, and agreement of an answer check with people."""
+"""Scores of runs by retrieved gold passages and by answer checks, and agreement of answer checks with people."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ from ..means import SAMPLES, Array, Interval, drawn_counts, harmonic, interval, 
 
 @dataclass(frozen=True)
 class Retrieved:
-    """The gold passages in the top k of one query; each number from 0 to 1.
+    """The gold passages in the top k of one query; shares from 0 to 1.
 
     Args:
         recall: share of the gold passages that were retrieved.
-        precision: share of the k ranks with a gold passage, even if fewer than k passages were retrieved.
-        f1: harmonic mean of the two; 0 if both are 0.
-        places: positions of gold passages, from 0.
+        precision: share of the k ranks with a gold passage; the divisor is k even if fewer passages were retrieved.
+        f1: harmonic mean of precision and recall; 0 if both are 0.
+        places: positions of gold passages in the ranking, from 0.
     """
 
     recall: float
@@ -47,11 +47,11 @@ def retrieved(
         ranking: passage ids, best first; empty if the run skipped the query.
         gold: ids of the gold passages, R.
         k: rank depth, from 1.
-        same: for near-identical passages (case B), the ids of the gold passages with the same text. They count as
-            retrieved: each gold passage once for Recall, each passage for Precision.
+        same: for each near-copy of a gold passage (case B), the ids of the gold passages that it copies. For Recall,
+            these gold passages count as retrieved, each once. For Precision, each near-copy counts.
 
     Raises:
-        InputError: no gold passage, or a depth below 1.
+        InputError: no gold passages, or a depth below 1.
     """
     if k < 1 or not gold:
         raise InputError(
@@ -67,10 +67,10 @@ def retrieved(
 
 @dataclass(frozen=True)
 class Conventional:
-    """Means of one run at one depth over queries, each with its standard error; None without queries.
+    """Means of a run at a depth over queries, each with its standard error; None without queries.
 
     Args:
-        queries: n.
+        queries: number of queries.
         recall, precision, f1: (mean, standard error).
         f1_of_means: F1 of the mean Precision and the mean Recall, as in the paper.
     """
@@ -91,7 +91,7 @@ def conventional(queries: Collection[Retrieved]) -> Conventional:
 
 
 Outcome = float | None
-"""The result of one query: 1 yes, 0 no, or a number between; None if the comparison failed."""
+"""The result of an answer check on a query: 1 yes, 0 no, or a number between; None if the comparison failed."""
 
 
 @dataclass(frozen=True)
@@ -101,10 +101,10 @@ class Scored:
     Args:
         mean: None if no query counts.
         error: sample standard deviation / sqrt(n); None with fewer than two queries.
-        queries: n, the queries that count, including the skipped ones.
-        failed: queries whose comparison failed; they are left out.
-        skipped: queries that the run did not answer; they count 0.
-        waiting: queries that have not been compared yet; they are left out.
+        queries: n, the number of queries that count, including skipped queries.
+        failed: number of queries whose comparison failed; they are left out.
+        skipped: number of queries that the run did not answer; they count 0.
+        waiting: number of queries that have not been compared yet; they are left out.
     """
 
     mean: float | None
@@ -121,14 +121,14 @@ class Scored:
 
 
 def score(outcomes: Mapping[str, Outcome], queries: Collection[str], skipped: Collection[str] = ()) -> Scored:
-    """Return the mean over queries of an answer check's verdicts.
+    """Return the mean over queries of an answer check's results.
 
     Source: llm-reteval specification, section 4.4.
 
     Args:
-        outcomes: by query id; None if the comparison failed, absent if it is still to be done.
+        outcomes: result by query id; None if the comparison failed. A query without a comparison is absent.
         queries: the queries with gold passages; other queries in `outcomes` do not count.
-        skipped: queries of these for which the run has no passage: each counts 0, even if it has an outcome.
+        skipped: the queries of `queries` for which the run has no passages. Each counts 0, even if it has a result.
     """
     wanted = set(queries)
     left_out = wanted & set(skipped)
@@ -146,13 +146,13 @@ FEW = 2
 
 @dataclass(frozen=True)
 class QueryCorrelation:
-    """Spearman's rho over queries; for two vectors of 0 and 1 it is phi.
+    """Spearman's rho of two measures over queries. For binary values it equals the phi coefficient.
 
     Args:
-        spearman: with its interval over resampled queries; undefined if a vector is constant.
-        queries: n, the queries with values of both measures.
-        unknown: queries without a value of one or both measures.
-        removed: queries that were left out, as failures of Recall.
+        spearman: rho with its interval over resampled queries; undefined if a measure is constant.
+        queries: number of queries with values of both measures.
+        unknown: number of queries that lack a value of either measure.
+        removed: number of queries that were left out, such as failures of Recall.
     """
 
     spearman: Interval
@@ -170,13 +170,13 @@ def correlate_queries(
 ) -> QueryCorrelation:
     """Return Spearman's rho between two measures over the queries of a run, with average ranks for ties.
 
-    Source: llm-reteval, section 4.2 and table 2. Each resample draws as many queries as there are, with replacement.
-    Resamples in which a vector is constant do not count for the interval.
+    Source: llm-reteval, section 4.2 and table 2. Each resample draws n of the n queries with replacement. Resamples in
+    which a measure is constant do not count for the interval.
 
     Args:
         one, other: values by query id, such as Recall@k and LLM-retEval@k; None if the value failed.
-        removed: queries to leave out, such as those with a confirmed case A, B or C ("Refined").
-        samples, seed: of the bootstrap.
+        removed: queries to leave out, such as queries with a confirmed case A, B or C ("Refined").
+        samples, seed: number of resamples and seed of the bootstrap.
     """
     named = one.keys() | other.keys()
     kept = sorted(named - set(removed))
@@ -206,7 +206,12 @@ def _undefined(cells: Array, queries: int) -> str | None:
 
 
 def _weighted_spearman(cells: Array, counts: Array) -> Array:
-    """Return Spearman's rho of cells, (cells, 2), in samples that drew each cell so often, (samples, cells)."""
+    """Return Spearman's rho in each resample.
+
+    Args:
+        cells: distinct pairs of values, (cells, 2).
+        counts: how often each resample drew each pair, (samples, cells).
+    """
     x, y = (_mid_ranks(cells[:, side], counts) for side in (0, 1))
     n = counts.sum(axis=1, keepdims=True)
     x, y = x - (x * counts).sum(axis=1, keepdims=True) / n, y - (y * counts).sum(axis=1, keepdims=True) / n
@@ -215,7 +220,7 @@ def _weighted_spearman(cells: Array, counts: Array) -> Array:
 
 
 def _mid_ranks(values: Array, counts: Array) -> Array:
-    """Return the average rank of each cell among the drawn things, from 0: (samples, cells)."""
+    """Return the average rank of each cell's value among the drawn values, from 0: (samples, cells)."""
     distinct, place = np.unique(values, return_inverse=True)
     totals = np.zeros((len(counts), len(distinct)))
     for cell, at in enumerate(place):
@@ -226,18 +231,18 @@ def _mid_ranks(values: Array, counts: Array) -> Array:
 By = Literal["kappa", "accuracy"]
 
 POINTS = 101
-"""Most thresholds of a curve."""
+"""Maximum number of thresholds of a curve."""
 
 
 @dataclass(frozen=True)
 class Against:
-    """Verdicts of an answer check compared with people's verdicts, which count as the truth.
+    """Results of an answer check compared with people's results, which count as the truth.
 
     Args:
-        answers: n, answers with a verdict of both.
-        failed: answers without a verdict of the check.
-        yes_yes, yes_no, no_yes, no_no: numbers of answers, the check's verdict first.
-        accuracy, kappa, precision, recall: with intervals over resampled groups of answers.
+        answers: number of answers with a result from the check and from people.
+        failed: number of answers without a result from the check.
+        yes_yes, yes_no, no_yes, no_no: numbers of answers by result; the check's result is first.
+        accuracy, kappa, precision, recall: coefficients with intervals over resampled groups of answers.
     """
 
     answers: int
@@ -254,7 +259,7 @@ class Against:
 
 @dataclass(frozen=True)
 class Point:
-    """The quality of an answer check at one threshold; a coefficient is None if it is undefined."""
+    """The agreement of an answer check with people at a threshold; an undefined coefficient is None."""
 
     threshold: float
     accuracy: float
@@ -265,11 +270,11 @@ class Point:
 
 @dataclass(frozen=True)
 class Tested:
-    """A threshold chosen on half of the groups, and its quality on the other half.
+    """A threshold chosen on half of the groups, and its agreement with people on the other half.
 
     Args:
-        chosen_on, tested_on: numbers of answers.
-        usual: the usual threshold on the same other half.
+        chosen_on, tested_on: numbers of answers in the two halves.
+        usual: the agreement of the usual threshold on the second half.
     """
 
     threshold: float
@@ -292,10 +297,10 @@ def against_people(
     `measures` (Cohen, 1960).
 
     Args:
-        verdicts: the check's verdicts on n answers, 1 yes and 0 no; None if a verdict is missing.
-        people: whether people accept each of them.
-        groups: answers that are drawn together, such as those to one question; None draws each alone.
-        samples, seed: of the bootstrap.
+        verdicts: the check's results for n answers, 1 yes and 0 no; None if a result is missing.
+        people: whether people accept each answer.
+        groups: the group of each answer, such as its question. The bootstrap draws whole groups; None draws answers.
+        samples, seed: number of resamples and seed of the bootstrap.
 
     Raises:
         InputError: the lists differ in length.
@@ -324,12 +329,12 @@ _WHY = (
 
 
 def threshold_curve(scores: Sequence[float | None], people: Sequence[bool], points: int = POINTS) -> list[Point]:
-    """Return the quality of an answer check at each threshold, in rising order.
+    """Return the agreement of an answer check with people at each threshold, in rising order.
 
     Args:
-        scores: of n answers; an answer is accepted from the threshold upwards. None if a score is missing.
-        people: whether people accept each of them.
-        points: most thresholds; if there are more different scores, thresholds are quantiles.
+        scores: scores of n answers; None if a score is missing. An answer is accepted from the threshold upwards.
+        people: whether people accept each answer.
+        points: maximum number of thresholds. With more distinct scores, the thresholds are quantiles.
 
     Raises:
         InputError: the lists differ in length.
@@ -354,7 +359,7 @@ def threshold_curve(scores: Sequence[float | None], people: Sequence[bool], poin
 def best_threshold(scores: Sequence[float | None], people: Sequence[bool], by: By = "kappa") -> float | None:
     """Return the lowest threshold with the greatest kappa or accuracy; None if it is undefined everywhere.
 
-    It is the midpoint of two scores, so that rounding does not move scores across it.
+    The threshold is the midpoint of two scores, so that rounding does not move a score across it.
     """
     curve = threshold_curve(scores, people, points=len(scores) + 1)
     values = [(value, -at) for at, point in enumerate(curve) if (value := getattr(point, by)) is not None]
@@ -374,10 +379,10 @@ def halves_test(
 
     Args:
         scores, people: as for `threshold_curve`.
-        usual: the threshold to compare it with.
-        groups: answers that stay together, such as those to one question; None splits single answers.
+        usual: the usual threshold, for comparison.
+        groups: the group of each answer, such as its question. Groups are not divided; None divides by answers.
         by: the coefficient that the chosen threshold maximises.
-        samples, seed: of the bootstrap; the seed also makes the halves.
+        samples, seed: number of resamples and seed of the bootstrap; the seed also determines the halves.
 
     Returns:
         None if no threshold can be chosen: fewer than two groups, or a half whose coefficient is undefined.
@@ -410,7 +415,7 @@ def halves_test(
 def _known(
     values: Sequence[float | bool | None], people: Sequence[bool], groups: Sequence[Hashable] | None
 ) -> tuple[list[int], NDArray[np.bool_], NDArray[np.int64]]:
-    """Return positions of the answers with a value, people's verdicts on these, and each one's group number."""
+    """Return the positions of the answers with a value, people's results for them, and their group numbers."""
     if len(values) != len(people) or (groups is not None and len(groups) != len(people)):
         raise InputError(
             "verdicts-do-not-match",

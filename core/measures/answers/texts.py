@@ -1,4 +1,4 @@
-"""Texts of answers and passages: the forms in which they are compared, and scores of an answer against a right one."""
+"""Texts of answers and passages: normalisation for comparisons, and scores of an answer against a right answer."""
 
 from __future__ import annotations
 
@@ -30,23 +30,26 @@ _PUNCTUATION = re.compile(
 
 @lru_cache(maxsize=50_000)
 def plain(text: str) -> str:
-    """Return a text for word checks: lower case, without citation marks and articles, words separated by one space.
+    """Normalise a text: lower case, without citation marks and articles, words separated by one space.
 
-    Punctuation separates words, except in U.S., don't, 1,000 and 3.5. Source: after Rajpurkar et al., SQuAD, EMNLP
-    2016. Their evaluation script deletes punctuation instead, so that "Paris/Lutetia" is one word.
+    Punctuation separates words, except in words such as U.S., don't, 1,000 and 3.5. Source: after Rajpurkar et al.,
+    SQuAD, EMNLP 2016. Their evaluation script deletes punctuation instead, so that "Paris/Lutetia" is one word.
     """
     words = _PUNCTUATION.sub(" ", _JOINED.sub("", without_citations(text).lower()))
     return " ".join(_ARTICLES.sub(" ", words).split())
 
 
 def contains(text: str, part: str) -> bool:
-    """Return whether a text contains another's words in sequence, both normalised by `plain`; False for empty words."""
+    """Return whether a text contains the words of a part in sequence, both normalised by `plain`.
+
+    False for a part without words.
+    """
     wanted = plain(part)
     return bool(wanted) and f" {wanted} " in f" {plain(text)} "
 
 
 def containing(passages: Sequence[str], answers: Sequence[str]) -> int | None:
-    """Return the position, from 0, of the first passage that contains one of the answers, or None."""
+    """Return the position, from 0, of the first passage that contains any of the answers; None without one."""
     return next((at for at, text in enumerate(passages) if any(contains(text, one) for one in answers)), None)
 
 
@@ -59,13 +62,13 @@ def shingles(text: str) -> frozenset[str]:
 def likeness(passages: Sequence[str], gold: Sequence[str], cosines: NDArray[Any] | None = None) -> NDArray[np.float64]:
     """Return the similarity of each passage to each gold passage.
 
-    It is 1 if they are equal after normalisation. Otherwise it is the Jaccard similarity |A ∩ B| / |A ∪ B| of their
-    shingles, or the cosine of their vectors if larger.
+    The similarity is 1 if they are equal after normalisation. Otherwise it is the Jaccard similarity |A ∩ B| / |A ∪ B|
+    of their shingles, or the cosine of their vectors if that is larger.
     Source: llm-reteval specification, sections 7 and 8 (case B).
 
     Args:
         passages, gold: p and g texts.
-        cosines: of their sentence vectors, (p, g); None compares only words.
+        cosines: cosines of their sentence vectors, (p, g); None compares only words.
 
     Returns:
         Numbers up to 1, (p, g). Texts without words have similarity 0.
@@ -86,18 +89,19 @@ if TYPE_CHECKING:
     from sacrebleu.metrics.bleu import BLEU
 
 Score = Callable[[str, str], float]
-"""Score of an answer and one right answer, 0 to 1; higher is more similar."""
+"""A function that scores an answer against one right answer, 0 to 1; higher is more similar."""
 
 
 def exact_match(answer: str, reference: str) -> float:
-    """Return 1 if both are equal after normalisation, else 0. Source: Rajpurkar et al., SQuAD, EMNLP 2016."""
+    """Return 1 if both texts are equal after normalisation, else 0. Source: Rajpurkar et al., SQuAD, EMNLP 2016."""
     return float(plain(answer) == plain(reference))
 
 
 def token_f1(answer: str, reference: str) -> float:
-    """Return the F1 of shared words, 2 c / (a + r), each counted as often as both texts have it.
+    """Return the F1 of shared words, 2 c / (a + r), for texts of a and r words with c words in common.
 
-    Source: Rajpurkar et al., SQuAD, EMNLP 2016, their evaluation script. Two texts without words are equal.
+    A repeated word counts as often as both texts have it. Two texts without words are equal.
+    Source: Rajpurkar et al., SQuAD, EMNLP 2016, their evaluation script.
     """
     return _shared(plain(answer), plain(reference))
 
@@ -135,9 +139,10 @@ def bleu(answer: str, reference: str) -> float:
 def meteor(answer: str, reference: str) -> float:
     """Return METEOR with exact and then stemmed matches: Fmean (1 - .5 (chunks / m)^3), Fmean = P R / (.9 P + .1 R).
 
-    m words match, P is m by the answer's words and R m by the reference's. Chunks are runs of matches in the same
-    order in both. Texts that match completely in one chunk score 1, as in the authors' program (Meteor 1.5). WordNet
-    synonyms, the third stage of the original, are not used; stems are Snowball's.
+    m is the number of matching words; P is m / (words of the answer), and R is m / (words of the reference). A chunk is
+    a sequence of matches in the same order in both texts. Texts that match completely in one chunk score 1, as in the
+    authors' program (Meteor 1.5). WordNet synonyms, the third stage of the original, are not used. Stems are from
+    Snowball.
     Source: Banerjee and Lavie, METEOR, ACL workshop 2005, with the parameters of Lavie and Agarwal, WMT 2007.
     """
     ours, theirs = _lettered(answer).split(), _lettered(reference).split()
@@ -164,9 +169,9 @@ def meteor(answer: str, reference: str) -> float:
 def greedy_f1(answer: NDArray[np.float32], reference: NDArray[np.float32]) -> float:
     """Return BERTScore's F1 of two texts by the vectors of their tokens: 2 P R / (P + R).
 
-    P is the mean over the answer's tokens of the largest cosine with a token of the reference; R is the same with
-    the roles swapped. Source: Zhang et al., BERTScore, ICLR 2020, section 3, without weights of rarity and without
-    rescaling.
+    P is the mean over the answer's tokens of the largest cosine with a token of the reference. R is the same mean over
+    the reference's tokens. Source: Zhang et al., BERTScore, ICLR 2020, section 3, without importance weighting (idf)
+    and without rescaling.
 
     Args:
         answer, reference: unit vectors, (tokens, dimensions); a text without tokens scores 0.
@@ -194,14 +199,17 @@ TEXT_SCORES: dict[str, Score] = {
 
 
 def best(score: Score, answer: str, references: Sequence[str]) -> float | None:
-    """Return the best score over several right answers; None without any, and 0 for an empty answer."""
+    """Return the best score over several right answers; None without right answers, 0 for an empty answer."""
     if not references:
         return None
     return max(score(answer, one) for one in references) if answer.strip() else 0.0
 
 
 def _shared(answer: str, reference: str) -> float:
-    """Return the shared words, each counted as often as both have it, as a share of the mean number of words."""
+    """Return the number of shared words as a share of the mean number of words.
+
+    A repeated word counts as often as both texts have it.
+    """
     given, right = Counter(answer.split()), Counter(reference.split())
     words = given.total() + right.total()
     return 2 * (given & right).total() / words if words else 1.0

@@ -1,4 +1,4 @@
-"""The audit: a random sample of judgments corrects a machine's leaderboard, with valid intervals; no project."""
+"""Audits: judgments of a random sample correct a machine's leaderboard, with valid intervals. Only numbers."""
 
 from .batches import (
     Batch,

@@ -14,15 +14,16 @@ from .design import Array, Flags, Item, Weights, shares
 
 FOLDS = 5
 FEWEST = 20
-"""With fewer judged passages than this, the mean of their gains is predicted for all."""
+"""Minimum number of judged passages for a regression. With fewer, the mean of their gains is the prediction for all."""
 RIDGE = 1.0
-"""Penalty on a standardised coefficient, in judgments."""
+"""Ridge penalty on a standardised coefficient, in units of judgments."""
 QUERY_RIDGE = 3.0
-"""Penalty on a query's own level, in judgments: with this many judged, a query moves half-way to its own mean."""
+"""Ridge penalty on a query's own level, in units of judgments. With this many judgments, a query's level is half-way
+between the common level and the query's own mean."""
 
 
 def folds_of(items: Sequence[Item], folds: int = FOLDS) -> NDArray[np.int64]:
-    """Return the fold of each passage by a hash of its ids: the same on any machine, unchanged by later additions.
+    """Return the fold of each passage, from a hash of its ids: equal on all machines, unchanged by further passages.
 
     Returns:
         Shape (N,), from 0 to folds - 1.
@@ -34,12 +35,12 @@ def folds_of(items: Sequence[Item], folds: int = FOLDS) -> NDArray[np.int64]:
 def design_matrix(features: Iterable[Array], n: int) -> Array:
     """Return standardised features, with an indicator for each feature that some passages lack.
 
-    A missing value is replaced by the mean of the others, and its indicator is 1. So the regression finds the effect
-    of a missing value. Constant columns and repeated indicators are left out.
+    A missing value is replaced by the mean of the other values, and its indicator is 1. So the regression estimates the
+    effect of a missing value. Constant columns and repeated indicators are left out.
 
     Args:
-        features: shape (N,) each; NaN if missing, which is not 0. Without features, predictions are means.
-        n: number of passages, for a design without features.
+        features: arrays of shape (N,); NaN if missing, which is not 0. Without features, predictions are means.
+        n: number of passages N.
 
     Returns:
         Shape (N, columns); every column has mean 0 and variance 1 over the pool.
@@ -66,7 +67,7 @@ class Pool:
     Args:
         x: shape (N, columns), from `design_matrix`.
         folds: shape (N,), from `folds_of`.
-        queries: shape (N,), the number of each passage's query from 0, in the order of their ids.
+        queries: shape (N,), the number of each passage's query, from 0 in the order of query ids.
     """
 
     x: Array
@@ -75,19 +76,19 @@ class Pool:
 
 
 def pool_of(weights: Weights, columns: Mapping[str, Array], folds: int = FOLDS) -> Pool:
-    """Return the pool of a design: features of machines, and two that follow from the rankings.
+    """Return the pool of a design, with the features of machines and two features from the rankings.
 
-    These two are the logarithm of the passage's importance to the systems, and the number of systems that rank it.
-    Passages that many systems rank high are relevant more often.
+    The features from the rankings are the logarithm of the passage's importance to the systems, and the number of
+    systems that rank it. They are useful, because passages that many systems rank high are relevant more often.
 
     Args:
-        weights: of the systems.
-        columns: label, mean rating, number answered, mean square, of one or several graders; in the order of
-            `weights.items`, with NaN for missing values.
+        weights: the weights of the systems.
+        columns: features by name: label, mean rating, mean squared rating and number of answered questions, of one or
+            several graders. Values are in the order of `weights.items`, with NaN for missing values.
         folds: number of folds.
 
     Raises:
-        InputError: a column has another length than there are items, or holds an infinity.
+        InputError: a column does not have a value for each item, or contains an infinity.
     """
     if any(len(values) != len(weights.items) for values in columns.values()):
         raise InputError(
@@ -110,17 +111,16 @@ def pool_of(weights: Weights, columns: Mapping[str, Array], folds: int = FOLDS) 
 
 
 def ridge(x: Array, y: Array, weight: Array, penalty: Array | float = RIDGE) -> Array:
-    """Return a weighted ridge regression with a free intercept: the minimum of sum weight (y - a - x b)^2 + sum
-    penalty b^2.
+    """Return the coefficients of a weighted ridge regression with an unpenalised intercept.
 
-    Source: Hoerl and Kennard, Ridge Regression, Technometrics 12, 1970. Weights are scaled to mean 1, so that a
-    penalty counts in judgments.
+    They minimise sum weight (y - a - x b)^2 + sum penalty b^2. Source: Hoerl and Kennard, Ridge Regression,
+    Technometrics 12, 1970. Weights are scaled to mean 1, so that the unit of a penalty is a judgment.
 
     Args:
         x: shape (n, columns).
         y: shape (n,).
-        weight: shape (n,), above 0: the inverse of the chances of being drawn.
-        penalty: one for each column, or one for all.
+        weight: shape (n,), above 0: the inverse inclusion probabilities.
+        penalty: a number for each column, or one for all columns.
 
     Returns:
         Shape (1 + columns,): the intercept, then the coefficients.
@@ -133,20 +133,21 @@ def ridge(x: Array, y: Array, weight: Array, penalty: Array | float = RIDGE) -> 
 
 
 def predictions(pool: Pool, gains: Array, learnt: Flags, weight: Array, common: Flags | None = None) -> Array:
-    """Return predicted gains of all passages, each learnt from passages of other folds.
+    """Return cross-fitted predictions: the predicted gain of each passage, learnt from passages of other folds.
 
-    With at least `FEWEST` passages outside a fold, its predictions come from `ridge` on the features. Each query has
-    its own level, which `QUERY_RIDGE` draws towards 0 (a random intercept). With fewer passages the prediction is
-    their weighted mean; with none it is 0. Predictions stay within the gains seen outside the fold. The audited
-    scores are unbiased for any prediction that does not depend on the passage's own draw, which the folds ensure.
+    With at least `FEWEST` learnt passages outside a fold, its predictions come from `ridge` on the features. Each query
+    has a random intercept, which `QUERY_RIDGE` shrinks towards 0. With fewer passages, the prediction is their weighted
+    mean; without passages, it is 0. Predictions are clipped to the range of gains outside the fold. The folds ensure
+    that a prediction does not depend on the draw of its own passage. So the audited scores are unbiased.
 
     Args:
         pool: features, folds and queries of the N passages.
-        gains: shape (N,); read only if `learnt`.
-        learnt: the judged passages of a random sample, without passages that were judged for other reasons.
-        weight: shape (N,), the inverse of their chances; read only if `learnt`.
-        common: passages that all folds may learn from, such as those judged in earlier batches: they are known, so
-            no prediction corrects them. None means no passage.
+        gains: shape (N,); read only for `learnt` passages.
+        learnt: shape (N,), flags of the judged passages of a random sample. Passages judged for other reasons are not
+            flagged.
+        weight: shape (N,), the inverse inclusion probabilities; read only for `learnt` passages.
+        common: passages from which all folds may learn, such as passages judged in earlier batches. These are known, so
+            their predictions are not used. None means no passages.
 
     Returns:
         Shape (N,).
@@ -171,7 +172,7 @@ def predictions(pool: Pool, gains: Array, learnt: Flags, weight: Array, common: 
 
 
 def _fit(x: Array, y: Array, weight: Array, queries: NDArray[np.int64]) -> tuple[Array, dict[int, float]]:
-    """Return the intercept with the coefficients, and the level of each query with judged passages."""
+    """Return the intercept and coefficients, and the level of each query with judged passages."""
     present, place = np.unique(queries, return_inverse=True)
     own = np.zeros((len(y), len(present)))
     own[np.arange(len(y)), place] = 1.0
@@ -186,11 +187,11 @@ class Batch:
     """One drawn batch.
 
     Args:
-        chances: shape (N,), the chance of each passage in this batch; read only if not `known`.
-        drawn: shape (N,), which passages were drawn.
-        judged: shape (N,), which of these were judged; drawn but not judged means "cannot say" or skipped.
-        known: shape (N,), which passages were known before this batch: judged in earlier batches, or elsewhere for
-            any reason. They count exactly and do not belong to the batch's population.
+        chances: shape (N,), the inclusion probability of each passage in this batch; read only if not `known`.
+        drawn: shape (N,), whether the passage was drawn.
+        judged: shape (N,), whether the drawn passage was judged. If not, it was skipped or "cannot say".
+        known: shape (N,), whether the passage was known before this batch: judged in an earlier batch, or for another
+            reason. Known passages count exactly and are not in the batch's population.
     """
 
     chances: Array
@@ -201,17 +202,18 @@ class Batch:
 
 @dataclass(frozen=True)
 class Corrected:
-    """The estimated gain of every passage; every weighted sum of gains follows from it.
+    """The estimated gain of every passage, from which every weighted sum of gains can be computed.
 
     Args:
-        gains: shape (N,), sum over batches of share times (prediction, corrected if judged). The expectation is the
-            gain itself, so single values can lie far outside the scale.
+        gains: shape (N,), unbiased estimates of the gains: the sum over batches of share times prediction, corrected if
+            the passage was judged. Single values can be far outside the scale.
         variances: shape (N,), the contribution of each passage to the estimated variance of a sum with weight 1.
         judged: number of passages judged in the batches.
-        missed: number of passages drawn and not judged.
-        unsure: shape (N,), passages whose gain is not exact: not known, and not certain to be judged. None means no
-            passage.
-        tested: shape (N,), which of these were judged; only they show the error of a sum. None means no passage.
+        missed: number of passages that were drawn but not judged.
+        unsure: shape (N,), whether the gain is inexact: the passage was not known, nor certain to be judged. None means
+            no passages.
+        tested: shape (N,), whether such a passage was judged; only these passages show the error of a sum. None means
+            no passages.
     """
 
     gains: Array
@@ -223,9 +225,9 @@ class Corrected:
 
 
 def combined_weights(batches: Sequence[Batch], share: Array) -> tuple[Array, Array]:
-    """Return the weight of each passage in sums over the pool, and its contribution to their variance.
+    """Return the weight of each passage in sums over the pool, and its factor in the variance of such sums.
 
-    The estimate of sum_i c_i over the pool is sum_i weight_i c_i, which reads c only for judged or known passages
+    The estimate of sum_i c_i over the pool is sum_i weight_i c_i, which needs c only for judged or known passages
     (Horvitz and Thompson, Journal of the American Statistical Association 47, 1952). Its estimated variance is sum_i
     spread_i c_i^2.
 
@@ -234,8 +236,8 @@ def combined_weights(batches: Sequence[Batch], share: Array) -> tuple[Array, Arr
         share: shape (T, N), from `shares`.
 
     Returns:
-        weight = sum_t share_t (known_t + judged_t / pi_t) and spread = sum_t share_t^2 judged_t (1 - pi_t) / pi_t^2,
-        each of shape (N,); pi is the chance of being drawn and judged, see `response`.
+        (weight, spread), each of shape (N,). weight = sum_t share_t (known_t + judged_t / pi_t), and spread = sum_t
+        share_t^2 judged_t (1 - pi_t) / pi_t^2. The probability of being drawn and judged is pi, see `response`.
     """
     weight = np.zeros(share.shape[1])
     spread = np.zeros(share.shape[1])
@@ -249,27 +251,28 @@ def combined_weights(batches: Sequence[Batch], share: Array) -> tuple[Array, Arr
 
 
 def response(batch: Batch) -> float:
-    """Return the share of a batch's drawn passages that were judged; 1 if no passage was drawn.
+    """Return the response rate of a batch: the share of its drawn passages that were judged; 1 if none was drawn.
 
-    Passages that were skipped, or that people could not judge, are taken as missing at random among the drawn. So
-    the chance to be drawn and judged is pi times this share (the response homogeneity model, Särndal, Swensson and
-    Wretman, 1992, section 15.6). Predictions account for the difference between judged and unjudged passages as far
-    as machines know it. The interval widens as for a smaller sample. `missing_bounds` gives the worst case.
+    The model is that skipped passages, and passages that people could not judge, are missing at random among the drawn
+    passages. So the probability of being drawn and judged is pi times this share (the response homogeneity model,
+    Särndal, Swensson and Wretman, 1992, section 15.6). Predictions account for differences between judged and unjudged
+    passages that the features show. The interval widens as for a smaller sample. `missing_bounds` computes the worst
+    case.
     """
     asked = int((batch.drawn & ~batch.known).sum())
     return int((batch.judged & ~batch.known).sum()) / asked if asked else 1.0
 
 
 def predict_batches(pool: Pool, batches: Sequence[Batch], planned: Array, gains: Array) -> Array:
-    """Return the prediction from which each batch is corrected, learnt from judgments up to and with that batch.
+    """Return the predictions for each batch, learnt from the judgments of this batch and earlier batches.
 
-    Later batches must not change the prediction of an earlier one. Otherwise that batch would not be unbiased given
-    its past.
+    Later batches must not change the predictions for an earlier batch. Otherwise its estimate would be biased, given
+    the batches before it.
 
     Args:
         pool: features, folds and queries of the N passages.
         batches: T batches in order.
-        planned: shape (T or more, N), the planned chances from which the shares follow.
+        planned: shape (T or more, N), the planned chances, which determine the shares.
         gains: shape (N,); NaN if not judged.
 
     Returns:
@@ -288,20 +291,21 @@ def predict_batches(pool: Pool, batches: Sequence[Batch], planned: Array, gains:
 def correct(batches: Sequence[Batch], planned: Array, gains: Array, predicted: Array) -> Corrected:
     """Return the estimated gain of every passage from all batches together.
 
-    In batch t a passage has z_t = y if it was known before, else f_t + judged (y - f_t) / pi_t. This is the
-    difference estimator (Särndal, Swensson and Wretman, 1992, section 6.3). With cross-fitted f it is
-    prediction-powered inference (Angelopoulos et al., Science 382, 2023; Zrnic and Candès, PNAS 121, 2024), with
-    differing chances as in Zrnic and Candès, ICML 2024. The estimate is sum_t share_t z_t. The shares are fixed
-    beforehand, so it is unbiased and the variances of the batches add up; see `measures.audit.design`.
+    Let a passage have the gain y and, in batch t, the prediction f_t. Its estimate is z_t = f_t + judged (y - f_t) /
+    pi_t, or y if the passage was known before. This is the difference estimator (Särndal, Swensson and Wretman, 1992,
+    section 6.3). With cross-fitted predictions it is prediction-powered inference (Angelopoulos et al., Science 382,
+    2023; Zrnic and Candès, PNAS 121, 2024), with unequal probabilities as in Zrnic and Candès, ICML 2024. The combined
+    estimate is sum_t share_t z_t. The shares are fixed beforehand. So it is unbiased, and the variances of the batches
+    add up; see `measures.audit.design`.
 
     Args:
         batches: T batches in order, at least one.
-        planned: shape (T, N), the planned chances as fixed with the first batch.
+        planned: shape (T, N), the planned chances, fixed with the first batch.
         gains: shape (N,); NaN if unknown.
-        predicted: shape (T, N), from `predict_batches`; zeros give the design without a machine.
+        predicted: shape (T, N), from `predict_batches`; zeros for an estimate without predictions.
 
     Raises:
-        InputError: a judged passage has no gain, or a drawn one had no chance.
+        InputError: a judged passage has no gain, or the chance of a drawn passage is 0.
     """
     _check(batches, planned, gains)
     share = shares(planned[: len(batches)])
@@ -359,14 +363,14 @@ def _check(batches: Sequence[Batch], planned: Array, gains: Array) -> None:
 def missing_bounds(
     batches: Sequence[Batch], planned: Array, gains: Array, predicted: Array, lowest: float, highest: float
 ) -> tuple[Corrected, Corrected]:
-    """Return the estimates if all unjudged drawn passages had the lowest gain, and if they had the highest.
+    """Return the estimates if all unjudged drawn passages had the lowest gain, and if they had the highest gain.
 
     Args:
         lowest, highest: the ends of the scale of gains.
 
     Returns:
-        Both, with their variances. The interval from the low end of the first to the high end of the second is valid
-        for any cause of the missing judgments.
+        (lowest, highest). The interval from the low end of the first to the high end of the second is valid for any
+        cause of the missing judgments.
     """
     missed = np.any([batch.drawn for batch in batches], axis=0) & np.isnan(gains)
     whole = [Batch(one.chances, one.drawn, one.drawn & ~one.known, one.known) for one in batches]
@@ -381,19 +385,19 @@ _MIX = 0.2
 
 
 def residual_spread(batches: Sequence[Batch], planned: Array, gains: Array, predicted: Array) -> float | None:
-    """Return the weighted root mean square of gain minus prediction over judged passages, or None without any."""
+    """Return the weighted root mean square of gain minus prediction over the judged passages; None without them."""
     squares, weight = _residuals(batches, planned, gains, predicted)
     at = weight > 0
     return float(np.sqrt(np.average(squares[at], weights=weight[at]))) if at.any() else None
 
 
 def expected_spread(pool: Pool, batches: Sequence[Batch], planned: Array, gains: Array, predicted: Array) -> Array:
-    """Return the expected spread of each passage's gain around its prediction, for the chances of a next batch.
+    """Return the expected spread of each passage's gain around its prediction, for the chances of the next batch.
 
-    Squared residuals of judged passages are regressed on the features, the latest prediction and its square. The
-    result is mixed with their mean, because a passage with far too small a chance would cost more than is gained.
-    For this reason Zrnic and Candès mix with the uniform rule (Active Statistical Inference, ICML 2024, section 6).
-    The next batch may use all present knowledge, so this affects the width of intervals, never their validity.
+    Squared residuals of judged passages are regressed on the features, the latest prediction and its square. The fitted
+    values are mixed with their mean: a chance that is much too small would cost more than optimal chances gain. For
+    this reason Zrnic and Candès mix with the uniform rule (Active Statistical Inference, ICML 2024, section 6). The
+    next batch may use all present data, so this affects the width of intervals, but not their validity.
 
     Args:
         pool: features of the N passages.
@@ -401,7 +405,7 @@ def expected_spread(pool: Pool, batches: Sequence[Batch], planned: Array, gains:
         planned, gains, predicted: as for `correct`.
 
     Returns:
-        Shape (N,), above 0; 1 for all with fewer than `FEWEST` judged, or if predictions were exact.
+        Shape (N,), above 0; all are 1 with fewer than `FEWEST` judged passages, or if all predictions were exact.
     """
     squares, weight = _residuals(batches, planned, gains, predicted)
     at = np.flatnonzero(weight > 0)
@@ -420,7 +424,7 @@ def expected_spread(pool: Pool, batches: Sequence[Batch], planned: Array, gains:
 
 
 def _residuals(batches: Sequence[Batch], planned: Array, gains: Array, predicted: Array) -> tuple[Array, Array]:
-    """Return squared residuals from the prediction of the batch that drew a passage, and weights of judged passages."""
+    """Return squared residuals from the prediction of each passage's own batch, and the weights of judged passages."""
     squares, sampled = np.zeros(len(gains)), np.zeros(len(gains), bool)
     for batch, f in zip(batches, predicted, strict=False):
         at = batch.judged & ~batch.known

@@ -1,4 +1,4 @@
-"""How a machine's leaderboard differs from full judgments, estimated from an audit: bias, correlation, order."""
+"""Difference of a machine's leaderboard from a fully judged leaderboard, estimated by an audit: bias, correlation."""
 
 from __future__ import annotations
 
@@ -23,16 +23,15 @@ def machine_bias(
     queries: NDArray[np.int64] | None = None,
     confidence: float = CONFIDENCE,
 ) -> Estimates:
-    """Return how far the machine's score of each system lies above the audited one, with its interval.
+    """Return the bias of the machine's score of each system: the machine's score minus the audited score.
 
     Args:
-        w: shape (S, N).
-        machine: shape (N,), the gain of the machine's label; 0 if it gave none, as on a leaderboard without an
-            audit.
+        w: shape (S, N), the weights of the systems.
+        machine: shape (N,), the gain of the machine's label; 0 without a label, as on the machine's leaderboard.
         found, variance, queries, confidence: see `estimates`.
 
     Returns:
-        Arrays of shape (S,): machine minus audited.
+        Arrays of shape (S,), with intervals.
     """
     surplus = replace(found, gains=machine - found.gains)
     return estimates(w, surplus, variance=variance, queries=queries, confidence=confidence)
@@ -48,14 +47,14 @@ def group_bias(
     queries: NDArray[np.int64] | None = None,
     confidence: float = CONFIDENCE,
 ) -> Estimates:
-    """Return how much more the machine favours some systems than people do (circularity).
+    """Return how much the machine favours the systems of its own model family (circularity).
 
     Args:
-        members: shape (S,), which systems share the machine's model family; some, not all.
+        members: shape (S,), whether a system shares the machine's model family; neither all nor no systems.
         w, machine, found, variance, queries, confidence: see `machine_bias`.
 
     Returns:
-        Arrays of shape (1,): mean bias of the members minus mean bias of the others.
+        Arrays of shape (1,): mean bias of the members minus mean bias of the other systems.
 
     Raises:
         InputError: all or no systems are members.
@@ -71,24 +70,26 @@ def group_bias(
 
 
 def true_correlation(machine: Array, w: Array, found: Corrected, confidence: float = CONFIDENCE) -> Rate:
-    """Return Pearson's correlation of the machine's scores with fully judged ones, corrected for the audit's noise.
+    """Return Pearson's correlation of the machine's scores with fully judged scores, corrected for sampling noise.
 
-    The correlation with the audited scores is too low, because these contain noise. Noise does not change their
-    covariance with the machine's scores. It raises their variance by a known amount, the mean variance of the
-    centred scores. That amount is subtracted (Spearman's correction for attenuation, American Journal of Psychology
-    15, 1904). The interval is r +- z s, cut at -1 and 1. s^2 adds two terms: the variance of the linear part of r
-    and, relevant for few judgments, that of the noise variance itself, r^2 tr(C^2) / (2 S^2 V^2). C is the
-    covariance of the centred scores' errors and V the corrected variance.
+    The correlation with the audited scores is too low, because these contain sampling noise. The noise does not change
+    their expected covariance with the machine's scores. It raises their variance by a known amount, the mean variance
+    of the centred scores. This amount is subtracted (Spearman's correction for attenuation, American Journal of
+    Psychology 15, 1904).
+
+    The interval is r +- z s, cut at -1 and 1. s^2 is the sum of two variances. The first is that of the linear part of
+    r. The second is that of the noise variance, r^2 tr(C^2) / (2 S^2 V^2), which matters with few judgments. C is the
+    covariance of the centred scores' errors, and V is the corrected variance.
 
     Args:
         machine: shape (S,), the machine's scores.
         w: shape (S, N), the weights of the systems.
         found: the estimated gains.
-        confidence: of the interval.
+        confidence: confidence of the interval.
 
     Returns:
-        Undefined with fewer than 3 systems, or if the machine's scores are all equal. Also if the audited scores
-        differ by no more than their noise, or if no judgment shows their noise.
+        The correlation. It is undefined with fewer than 3 systems, or if the machine's scores are all equal. It is also
+        undefined if the audited scores differ by no more than their noise, or if no judgment shows their noise.
     """
     count = len(machine)
     if np.isnan(estimates(w, found).error).all():
@@ -114,19 +115,19 @@ def true_correlation(machine: Array, w: Array, found: Corrected, confidence: flo
 
 
 def kendall_bounds(machine: Array, compared: Comparisons, level: float = 1 - CONFIDENCE) -> tuple[float, float]:
-    """Return bounds of Kendall's tau between the machine's leaderboard and the fully judged one, valid at the level.
+    """Return bounds of Kendall's tau between the machine's leaderboard and the fully judged leaderboard.
 
-    Pairs that the audit separates count as they are. All others count once against the machine and once for it. Do
-    not report the tau with the audited leaderboard: it is lower than the true one, since the audited order contains
-    noise.
+    A pair of systems that the audit separates has its audited order in both bounds. Every other pair is discordant in
+    the lower bound and concordant in the upper bound. Do not report tau with the audited leaderboard: it is lower than
+    the true tau, because the audited order contains noise.
 
     Args:
         machine: shape (S,).
         compared: every two systems, from `compare`.
-        level: chance of any false difference among all pairs.
+        level: probability of any false difference among all pairs, and so of wrong bounds.
 
     Returns:
-        The least and the greatest; pairs that the machine ties count 0 (tau-a). NaN with fewer than 2 systems.
+        (lower, upper). Pairs that are tied on the machine's leaderboard count 0 (tau-a). NaN with fewer than 2 systems.
     """
     count = len(compared.p)
     if not count:
@@ -139,20 +140,21 @@ def kendall_bounds(machine: Array, compared: Comparisons, level: float = 1 - CON
 
 
 def composite(machine: Array, audited: Array, error: Array) -> Array:
-    """Return scores to order systems by, between the machine's and the audited order; they have no interval.
+    """Return scores for an order of systems between the machine's order and the audited order.
 
     score_r = machine_r + mean(d) + B (d_r - mean(d)), with d_r = audited_r - machine_r, B = s^2 / (s^2 + mean
-    error^2) and s^2 = max(0, var(d) - mean error^2). This is empirical Bayes (Efron and Morris, Journal of the
-    American Statistical Association 68, 1973). Few judgments keep the machine's order, many give the audited one.
+    error^2) and s^2 = max(0, var(d) - mean error^2). This is empirical Bayes shrinkage (Efron and Morris, Journal of
+    the American Statistical Association 68, 1973). With few judgments the order is close to the machine's order, with
+    many judgments to the audited order.
 
     Args:
         machine: shape (S,), the machine's scores.
         audited: shape (S,), unbiased scores.
-        error: shape (S,), their standard errors; NaN if unknown. An unknown error counts as the empty sum that it
-            comes from: only then the mean of the estimated variances is right on average over samples.
+        error: shape (S,), standard errors of the audited scores; NaN if unknown. An unknown error counts as 0, because
+            the sum that estimates its variance is empty. So the mean of the estimated variances is unbiased.
 
     Returns:
-        Shape (S,). The interval of the audited score does not apply to this score.
+        Shape (S,). These scores have no intervals; the intervals of the audited scores do not apply to them.
     """
     d = audited - machine
     noise = float((np.nan_to_num(error) ** 2).mean())

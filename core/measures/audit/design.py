@@ -1,4 +1,4 @@
-"""The design of an audit: the rank weights of systems under a linear measure, and the chances of drawing passages."""
+"""The design of an audit: rank weights of systems under a linear measure, and inclusion probabilities of passages."""
 
 from __future__ import annotations
 
@@ -31,10 +31,10 @@ class LinearMeasure:
     rank.
 
     Args:
-        name: of its weights: `P@10`, `DCG@10`, `RBP(p=0.8)@20`.
+        name: name of the weights: `P@10`, `DCG@10`, `RBP(p=0.8)@20`.
         family: P, DCG or RBP.
         cutoff: the deepest rank that counts.
-        persistence: p of RBP, the chance that a reader goes on to the next rank; None for the others.
+        persistence: p of RBP, the probability that a reader continues to the next rank; None for other families.
     """
 
     name: str
@@ -44,21 +44,23 @@ class LinearMeasure:
 
     @property
     def title(self) -> str:
-        """The name of the score. DCG's discounts divided by their sum give a mean of judgments, not a DCG."""
+        """The name of the score. With DCG's discounts divided by their sum, the score is a mean judgment, not a DCG."""
         return f"mean judgment@{self.cutoff} (DCG weights)" if self.family == "DCG" else self.name
 
     @property
     def binary(self) -> bool:
-        """Whether its gain is 1 for a relevant passage and 0 otherwise; the gain of DCG is the judgment itself."""
+        """Whether the gain is 1 for a relevant passage and 0 otherwise. For DCG, the gain is the judgment instead."""
         return self.family != "DCG"
 
     def discounts(self) -> Array:
         """Return the weight of each rank within a query, shape (cutoff,).
 
-        P@k: 1 / k. DCG@k: 1 / log2(r + 1) over the sum of these to rank k, so that a score has the unit of a
-        judgment (Järvelin and Kekäläinen, TOIS 20, 2002, with trec_eval's discount). The division by the sum is ours
-        and changes no order. RBP: (1 - p) p^(r - 1) (Moffat and Zobel, TOIS 27, 2008), cut off at the depth; deeper
-        ranks add at most p^depth to a score.
+        P@k: 1 / k.
+        DCG@k: 1 / log2(r + 1), divided by the sum of these discounts down to rank k (Järvelin and Kekäläinen, TOIS 20,
+        2002, with trec_eval's discount). The division is ours: it gives a score the unit of a judgment and does not
+        change the order.
+        RBP: (1 - p) p^(r - 1) (Moffat and Zobel, TOIS 27, 2008) down to the cutoff. Deeper ranks would add at most
+        p^cutoff to a score.
         """
         ranks = np.arange(1, self.cutoff + 1, dtype=np.float64)
         return _DISCOUNTS[self.family](ranks, self.persistence or 0.0)
@@ -77,11 +79,11 @@ _DISCOUNTS: dict[str, Callable[[Array, float], Array]] = {
 
 
 def linear_measure(name: str) -> LinearMeasure:
-    """Return the linear measure with a name: that of its weights, or its title.
+    """Return the linear measure with a name: the name of its weights, or its title.
 
     Raises:
-        InputError: the measure is not linear. nDCG, AP, RR and recall are ratios or depend on other passages, so the
-            chances of single passages do not apply to them.
+        InputError: the measure is not linear. nDCG, AP, RR and recall are ratios, or a passage's contribution depends
+            on other passages. So they are not weighted sums of gains.
     """
     found = _NAME.fullmatch(name.strip())
     if found is None:
@@ -109,13 +111,13 @@ def linear_measure(name: str) -> LinearMeasure:
 
 @dataclass(frozen=True)
 class Weights:
-    """The contribution of each passage to each system's score per unit of its gain.
+    """The weight of each passage in each system's score: its contribution per unit of gain.
 
     Args:
         systems: S names.
-        items: the N passages that any system ranks within the cutoff, sorted by query, then passage.
-        w: shape (S, N), at least 0; a system's score is `w @ gains`.
-        queries: number of queries that the scores average.
+        items: the N passages that any system ranks down to the cutoff, sorted by query, then passage.
+        w: shape (S, N), at least 0; the scores are `w @ gains`.
+        queries: number of queries in the mean of a score.
     """
 
     systems: tuple[str, ...]
@@ -135,22 +137,22 @@ class Weights:
 
 
 Aim: TypeAlias = Literal["scores", "differences"]
-"""Quantities whose intervals should be narrow: the scores of systems, or the differences between them."""
+"""The quantities whose intervals should be narrow: the scores of systems, or the differences between systems."""
 
 FLOOR = 0.1
-"""The least chance of a passage with weight, as a share of the chance under equal chances for all."""
+"""Minimum inclusion probability of a passage with weight, as a share of its probability under the uniform design."""
 # Most bisection steps.
 _STEPS = 200
 
 
 def importance(w: Array, aim: Aim = "scores") -> Array:
-    """Return how much a unit of error in a passage's gain matters to all systems together.
+    """Return the importance of each passage: the effect of an error in its gain on all systems together.
 
     Args:
-        w: shape (S, N), the weights of the systems; for "is A better than B" give the weights of A and B alone.
+        w: shape (S, N), the weights of the systems. For "is A better than B", pass only the weights of A and B.
         aim: `scores` uses sqrt(mean_s w_s^2). `differences` uses sqrt(mean over pairs of (w_s - w_s')^2), which is
-            sqrt(2 S / (S - 1)) times the standard deviation over systems: a passage that all systems rank alike says
-            nothing about which is better.
+            sqrt(2 S / (S - 1)) times the standard deviation over systems. Then a passage that all systems rank alike
+            has importance 0, because it does not affect differences.
 
     Returns:
         Shape (N,), at least 0.
@@ -161,18 +163,19 @@ def importance(w: Array, aim: Aim = "scores") -> Array:
 
 
 def chances(size: Array, budget: float, floor: float = FLOOR, eligible: Flags | None = None) -> Array:
-    """Return chances proportional to a size, capped at 1, with a floor, that add up to the budget.
+    """Return inclusion probabilities ("chances") proportional to a size, with a floor and at most 1.
 
-    pi_i = min(1, max(floor budget / n, c size_i)) over the n eligible passages, with c such that the chances add up
-    to the budget. The sum rises with c, so c is found by bisection. If the budget covers all, each chance is 1.
+    pi_i = min(1, max(floor budget / n, c size_i)) over the n eligible passages, with c such that the probabilities add
+    up to the budget. The sum rises with c, so c is found by bisection. If the budget covers all passages, each
+    probability is 1.
 
     Args:
         size: shape (N,), at least 0 and finite, in any unit: importance times expected spread.
         budget: expected number of draws, above 0.
-        floor: least share of the uniform chance for every eligible passage, above 0 and at most 1; 1 is the uniform
-            design.
-        eligible: passages that can be drawn; None means all. It must hold every passage with weight that is not yet
-            known.
+        floor: minimum probability of an eligible passage, as a share of the uniform probability. It is above 0 and at
+            most 1; 1 is the uniform design.
+        eligible: shape (N,), whether a passage can be drawn; None means all. Every passage with weight that is not
+            known yet must be eligible.
 
     Returns:
         Shape (N,); 0 if not eligible.
@@ -195,7 +198,7 @@ def chances(size: Array, budget: float, floor: float = FLOOR, eligible: Flags | 
 
 
 def _solve(size: Array, budget: float, floor: float, still: Array) -> Array:
-    """Return chances whose sum is the budget, each passage counted with the chance `still` that it is open."""
+    """Return chances whose sum, weighted by `still`, is the budget; `still` is the probability of being unjudged."""
     found = np.zeros(len(size))
     open_ = still > 0
     sizes, count = size[open_], still[open_]
@@ -229,11 +232,11 @@ def _solve(size: Array, budget: float, floor: float, still: Array) -> Array:
 def uniforms(seed: str | int, batch: int, items: Sequence[Item]) -> Array:
     """Return a number in [0, 1) for each passage that depends only on seed, batch and the passage's ids.
 
-    It is the first 53 bits of the BLAKE2b hash (RFC 7693) of the four. So a sample is the same on any machine and
-    for any order of rows.
+    The number is the first 53 bits of the BLAKE2b hash (RFC 7693) of seed, batch, query id and passage id. So a sample
+    is the same on any machine and for any order of rows.
 
     Args:
-        seed: as stored with the design.
+        seed: the seed stored with the design.
         batch: number of the batch, from 1.
         items: N passages.
 
@@ -253,7 +256,7 @@ def draw(chance: Array, seed: str | int, batch: int, items: Sequence[Item]) -> F
     """Return which passages are drawn: those whose number is below their chance (Poisson sampling).
 
     Args:
-        chance: shape (N,), from `chances`; 1 is always drawn, 0 never.
+        chance: shape (N,), from `chances`; passages with 1 are always drawn, and with 0 never.
         seed, batch, items: see `uniforms`.
 
     Returns:
@@ -263,10 +266,10 @@ def draw(chance: Array, seed: str | int, batch: int, items: Sequence[Item]) -> F
 
 
 def planned_chances(size: Array, budgets: Sequence[float], floor: float = FLOOR, known: Flags | None = None) -> Array:
-    """Return the chances that batches of given budgets would have if nothing were learnt between them.
+    """Return the planned chances of several batches, computed before the first draw.
 
-    Batch t has `chances` of the same size over the passages that are not judged yet. Judgments of earlier batches
-    are taken at their expectation, so a passage counts with the chance that it is still open.
+    For each batch, `chances` is computed from the same sizes over the passages that are not judged yet. It is not known
+    beforehand which these are. So a passage counts with the probability that it has not been drawn by then.
 
     Args:
         size, floor: see `chances`.
@@ -274,7 +277,7 @@ def planned_chances(size: Array, budgets: Sequence[float], floor: float = FLOOR,
         known: passages that are known before the first batch.
 
     Returns:
-        Shape (T, N): the chance in batch t of a passage that is still open then; 1 for known passages.
+        Shape (T, N): the chance in batch t, given that the passage has not been judged before; 1 for known passages.
     """
     done = np.zeros(len(size), bool) if known is None else np.asarray(known, bool)
     still = np.where(done, 0.0, 1.0)
@@ -289,9 +292,9 @@ def planned_chances(size: Array, budgets: Sequence[float], floor: float = FLOOR,
 def shares(planned: Array) -> Array:
     """Return the share of each batch in the combined estimate of each passage, from the planned chances.
 
-    A share is proportional to p_t / prod_{s <= t} (1 - p_s), see the top of this module. If a planned chance is 1,
-    the first such batch has the whole share. Fix the shares before the first draw: computed from the design of batch
-    1 for T = 1, 2, ..., they do not depend on later results.
+    A share is proportional to p_t / prod_{s <= t} (1 - p_s), see the top of this module. If a planned chance is 1, the
+    first such batch has the whole share. Compute the shares for T = 1, 2, ... batches only from the planned chances,
+    which are fixed before the first draw. So they do not depend on later results.
 
     Args:
         planned: shape (T, N), from `planned_chances`, for the T batches to combine.

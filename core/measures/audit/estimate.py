@@ -15,7 +15,8 @@ from .design import Array, Flags
 
 Variance: TypeAlias = Literal["pool", "queries"]
 VARIANCES: tuple[Variance, ...] = ("pool", "queries")
-"""The population of an interval: these queries, as if the whole pool were judged; or more queries of their kind."""
+"""The population of an interval. `pool`: these queries, with the whole pool judged. `queries`: further similar queries.
+"""
 
 CONFIDENCE = 0.95
 
@@ -27,9 +28,9 @@ class Estimates:
     Args:
         value: the estimates.
         error: their standard errors; NaN if unknown.
-        degrees: degrees of freedom of t; infinite if the error is 0.
+        degrees: degrees of freedom of Student's t; infinite if the error is 0.
         low, high: the interval; NaN if the error is unknown.
-        confidence: of each interval by itself.
+        confidence: confidence of each interval by itself.
     """
 
     value: Array
@@ -45,7 +46,7 @@ class Estimates:
         return self.high - self.low
 
     def without(self, unknown: Flags) -> Estimates:
-        """Return the same estimates with unknown errors and intervals for the flagged ones."""
+        """Return the estimates with unknown errors and intervals for the flagged estimates."""
         error, low, high = (np.where(unknown, np.nan, one) for one in (self.error, self.low, self.high))
         return replace(self, error=error, low=low, high=high)
 
@@ -58,26 +59,27 @@ def estimates(
     queries: NDArray[np.int64] | None = None,
     confidence: float = CONFIDENCE,
 ) -> Estimates:
-    """Return weighted sums of gains with their t intervals; scores, differences and biases have this form.
+    """Return weighted sums of gains, such as scores, differences and biases, with their t intervals.
 
     `pool`: the variance is the Horvitz-Thompson estimate under Poisson sampling, sum_i w_i^2 judged (1 - pi) / pi^2
-    (y - f)^2. It is 0 if every passage was judged. It is unknown, not 0, for a sum with inexact passages of which
-    none was judged by chance.
+    (y - f)^2. It is 0 if every passage was judged. It is unknown, not 0, for a sum with inexact passages if no such
+    passage was judged.
 
-    `queries`: the queries are taken as a sample of more queries. The variance is Q / (Q - 1) sum_q (t_q - mean t)^2,
-    with the Q contributions t_q of single queries to the sum. It includes the variance from the sampling of passages
+    `queries`: the queries are regarded as a sample of more queries. The variance is Q / (Q - 1) sum_q (t_q - mean t)^2,
+    with the contributions t_q of the Q queries to the sum. It includes the variance from the sampling of passages
     (Särndal, Swensson and Wretman, 1992, section 11.8).
 
     Degrees of freedom of t: for `queries` Q - 1; for `pool` 2 (sum v_i)^2 / sum v_i^2, with the contributions v_i of
-    judged passages to the variance. A few passages with small chances can carry most of the variance. So it is taken
-    as a multiple of a chi-square with the same mean and variance (Satterthwaite, Biometrics Bulletin 2, 1946).
+    judged passages to the variance. A few passages with small chances can contribute most of the variance. So it is
+    approximated by a multiple of a chi-square with the same mean and variance (Satterthwaite, Biometrics Bulletin 2,
+    1946).
 
     Args:
-        w: shape (M, N), M sums over the N passages.
+        w: shape (M, N), the weights of M sums over the N passages.
         found: the estimated gains.
-        variance: the population of the interval.
-        queries: shape (N,), the number of each passage's query from 0 to Q - 1; needed for `queries`.
-        confidence: of each interval by itself.
+        variance: the population of the interval, see `VARIANCES`.
+        queries: shape (N,), the number of each passage's query from 0 to Q - 1; needed if `variance` is `queries`.
+        confidence: confidence of each interval by itself.
 
     Returns:
         Arrays of shape (M,).
@@ -109,7 +111,7 @@ def estimates(
 
 
 def _untested(rows: Array, found: Corrected) -> Flags:
-    """Return which sums have inexact passages, none of which was judged."""
+    """Return which sums have inexact passages but no judged passage among these."""
     unknown = np.zeros(len(rows), bool)
     if found.unsure is None or found.tested is None:
         return unknown
@@ -119,11 +121,11 @@ def _untested(rows: Array, found: Corrected) -> Flags:
 
 
 def degrees_of(total: Array, squares: Array) -> Array:
-    """Return Satterthwaite's degrees of freedom of a sum of variances: 2 (sum v)^2 / sum v^2; infinite if all are 0.
+    """Return Satterthwaite's degrees of freedom of variances: 2 (sum v)^2 / sum v^2; infinite if all v are 0.
 
     Args:
-        total: sums of contributions to variances.
-        squares: sums of their squares, of the same shape.
+        total: sum v, the sum of the contributions to each variance.
+        squares: sum v^2, of the same shape.
     """
     return np.asarray(np.divide(2 * total**2, squares, out=np.full(np.shape(total), np.inf), where=squares > 0))
 
@@ -142,10 +144,11 @@ class Comparisons:
 
     Args:
         first, second: shape (M,), positions of the two systems.
-        difference: score of the first minus that of the second, each interval by itself.
-        p: two-sided p values of no difference; 1 if the two are the same, 0 if they are known to differ. It is 1 if
-            the error of the difference is unknown, so that the pair is never separated.
-        adjusted: the same after Holm. If all below .05 are called different, at most 5 % of audits contain an error.
+        difference: score of the first minus score of the second; each interval by itself.
+        p: two-sided p values of no difference. p is 1 for equal systems, and 0 for systems that are known to differ. It
+            is also 1 if the error of the difference is unknown, so that the pair is never separated.
+        adjusted: p after Holm's correction. If differences with values below .05 are reported, at most 5 % of audits
+            report a false difference.
     """
 
     first: NDArray[np.int64]
@@ -163,9 +166,9 @@ def compare(
     queries: NDArray[np.int64] | None = None,
     confidence: float = CONFIDENCE,
 ) -> Comparisons:
-    """Compare every two systems; equal weights cancel, so differences are more precise than scores.
+    """Compare every two systems. Equal weights cancel, so differences are more precise than scores.
 
-    Args: see `estimates`; `w` has shape (S, N), one row per system.
+    Args: see `estimates`; `w` has shape (S, N), a row per system.
     """
     first, second = np.triu_indices(len(w), 1)
     unknown = np.zeros(len(first), bool)
@@ -179,9 +182,9 @@ def compare(
 
 
 def _untested_pairs(w: Array, found: Corrected, first: NDArray[np.int64], second: NDArray[np.int64]) -> Flags:
-    """Return which differences have a part without judgments: the whole difference, or that of one system alone.
+    """Return which differences have a part without judgments: the whole difference, or the score of either system.
 
-    Judgments of one system's passages say nothing about the error of the other's score.
+    Judgments of one system's passages show nothing about the error of the other system's score.
     """
     unknown = np.zeros(len(first), bool)
     if found.unsure is None or found.tested is None:
@@ -198,7 +201,8 @@ def _untested_pairs(w: Array, found: Corrected, first: NDArray[np.int64], second
 
 
 def _of_judged(w: Array, found: Corrected) -> tuple[Array, Corrected]:
-    """Return the same sums and variances with far fewer columns: the judged passages, and one for all others."""
+    """Return data with the same sums and variances but far fewer columns: the judged passages, and one column for all
+    other passages."""
     at = np.flatnonzero(found.variances)
     rest = w @ found.gains - w[:, at] @ found.gains[at]
     gains, variances = np.append(found.gains[at], 1.0), np.append(found.variances[at], 0.0)
@@ -206,9 +210,9 @@ def _of_judged(w: Array, found: Corrected) -> tuple[Array, Corrected]:
 
 
 def p_values(told: Estimates) -> Array:
-    """Return two-sided p values of the value 0; without any error, 1 if the value is 0 and 0 otherwise.
+    """Return two-sided p values of the hypothesis that the value is 0.
 
-    If the error is unknown, p is 1, because nothing separates the value from 0.
+    If the error is 0, p is 1 for the value 0, and 0 for other values. If the error is unknown, p is 1.
     """
     from scipy.special import ndtr, stdtr
 
@@ -222,16 +226,16 @@ def p_values(told: Estimates) -> Array:
 
 
 def alike(values: Array, compared: Comparisons, level: float = 1 - CONFIDENCE) -> list[list[int]]:
-    """Return groups of systems that are not separated: the longest stretches of the leaderboard without a
+    """Return groups of systems that are not separated: maximal sections of the leaderboard without a significant
     difference.
 
     Args:
         values: shape (S,), the scores that order the leaderboard.
         compared: from `compare`.
-        level: the chance of any false difference among all pairs.
+        level: the probability of any false difference among all pairs.
 
     Returns:
-        Positions of systems, best first, in groups of two or more, from the top down; groups can overlap.
+        Groups from the top down, each with the positions of two or more systems, best first; groups can overlap.
     """
     order = np.argsort(-values, kind="stable")
     differ = np.zeros((len(values), len(values)), bool)

@@ -22,12 +22,12 @@ class Confusion:
     Args:
         labels: the A levels of the machine in the pool, rising.
         judgments: the J levels of people, rising.
-        counts: shape (A, J), estimated numbers of passages. A row adds up to the known number of the pool's passages
-            with that label. NaN in a row without judged passages.
-        judged: shape (A, J), how many were judged, unweighted.
-        own: shape (n,), rows of the judged passages; `said`, shape (n,): their columns.
-        factor: shape (n,), the weight of each judged passage after its row was scaled to its known number.
-        spread: shape (n,), its contribution to variances, scaled likewise.
+        counts: shape (A, J), estimated numbers of passages. The sum of a row is the known number of the pool's passages
+            with this label. NaN in a row without judged passages.
+        judged: shape (A, J), numbers of judged passages, unweighted.
+        own: shape (n,), the row of each judged passage; `said`, shape (n,): its column.
+        factor: shape (n,), the weight of each judged passage, after its row was scaled to the known number.
+        spread: shape (n,), the factor of each judged passage in variances, scaled in the same way.
     """
 
     labels: tuple[float, ...]
@@ -64,14 +64,14 @@ def confusion(
 ) -> Confusion:
     """Return the table of labels by judgments for the pool, estimated from its judged passages.
 
-    Counts are Horvitz-Thompson sums for each label, scaled to its number of passages (poststratification, Särndal,
-    Swensson and Wretman, 1992, section 7.6). That number is exact, since the machine labelled all passages.
+    Counts are Horvitz-Thompson sums for each label, scaled to the label's number of passages (poststratification,
+    Särndal, Swensson and Wretman, 1992, section 7.6). This number is exact, because the machine labelled all passages.
 
     Args:
-        labels: shape (N,); NaN if the machine gave none: these are left out of the table.
+        labels: shape (N,); NaN without a label. Passages without a label are left out of the table.
         judgments: shape (N,); NaN if unknown.
         weight, spread: shape (N,), from `combined_weights`.
-        levels: the possible judgments; None means those that were given.
+        levels: the possible judgments; None means the values that occur.
 
     Raises:
         InputError: no labelled passage was judged.
@@ -117,16 +117,16 @@ def statistic(
 ) -> Rate:
     """Return a smooth function of the estimated counts, with its interval by linearisation.
 
-    The rows are known. So each judged passage enters the variance with the derivative of the function by its cell,
-    minus the mean derivative of its row (Särndal, Swensson and Wretman, 1992, sections 5.5 and 7.6). For a share the
-    interval is that of Clopper and Pearson at the effective number of judgments (Korn and Graubard, Survey
-    Methodology 24, 1998). It has a length even if all judgments agree. For other statistics it is a t interval.
+    The row totals are known. So each judged passage enters the variance with the derivative of the function by its
+    cell, minus the mean derivative of its row (Särndal, Swensson and Wretman, 1992, sections 5.5 and 7.6). For a share,
+    the interval is by Clopper and Pearson, with the effective number of judgments (Korn and Graubard, Survey
+    Methodology 24, 1998). So its width is above 0 even if all judgments agree. Other statistics have a t interval.
 
     Args:
         table: from `confusion`.
-        of: maps counts of shape (A, J), NaN in rows without judged passages, to the value; NaN if undefined.
-        share: whether the value lies between 0 and 1 and is a share of passages.
-        confidence: of the interval.
+        of: the function from counts of shape (A, J), with NaN in rows without judged passages; NaN if undefined.
+        share: whether the value is a share of passages, between 0 and 1.
+        confidence: confidence of the interval.
     """
     counts = table.counts
     value = float(of(counts))
@@ -153,7 +153,7 @@ def statistic(
 def _effective(table: Confusion, of: Callable[[Array], float]) -> float:
     """Return the effective number of judgments of a share if all judgments agree, so that no variance is visible.
 
-    It is that of a table in which every cell had half a judgment more.
+    It is computed from a table with half a judgment more in every cell.
     """
     judged = table.judged + 0.5
     inside = table.judged.sum(axis=1, keepdims=True) > 0
@@ -167,7 +167,7 @@ def _effective(table: Confusion, of: Callable[[Array], float]) -> float:
 
 
 def _slopes(of: Callable[[Array], float], counts: Array) -> Array:
-    """Return the derivatives by every cell, one-sided at 0."""
+    """Return the derivative of the function by every cell; it is one-sided for a count of 0."""
     step = _STEP * np.nansum(counts)
     found = np.zeros_like(counts)
     for cell in np.ndindex(*counts.shape):
@@ -179,7 +179,7 @@ def _slopes(of: Callable[[Array], float], counts: Array) -> Array:
 
 
 def exact_interval(share: float, n: float, confidence: float = CONFIDENCE) -> tuple[float, float]:
-    """Return the interval of Clopper and Pearson (Biometrika 26, 1934) for a share of n judgments; n may be
+    """Return the interval by Clopper and Pearson (Biometrika 26, 1934) for a share of n judgments; n may be
     fractional."""
     from scipy.special import betaincinv
 
@@ -191,12 +191,12 @@ def exact_interval(share: float, n: float, confidence: float = CONFIDENCE) -> tu
 
 @dataclass(frozen=True)
 class Quality:
-    """Quality of labels as substitutes for judgments, for the pool as a whole, not for the ranking of a system.
+    """Quality of labels as substitutes for judgments, over the whole pool and not over the ranking of a system.
 
     Args:
-        precision: the share of passages labelled relevant that people call relevant.
-        recall: the share of relevant passages that are labelled relevant.
-        accuracy: the share of passages on whose relevance both sides agree.
+        precision: the share of the passages labelled relevant that people judge relevant.
+        recall: the share of the relevant passages that are labelled relevant.
+        accuracy: the share of passages with the same relevance by label and by judgment.
         kappa: Cohen's kappa of relevance (Educational and Psychological Measurement 20, 1960).
         prevalence: the share of relevant passages.
     """
@@ -265,8 +265,8 @@ class Meaning:
     Args:
         label: the machine's level.
         passages: number of the pool's passages with this label.
-        judged: how many of these were judged.
-        chances: by level of judgment, the share of the label's passages that people would give it.
+        judged: number of these that were judged.
+        chances: by judgment, the estimated share of these passages that have it.
         mean: the mean judgment; NaN if no passage was judged.
     """
 
@@ -285,15 +285,15 @@ def meanings(
     levels: Sequence[float] | None = None,
     confidence: float = CONFIDENCE,
 ) -> list[Meaning]:
-    """Return the chance of each judgment for every label, with intervals, over the pool.
+    """Return the probability of each judgment for every label, with intervals, over the pool.
 
-    The chances are valid for the pool as a whole. Among passages that a system ranks high, the same label is right
-    more or less often. So they must not be used to correct a leaderboard; the difference estimator does that.
+    The probabilities are valid for the pool as a whole. Among passages that a system ranks high, the same label is
+    right more often or less often. So do not use them to correct a leaderboard; the difference estimator does that.
 
     Args: see `confusion`.
 
     Returns:
-        One row per label of the pool, rising; without chances if no passage of it was judged.
+        One row per label of the pool, rising. A label without judged passages has no probabilities.
     """
     whole = confusion(labels, judgments, weight, spread, levels)
     rows = []
@@ -314,11 +314,11 @@ def meanings(
 
 @dataclass(frozen=True)
 class Threshold:
-    """The quality of labels with one min rating.
+    """The quality of labels at a min rating.
 
     Args:
         label_from: the lowest label or rating that counts as relevant.
-        quality: precision, recall and the rest.
+        quality: precision, recall and the other statistics.
     """
 
     label_from: float
@@ -334,12 +334,12 @@ def thresholds(
     judgment_from: float,
     confidence: float = CONFIDENCE,
 ) -> list[Threshold]:
-    """Return precision and recall at every min rating among the labels except the lowest, which calls all relevant.
+    """Return the quality of labels at every min rating: every label except the lowest, from which all are relevant.
 
     Args: see `quality`.
 
     Returns:
-        Rising by min rating.
+        A row per min rating, rising.
     """
     offered = np.unique(labels[~np.isnan(labels)])[1:]
     return [
@@ -360,7 +360,9 @@ def thresholds(
 
 
 def balanced(found: Sequence[Threshold]) -> Threshold | None:
-    """Return the min rating whose precision and recall are closest: about as many are called relevant as are.
+    """Return the min rating with the smallest difference of precision and recall.
+
+    There, about as many passages are labelled relevant as are relevant.
 
     Returns:
         None if precision or recall is undefined at every min rating.
@@ -374,24 +376,23 @@ def balanced(found: Sequence[Threshold]) -> Threshold | None:
 
 
 def cut_points(scores: Array, judgments: Array, weight: Array, levels: Sequence[float]) -> tuple[float, ...]:
-    """Return the cuts of a continuous score that make its levels match people's levels.
+    """Return the cut points that divide a continuous score into people's levels.
 
-    For each level, the cut misplaces the least weight of passages: those judged at least this level with a score
-    below the cut, and those judged lower with a score from the cut on. The sum over levels is the weighted sum of
-    absolute differences in levels, so all cuts together minimise that. Of equally good cuts the lowest is used,
-    which keeps cuts in rising order. For the embedding grader, scores are similarities and the cuts are its cut
-    points.
+    Each cut point minimises the weight of misplaced passages: passages judged at least the level with a score below the
+    cut point, and passages judged lower with a score from the cut point. Summed over levels, this is the weighted sum
+    of absolute differences in levels. So the cut points together minimise that sum. Of equally good cut points the
+    lowest is used, which keeps them in rising order. For the embedding grader, the scores are similarities.
 
     Args:
         scores: shape (N,), such as the highest similarity of a passage to the questions of its query; NaN if
             missing.
         judgments: shape (N,); NaN if unknown.
         weight: shape (N,), from `combined_weights`.
-        levels: the judgments at which a cut leads to the next level, rising: K levels give K cuts.
+        levels: the K judgments above the lowest, rising; each needs a cut point.
 
     Returns:
-        K cuts, rising or equal; a score of at least the k-th belongs to level k or above. A cut above all scores is
-        infinite: the level was not given, or no score shows it.
+        K cut points, rising or equal. A score of at least the k-th belongs to level k or above. A cut point is infinite
+        if the level was not given, or if the scores do not separate it.
 
     Raises:
         InputError: no passage with a score was judged.

@@ -1,8 +1,8 @@
 """Planning of an audit: expected widths and numbers of judgments before it, stopping rules during it.
 
-The stopping rules are statements that hold at a level even if people look after every batch. The chance of a false
-statement is spent over a number of looks that is fixed beforehand. Look k may err with chance alpha_k, and these add
-up to alpha. So stopping at any look is wrong with chance alpha at most. The bound is the sum of the chances; it
+The stopping rules test statements whose error stays below a level even if people look after every batch. The
+probability of a false statement, alpha, is spent over a fixed number of looks. Look k may err with probability alpha_k,
+and these add up to alpha. So stopping at any look is wrong with a probability of at most alpha (union bound). This
 assumes nothing about the dependence of estimates between looks.
 """
 
@@ -21,14 +21,14 @@ from .estimate import CONFIDENCE, Estimates, compare, estimates, quantile
 CORRELATION = 0.5
 """The assumed correlation of predictions with judgments before any judgment."""
 POWER = 0.8
-"""The chance to detect a difference of the given size."""
+"""The probability of detecting a difference of the given size."""
 
 
 def guessed_spread(lowest: float, highest: float) -> tuple[float, float]:
-    """Return the spread around predictions with a machine and without one, before any judgment.
+    """Return a guess of the spread of gains around predictions, before any judgment: with and without a machine.
 
-    Without a machine it is the standard deviation of gains spread evenly over their scale. With one it is that times
-    sqrt(1 - r^2) for the correlation r = .5. After the first batch use `residual_spread`.
+    Without a machine, the guess is the standard deviation of a uniform distribution over the scale. With a machine, it
+    is multiplied by sqrt(1 - r^2), with r = `CORRELATION`. After the first batch, use `residual_spread`.
 
     Args:
         lowest, highest: the ends of the scale of gains.
@@ -49,16 +49,16 @@ def expected_width(
 ) -> Array:
     """Return the expected width of intervals: 2 z sqrt(sum_i w_i^2 s_i^2 (1 / pi_i - 1)).
 
-    Several batches count as one of their total size, which is the effect of their shares.
+    Several batches count as one batch of their total size, because their shares have this effect.
 
     Args:
-        rows: shape (M, N): weights of systems, or differences of two.
+        rows: shape (M, N): weights of systems, or differences of the weights of two systems.
         size: shape (N,), to which chances are proportional; ones and `floor=1` for the uniform design.
-        spread: of gains around predictions, shape (N,) or one for all.
-        budgets: expected numbers of judgments, B of them.
-        floor, known: see `chances`; `known` holds the passages known before the audit, not those judged in its
-        batches.
-        confidence: of the intervals.
+        spread: spread of gains around predictions, shape (N,) or one number for all passages.
+        budgets: B expected numbers of judgments.
+        floor: see `chances`.
+        known: the passages known before the audit, without the passages judged in its batches.
+        confidence: confidence of the intervals.
 
     Returns:
         Shape (B, M).
@@ -85,12 +85,12 @@ def judgments_needed(
     known: Flags | None = None,
     confidence: float = CONFIDENCE,
 ) -> int:
-    """Return the fewest judgments with which every interval is expected to be at most this wide.
+    """Return the smallest number of judgments with which no interval is expected to be wider than `width`.
 
     Args:
-        width: above 0, or 0, which takes all passages; twice h for "all scores within +-h". For a statement about
-            all M scores at several looks, give the confidence 1 - level / M of the look.
-        rows, size, spread, floor, known, confidence: see `expected_width`.
+        width: at least 0; use 2 h for "all scores within +-h". 0 needs all passages.
+        rows, size, spread, floor, known, confidence: see `expected_width`. For a statement about all M scores at a
+            look, use the confidence 1 - (level of the look) / M.
 
     Raises:
         InputError: the width is negative.
@@ -116,13 +116,13 @@ def judgments_to_tell(
     confidence: float = CONFIDENCE,
     power: float = POWER,
 ) -> int:
-    """Return the fewest judgments that separate a difference of this size from 0 with the given power.
+    """Return the smallest number of judgments that separates a difference from 0 with the given power.
 
     The standard error must be difference / (z_{(1 + confidence) / 2} + z_power).
 
     Args:
-        row: shape (N,), the weights of A minus those of B.
-        difference: the expected one, or the smallest that matters; not 0.
+        row: shape (N,), the weights of A minus the weights of B.
+        difference: the expected difference, or the smallest difference that matters; not 0.
         size, spread, floor, known, confidence: see `expected_width`.
         power: between 0 and 1.
     """
@@ -134,7 +134,7 @@ def judgments_to_tell(
 
 
 SPENDING = 2.0
-"""The spending function alpha (k / K)^2: looks at few judgments may err less often than later ones."""
+"""Power of the spending function alpha (k / K)^2. Looks at few judgments may err less often than later looks."""
 
 
 def spending(alpha: float, looks: int, power: float = SPENDING) -> tuple[float, ...]:
@@ -145,7 +145,7 @@ def spending(alpha: float, looks: int, power: float = SPENDING) -> tuple[float, 
     distribution of the looks. Power 1 spends equally (Bonferroni).
 
     Args:
-        alpha: the chance of a false statement in total, such as .05.
+        alpha: the total probability of a false statement, such as .05.
         looks: K, fixed before the first batch.
         power: above 0.
 
@@ -166,10 +166,13 @@ def spending(alpha: float, looks: int, power: float = SPENDING) -> tuple[float, 
 
 
 def level_at(alpha: float, looks: int, look: int, power: float = SPENDING) -> float:
-    """Return the level of one look, from 1.
+    """Return the level of a look.
+
+    Args:
+        look: number of the look, from 1.
 
     Raises:
-        InputError: the look is beyond the planned ones, when the level is spent.
+        InputError: the look is later than the planned looks, so that no error is left to spend.
     """
     if not 1 <= look <= looks:
         raise InputError(
@@ -185,9 +188,9 @@ class Told:
     """Whether a statement can be made at a look.
 
     Args:
-        holds: whether it can be made; then you may stop.
-        systems: positions of its systems: the better one; those that may be the best; or those whose interval is
-            still too wide.
+        holds: whether it can be made, so that the audit may stop.
+        systems: positions of systems. From `better`, the better system; from `best`, the systems that may be best; from
+            `precise`, the systems whose interval is still too wide.
     """
 
     holds: bool
@@ -195,17 +198,18 @@ class Told:
 
 
 def better(w: Array, found: Corrected, first: int, second: int, level: float) -> Told:
-    """Test the statement "A is better than B", or B than A: the two-sided p value of no difference is at most the
-    level.
+    """Test the statement "A is better than B", or the reverse.
+
+    It holds if the two-sided p value of no difference is at most the level.
 
     Args:
         w: shape (S, N).
         found: the estimated gains.
         first, second: positions of A and B.
-        level: of this look, from `level_at`.
+        level: level of this look, from `level_at`.
 
     Returns:
-        The better one, or neither.
+        The better system; empty if the statement does not hold.
     """
     told = compare(w[[first, second]], found)
     value = told.difference.value[0]
@@ -215,16 +219,16 @@ def better(w: Array, found: Corrected, first: int, second: int, level: float) ->
 
 
 def best(w: Array, found: Corrected, level: float) -> Told:
-    """Test the statement "which is best": which systems remain after removing those surely worse than another.
+    """Test which system is best: remove the systems that are significantly worse than another system.
 
-    A system is removed if any other is better at the one-sided level / (S - 1). Only its own S - 1 comparisons can
-    remove the best one, so that happens with a chance of at most the level (subset selection by pairwise
+    A system is removed if any other system is better at the one-sided level / (S - 1). Only its own S - 1 comparisons
+    can remove the best system. So this happens with a probability of at most the level (subset selection by pairwise
     comparisons; Gupta, Technometrics 7, 1965).
 
     Args: see `better`.
 
     Returns:
-        Holds if one system remains; else the remaining systems, including those equal to a remaining one.
+        The remaining systems, including systems equal to a remaining system. The statement holds if one remains.
     """
     if len(w) < 2:
         return Told(True, tuple(range(len(w))))
@@ -238,16 +242,16 @@ def best(w: Array, found: Corrected, level: float) -> Told:
 
 
 def precise(w: Array, found: Corrected, half_width: float, level: float) -> Told:
-    """Test the statement "all scores within +-h": every simultaneous interval is that narrow.
+    """Test the statement "all scores within +-h": the half-width of every simultaneous interval is at most h.
 
-    Each interval has the confidence 1 - level / S (Bonferroni), so that all hold at once.
+    Each interval has the confidence 1 - level / S (Bonferroni), so that all intervals hold together.
 
     Args:
         half_width: h, in the unit of the scores.
         w, found, level: see `better`.
 
     Returns:
-        The systems whose interval is still wider, or unknown.
+        The systems whose interval is wider or unknown. The statement holds without such systems.
     """
     told = simultaneous(w, found, level)
     wide = np.flatnonzero(~(told.width / 2 <= half_width))
@@ -255,7 +259,10 @@ def precise(w: Array, found: Corrected, half_width: float, level: float) -> Told
 
 
 def simultaneous(w: Array, found: Corrected, level: float) -> Estimates:
-    """Return intervals of all rows that hold at once with chance 1 - level; at a look's level, over all looks too."""
+    """Return intervals that hold together, for all rows, with probability 1 - level (Bonferroni).
+
+    With the level of each look, the intervals of all looks hold together with probability 1 - alpha.
+    """
     told = estimates(w, found)
     each = level / len(told.value)
     half = told.error * quantile(1 - each / 2, told.degrees)

@@ -1,4 +1,4 @@
-"""Item response: ability of examinees and information of items, from right and wrong answers; no project."""
+"""Item response theory: ability of examinees and information of items, from right and wrong answers. Only numbers."""
 
 from .analysis import Analysis, Bounded, analyse, design_of
 from .fits import ESTIMATORS, FEWEST, EstimatorName, fit_graded, fit_marginal, graded_information

@@ -1,4 +1,4 @@
-"""The complete analysis of an exam's answers: abilities by component, items, and fit statistics."""
+"""The complete analysis of the answers to an exam: abilities by component, items, and fit statistics."""
 
 from __future__ import annotations
 
@@ -44,11 +44,11 @@ class Component:
     """One level of a factor.
 
     Args:
-        students: number of examinees with it.
+        students: number of examinees with this level.
         accuracy: share of right answers among all answers of these examinees; None without answers.
-        ability: its contribution, relative to the mean of its factor's levels.
-        difference: its contribution minus that of the first level; None for that level.
-        at_bound: whether it lies at a bound of the estimator.
+        ability: contribution of the level to ability, relative to the mean over the factor's levels.
+        difference: contribution minus the contribution of the factor's first level; None for the first level.
+        at_bound: whether the contribution is at a bound of the estimator.
     """
 
     factor: str
@@ -81,11 +81,13 @@ class StudentAbility:
 
 
 def components(responses: Array, found: Fit, draws: Draws | None = None) -> tuple[list[Component], float]:
-    """Return each factor's levels centred on 0, with differences from the first, and the common level of all parts.
+    """Return the levels of all factors, and the common level: the sum of the means that centring removes.
+
+    The contributions of a factor's levels are centred on 0.
 
     Args:
-        responses: m x n, those that `found` was fitted to.
-        draws: of the bootstrap, for intervals.
+        responses: m x n, the answers that `found` was fitted to.
+        draws: draws of the bootstrap, for intervals; None for no intervals.
     """
     table = np.asarray(responses, float)
     centred, level = found.design.centred(found.parts)
@@ -116,12 +118,12 @@ def components(responses: Array, found: Fit, draws: Draws | None = None) -> tupl
 def student_abilities(
     responses: Array, found: Fit, students: Sequence[str], draws: Draws | None = None
 ) -> list[StudentAbility]:
-    """Return each examinee's ability, relative to the mean of all, and plain accuracy.
+    """Return each examinee's ability, relative to the mean of all examinees, and accuracy.
 
     Args:
-        responses: m x n, those that `found` was fitted to.
+        responses: m x n, the answers that `found` was fitted to.
         students: m names.
-        draws: of the bootstrap, for intervals.
+        draws: draws of the bootstrap, for intervals; None for no intervals.
     """
     table = np.asarray(responses, float)
     drawn = None if draws is None else draws.theta - draws.theta.mean(axis=1, keepdims=True)
@@ -229,11 +231,11 @@ def analyse(
         items: n ids.
         responses: m x n; 1 right, 0 wrong, NaN not answered.
         factors: level by factor by examinee; None gives each examinee an ability of its own.
-        bootstrap: repeats for the intervals of abilities; fewer than 2 give none.
+        bootstrap: number of resamples for the intervals of abilities; no intervals with fewer than 2.
         held_out: whether to hide a tenth of the answers and predict them from the others.
 
     Raises:
-        InputError: the answers are not such a table, or the factors cannot be separated.
+        InputError: the answers are not such a table, or the components cannot be separated.
     """
     table = checked(responses, len(students))
     found = fit(table, design_of(students, factors), model, estimator, seed=seed)

@@ -1,4 +1,4 @@
-"""Fits of the models of item response: joint ones of abilities and items, and marginal ones, also of graded answers."""
+"""Fits of the models of item response: joint fits of abilities and items, and marginal fits, also of graded answers."""
 
 from __future__ import annotations
 
@@ -22,12 +22,12 @@ class Estimator:
     """The objective of a joint fit and its bounds.
 
     Args:
-        d, b, g, part: lowest and highest value of a discrimination, a difficulty, a guessing chance and a part of
-        ability.
+        d, b, g, part: (lowest, highest) value of a discrimination, a difficulty, a guessing probability, and a part of
+            ability.
         priors: whether priors count in addition to the answers: d log-normal(0, .5), b normal(0, 1.5), g Beta(5,
             16), parts normal(0, 1).
-        from_shares: whether to start from the shares of right answers; else from d = 1, b = 0, g = .25, parts = 0,
-            each moved into its bounds.
+        from_shares: whether the search starts from the shares of right answers. If not, it starts from d = 1, b = 0,
+            g = .25 and parts = 0, each moved into its bounds.
     """
 
     name: EstimatorName
@@ -63,7 +63,7 @@ def prior_b(b: Array) -> tuple[Array, Array]:
 
 
 def prior_g(g: Array) -> tuple[Array, Array]:
-    """Return the log prior of guessing chances, up to a constant, and its derivative."""
+    """Return the log prior of guessing probabilities, up to a constant, and its derivative."""
     return (_G_A - 1) * np.log(g) + (_G_B - 1) * np.log1p(-g), (_G_A - 1) / g - (_G_B - 1) / (1 - g)
 
 
@@ -90,11 +90,11 @@ class Objective:
     """The objective of a joint fit, as a function of one vector: the parts of ability, then b, d and g of every
     item.
 
-    A model without discrimination or guessing has no such numbers in its vector: d is then 1, and g 0.
+    For a model without discrimination (d = 1) or guessing (g = 0), the vector does not contain these numbers.
 
     Args:
         signs: m examinees x n items; 1 right, -1 wrong, 0 not answered.
-        weights: n; how often each item counts.
+        weights: n weights: how often each item counts.
     """
 
     signs: Array
@@ -115,7 +115,7 @@ class Objective:
 
     @property
     def kinds(self) -> str:
-        """The parameters that an item has, in the order of the vector."""
+        """The letters of an item's parameters, in the order of the vector."""
         return {"1pl": "b", "2pl": "bd", "3pl": "bdg"}[self.model]
 
     @property
@@ -142,11 +142,15 @@ class Objective:
         )
 
     def value(self, vector: Array) -> tuple[float, Array]:
-        """Return the log-likelihood, plus the priors if there are any, up to a constant; and its gradient.
+        """Return the objective and its gradient: the log-likelihood plus any log priors, up to a constant.
 
-        With s the logistic part, p the chance, r the answer, u = (r - p) / (p (1 - p)) and v = u (1 - g) s (1 - s),
-        the derivatives of the log-likelihood are: by d the sum over examinees of v (theta - b); by b minus that of v
-        d; by g that of u (1 - s); by the parts matrix' (sum over items of v d). Source: specification, section 8.
+        Let s be the logistic part, p the probability of a right answer, r the answer, u = (r - p) / (p (1 - p)) and
+        v = u (1 - g) s (1 - s). The derivatives of the log-likelihood are:
+        - by d: the sum over examinees of v (theta - b);
+        - by b: minus the sum over examinees of v d;
+        - by g: the sum over examinees of u (1 - s);
+        - by the parts: matrix' (sum over items of v d).
+        Source: specification, section 8.
 
         Returns:
             (value, gradient in the order of the vector).
@@ -182,11 +186,11 @@ class Objective:
 
 
 def log_likelihood(responses: Array, chances: Array) -> float:
-    """Return the sum over answered cells of r ln p + (1 - r) ln(1 - p), with chances kept 1e-9 from 0 and 1.
+    """Return the sum over answered cells of r ln p + (1 - r) ln(1 - p), with p kept at least `LEAST` from 0 and 1.
 
     Args:
         responses: m x n; 1 right, 0 wrong, NaN not answered.
-        chances: m x n.
+        chances: m x n probabilities p of a right answer.
     """
     given = np.where(responses == 1, chances, 1 - chances)
     return float(np.log(np.clip(given, LEAST, 1 - LEAST))[~np.isnan(responses)].sum())
@@ -210,16 +214,16 @@ _PRECISION = 1e-9
 class Fit:
     """Abilities and items that were fitted together.
 
-    The answers do not determine the unit of ability. `map` uses the unit in which the geometric mean of d is 1;
-    `paper` uses the one that its bounds and its start lead to.
+    The answers do not determine the unit of ability. `map` uses the unit in which the geometric mean of d is 1. The
+    unit of `paper` results from its bounds and its start.
 
     Args:
-        parts: one number per column of the design, as fitted; determined up to constants between factors.
-        theta: m abilities, of all examinees.
-        log_likelihood: of the answers alone, without priors.
-        objective: the maximised value, with the priors, up to a constant.
-        parameters: number of free numbers in the model: those of the items and the rank of the design.
-        at_bound: by "d", "b", "g" and "part", which parameters ended at a bound of the estimator.
+        parts: one number per column of the design, as fitted; unique up to constants that move between factors.
+        theta: abilities of the m examinees.
+        log_likelihood: log-likelihood of the answers, without priors.
+        objective: the maximised value, including any priors, up to a constant.
+        parameters: number of free parameters: those of the items, plus the rank of the design.
+        at_bound: by "d", "b", "g" and "part", whether each parameter is at a bound of the estimator.
         converged: whether the search converged.
     """
 
@@ -242,7 +246,7 @@ class Fit:
 
     @property
     def chances(self) -> Array:
-        """m x n chances of a right answer."""
+        """Probability of a right answer, m examinees x n items."""
         return probability(self.theta, self.items)
 
 
@@ -250,7 +254,7 @@ def checked(responses: Array, students: int) -> Array:
     """Return responses as an array.
 
     Raises:
-        InputError: they are not a table of 0, 1 and NaN with a row for each examinee, or contain no answer.
+        InputError: the responses are not a table of 0, 1 and NaN with a row for each examinee, or contain no answers.
     """
     table = np.asarray(responses, float)
     if table.ndim != 2 or len(table) != students:
@@ -285,12 +289,12 @@ def fit(
 
     Args:
         responses: m examinees x n items; 1 right, 0 wrong, NaN not answered, which does not count.
-        design: of the m examinees.
-        model: which parameters an item has.
-        estimator: `map`, or the paper's bounds without priors.
-        starts: number of searches; the first starts at the estimator's own start, the others add noise to it.
-        seed: of the noise.
-        begin: start only from this fit, which has the same items and parts.
+        design: design of the m examinees.
+        model: the model, which determines the parameters of an item.
+        estimator: `map`, or `paper` for the paper's bounds without priors.
+        starts: number of searches. The first begins at the estimator's start, the other searches add noise to it.
+        seed: seed of the noise.
+        begin: a fit with the same items and parts, as the only start; None for the usual starts.
 
     Raises:
         InputError: the responses are not such a table, or contain no answer.
@@ -325,11 +329,11 @@ def climb(
 
     Args:
         value: returns the value at a vector, and the gradient.
-        bounds: the lowest and the highest vector.
-        remembered: steps from which the curvature is estimated.
+        bounds: the lowest and the highest value of each number of the vector.
+        remembered: number of steps from which the curvature is estimated.
 
     Returns:
-        As `maximise`.
+        (vector, greatest value, whether the search converged).
     """
     from scipy.optimize import Bounds, minimize
 
@@ -357,8 +361,8 @@ def climb(
 def in_unit(objective: Objective, vector: Array) -> tuple[Array, Items]:
     """Return the parts and items of a vector, in the unit of the estimator: see `Fit`.
 
-    If only the priors set the unit, it depends on the number and spread of the items: in simulated exams, abilities
-    were 12 % too far apart, and intervals missed the true values.
+    If only the priors determined the unit, it would depend on the number and the spread of the items. In simulated
+    exams, abilities were then 12 % too far apart, and intervals missed the true values.
     """
     parts, items = objective.split(vector)
     if not objective.estimator.priors:
@@ -388,7 +392,7 @@ def _beginnings(objective: Objective, responses: Array, starts: int, seed: int) 
 
 
 def _logit(responses: Array, axis: int) -> Array:
-    """Return ln(right / wrong) along an axis, with half an answer added to each side."""
+    """Return ln(right / wrong) along an axis, with half an answer added to both counts."""
     right = np.nansum(responses, axis=axis) + 0.5
     wrong = np.nansum(1 - responses, axis=axis) + 0.5
     return np.asarray(np.log(right / wrong))
@@ -434,10 +438,10 @@ class MarginalFit:
     """Items fitted to many examinees, whose abilities are standard normal.
 
     Args:
-        log_likelihood: of the answers, abilities integrated out, without priors.
-        theta: m abilities, the mean of each given the answers.
-        theta_error: m, its standard deviation given the answers.
-        parameters: number of free numbers of the items.
+        log_likelihood: marginal log-likelihood of the answers (abilities integrated out), without priors.
+        theta: posterior means of the m abilities.
+        theta_error: posterior standard deviations of the m abilities.
+        parameters: number of free parameters of the items.
     """
 
     model: Model
@@ -455,7 +459,7 @@ class GradedItems:
 
     Args:
         d: n discriminations.
-        b: n x K; the ability at which level k or more has an even chance, rising with k.
+        b: n x K difficulties: the ability at which level k or more has probability 1/2, rising with k.
     """
 
     d: Array
@@ -464,7 +468,7 @@ class GradedItems:
 
 @dataclass(frozen=True)
 class GradedFit:
-    """Graded items fitted to many examinees; as `MarginalFit`."""
+    """Graded items fitted to many examinees, with the fields of `MarginalFit`."""
 
     items: GradedItems
     log_likelihood: float
@@ -474,14 +478,14 @@ class GradedFit:
 
 
 def fit_marginal(responses: Array, model: Model = "2pl") -> MarginalFit:
-    """Fit items by the marginal likelihood: every examinee's ability is drawn from a standard normal.
+    """Fit items by marginal likelihood, with standard normal abilities.
 
-    Source: Bock and Aitkin, Marginal Maximum Likelihood Estimation of Item Parameters, Psychometrika 46, 1981; here
-    the likelihood is maximised by its gradient, on 61 points from -6 to 6.
+    Source: Bock and Aitkin, Marginal Maximum Likelihood Estimation of Item Parameters, Psychometrika 46, 1981. Here the
+    likelihood is computed on 61 points from -6 to 6 and maximised by its gradient.
 
     Args:
         responses: m x n; 1 right, 0 wrong, NaN not answered.
-        model: of the items; 3pl uses the priors of `map`, without which guessing is not determined.
+        model: model of the items. 3pl uses the priors of `map`, because the answers do not determine guessing.
 
     Raises:
         InputError: the responses are not such a table, or contain no answer.
@@ -538,18 +542,18 @@ def fit_marginal(responses: Array, model: Model = "2pl") -> MarginalFit:
 
 
 def fit_graded(responses: Array, levels: int = 5) -> GradedFit:
-    """Fit the graded response model: each level from 1 on has its own difficulty, the item one discrimination.
+    """Fit the graded response model: an item has one discrimination, and a difficulty for each level from 1.
 
     P(rating >= k) = 1 / (1 + exp(-d (theta - b_k))). Source: Samejima, Estimation of Latent Ability Using a Response
     Pattern of Graded Scores, Psychometrika Monograph 17, 1969. Abilities are standard normal and integrated out. d
-    and b have the priors of `map`, which also determine levels that never occur.
+    and b have the priors of `map`, which also determine the difficulty of levels that never occur.
 
     Args:
         responses: m x n; whole numbers from 0 to `levels`, NaN if missing.
         levels: the highest level K.
 
     Raises:
-        InputError: responses are missing, or a response is not such a level.
+        InputError: responses are missing, or a response is not a level from 0 to `levels`.
     """
     table = np.asarray(responses, float)
     known = table[~np.isnan(table)]
@@ -606,7 +610,7 @@ def fit_graded(responses: Array, levels: int = 5) -> GradedFit:
 
 
 def graded_chances(theta: Array, items: GradedItems) -> Array:
-    """Return the chance of each level under the graded response model: m x n x (K + 1)."""
+    """Return the probability of each level under the graded response model: m x n x (K + 1)."""
     above = _above(np.asarray(theta, float), items)
     return above[..., :-1] - above[..., 1:]
 
@@ -621,14 +625,14 @@ def graded_information(theta: Array, items: GradedItems) -> Array:
 
 
 def _above(theta: Array, items: GradedItems) -> Array:
-    """Return the chance of level k or more, for k = 0 (always 1) to K + 1 (always 0): m x n x (K + 2)."""
+    """Return the probability of level k or more, for k = 0 (always 1) to K + 1 (always 0): m x n x (K + 2)."""
     inner = sigmoid(items.d[:, None] * (theta[:, None, None] - items.b))
     ends = np.ones((*inner.shape[:2], 1))
     return np.concatenate([ends, inner, 0 * ends], axis=2)
 
 
 def _first_steps(given: list[Array], counts: Array) -> list[Array]:
-    """Return initial difficulties: the lowest from the share above level 0, each other as a step above the previous."""
+    """Return initial difficulties: the first from the share above level 0, then steps from one level to the next."""
     answered = np.add.reduce(given).T @ counts
     reached = [(np.add.reduce(given[k:]).T @ counts + 0.5) / (answered + 1) for k in range(1, len(given))]
     b = [-np.log(share / (1 - share)) for share in reached]
@@ -636,7 +640,7 @@ def _first_steps(given: list[Array], counts: Array) -> list[Array]:
 
 
 def _patterns(table: Array) -> tuple[Array, Array, Indices]:
-    """Return the distinct rows, how often each occurs, and the index of each row's pattern."""
+    """Return the patterns (distinct rows), how often each occurs, and the index of each row's pattern."""
     rows, place, counts = np.unique(
         np.where(np.isnan(table), -1, table), axis=0, return_inverse=True, return_counts=True
     )
@@ -644,8 +648,7 @@ def _patterns(table: Array) -> tuple[Array, Array, Indices]:
 
 
 def _integrate(logs: Array, counts: Array) -> tuple[float, Array]:
-    """Return the marginal log-likelihood, and the expected number of each pattern's examinees at each point of
-    ability."""
+    """Return the marginal log-likelihood, and the expected number of examinees by pattern and point of ability."""
     joint = logs + _LOG_WEIGHTS
     top = joint.max(axis=1, keepdims=True)
     weights = np.exp(joint - top)
@@ -655,7 +658,7 @@ def _integrate(logs: Array, counts: Array) -> tuple[float, Array]:
 
 
 def _abilities(logs: Array) -> tuple[Array, Array]:
-    """Return mean and standard deviation of ability given the answers, for each pattern."""
+    """Return the posterior mean and standard deviation of ability for each pattern."""
     _, weights = _integrate(logs, np.ones(len(logs)))
     mean = weights @ _NODES
     error: Array = np.sqrt(np.maximum(weights @ _NODES**2 - mean**2, 0.0))

@@ -1,4 +1,4 @@
-"""Improvement of an exam by dropping its least valuable items, and a test of the criteria with planted faults."""
+"""Improvement of an exam by dropping its least valuable items, and a test of the criteria with artificial faults."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from .model import GRID, Array, Design, Indices, Items, Model, mean_information
 from .statistics import CRITERIA, Criterion, ItemWorth, worth
 
 FEWEST_ITEMS = 30
-"""An exam is not shortened below this."""
+"""Minimum number of items; an exam is not shortened below it."""
 DROP = 10.0
 STEPS = 5
 
@@ -24,13 +24,13 @@ _FEWEST_STUDENTS = 5
 
 @dataclass(frozen=True)
 class Step:
-    """One fit of the search, and the items that it would drop.
+    """A fit in the improvement of an exam, and the items to drop after it.
 
     Args:
         items: number of items in the fit.
-        curve: mean information of these at the abilities of `GRID`, on the scale of the first fit.
-        information: mean over examinees and items of the information at the examinees' abilities, on the same scale.
-        ranking: Spearman correlation of the examinees' abilities with those of the first fit; None if undefined.
+        curve: mean information of these items at the abilities of `GRID`, on the scale of the first fit.
+        information: mean information over examinees and items at the examinees' abilities, on the same scale.
+        ranking: Spearman correlation of the examinees' abilities in this fit and in the first fit; None if undefined.
         dropped: items to drop, the least valuable first; empty in the last step.
     """
 
@@ -43,15 +43,15 @@ class Step:
 
 @dataclass(frozen=True)
 class HeldOut:
-    """The effect on examinees that did not influence the choice: one half chooses items, the other half tests them.
+    """The effect on examinees without influence on the choice: one half chooses items, the second half tests them.
 
     Args:
-        students: number of examinees in the other half.
-        dropped: items that the first half would drop.
-        shared: how many of these all examinees together would drop too.
-        before, after: mean information at the other half's abilities, of all items and of the kept ones, on the
-        scale of the fit to all.
-        ranking: Spearman correlation of the other half's abilities before and after; None if undefined.
+        students: number of examinees in the second half.
+        dropped: number of items that the first half would drop.
+        shared: number of these items that all examinees together would also drop.
+        before, after: mean information of all items, and of the kept items, at the abilities of the second half. It is
+            on the scale of the fit to all examinees.
+        ranking: Spearman correlation of the second half's abilities before and after; None if undefined.
     """
 
     students: int
@@ -64,11 +64,11 @@ class HeldOut:
 
 @dataclass(frozen=True)
 class Improvement:
-    """A proposal to shorten an exam; it removes nothing.
+    """A proposal to shorten an exam. The items stay in the exam.
 
     Args:
-        steps: the fit to all items first.
-        held_out: None with too few examinees for halves.
+        steps: the fits, beginning with the fit to all items.
+        held_out: None with too few examinees for two halves.
         stopped: why it ended before the requested number of steps; empty if it did not.
     """
 
@@ -79,7 +79,7 @@ class Improvement:
 
     @property
     def retire(self) -> list[ItemWorth]:
-        """All items that it would drop, those of the first step first."""
+        """All items to drop, in the order of the steps."""
         return [item for step in self.steps for item in step.dropped]
 
 
@@ -101,12 +101,12 @@ def improve(
 
     Args:
         responses: m x n; 1 right, 0 wrong, NaN not answered.
-        design: of the m examinees.
+        design: design of the m examinees.
         items: n ids, each once.
-        drop: per cent of a step's items to drop, above 0 and below 100; at least one item.
-        steps: how often to drop, at least once.
-        criterion: the value by which items are compared.
-        seed: of the halves of the examinees.
+        drop: percentage of the items to drop in each step, above 0 and below 100; at least one item is dropped.
+        steps: number of times to drop items, at least 1.
+        criterion: the value by which items are ordered.
+        seed: seed of the division of the examinees into halves.
 
     Raises:
         InputError: the percentage is out of range, or the responses are not such a table.
@@ -137,17 +137,17 @@ def ranking(before: Array, after: Array) -> float | None:
 
 
 def linked(found: Fit, to: Array) -> tuple[Array, Items]:
-    """Return a fit on the scale of other abilities of the same examinees: the same mean and the same spread.
+    """Return a fit on the scale of given abilities of the same examinees: with the same mean and standard deviation.
 
-    Every fit has its own unit, and information is measured in one over its square. So two fits can only be compared
-    on one scale. Source: Kolen and Brennan, Test Equating, Scaling, and Linking, 2014, section 6.3 (mean/sigma).
+    Every fit has its own unit of ability, and information has the unit 1 / ability^2. So two fits can be compared only
+    on a common scale. Source: Kolen and Brennan, Test Equating, Scaling, and Linking, 2014, section 6.3 (mean/sigma).
 
     Args:
-        found: of m examinees.
+        found: fit of m examinees.
         to: m abilities.
 
     Returns:
-        (abilities, items); unchanged if one of the two has no spread.
+        (abilities, items). If the abilities of the fit, or the given abilities, are all equal, only the mean changes.
     """
     spread = float(found.theta.std())
     factor = float(to.std()) / spread if spread > 0 and to.std() > 0 else 1.0
@@ -237,25 +237,26 @@ FAULTS: Mapping[Fault, Callable[[Array, np.random.Generator], Array]] = {
     "two right": lambda p, dice: p / 2,
     "answer in the question": lambda p, dice: 0.9 + 0.08 * p,
 }
-"""The effect of a fault on the chance p (m x n) that an examinee answers a four-choice item right. A wrong answer is
-one of three. With two right choices, either is taken. An answer given away by the question is nearly always found."""
+"""The effect of a fault on the probability p (m x n) of a right answer to a four-choice item. If the key is wrong, it
+is one of three wrong choices. If two choices are right, examinees choose either. If the question contains the answer,
+nearly all examinees find it."""
 
 SHARE, LAST = 0.1, 0.2
-"""The share of items that are spoilt, and the share ranked last in which they are looked for. The latter is larger,
-since the exam's own poor items are ranked last too."""
+"""The share of items that get a fault, and the share of items, ranked last, among which they are searched. The second
+share is larger, because the exam's own poor items are also ranked last."""
 TIMES = 10
-"""Number of repetitions, each with other items."""
+"""Number of repetitions, each with different items."""
 
 
 @dataclass(frozen=True)
 class Planting:
-    """The number of found items for one fault.
+    """The number of items with an artificial fault that each criterion finds.
 
     Args:
         items: number of items of the exam.
-        planted: number of spoilt items.
+        planted: number of items with the fault.
         last: number of items, ranked last by a criterion, that are searched.
-        found: by criterion, how many of the spoilt ones are among these; means over all repetitions.
+        found: by criterion, the number of faulty items among the searched items; means over all repetitions.
     """
 
     fault: Fault
@@ -266,16 +267,16 @@ class Planting:
 
     @property
     def by_chance(self) -> float:
-        """The number that a random order would find."""
+        """Expected number of faulty items that a random order finds."""
         return self.planted * self.last / self.items
 
 
 def among_last(rows: Sequence[ItemWorth], bad: Collection[str], last: int) -> dict[Criterion, int]:
-    """Return by criterion how many of the given items are among those ranked last; ties by id.
+    """Return, by criterion, the number of given items among the items ranked last; ties are broken by id.
 
     Args:
-        bad: ids of the items.
-        last: how many items, ranked last, are searched.
+        bad: ids of the given items.
+        last: number of items, ranked last, that are searched.
     """
     found: dict[Criterion, int] = {}
     for criterion in CRITERIA:
@@ -292,18 +293,19 @@ def plant(
     estimator: EstimatorName = "map",
     seed: int = 0,
 ) -> list[Planting]:
-    """Spoil a share of the items by each fault in turn, fit again, and count those that each criterion ranks last.
+    """Test the criteria: for each fault, simulate it in a share of the items, fit again, and count the found items.
 
-    A right answer counts as a chance of 1, a wrong one as 0; missing answers stay missing.
+    An item is found if a criterion ranks it last. In `FAULTS`, p is 1 for a right answer and 0 for a wrong answer.
+    Missing answers stay missing.
 
     Args:
         responses: m x n; 1 right, 0 wrong, NaN not answered; not changed.
-        design: of the m examinees.
+        design: design of the m examinees.
         items: n ids.
-        seed: of the random choice of items and answers.
+        seed: seed of the random choice of items and answers.
 
     Returns:
-        One row per fault.
+        A row per fault.
 
     Raises:
         InputError: the responses are not such a table, or contain no answer.

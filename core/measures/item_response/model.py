@@ -1,4 +1,4 @@
-"""The models of item response: the design of examinees, and chances and information of items at each ability."""
+"""The models of item response: the design of examinees, and right answers and information of items by ability."""
 
 from __future__ import annotations
 
@@ -23,17 +23,17 @@ GRID: Array = np.linspace(-3.0, 3.0, 61)
 """The abilities at which curves are drawn."""
 
 LEAST = 1e-9
-"""Chances are kept this far from 0 and 1, so that their logarithms are finite."""
+"""Minimum distance of probabilities from 0 and 1, so that their logarithms are finite."""
 
 
 @dataclass(frozen=True)
 class Items:
-    """The parameters of n items, each an array of n.
+    """The parameters of n items, as arrays of n.
 
     Args:
         d: discrimination, per unit of ability.
         b: difficulty, on the scale of ability.
-        g: guessing, the chance of a right answer without any ability, 0 to 1.
+        g: guessing, the probability of a right answer without any ability, 0 to 1.
     """
 
     d: Array
@@ -57,7 +57,7 @@ def sigmoid(z: Array) -> Array:
 
 
 def probability(theta: Array, items: Items) -> Array:
-    """Return the chance of a right answer, p = g + (1 - g) / (1 + exp(-d (theta - b))).
+    """Return the probability of a right answer, p = g + (1 - g) / (1 + exp(-d (theta - b))).
 
     Source: Guinet et al., ICML 2024, equation 1 (Birnbaum's three-parameter logistic model, 1968).
 
@@ -65,17 +65,17 @@ def probability(theta: Array, items: Items) -> Array:
         theta: m abilities.
 
     Returns:
-        m x n chances.
+        m x n probabilities.
     """
     s = sigmoid(items.d * (np.asarray(theta, float)[:, None] - items.b))
     return items.g + (1 - items.g) * s
 
 
 def information(theta: Array, items: Items) -> Array:
-    """Return Fisher's information of an answer about ability, d^2 ((p - g) / (1 - g))^2 (1 - p) / p.
+    """Return the Fisher information of an answer about ability, d^2 ((p - g) / (1 - g))^2 (1 - p) / p.
 
-    Source: Guinet et al., ICML 2024, section 6.1. It is computed as d^2 (1 - g) s^2 (1 - s) / p with s the logistic
-    part. This is equal and stays precise if p is nearly 1.
+    Source: Guinet et al., ICML 2024, section 6.1. It is computed as d^2 (1 - g) s^2 (1 - s) / p, with s the logistic
+    part. This is equal, and precise even if p is nearly 1.
 
     Args:
         theta: m abilities.
@@ -104,7 +104,7 @@ def peak(items: Items) -> Array:
 
 
 FEWEST_IN_CATEGORY = 5
-"""Smaller categories have no curve, since it would show single items."""
+"""Minimum number of items of a category with a curve. The curve of a smaller category would show single items."""
 
 
 @dataclass(frozen=True)
@@ -135,11 +135,11 @@ def information_by_category(
 
     Args:
         items: n items.
-        categories: the categories of each of the n items; an item may have several or none.
-        fewest: fewest items of a category with a curve.
+        categories: the categories of each of the n items; an item can have any number of categories.
+        fewest: minimum number of items of a category with a curve.
 
     Returns:
-        (curves, the category with most items first; number of items by smaller category).
+        (curves, largest category first; number of items of each category without a curve, by category).
     """
     members: dict[str, list[int]] = {}
     for i, names in enumerate(categories):
@@ -172,11 +172,11 @@ class Factor:
 
 @dataclass(frozen=True)
 class Design:
-    """The parts that add up to the ability of each examinee: theta = matrix @ parts.
+    """The design of examinees: their abilities are sums of parts, theta = matrix @ parts.
 
     Args:
-        factors: in the order of the columns.
-        matrix: m examinees x all levels of all factors, 0 or 1, one level per factor for each examinee.
+        factors: the factors, in the order of the columns. Each level of a factor has a part.
+        matrix: m examinees x all levels of all factors; 1 for the level of each factor that the examinee has, else 0.
     """
 
     factors: tuple[Factor, ...]
@@ -195,7 +195,7 @@ class Design:
 
     @property
     def rank(self) -> int:
-        """The number of independent numbers that determine the abilities."""
+        """The rank of the matrix: how many independent numbers determine the abilities."""
         return len(self.matrix) if self.flat else int(np.linalg.matrix_rank(self.matrix))
 
     def of(self, students: Indices | Flags) -> Design:
@@ -203,15 +203,15 @@ class Design:
         return Design(self.factors, self.matrix[students])
 
     def centred(self, parts: Array) -> tuple[Array, Array]:
-        """Return parts without the mean of each factor's levels, and the sum of these means, the common level.
+        """Return centred parts, whose mean is 0 in each factor, and the common level, the sum of the removed means.
 
-        Parts are determined only up to constants that move between factors; centred parts are unique.
+        The fit determines parts only up to constants that move between factors. Centred parts are unique.
 
         Args:
-            parts: ... x parts.
+            parts: parts in the last dimension, after any other dimensions.
 
         Returns:
-            (... x parts, ...).
+            (centred parts in the shape of `parts`, common level in the shape of the other dimensions).
         """
         out = np.array(parts, float)
         level: Array = np.zeros(out.shape[:-1])
@@ -231,7 +231,7 @@ def factor_design(factors: Mapping[str, Sequence[str]]) -> Design:
     """Return a design from the components of the examinees.
 
     Args:
-        factors: for each factor's name, its level for each of the m examinees, all in the same order.
+        factors: by name of the factor, its level for each of the m examinees, in the same order.
 
     Raises:
         InputError: the factors are missing, their lengths differ, a factor has only one level, or the components
@@ -269,8 +269,8 @@ def factor_design(factors: Mapping[str, Sequence[str]]) -> Design:
 def inseparable(design: Design) -> list[tuple[str, str]]:
     """Return the levels whose difference from the first level of their factor cannot be estimated.
 
-    A difference can be estimated if it is a combination of rows of the design. Confounded levels are named together:
-    a retrieval that only one model used is named with that model.
+    A difference can be estimated if it is a linear combination of rows of the design. Confounded levels are returned
+    together: if only one model used a retrieval, the retrieval and the model are returned.
 
     Returns:
         (factor, level), in the order of the columns.

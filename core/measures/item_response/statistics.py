@@ -13,7 +13,7 @@ from .fits import ESTIMATORS, Fit, Objective, fit, in_unit, maximise, prior_curv
 from .model import Array, Design, Items, information, peak, sigmoid
 
 HELD_OUT = 0.1
-"""The share of the answers that is hidden from a fit to test its predictions."""
+"""Share of the answers that are hidden from a fit to test its predictions."""
 
 
 @dataclass(frozen=True)
@@ -25,7 +25,7 @@ class MeanAndSpread:
 
     @classmethod
     def of(cls, values: Array) -> MeanAndSpread:
-        """Return mean and spread of the values that are not NaN."""
+        """Return the mean and the standard deviation of the values that are not NaN."""
         known = values[~np.isnan(values)]
         return cls(float(known.mean()), float(known.std()))
 
@@ -34,7 +34,7 @@ FIT_ROWS = {
     "accuracy": "accuracy", "rmse": "RMSE", "baseline": "RMSE of shares", "d": "discrimination d",
     "b": "difficulty b", "g": "guessing g", "theta": "ability θ",
 }  # fmt: skip
-"""The rows of the fit table (Guinet et al., table 5) by field of `FitStatistics`."""
+"""The titles of the rows of the fit table (Guinet et al., table 5), by field of `FitStatistics`."""
 
 
 @dataclass(frozen=True)
@@ -42,14 +42,15 @@ class FitStatistics:
     """Quality of a fit. Source: Guinet et al., ICML 2024, table 5 and appendix B.1.
 
     Args:
-        accuracy: over examinees, the share of right answers.
-        rmse: over items, the root of the mean over examinees of (answer - chance)^2.
-        baseline: the same with the examinee's share of right answers as the chance (as in the authors' code; their
-            text says the mean of the exam).
-        d, b, g: over items.
-        theta: over examinees.
+        accuracy: share of right answers, over examinees.
+        rmse: root mean square over examinees of answer minus probability, over items.
+        baseline: the same as `rmse`, with the examinee's share of right answers as the probability. The authors' code
+            uses this share; their text uses the mean of the exam.
+        d, b, g: parameters, over items.
+        theta: ability, over examinees.
         held_out: root mean squared error on answers hidden from the fit; None if not requested.
-        held_out_baseline: the same for the examinees' shares among the visible answers.
+        held_out_baseline: root mean squared error on the same answers, if the prediction is the examinee's share of
+            right answers among the visible answers.
     """
 
     accuracy: MeanAndSpread
@@ -75,9 +76,9 @@ def fit_statistics(responses: Array, found: Fit, held_out: bool = True, seed: in
     """Return the quality of a fit on the answers that it was fitted to, and on hidden answers.
 
     Args:
-        responses: m x n, those that `found` was fitted to.
+        responses: m x n, the answers that `found` was fitted to.
         held_out: whether to hide a tenth of the answers and fit to the others, which takes about as long as the fit.
-        seed: of the hidden answers.
+        seed: seed of the choice of hidden answers.
     """
     table = np.asarray(responses, float)
     shares = mean_of(table, 1)
@@ -98,7 +99,7 @@ def fit_statistics(responses: Array, found: Fit, held_out: bool = True, seed: in
 
 
 def item_rmse(responses: Array, chances: Array) -> Array:
-    """Return by item the root of the mean of (answer - chance)^2 over the examinees who answered; NaN without
+    """Return, by item, the root mean square of answer minus probability over the examinees who answered; NaN without
     answers."""
     return np.sqrt(mean_of((responses - chances) ** 2, 0))
 
@@ -141,13 +142,13 @@ class ItemWorth:
 
     Args:
         answered: number of examinees who answered it.
-        accuracy: their share of right answers; None without answers.
-        d, b, g: its parameters.
-        information: mean over the examinees of its information at their abilities.
-        item_rest: Pearson correlation of right answers with the share right of the examinee's other answers; None if
-            one of the two is constant.
-        held: which of d, b, g lie at a bound of the estimator.
-        reason: its problem, in words; empty if none is visible.
+        accuracy: share of right answers; None without answers.
+        d, b, g: parameters of the item.
+        information: mean over all examinees of the item's information at their abilities.
+        item_rest: Pearson correlation of the answer to the item with the examinee's share of right answers to the other
+            items; None if either is constant.
+        held: which of d, b, g are at a bound of the estimator.
+        reason: the problem of the item, as a phrase; empty without a visible problem.
     """
 
     item: str
@@ -162,7 +163,7 @@ class ItemWorth:
     reason: str
 
     def by(self, criterion: Criterion) -> float:
-        """Return the number by which items are ordered; an item without a correlation precedes all that have one."""
+        """Return the number by which items are ordered. Items without a correlation precede all other items."""
         return RANKED[criterion](self)
 
 
@@ -177,13 +178,13 @@ def item_rest(responses: Array) -> Array:
     """Return the Pearson correlation of each item with the mean of the examinee's other answers: n values.
 
     Source: Lord and Novick, Statistical Theories of Mental Test Scores, 1968, section 15.5. Examinees who did not
-    answer the item, or answered nothing else, are left out.
+    answer the item, or answered no other item, are left out.
 
     Args:
         responses: m x n; 1 right, 0 wrong, NaN not answered.
 
     Returns:
-        NaN if answers or rests are the same for all remaining examinees.
+        NaN if the answers, or the means of the other answers, are equal for all remaining examinees.
     """
     seen = ~np.isnan(responses)
     right = np.where(seen, responses, 0.0)
@@ -203,8 +204,8 @@ def worth(responses: Array, found: Fit, items: Sequence[str]) -> list[ItemWorth]
     """Return the value of each item.
 
     Args:
-        responses: m x n, those that `found` was fitted to.
-        items: their n ids.
+        responses: m x n, the answers that `found` was fitted to.
+        items: n ids.
 
     Returns:
         One row per item, in their order.
@@ -257,8 +258,9 @@ class Draws:
     """The results of repeated fits to items drawn with replacement.
 
     Args:
-        parts: repeats x parts, each repeat in its own unit (see `Fit`); determined up to constants between factors.
-        design: of the examinees.
+        parts: repeats x parts, each repeat in its own unit (see `Fit`), and unique up to constants that move between
+            factors.
+        design: design of the examinees.
     """
 
     parts: Array
@@ -266,21 +268,21 @@ class Draws:
 
     @property
     def theta(self) -> Array:
-        """repeats x m abilities."""
+        """The abilities, repeats x m."""
         return self.parts @ self.design.matrix.T
 
 
 def bootstrap_items(responses: Array, found: Fit, repeats: int = REPEATS, seed: int = 0) -> Draws:
-    """Fit repeatedly to as many items drawn with replacement, to see how far other items would move abilities.
+    """Fit repeatedly to n of the n items, drawn with replacement, to estimate the effect of other items on abilities.
 
-    An item that is drawn twice counts twice, with its prior; its two copies would get the same parameters, so it is
-    fitted once. Source: Efron and Tibshirani, An Introduction to the Bootstrap, 1993, chapter 6.
+    An item that is drawn twice counts twice, including its prior. Its copies would get the same parameters, so they are
+    fitted as one item. Source: Efron and Tibshirani, An Introduction to the Bootstrap, 1993, chapter 6.
 
     Args:
-        responses: m x n, those that `found` was fitted to.
+        responses: m x n, the answers that `found` was fitted to.
         found: the start of every repeat.
-        repeats: at least 2.
-        seed: of the draws.
+        repeats: number of repeats, at least 2.
+        seed: seed of the draws.
     """
     whole = Objective.of(np.asarray(responses, float), found.design, found.model, ESTIMATORS[found.estimator])
     n = len(found.items)
@@ -302,11 +304,11 @@ def interval(estimate: Array, draws: Array, confidence: float = CONFIDENCE) -> t
     Better Bootstrap Confidence Intervals, Journal of the American Statistical Association 82, 1987, section 2.
 
     Args:
-        estimate: ... values.
-        draws: repeats x ... values.
+        estimate: values of any shape.
+        draws: draws of these values; the first dimension is the repeats.
 
     Returns:
-        (low, high), each shaped like the estimate.
+        (low, high), each in the shape of `estimate`.
     """
     from scipy.special import ndtr, ndtri
 
@@ -323,16 +325,18 @@ def interval(estimate: Array, draws: Array, confidence: float = CONFIDENCE) -> t
 
 
 def item_errors(responses: Array, found: Fit) -> Items:
-    """Return standard errors of the items' parameters, as if abilities were known; NaN for fixed ones and at a
-    bound.
+    """Return standard errors of the items' parameters, as if abilities were known.
 
-    They are the square roots of the diagonal of the inverse of an item's expected information. That is the sum over
-    the examinees who answered of J J' / (p (1 - p)), J = dp/d(d, b, g), plus the priors' curvature if the estimator
-    has priors.
+    They are the square roots of the diagonal of the inverse of an item's expected information. The information is the
+    sum of J J' / (p (1 - p)) over the examinees who answered, with J = dp/d(d, b, g). If the estimator has priors,
+    their curvature is added.
     Source: Baker and Kim, Item Response Theory, 2004, section 2.6.
 
     Args:
-        responses: m x n, those that `found` was fitted to.
+        responses: m x n, the answers that `found` was fitted to.
+
+    Returns:
+        Standard errors; NaN for fixed parameters, and for parameters at a bound.
     """
     items = found.items
     away = found.theta[:, None] - items.b

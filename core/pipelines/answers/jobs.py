@@ -82,7 +82,7 @@ def run_job(
         The final progress; its state is done, cancelled, stopped or failed.
 
     Raises:
-        InputError: the cost is capped and the model has no price, or another model has the name.
+        InputError: the cost is capped and the model has no price, or another model already has this name.
     """
     name, compares = work.model.name, work.things == COMPARISONS
     control.renew(job_control(project, work.model.model, work.back_end, work.caps))

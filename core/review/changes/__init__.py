@@ -1,1 +1,1 @@
-"""Effects of a change, between any two states: labels that flip, with causes, and systems that move."""
+"""Differences between two states: labels that flip, with causes, and systems that move."""

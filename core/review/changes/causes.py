@@ -42,7 +42,7 @@ class QuestionChange:
 
 
 Banks = tuple[Mapping[str, Mapping[str, Question]], Mapping[str, Mapping[str, Question]]]
-"""The questions by id that every query and topic asks, by its id: before and after."""
+"""(before, after): by id of every query and topic, the questions that it asks, by their ids."""
 
 
 def question_changes(before: Basis, after: Basis, of: Banks) -> list[QuestionChange]:
@@ -67,9 +67,9 @@ def question_changes(before: Basis, after: Basis, of: Banks) -> list[QuestionCha
 
 
 def changed_questions(before: Basis, after: Basis, of: Banks, query_id: str) -> dict[str, tuple[str, ...]]:
-    """Return the kinds of change of a query's questions, by the id of each question that differs for scoring.
+    """Return the kinds of change of a query's questions, by id, for questions with a change that can affect a score.
 
-    A question that moved to another subtopic was added to one topic and retired from the other.
+    A question that moved to another subtopic counts as added to one topic and as retired from the other.
     """
     old, new = (by_query.get(query_id, {}) for by_query in of)
     specs = [base.grader.spec for base in (before, after) if base.grader.spec.method != "direct"]
@@ -118,10 +118,11 @@ def banks(project: Project, before: Basis, after: Basis) -> Banks:
 def responsible_questions(
     project: Project, before: Basis, after: Basis, of: Banks, query_id: str, keys: Sequence[str]
 ) -> dict[str, tuple[str, ...]]:
-    """Return, by passage id, the changed questions of a query or topic that move its label.
+    """Return, by passage id, the changed questions of a query or topic that are responsible for the changed label.
 
-    Each alone moves the label when it is changed in the state before, or restores it when it is undone in the state
-    after. If only several together do, all changed questions are returned.
+    A question is responsible if its change alone moves the label of the state before. It is also responsible if undoing
+    only its change in the state after restores the label. If no question is responsible alone, all changed questions
+    are returned.
 
     Args:
         keys: ids of the questions that differ, as `changed_questions` returns them.
@@ -150,7 +151,7 @@ def _labels(base: Basis, known: QueryRatings, asked: Asked) -> Ratings:
 
 
 def overridden_questions(project: Project, bases: Sequence[Basis]) -> dict[tuple[str, str], tuple[str, ...]]:
-    """Return, by (query id, passage id), the questions for which an override counts in any of the states."""
+    """Return, by (query id, passage id), the ids of questions with an override that counts in any of the states."""
     found: dict[tuple[str, str], dict[str, None]] = {}
     for base in bases:
         if not base.overridden:
@@ -171,7 +172,7 @@ def why_label(project: Project, before: Policy, after: Policy, query_id: str, pa
     """Return the ratings behind a passage's label in two states, question by question.
 
     Raises:
-        InputError: a grader, version, the query or the passage is unknown.
+        InputError: a grader, a version, the query or the passage is unknown.
     """
     states = [_ratings_of_passage(project, basis(project, policy), query_id, passage_id) for policy in (before, after)]
     (old, was), (new, now) = states

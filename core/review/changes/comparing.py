@@ -17,11 +17,11 @@ Asked = Mapping[str, Question]
 
 @dataclass(frozen=True)
 class RatingRow:
-    """One question with its rating of a passage, before and after a change.
+    """A question with its rating of a passage, before and after a change.
 
     Args:
         before, after: the ratings; None if the question does not count or is not graded.
-        graded: false if the wording after counts but has no grade for the passage.
+        graded: False if the wording after the change counts, but has no grade for the passage.
     """
 
     question_id: str
@@ -34,10 +34,10 @@ class RatingRow:
 def rating_rows(
     before: Asked, after: Asked, was: Mapping[str, int | None], now: Mapping[str, int | None]
 ) -> list[RatingRow]:
-    """Return the ratings behind a label in two states, question by question, for questions that count in one of them.
+    """Return the ratings behind a label in two states, question by question, for questions that count in either state.
 
     Args:
-        was, now: by question id, the rating of those that count; None for a missing rating.
+        was, now: ratings in the two states by id of a question that counts; None for a missing rating.
     """
     return [
         RatingRow(key, (after.get(key) or before[key]).shown, was.get(key), now.get(key), now.get(key, 0) is not None)
@@ -49,7 +49,7 @@ def rating_rows(
 def ratings_of_passage(
     base: Basis, known: QueryRatings, questions: Sequence[Question], row: int
 ) -> dict[str, int | None]:
-    """Return the rating of every question that counts for one passage, by id; None for a missing rating."""
+    """Return the ratings of a passage by id of a question that counts; None for a missing rating."""
     asked = scored(questions, base.grader)
     values = known.of(asked)[row]
     return {
@@ -68,17 +68,16 @@ def scoring_part(question: Question | None, spec: GraderSpec) -> tuple[object, .
 def responsible(
     keys: Sequence[str], sides: Sequence[tuple[Callable[[Asked], Ratings], Asked, Asked]]
 ) -> dict[str, NDArray[np.bool_]]:
-    """Find, by question, the passages whose label it moves alone.
+    """Return, by question, the passages whose changed label it is responsible for.
 
     Args:
         keys: ids of the questions that differ.
-        sides: for the state before and the one after: the function from questions to labels, the state, and the other
-            state.
+        sides: for the state before, and for the state after: the function from questions to labels, the state, and the
+            other state.
 
     Returns:
-        By question id, p booleans: whether the label moves if only this question is changed in the state before. Also
-            true
-        if the label is restored when only this one is undone in the state after.
+        By question id, a flag for each of the p passages. It is True in two cases: the change of only this question
+        moves the label of the state before, or undoing only this change in the state after restores the label.
     """
     did: dict[str, NDArray[np.bool_]] = {}
     for labels, state, other in sides:
@@ -90,6 +89,6 @@ def responsible(
 
 
 def swapped(state: Asked, other: Asked, key: str) -> dict[str, Question]:
-    """Return a state with one question replaced by that of the other state."""
+    """Return a state with one question as in the other state."""
     rest = {k: question for k, question in state.items() if k != key}
     return rest | ({key: other[key]} if key in other else {})

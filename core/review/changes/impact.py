@@ -41,11 +41,10 @@ class LabelChange:
     """A passage whose label differs between two states.
 
     Args:
-        query_id: of an edited query, or of a topic of one.
+        query_id: id of an edited query, or of its topic.
         before, after: the labels; None for no label.
-        questions: ids of the changed questions that are responsible: each alone moves the label when it is changed, or
-            restores it when it is undone. All changed ones if only several together do.
-        unknown: questions behind the label after that have no grade for this passage yet.
+        questions: ids of the changed questions that are responsible, see `causes.responsible_questions`.
+        unknown: number of questions behind the label after the edit without a grade for this passage.
     """
 
     query_id: str
@@ -58,18 +57,18 @@ class LabelChange:
 
 @dataclass(frozen=True)
 class Changes:
-    """Everything that differs between two states of the bank under one policy.
+    """The differences between two states of the bank under one policy.
 
     Args:
         before, after: the leaderboards.
-        settled: the leaderboard after the edits of only those queries that are not pending.
-        pending: by query, how many pairs of new wordings have no grade, so that their effect is unknown.
-        edited: ids of the questions that differ in a part that can change a score.
+        settled: the leaderboard after the edits of all queries except pending queries.
+        pending: by query, number of pairs of new wordings without a grade, whose effect is unknown.
+        edited: ids of the questions with a change that can affect a score.
         labels: labels that differ, by query in the order of the pool.
-        systems: every system, in the order of the leaderboard after.
-        known, to_grade: pairs that the edited queries and their topics need after the change, by text: those with and
-            without a grade.
-        undecided: passages of the pool whose label could still change once those pairs are graded.
+        systems: every system, in the order of the leaderboard after the edits.
+        known, to_grade: numbers of pairs of texts that the edited queries and their topics need after the edits: with a
+            grade, and without a grade.
+        undecided: number of passages of the pool whose label may still change when these pairs are graded.
     """
 
     before: Leaderboard
@@ -84,29 +83,29 @@ class Changes:
     undecided: int = 0
 
     def awaits_grades(self, change: LabelChange) -> bool:
-        """Whether a label differs only provisionally: grades of a new wording are missing."""
+        """Whether the change of a label is provisional, because grades of a new wording are missing."""
         return change.unknown > 0 and change.query_id in self.pending
 
     @property
     def known_part(self) -> Changes:
-        """The known part: without labels that await grades, and without the effects of pending queries."""
+        """The changes that are certain: without labels that await grades and without effects of pending queries."""
         labels = [change for change in self.labels if not self.awaits_grades(change)]
         return replace(self, after=self.settled, labels=labels, systems=moves(self.before, self.settled))
 
 
 def changes(project: Project, measure: str, policy: Policy, edits: Edits) -> Changes:
-    """Compute the effects of other questions for some queries.
+    """Return the effects of edited questions for some queries.
 
-    Reads and computes only data of the edited queries and of the topics that ask their questions. The rest comes from
-    the cached leaderboard before.
+    Only data of the edited queries and their topics is read and computed. All other data comes from the cached
+    leaderboard before the edits.
 
     Args:
-        measure: orders the systems.
-        policy: its bank version is the state before.
-        edits: the state after.
+        measure: the measure that orders the systems.
+        policy: the policy; its bank version is the state before the edits.
+        edits: the questions after the edits.
 
     Raises:
-        InputError: the earlier leaderboard cannot be made.
+        InputError: the leaderboard before the edits cannot be made.
     """
     before = leaderboard(project, measure, policy=policy, with_ungraded=True)
     base = basis(project, policy)
@@ -133,8 +132,8 @@ def why(project: Project, policy: Policy, query_id: str, after: Sequence[Questio
     """Return the ratings behind a passage's label before and after a change, question by question.
 
     Args:
-        query_id: of the label.
-        after: all questions of the edited queries after the change, including those of topics.
+        query_id: query of the label.
+        after: all questions of the edited queries after the change, including questions of topics.
 
     Raises:
         InputError: the grader or version is unknown.
@@ -149,7 +148,7 @@ def why(project: Project, policy: Policy, query_id: str, after: Sequence[Questio
 
 
 def version_edits(project: Project, before: int, after: int) -> dict[str, list[Question]]:
-    """Return the queries whose questions differ between two bank versions, with their questions after.
+    """Return the queries whose questions differ between two bank versions, with their questions in the later version.
 
     Raises:
         InputError: a version is unknown.
@@ -174,7 +173,7 @@ class _Delta:
 
     @cached_property
     def edited(self) -> list[str]:
-        """Ids of the questions that differ in a part that can change a score."""
+        """Ids of the questions with a change that can affect a score."""
         return _edited(self.before, self.after, self.base.grader.spec)
 
     @cached_property
@@ -190,18 +189,18 @@ class _Delta:
         return self.labels(self.after)
 
     def labels(self, questions: Mapping[str, Question]) -> Ratings:
-        """Return labels of all passages under some questions; MISSING for no label."""
+        """Return the labels of all passages under some questions; MISSING for no label."""
         return labels_under(self.base, self.ratings, list(questions.values()))
 
     def labels_if(self, rating: int) -> Ratings:
-        """Return the labels after if every missing rating had this value."""
+        """Return the labels after the edit as if every missing rating had this value."""
         active = scored(list(self.after.values()), self.base.grader)
         ratings = np.where(self.ratings_after == MISSING, rating, self.ratings_after).astype(self.ratings_after.dtype)
         return labels_of(ratings, weights_of(active, self.base.policy.weighted), self.base.policy.rule)
 
     @cached_property
     def pending(self) -> int:
-        """Number of pairs without a grade that only the edit requires."""
+        """Number of pairs without a grade that are needed only because of the edit."""
         spec = self.base.grader.spec
         asked = {wording(question, spec) for question in scored(list(self.before.values()), self.base.grader)}
         active = scored(list(self.after.values()), self.base.grader)
@@ -211,7 +210,7 @@ class _Delta:
 
     @cached_property
     def unknown(self) -> NDArray[np.int64]:
-        """Number of ungraded questions of positive weight after, by passage."""
+        """Number of ungraded questions of positive weight after the edit, by passage."""
         active = [q for q in scored(list(self.after.values()), self.base.grader) if q.weight > 0]
         return np.asarray((self.ratings.of(active) == MISSING).sum(axis=1), np.int64)
 
@@ -222,7 +221,7 @@ def _edited(before: Mapping[str, Question], after: Mapping[str, Question], spec:
 
 
 _Asked = tuple[dict[str, Question], dict[str, Question]]
-"""The questions that a query asks, by id: before and after."""
+"""(before, after): the questions that a query asks, by id."""
 
 
 def _asked(
@@ -243,7 +242,7 @@ def _asked(
 
 
 def _deltas(project: Project, base: Basis, edits: Edits) -> list[_Delta]:
-    """Return the queries whose scores an edit may move: edited ones, and topics that ask their questions."""
+    """Return the queries whose scores an edit can change: edited queries, and topics that ask their questions."""
     saved = {query_id: bank.questions(project, base.version, query_id) for query_id in edits}
     found: dict[str, _Asked] = {}
     for query_id, questions in edits.items():
@@ -268,7 +267,7 @@ def _delta(
 
 
 def _pairs(deltas: Sequence[_Delta]) -> tuple[int, int]:
-    """Return the numbers of pairs, by text, that some queries need after the change: known, and to be graded."""
+    """Return the numbers of pairs of texts that some queries need after the edit: with a grade, and without a grade."""
     number: dict[str, int] = {}
     keys, known = [np.empty(0, np.int64)], [np.empty(0, bool)]
     for delta in deltas:

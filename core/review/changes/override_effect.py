@@ -1,4 +1,4 @@
-"""Effects of an override: the label with and without it, and the leaderboard with changed ratings."""
+"""Effects of overrides: labels with and without an override, and the leaderboard with changed ratings."""
 
 from __future__ import annotations
 
@@ -37,10 +37,10 @@ class Effect:
     """Effects of other ratings for questions and a passage.
 
     Args:
-        label_before, label_after: of the passage, for the question's query or, if only its topic has the passage in its
-            pool, for the topic; None for no label.
-        systems: those that move in rank or score, those that move most first.
-        shift: of the correlation with the official leaderboard; None without one.
+        label_before, label_after: label of the passage for the question's query, or for its topic if only the topic has
+            the passage in its pool; None for no label.
+        systems: the systems whose rank or score changes, greatest change first.
+        shift: shift of the correlation with the official leaderboard; None without an official leaderboard.
     """
 
     label_before: int | None
@@ -59,18 +59,19 @@ def ratings_effect(
     ratings: Mapping[str, tuple[int | None, int | None]],
     against: str | None = None,
 ) -> Effect:
-    """Return the effects of changing the ratings of some questions for a passage, all at once.
+    """Return the joint effects of changed ratings of some questions for a passage.
 
-    Reads and scores only the queries and topics that ask these questions. The rest comes from the policy's leaderboard.
+    Only the queries and topics that ask these questions are read and scored. All other data comes from the policy's
+    leaderboard.
 
     Args:
-        measure: orders the systems.
-        ratings: by question id: before, on the grader's scale, and after, on the scale for people (0 to 5); None for no
-            usable grade.
+        measure: the measure that orders the systems.
+        ratings: by question id, the rating before, on the grader's scale, and the rating after, on the scale for people
+            (0 to 5); None for no usable grade.
         against: the official leaderboard, a source of judgments or an imported leaderboard.
 
     Raises:
-        InputError: the leaderboard cannot be made, or a question, the passage, grader or version is unknown.
+        InputError: the leaderboard cannot be made, or a question, the passage, the grader or the version is unknown.
     """
     board = leaderboard(project, measure, policy=policy, with_ungraded=True)
     base = basis(project, policy)
@@ -83,11 +84,11 @@ def ratings_effect(
 
 
 def override_labels(project: Project, policy: Policy) -> list[tuple[Override, int | None, int | None]]:
-    """Return every override that is not withdrawn, newest first, with the label of its passage without it and with it.
+    """Return every override that is not withdrawn, newest first, with its passage's label without it and with it.
 
-    The label is that for the question's query or, if only its topic has the passage in its pool, for the topic. All
-    other overrides apply both times. Overrides that are stale at the policy's bank version, superseded for the same two
-    texts, or ignored by the policy have no effect.
+    The label is for the question's query, or for its topic if only the topic has the passage in its pool. All other
+    overrides apply to both labels. An override has no effect if it is stale at the policy's bank version, or if the
+    policy ignores overrides. It also has no effect if a later override has the same question text and passage text.
 
     Raises:
         InputError: the grader or version is unknown.
@@ -129,7 +130,7 @@ _Pair = tuple[float, int | None, tuple[int, int] | None]
 
 
 def _behind_labels(project: Project, base: Basis) -> dict[int, list[_Pair]]:
-    """Return, by the key of an override, the pairs behind the label of its passage."""
+    """Return the pairs behind the label of each override's passage, by key of the override."""
     found: dict[int, list[_Pair]] = {}
     for key, weight, rating, question_text, passage_text in project.rows(
         f"WITH bank AS MATERIALIZED {bank_for(base.grader.spec)},"
@@ -156,7 +157,7 @@ def _behind_labels(project: Project, base: Basis) -> dict[int, list[_Pair]]:
 def _scored_again(
     project: Project, base: Basis, board: Leaderboard, passage_id: str, ratings: Mapping[str, int | None]
 ) -> tuple[int | None, Leaderboard]:
-    """Return the label of a passage, and the leaderboard, with the ratings of some questions set to values."""
+    """Return the label of a passage and the leaderboard, with given ratings for some questions."""
     given: dict[str, int] = {}
     places: list[str] = []
     asking_them: list[str] = []
@@ -189,7 +190,7 @@ def _scored_again(
 
 
 def _question(project: Project, base: Basis, question_id: str) -> tuple[str, list[str]]:
-    """Return the words of a question, and the queries that ask it: its own, then its topic."""
+    """Return the text of a question, and the ids of the queries that ask it: its own query, then its topic."""
     rows = project.rows(
         "SELECT coalesce(t.text, question_id), query_id, subtopic_id FROM bank_at($version)"
         " JOIN question_texts t USING (text_key) JOIN questions USING (question_key) JOIN queries q USING (query_key)"
@@ -203,7 +204,7 @@ def _question(project: Project, base: Basis, question_id: str) -> tuple[str, lis
 
 
 def _asking(project: Project, base: Basis, question_id: str) -> list[str]:
-    """Return the queries that ask a question in the same words."""
+    """Return the ids of the queries that ask a question with the same wording."""
     places = project.rows(
         "WITH bank AS (SELECT * FROM bank_at($version)) SELECT DISTINCT query_id, subtopic_id FROM bank"
         " JOIN questions USING (question_key) JOIN queries USING (query_key) WHERE bank.text_key ="

@@ -1,4 +1,4 @@
-"""Leaderboards with some queries scored again, and differences of two leaderboards."""
+"""Leaderboards with new scores for some queries, and differences between two leaderboards."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from ...project import Project
 
 @dataclass(frozen=True)
 class SystemChange:
-    """A system on the leaderboards before and after; None if it is not on one of them."""
+    """A system on the leaderboards before and after a change; None for a leaderboard without it."""
 
     run: str
     score_before: float | None
@@ -21,11 +21,11 @@ class SystemChange:
 
 
 def rescored(board: Leaderboard, found: Mapping[str, Mapping[str, float] | None]) -> Leaderboard:
-    """Return the leaderboard with other scores for some queries.
+    """Return the leaderboard with new scores for some queries.
 
     Args:
-        found: by query id the score of every run that answered it; None for a query without anything to score, which
-            leaves the mean.
+        found: by query id, the score of every run that answered the query. None removes the query from the mean,
+            because it has nothing to score.
     """
     kept = [query for query in board.query_ids if found.get(query, {}) is not None]
     query_ids = kept + [query for query, by_run in found.items() if by_run is not None and query not in kept]
@@ -50,7 +50,7 @@ def _with(scores: Mapping[str, float], run: str, found: Mapping[str, Mapping[str
 
 
 def moves(before: Leaderboard | None, after: Leaderboard | None) -> list[SystemChange]:
-    """Return every system of two leaderboards, in the order of the one after; None is an empty leaderboard."""
+    """Return every system of two leaderboards, in the order of the later one. None counts as an empty leaderboard."""
     old, new = ({system.run: system for system in board.systems} if board else {} for board in (before, after))
     return [
         SystemChange(

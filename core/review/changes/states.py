@@ -1,6 +1,6 @@
-"""Changes between any two states: labels that differ, with causes, two leaderboards, shift in correlation.
+"""Differences between any two states: labels, with causes of their change, leaderboards, and correlations.
 
-A state is a policy: bank version, grader, label rule, min rating, weights, overrides. Both are computed from the
+A state is a policy: bank version, grader, label rule, min rating, weights, overrides. Both states are computed from the
 current data. `review.changes.impact` previews an edit of the bank; this module compares saved states.
 """
 
@@ -51,7 +51,7 @@ CAUSES = (
     *("reworded", "added", "retired", "restored", "reweighted", "answer key", "kind"),
     *("override", "grader", "rating rule", "label rule", "weights"),
 )
-"""Possible causes of a flip: changes of a question, or the part of the policy that differs."""
+"""Possible causes of a flip: changes of a question, overrides, and different parts of the policy."""
 
 _CAUSE_OF_PART = {
     "grader": "grader",
@@ -68,10 +68,10 @@ class LabelFlip:
 
     Args:
         before, after: the labels; None for no label.
-        causes: some of `CAUSES`: each alone moves the label when it is changed in the state before, or restores it when
-            it is undone in the state after. All that differ if only several together do.
+        causes: some of `CAUSES`. The change of a cause alone moves the label of the state before, or its undoing alone
+            restores the label in the state after. If no cause does so alone, all differences are causes.
         questions: ids of the changed or overridden questions that are responsible.
-        open_pairs: pairs behind the label after that have no usable grade.
+        open_pairs: number of pairs behind the later label without a usable grade.
     """
 
     query_id: str
@@ -85,19 +85,19 @@ class LabelFlip:
 
 @dataclass(frozen=True)
 class StateChanges:
-    """Everything that differs between two states.
+    """The differences between two states.
 
     Args:
         before, after: the policies, with the grader's name and the number of the bank version.
-        differing: the differing parts of the policies, in the words of `WORDS`.
-        compared: pooled (query, passage), whose labels were compared.
+        differing: the differing parts of the policies, as named in `WORDS`.
+        compared: number of pooled (query, passage) with compared labels.
         flips: the labels that differ, in the order of the pool.
-        relevance: passages that are relevant in only one state, by its min rating.
-        partial: labels before, and after, that rest on a part of their ratings and may still change.
-        questions: questions that differ in a part that can change a score; with the number of flips that each caused.
-        board_before, board_after: None if the leaderboard cannot be made; `no_board` then says why.
-        systems: every system, in the order of the leaderboard after.
-        shift: in correlation with the official leaderboard; None without one.
+        relevance: number of passages that are relevant in only one state, each by its own min rating.
+        partial: numbers of labels before, and after, without some of their ratings; such labels may still change.
+        questions: questions with a change that can affect a score, each with the number of flips that it caused.
+        board_before, board_after: the leaderboards; None for a leaderboard that cannot be made, see `no_board`.
+        systems: every system, in the order of the later leaderboard.
+        shift: shift in correlation with the official leaderboard; None without an official leaderboard.
     """
 
     before: Policy
@@ -121,7 +121,7 @@ class StateChanges:
 
     @property
     def by_query(self) -> dict[str, int]:
-        """Number of flips by query id, most first."""
+        """Number of flips by query id, greatest number first."""
         return dict(Counter(flip.query_id for flip in self.flips).most_common())
 
     @property
@@ -142,12 +142,12 @@ def state_changes(
     """Compare two states.
 
     Args:
-        measure: orders the systems.
+        measure: the measure that orders the systems.
         against: the official leaderboard, a source of judgments or an imported leaderboard; None for no comparison.
-        queries: over which queries the leaderboards are compared with the official one; see `leaderboard.sides`.
+        queries: the queries for the comparison with the official leaderboard; see `leaderboard.sides`.
 
     Raises:
-        InputError: a grader, version, the measure or the official leaderboard is unknown.
+        InputError: a grader, a version, the measure or the official leaderboard is unknown.
     """
     return project.cached(
         ("state changes", before, after, measure, against, queries),
@@ -192,7 +192,7 @@ def _resolved(project: Project, policy: Policy) -> Policy:
 
 
 def _labels(project: Project, policy: Policy) -> Ratings:
-    """Return labels of the pool in its order; MISSING for no label."""
+    """Return the labels of the pool in its order; MISSING for no label."""
     return pooled_labels(project, basis(project, policy)).labels
 
 
@@ -247,7 +247,7 @@ def _flips(project: Project, old: Policy, new: Policy, of: Banks) -> list[LabelF
 def _responsible_parts(
     project: Project, old: Policy, new: Policy, parts: Sequence[str]
 ) -> Mapping[str, NDArray[np.bool_]]:
-    """Return, by differing part of the policy, the rows of the pool whose label it alone moves or restores."""
+    """Return, by differing part of the policy, whether it alone moves or restores the label of each row of the pool."""
     before, after = _labels(project, old), _labels(project, new)
     if len(parts) == 1:
         return {parts[0]: np.ones(len(before), bool)}

@@ -1,4 +1,4 @@
-"""Agreement of labels with judgments, of graders and of people: tables, coefficients, and the pairs behind them."""
+"""Agreement of labels with judgments, between graders, and between people: tables, coefficients, and their pairs."""
 
 from __future__ import annotations
 
@@ -29,12 +29,12 @@ class Agreement:
     """Agreement of two sides on the pairs that both have.
 
     Args:
-        kappa: Cohen's, of the unchanged values; if the scales differ, see `merged` and `per_level`.
-        weighted_kappa: the same with quadratic weights.
-        per_level: kappa of each value on the left against the rest, by value.
-        alpha: Krippendorff's, ordinal, of the unchanged values.
+        kappa: Cohen's kappa of the unchanged values. If the scales differ, use `merged` and `per_level`.
+        weighted_kappa: Cohen's kappa with quadratic weights.
+        per_level: kappa of each value on the left against all other values, by value.
+        alpha: Krippendorff's ordinal alpha of the unchanged values.
         n: number of pairs that both sides have: (query, passage), or (question, passage) if a side is a person.
-        left_only, right_only: numbers of pairs that only one side has. The tables omit them: missing is not zero.
+        left_only, right_only: numbers of pairs that only one side has. Tables do not include them: missing is not zero.
     """
 
     left: Rater
@@ -50,7 +50,7 @@ class Agreement:
 
     @property
     def names(self) -> tuple[str, str]:
-        """Short names that distinguish the sides: label and judgment or, if both give the same kind, their owners."""
+        """Short names of the sides: the kinds of their values, such as label and judgment; the owners if equal."""
         sides = (self.left, self.right)
         if self.left.noun != self.right.noun:
             return (self.left.noun, self.right.noun)
@@ -65,9 +65,9 @@ class Agreement:
 
     @property
     def merged(self) -> Agreement:
-        """The same with either side cut in two at its threshold.
+        """The agreement after the values of each side are merged into two groups, divided at its threshold.
 
-        By default that is labels 4-5 and 0-3 against judgments above 0 and the rest (exam-plus-plus, table 4).
+        The default is labels 4–5 and 0–3 against judgments above 0 and up to 0 (exam-plus-plus, table 4).
         """
         groups = [halves(rater.scale, rater.threshold) for rater in (self.left, self.right)]
         return _of(self.left, self.right, merge(self.table, *groups), self.left_only, self.right_only)
@@ -95,9 +95,9 @@ def agreement(project: Project, left: Side, right: Side, queries: Collection[str
     """Cross-tabulate two sides and compute their agreement (exam-plus-plus, table 4).
 
     Args:
-        left: gives the rows.
-        right: gives the columns.
-        queries: ids of the only queries that count; None for all.
+        left: the side whose values are the rows.
+        right: the side whose values are the columns.
+        queries: ids of the queries that count; None for all.
 
     Raises:
         InputError: a grader, version, source or person is unknown, or the sides cannot be compared.
@@ -137,7 +137,7 @@ def _of(left: Rater, right: Rater, table: CrossTable, left_only: int, right_only
 class Pair:
     """A passage with the values of two sides; with a question if a side is a person.
 
-    Missing texts are None; without a question, so are its id and text.
+    Missing texts are None. Without a question, its id and text are None.
     """
 
     query_id: str
@@ -151,10 +151,10 @@ class Pair:
 
 
 def table_csv(found: Agreement, merged: bool = False) -> str:
-    """Return the cross table as CSV: a line for each value on the left, with its total and its kappa against the rest.
+    """Return the cross table as CSV, with a line for each value on the left, its total and its kappa (`per_level`).
 
     Args:
-        merged: use `Agreement.merged`.
+        merged: whether to use `Agreement.merged`.
     """
     found = found.merged if merged else found
     out = io.StringIO()
@@ -175,11 +175,11 @@ def _rows(found: Agreement) -> list[tuple[str, list[int], int, Coefficient]]:
 def table_latex(found: Agreement, merged: bool = False) -> str:
     """Return the cross table as a LaTeX tabular that needs no package.
 
-    It has a line for each value on the left with its total and its kappa against the rest. Cells that count as
-    agreement are boxed, and the highest count of each column is bold.
+    It has a line for each value on the left, with its total and its kappa (`per_level`). Cells that count as agreement
+    are boxed, and the highest count of each column is bold.
 
     Args:
-        merged: use `Agreement.merged`.
+        merged: whether to use `Agreement.merged`.
     """
     found = found.merged if merged else found
     table = found.table

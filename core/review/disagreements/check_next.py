@@ -1,4 +1,4 @@
-"""Priorities for checking: the disagreements whose check could change the leaderboard or kappa most."""
+"""Priorities for checking: the disagreements whose resolution could change the leaderboard or kappa most."""
 
 from __future__ import annotations
 
@@ -22,10 +22,10 @@ if TYPE_CHECKING:
 By = Literal["board", "kappa"]
 
 TRIED = 500
-"""Greatest number of disagreements tried on the leaderboard."""
+"""Maximum number of disagreements that are tried on the leaderboard."""
 
 TIED = 1e-12
-"""Means that differ by at most this much are equal: the order of summing changes the last digits."""
+"""Means with at most this difference count as equal, because the order of summation changes the last digits."""
 
 
 @dataclass(frozen=True)
@@ -33,12 +33,12 @@ class Check:
     """The effects if one side adopts the other side's value for a passage.
 
     Args:
-        row: of the pair in `Matched.pairs`.
-        value, target: of the adopting side, before and after.
+        row: row of the pair in `Matched.pairs`.
+        value, target: value of the adopting side, before and after.
         shift: sum over all systems of the absolute change of their mean score.
         moved: number of systems whose score changes.
-        swaps: number of pairs of systems that change places.
-        kappa: the change of Cohen's kappa of the merged table; None if it is undefined before or after.
+        swaps: number of pairs of systems whose order changes.
+        kappa: the change of Cohen's kappa of the merged table; None if kappa is undefined before or after.
     """
 
     row: int
@@ -56,9 +56,9 @@ class CheckNext:
 
     Args:
         side: the adopting side: left or right.
-        measure: of the leaderboard.
-        checks: those that were tried, best first.
-        disagreements: total number of disagreements.
+        measure: measure of the leaderboard.
+        checks: the tried disagreements, greatest effect first.
+        disagreements: number of all disagreements.
     """
 
     side: Literal["left", "right"]
@@ -70,22 +70,22 @@ class CheckNext:
 def check_next(
     project: Project, left: Side, right: Side, measure: str, by: By = "board", tried: int = TRIED
 ) -> CheckNext:
-    """Compute, for each disagreement, the effects on the leaderboard and on kappa if one side adopts the other's value.
+    """Return, for each disagreement, the effects on the leaderboard and on kappa if one side adopts the other's value.
 
-    Labels adopt judgments; of two sides of the same kind the left one adopts. The new value is the nearest one that
-    agrees with the other side (`matching`), else the one at the same share of its scale. Each change is tried alone:
-    the adopting side's leaderboard is scored again with the one value replaced, which concerns one query. Let d(s) be
-    the change of the score of system s on that query over the number of queries of the mean. The shift is the sum of
-    |d(s)|. Two systems swap if the difference of their means changes its sign. The change of kappa is that of the
-    merged table (`Agreement.merged`), exact and without scoring anything.
+    Labels adopt judgments; of two sides of the same kind, the left side adopts. The new value is the nearest value that
+    agrees with the other side (`matching`), or else the value at the same share of its scale.
 
-    Only `tried` disagreements are scored: by board, those with the highest
-    (sum over runs of 1 / log2(1 + rank)) times (change as a share of the scale);
-    by kappa, those that change it most.
+    Each change is tried alone: the adopting side's leaderboard is scored again with one replaced value, which affects
+    one query. Let d(s) be the change of the score of system s on this query, divided by the number of queries in the
+    mean. The shift is the sum of |d(s)|. Two systems swap if the difference of their means changes its sign. The change
+    of kappa is computed from the merged table (`Agreement.merged`) and needs no scores.
+
+    Only `tried` disagreements are scored. For `board`, these have the greatest value of (change as a share of the
+    scale) * (sum over runs of 1 / log2(1 + rank)). For `kappa`, these have the greatest change of kappa.
 
     Args:
-        measure: any that is computed from relevance values.
-        by: the order: pairs of systems swapped, then the shift; or the change of kappa, then those.
+        measure: any measure that is computed from relevance values.
+        by: the order. `board`: by swaps, then by shift. `kappa`: by the change of kappa, then as `board`.
 
     Raises:
         InputError: a side is a person, whose ratings are about questions; the measure is not computed from relevance
@@ -129,13 +129,13 @@ def disagreeing(found: Matched) -> NDArray[np.bool_]:
 
 @dataclass(frozen=True)
 class _Grid:
-    """The effects of adopting values, by the values of the adopting side and of the other one.
+    """The effects of adopting values, by (value of the adopting side, value of the other side).
 
     Args:
         side: the adopting side.
-        giving: its rater.
-        target: its new value, by (own value, other value).
-        kappa: the change of kappa, likewise.
+        giving: rater of the adopting side.
+        target: new value of the adopting side.
+        kappa: the change of kappa.
     """
 
     side: Literal["left", "right"]
@@ -179,7 +179,7 @@ def _kappa_changes(
 
 
 def _board(project: Project, side: Side, measure: str, rater: Rater) -> tuple[Leaderboard, Qrels]:
-    """Return the leaderboard that a side makes, and its values."""
+    """Return the leaderboard from a side's values, and the values."""
     if isinstance(side, Labels):
         board = leaderboard(project, measure, policy=side.policy, with_ungraded=True)
         return board, label_qrels(project, basis(project, side.policy))
@@ -221,7 +221,7 @@ def _tried(
 
 
 def _exposure(project: Project, pairs: pd.DataFrame) -> NDArray[np.float64]:
-    """Return the sum over runs of 1 / log2(1 + rank) of each pair; 0 if no run returned it."""
+    """Return, for each pair, the sum over runs of 1 / log2(1 + rank); 0 if no run returned the passage."""
 
     import pandas as pd
 
@@ -251,7 +251,7 @@ class _Scorer:
         self._cutoff = parse_measure(board.measure).cutoff
 
     def effects(self, query_id: str, changes: Collection[tuple[str, int]]) -> list[tuple[float, int, int]]:
-        """Return shift, number of systems moved, and swaps for each (passage id, new value), tried alone."""
+        """Return (shift, number of moved systems, swaps) for each (passage id, new value), each tried alone."""
         values = self._qrels[query_id]
         # All variants are scored at once, as queries of their own.
         qrels = {str(at): {**values, passage: value} for at, (passage, value) in enumerate(changes)}

@@ -1,4 +1,4 @@
-"""Preview of the effect of another rating on a disagreement."""
+"""Preview of the effect of an override on a disagreement."""
 
 from __future__ import annotations
 
@@ -19,10 +19,10 @@ class Outcome:
     """The effect of an override on a pair.
 
     Args:
-        before, after: the label under the policy; None for no label.
-        also: other questions that also support the label after it, highest rating first.
-        left, right: the new values of the sides; None if a side would have no label.
-        agrees: whether the sides would agree then.
+        before, after: the label under the policy, without and with the override; None for no label.
+        also: other questions that also support the label `after`, highest rating first.
+        left, right: the new values of the sides; None for a side without a label.
+        agrees: whether the sides would then agree.
     """
 
     before: int | None
@@ -43,12 +43,12 @@ def outcome(
     rating: int,
     author: str,
 ) -> Outcome:
-    """Return the effect of another rating for some questions on a pair, before it is given.
+    """Return the effect of a planned override on a pair, without storing it.
 
     Args:
-        policy: the label is that under it.
+        policy: the policy of the label.
         question_ids: the questions that all get the rating.
-        author: the person giving the rating; it counts as theirs if they are a side.
+        author: the author of the override. If the author is a side, the rating is the new value of this side.
 
     Raises:
         InputError: as for `review.agreement` and `review.read_passage`.

@@ -1,4 +1,4 @@
-"""The queue of disagreements: ordered, without settled ones, in pages, each with the questions behind it."""
+"""The queue of open disagreements in pages, ordered, each disagreement with the questions behind it."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 Order = Literal["worst", "left", "right", "board", "kappa"]
 
 Cell = tuple[Collection[int], Collection[int]]
-"""Values of the left and of the right side; several of a side if a table is merged."""
+"""Values of the left side and of the right side; in a merged table a side can have several."""
 
 
 @dataclass(frozen=True)
@@ -41,10 +41,10 @@ class Row:
     """A pair in the queue.
 
     Args:
-        left_from, right_from: the questions that support the label of either side, highest rating first; empty if the
-            side has no label, or the label is 0 or a mean over all questions.
-        check: the possible effects of settling it; None unless the order needs it.
-        settling: the action that settled the case; None for an open one.
+        left_from, right_from: the questions that support the label of the side, highest rating first. Empty if the
+            side's value is not a label, or the label is 0 or a mean over all questions.
+        check: the possible effects of settling the disagreement; None unless the order needs it.
+        settling: the action that settled the case; None for an open case.
     """
 
     pair: Pair
@@ -59,11 +59,11 @@ class Queue:
     """A page of the queue.
 
     Args:
-        total: pairs in the queue.
-        hidden: settled ones that are left out of it.
-        first: place of the first row of the page in the queue, counted from 0.
-        rows: those of the page.
-        next_up: the ranking by effect; None in other orders.
+        total: number of pairs in the queue.
+        hidden: number of settled pairs, which the queue does not contain.
+        first: position of the page's first row in the queue, from 0.
+        rows: the rows of the page.
+        next_up: the disagreements by effect, for the orders `board` and `kappa`; None for other orders.
     """
 
     total: int
@@ -86,21 +86,22 @@ def queue(
     query_id: str | None = None,
     case: Place | None = None,
 ) -> Queue:
-    """Return the pairs on which two sides disagree, or those of a cell of their cross table.
+    """Return a page of the pairs on which two sides disagree, or of the pairs in a cell of their cross table.
 
     Args:
-        order: `worst`, `left` and `right` by distance, in either direction or where this side is higher; `board` and
-            `kappa` as in `check_next`, for the disagreements that it tried.
-        cell: these pairs instead of all disagreements, whether the sides agree there or not.
-        show_settled: whether settled cases are listed too.
-        measure: of the leaderboard, for `board` and `kappa`.
-        limit: rows of a page.
-        offset: first row of the page.
-        query_id: only the pairs of this query; None for all.
-        case: show the page with this case. If it is not in the queue, show the page at `offset`, or else the last page.
+        order: `worst`: by distance of the values. `left`, `right`: by distance, only pairs in which this side is
+            higher. `board`, `kappa`: as in `check_next`, only the disagreements that it tried.
+        cell: the pairs of this cell replace the disagreements, even if the sides agree in it.
+        show_settled: whether settled cases are included.
+        measure: measure of the leaderboard, for `board` and `kappa`.
+        limit: number of rows of a page.
+        offset: position of the first row of the page.
+        query_id: restricts the pairs to this query; None for all.
+        case: return the page with this case. If it is not in the queue, return the page at `offset`, or else the last
+            page.
 
     Raises:
-        InputError: as for `review.agreement` and, in these two orders, `check_next`.
+        InputError: as for `review.agreement`; for `board` and `kappa` also as for `check_next`.
     """
     found = match(project, left, right)
     checks: dict[int, Check] = {}
@@ -133,11 +134,10 @@ def queue(
 
 
 def row_of(project: Project, left: Side, right: Side, case: Place) -> Row | None:
-    """Return the current values of two sides for a case, independently of the queue, even if they agree or it is
-    settled.
+    """Return the current values of two sides for a case, also if they agree or the case is settled.
 
     Returns:
-        None if one of the sides has no value.
+        None if either side has no value.
 
     Raises:
         InputError: as for `review.agreement`.
@@ -158,7 +158,7 @@ def _rows(
     checks: Mapping[int, Check],
     cases: Mapping[Place, Settling],
 ) -> list[Row]:
-    """Return pairs that both sides have, by their numbers, with the questions behind them."""
+    """Return the pairs with these positions in `Matched.pairs`, with the questions behind them."""
     pairs = _pairs(project, found.pairs.iloc[shown])
     left_from, right_from = (_given_by(project, side, pairs) for side in sides)
     return [
@@ -179,7 +179,7 @@ def _in_cell(found: Matched, cell: Cell) -> NDArray[np.bool_]:
 
 
 def _ordered(found: Matched, order: Order, cell: Cell | None) -> NDArray[np.int64]:
-    """Return places of the pairs in `Matched.pairs`, by their distance as shares of either scale's top."""
+    """Return the positions of pairs in `Matched.pairs`, ordered by distance. Values are shares of their scale's top."""
     chosen = disagreeing(found) if cell is None else _in_cell(found, cell)
     shares = [
         np.maximum(found.pairs[name].to_numpy(), 0) / max((*rater.scale, 1))
@@ -237,8 +237,8 @@ _TEXTS = (
 
 
 def _given_by(project: Project, side: Side, pairs: Sequence[Pair]) -> dict[tuple[str, str, int], tuple[Giving, ...]]:
-    """Return the questions that support a value, by query id, passage id and value; empty for judgments, ratings and
-    means."""
+    """Return the questions that support a label, by (query id, passage id, label). Empty if a side's values are not
+    labels, or are means."""
     if not isinstance(side, Labels) or side.policy.label == "mean" or not pairs or pairs[0].question_id is not None:
         return {}
     base = basis(project, side.policy)

@@ -21,11 +21,11 @@ Place = tuple[str, str, str | None]
 
 @dataclass(frozen=True)
 class Case:
-    """Two sides that disagree on a passage, or on a question for it if a side is a person.
+    """A disagreement of two sides on a passage, or on a question and a passage if a side is a person.
 
     Args:
         left, right: names of the sides, see `review.side_name`.
-        left_value, right_value: their values.
+        left_value, right_value: values of the sides.
     """
 
     left: str
@@ -38,25 +38,25 @@ class Case:
 
     @property
     def place(self) -> Place:
-        """The ids that the case is about."""
+        """The ids of the case's query, passage and question."""
         return (self.query_id, self.passage_id, self.question_id)
 
 
 @dataclass(frozen=True)
 class Settling:
-    """One action about a case.
+    """An action about a case.
 
     Args:
-        settled: whether this action settles the case now: it is the last one, and its override, if any, is not
+        settled: whether this action settles the case now: it is the case's last action, and any override from it is not
             withdrawn.
-        touched: id of the question that was overridden, or that is to be reworded.
-        rating: the override's.
-        source, value: of the judgment that is disputed.
-        query_text, question_text: of the case's query, and of the touched question or else the case's; ids if the text
-            is missing.
-        next_act: the next action in the same case; None for the last one.
-        in_force: whether an override of the touched question and the passage exists that is not withdrawn.
-        others: how many further questions the override gave the rating.
+        touched: id of the question with an override, or of the question to reword.
+        rating: rating of the override.
+        source, value: source and value of the disputed judgment.
+        query_text, question_text: text of the case's query; text of the touched question, or else of the case's
+            question. The id is used if the text is missing.
+        next_act: the next action in the same case; None for the last action.
+        in_force: whether an override of the touched question and the passage is in force.
+        others: number of further questions that got the rating from the override.
     """
 
     key: int
@@ -123,18 +123,18 @@ def record(project: Project, limit: int | None = None, offset: int = 0) -> list[
     """Return every action about any disagreement, newest first.
 
     Args:
-        limit: how many at most; None for all.
+        limit: maximum number of actions; None for all.
     """
     return _settlings(project, " ORDER BY 1 DESC LIMIT $limit OFFSET $offset", {"limit": limit, "offset": offset})
 
 
 def acts(project: Project) -> int:
-    """How many acts the record has."""
+    """Return the number of actions in the record."""
     return int(project.value(f"SELECT count(*) FROM {visible(project, 'settlings')}"))
 
 
 def settled(project: Project, left: str, right: str) -> dict[Place, Settling]:
-    """Return the settled cases between two sides, by their ids; the sides in either order."""
+    """Return the settled cases between two sides, in either order, by the ids of the case."""
     found = _settlings(
         project,
         " WHERE {settled} AND [left_side, right_side] IN ([$left, $right], [$right, $left]) ORDER BY 1 DESC",
@@ -144,7 +144,7 @@ def settled(project: Project, left: str, right: str) -> dict[Place, Settling]:
 
 
 def disputes(project: Project) -> list[Settling]:
-    """The judgments that are disputed, newest first; not those whose case was reopened."""
+    """Return the disputes of judgments, newest first, without reopened cases."""
     return _settlings(project, " WHERE {settled} AND act = 'dispute' ORDER BY 1 DESC", {})
 
 

@@ -1,4 +1,4 @@
-"""Settling disagreements: by override, by editing the question, by disputing the judgment, or by a comment."""
+"""Settling disagreements: by an override, by an edit of the question, by disputing the judgment, or by a comment."""
 
 from __future__ import annotations
 
@@ -17,10 +17,10 @@ from .sides import Judgments, Labels, Side
 
 
 def side_name(project: Project, side: Side) -> str:
-    """Return the name under which a side's cases are kept.
+    """Return the name of a side in cases.
 
-    It does not include thresholds, the label rule and the bank version: a settled case stays settled under another
-    policy of the same grader.
+    It does not include thresholds, the label rule and the bank version. So a settled case stays settled under another
+    policy with the same grader.
 
     Raises:
         InputError: the grader or source is unknown.
@@ -57,20 +57,21 @@ def settle_by_override(
     author: str,
     first: bool = False,
 ) -> list[int]:
-    """Override the rating of questions for the passage, and thereby settle the case.
+    """Settle a case by overriding the ratings of questions for the passage.
 
-    The case reopens when the override of the first question is withdrawn; the record names this question.
+    If the override of the first question is withdrawn, the case is open again. The record names this question.
 
     Args:
         question_ids: the questions that all get the rating; at least one.
-        first: whether to refuse if the case is settled already.
+        first: whether to refuse a case that is settled already.
 
     Returns:
-        The keys of the overrides, in the same order.
+        The keys of the overrides, in the order of the questions.
 
     Raises:
-        InputError: no question is given, the rating is out of range, the reason is empty, or the query, a question or
-            the passage is unknown; or `AlreadySettled`.
+        InputError: `question_ids` is empty, the rating is out of range, the reason is empty, or the query, a question
+            or the passage is unknown.
+        AlreadySettled: the case is settled already, and `first` is set.
     """
     if not question_ids:
         raise InputError("no-question-named", "No question is chosen.", "Choose the questions whose rating is wrong.")
@@ -98,11 +99,12 @@ def settle_by_edit(
 
     Args:
         question_id: the responsible question; None if a question is missing in the bank.
-        reason: its fault.
-        first: whether to refuse if the case is settled already.
+        reason: the fault of the question.
+        first: whether to refuse a case that is settled already.
 
     Raises:
-        InputError: the reason is empty, or the query, question or passage is unknown; or `AlreadySettled`.
+        InputError: the reason is empty, or the query, question or passage is unknown.
+        AlreadySettled: the case is settled already, and `first` is set.
     """
     with project.transaction(act="settle disagreements", queries=[case.query_id], author=author) as cursor:
         _record(project, cursor, case, "edit", reason, author, question_id, first=first)
@@ -112,12 +114,12 @@ def settle_by_dispute(project: Project, case: Case, source: str, reason: str, au
     """Settle a case because a judgment seems wrong. The judgment stays and counts as before.
 
     Args:
-        source: of the judgment; it is one of the two sides.
-        first: whether to refuse if the case is settled already.
+        source: source of the judgment; it must be one of the two sides.
+        first: whether to refuse a case that is settled already.
 
     Raises:
-        InputError: the reason is empty, the case has no such judgment, or the query or passage is unknown; or
-            `AlreadySettled`.
+        InputError: the reason is empty, the case has no such judgment, or the query or passage is unknown.
+        AlreadySettled: the case is settled already, and `first` is set.
     """
     values = {case.left: case.left_value, case.right: case.right_value}
     value = values.get(_judgments_of(source))
@@ -132,28 +134,29 @@ def settle_by_dispute(project: Project, case: Case, source: str, reason: str, au
 
 
 def settle_by_comment(project: Project, case: Case, comment: str, author: str, first: bool = False) -> None:
-    """Settle a case as it is, with a comment.
+    """Settle a case with a comment, without any other change.
 
     Args:
-        first: whether to refuse if the case is settled already.
+        first: whether to refuse a case that is settled already.
 
     Raises:
-        InputError: the comment is empty, or the query or passage is unknown; or `AlreadySettled`.
+        InputError: the comment is empty, or the query or passage is unknown.
+        AlreadySettled: the case is settled already, and `first` is set.
     """
     with project.transaction(act="settle disagreements", queries=[case.query_id], author=author) as cursor:
         _record(project, cursor, case, "comment", comment, author, first=first)
 
 
 def reopen(project: Project, case: Case, reason: str, author: str, withdraw_override: bool = False) -> int:
-    """Put a settled case back into the queue. The action that settled it stays in the record.
+    """Reopen a settled case, so that the queue contains it again. The action that settled it stays in the record.
 
-    A dispute no longer counts among the `disputes`.
+    The result of `disputes` no longer contains a dispute that settled the case.
 
     Args:
-        withdraw_override: whether the overrides that settled it are withdrawn too; otherwise they stay in force.
+        withdraw_override: whether to withdraw the overrides that settled the case; otherwise they stay in force.
 
     Returns:
-        How many overrides were withdrawn.
+        The number of withdrawn overrides.
 
     Raises:
         InputError: the case is not settled.
@@ -181,10 +184,10 @@ def reopen(project: Project, case: Case, reason: str, author: str, withdraw_over
 
 
 def _keys(project: Project, case: Case, touched: str | None) -> tuple[int, int, int | None, int | None]:
-    """Return surrogate keys of query, passage, the case's question and the touched one.
+    """Return the database keys of the query, the passage, the case's question and the touched question.
 
     Raises:
-        InputError: one of them is unknown.
+        InputError: an id is unknown.
     """
     ((query, passage, *questions),) = project.rows(
         "SELECT (SELECT query_key FROM queries WHERE query_id = ?), (SELECT passage_key FROM passages WHERE"

@@ -1,4 +1,4 @@
-"""The sides of an agreement: labels, judgments and people's ratings, matched pair by pair."""
+"""The two sides of an agreement (labels, judgments, or a person's ratings), and the matching of their values."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Labels:
-    """The labels under a policy. If the other side is a person: the grader's own rating of each question."""
+    """The labels under a policy. If the other side is a person, the grader's own ratings of questions are used."""
 
     policy: Policy
 
@@ -43,18 +43,18 @@ Side: TypeAlias = Labels | Judgments | Person
 
 
 def machine(policy: Policy, grader: str | None = None) -> Labels:
-    """Return a grader's own labels: under a policy without overrides.
+    """Return a grader's own labels, without overrides.
 
-    When two graders are compared, overrides that apply to both would count as agreement.
+    Use it to compare two graders: overrides apply to both and would count as agreement.
 
     Args:
-        grader: None for the policy's.
+        grader: name of the grader; None for the policy's grader.
     """
     return Labels(replace(policy, grader=grader or policy.grader, overrides=False))
 
 
 def people(project: Project) -> list[str]:
-    """Return everyone with an override that is not withdrawn."""
+    """Return the names of all people with an override that is not withdrawn."""
     return [
         author
         for (author,) in project.rows(
@@ -68,11 +68,11 @@ class Rater:
     """A side with its names resolved.
 
     Args:
-        noun: its kind of values: label, judgment or rating.
-        owner: the grader, the source or the person.
-        scale: every possible value, highest first.
+        noun: the kind of its values: label, judgment or rating.
+        owner: name of the grader, the source or the person.
+        scale: all possible values, highest first.
         threshold: the value from which a passage counts as relevant, or a question as answered.
-        by_itself: whether it is a grader whose labels ignore overrides.
+        by_itself: whether the side is a grader's labels without overrides.
     """
 
     noun: str
@@ -91,9 +91,9 @@ class Matched:
     """The values of two sides for the same things.
 
     Args:
-        pairs: one row for each pair that both sides have, in the order of the left side: query_id, passage_id, left,
+        pairs: a row for each pair that both sides have, in the order of the left side: query_id, passage_id, left,
             right, and question_id if a side is a person.
-        left_only, right_only: by query id, the number of pairs that the other side lacks.
+        left_only, right_only: by query id, the number of pairs that only this side has.
     """
 
     left: Rater
@@ -108,7 +108,7 @@ class Matched:
 
 
 Values: TypeAlias = "tuple[pd.DataFrame, dict[str, int]]"
-"""A side's values with query_id, passage_id, value and perhaps question_id, and its number of values by query id."""
+"""A side's values (query_id, passage_id, value, and question_id for a person), and their number by query id."""
 
 
 @dataclass(frozen=True)
@@ -119,7 +119,7 @@ class _Resolved:
 
 
 def match(project: Project, left: Side, right: Side) -> Matched:
-    """Match two sides: on passages or, if one of them is a person, on questions and passages.
+    """Match the values of two sides by passage, or by question and passage if a side is a person.
 
     Raises:
         InputError: a grader, version, source or person is unknown, or the sides cannot be compared.

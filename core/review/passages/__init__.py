@@ -1,1 +1,1 @@
-"""Passages: the view of one, the search among all, and gaps of the bank."""
+"""Passages: the data of a single passage, the search among all passages, and gaps of the bank."""

@@ -1,4 +1,4 @@
-"""One passage of one query: every question with its grades and overrides, judgments, and ranks."""
+"""A passage of a query with its text, judgments and ranks, and every question with its grades and overrides."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from ...types import Question, Status
 
 @dataclass(frozen=True)
 class Said:
-    """A grader's result for a question and the passage. Ungraded and failed results have no rating."""
+    """A grader's result for a question and the passage. Ungraded and failed pairs have no rating."""
 
     status: Status | Literal["ungraded"]
     rating: int | None = None
@@ -36,12 +36,12 @@ class AskedQuestion:
     """A question of the query, or the query itself for a direct grader.
 
     Args:
-        number: from 1, in the order of the bank; 0 for the query itself.
-        said: results by the name of the grader, without graders that cannot grade the question.
-        counts: whether the policy's grader is asked this question.
+        number: position in the order of the bank, from 1; 0 for the query itself.
+        said: results by name of the grader, without graders that cannot grade the question.
+        counts: whether the policy's grader grades this question.
         rating: the rating that counts under the policy; None without a usable grade.
-        override: the person's rating for the current wording, even if the policy ignores overrides.
-        stale: overrides of an earlier wording.
+        override: the override for the current wording, even if the policy ignores overrides.
+        stale: overrides for an earlier wording.
         gives_label: whether the label of the passage comes from this question.
     """
 
@@ -57,16 +57,16 @@ class AskedQuestion:
 
 @dataclass(frozen=True)
 class Desk:
-    """Everything that is known of a passage for a query.
+    """The data of a passage for a query.
 
     Args:
         text: None if the passage is known only by its id.
         pooled: whether it is in the pool; otherwise it has no label.
-        label: under the policy.
-        usable, needed: number of graded pairs behind the label, and of all its pairs.
-        asked: the query itself first if a direct grader is shown, then the active questions.
+        label: the label under the policy; None for no label.
+        usable, needed: number of rated pairs behind the label, and number of all its pairs.
+        asked: the query itself if a direct grader is shown, then the active questions.
         judgments: (source, value), in the order of the sources.
-        ranks: (run, rank), best first; None if a run that answered the query does not have the passage.
+        ranks: (run, rank), best first; the rank is None if the run answered the query without the passage.
         signs: parts of the text that address the grader.
     """
 
@@ -88,14 +88,14 @@ class Desk:
 def read_passage(
     project: Project, policy: Policy | None, query_id: str, passage_id: str, shown: Sequence[str] = ()
 ) -> Desk:
-    """Return everything that is known of a passage for a query.
+    """Return the data of a passage for a query.
 
     Args:
         policy: determines the label; None if nothing has been graded.
-        shown: names of the graders to show; empty for the policy's.
+        shown: names of the graders to show; empty for the policy's grader.
 
     Raises:
-        InputError: the query, passage, a grader or version is unknown.
+        InputError: the query, the passage, a grader or the version is unknown.
     """
     known = project.rows(
         "SELECT query_key, passage_key, p.text_key, q.text, narrative, t.text,"
@@ -204,8 +204,8 @@ def label_with(project: Project, policy: Policy, desk: Desk, ratings: Mapping[st
 def strongest_first(asked: Sequence[AskedQuestion]) -> list[AskedQuestion]:
     """Return the questions in the order of their influence on the label.
 
-    The query itself is first, then questions that give the label, then by the rating that counts. Questions without a
-    rating are last, failed before ungraded ones.
+    The query itself is first, then questions that give the label, then other questions by the rating that counts.
+    Questions without a rating are last, first failed and then ungraded.
     """
 
     def place(one: AskedQuestion) -> tuple[bool, bool, int, bool, int]:
@@ -247,7 +247,7 @@ def _as_said(row: Sequence[Any]) -> Said:
 
 
 def _counting(project: Project, base: Basis, query_key: int, text_key: int | None) -> dict[str, int | None]:
-    """Return the rating that counts under the policy, by the id of every question; None for a missing rating."""
+    """Return the rating that counts under the policy, by question id; None for a missing rating."""
     return dict(
         project.rows(
             f"SELECT coalesce(question_id, query_id), r.rating{_ASKED.format(bank=bank_for(base.grader.spec))}"
@@ -259,7 +259,7 @@ def _counting(project: Project, base: Basis, query_key: int, text_key: int | Non
 
 
 def _label(base: Basis | None, asked: Sequence[AskedQuestion]) -> tuple[int | None, int, int]:
-    """Return the label of the passage, with the numbers of its graded pairs and of all its pairs."""
+    """Return the label of the passage, the number of its rated pairs, and the number of all its pairs."""
     if base is None:
         return None, 0, 0
     spec = base.grader.spec

@@ -1,4 +1,4 @@
-"""Gaps between bank and judgments: questions answered by non-relevant passages, and uncovered relevant passages."""
+"""Gaps between the bank and judgments: questions that non-relevant passages answer, and uncovered relevant passages."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ class Stray:
     """A question that judged non-relevant passages answer.
 
     Args:
-        weight: in the bank; below 0 for content that a response should not have.
-        non_relevant, relevant: numbers of judged passages that answer it.
-        passages: some of the non-relevant ones, the lowest judgment and the highest rating first.
+        weight: weight in the bank; below 0 for content that a response should not have.
+        non_relevant, relevant: numbers of judged passages that answer the question.
+        passages: some of the non-relevant passages, lowest judgment first, then highest rating.
     """
 
     query_id: str
@@ -30,10 +30,10 @@ class Stray:
 
 @dataclass(frozen=True)
 class Uncovered:
-    """A judged relevant passage that is graded and answers no question of positive weight.
+    """A graded passage with a relevant judgment that answers no question of positive weight.
 
     Args:
-        best: its highest rating.
+        best: the highest rating of the passage.
     """
 
     query_id: str
@@ -48,15 +48,15 @@ PASSAGES_NAMED = 5
 
 
 def strays(project: Project, policy: Policy, source: str, limit: int = 10, offset: int = 0) -> tuple[int, list[Stray]]:
-    """Return questions that judged non-relevant passages answer, those with most such passages first.
+    """Return a page of the questions that judged non-relevant passages answer, most such passages first.
 
-    This is `study.diagnose` for all queries at once.
+    The result is that of `study.diagnose`, for all queries at once.
 
     Args:
-        source: judgments; passages are relevant from `policy.min_judgment` on.
+        source: source of the judgments. Passages are relevant from `policy.min_judgment` on.
 
     Returns:
-        The total number, and those of the page.
+        The number of all such questions, and the questions of the page.
 
     Raises:
         InputError: the grader, version or source is unknown.
@@ -81,7 +81,7 @@ def strays(project: Project, policy: Policy, source: str, limit: int = 10, offse
 def uncovered(
     project: Project, policy: Policy, source: str, limit: int = 10, offset: int = 0
 ) -> tuple[int, list[Uncovered]]:
-    """Return judged relevant passages that no question covers, the highest judgment first; see `strays`.
+    """Return a page of the judged relevant passages that answer no question, highest judgment first.
 
     Args, returns, raises: as for `strays`.
     """
@@ -99,7 +99,7 @@ def uncovered(
 
 
 def _judged(project: Project, base: Basis) -> str:
-    """The beginning of a query: `rated` is every rating of a judged passage."""
+    """Return the beginning of a query: a WITH clause that defines `rated`, every rating of a judged passage."""
     return (
         "WITH judged AS (SELECT query_key, passage_key, value, value >= $enough AS relevant"
         f" FROM {visible(project, 'judgments')}"

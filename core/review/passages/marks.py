@@ -1,4 +1,4 @@
-"""Places of extracted answers in a passage, and the text cut at their edges."""
+"""Positions of extracted answers in a passage, and the division of the text at their edges."""
 
 from __future__ import annotations
 
@@ -8,10 +8,10 @@ from dataclasses import dataclass
 from itertools import pairwise
 
 Span = tuple[int, int]
-"""First character, and the one after the last."""
+"""Position of the first character, and the position after the last character."""
 
 SEARCHED_LOOSELY = 2_000
-"""Longest answer, in characters, that is also searched ignoring case and white space."""
+"""Maximum number of characters of an answer that is also searched without regard to case and white space."""
 
 
 @dataclass(frozen=True)
@@ -19,9 +19,9 @@ class Segment:
     """A piece of a text.
 
     Args:
-        text: the piece; all pieces in order are the text.
-        inside: places, in the list of spans, of those that cover the piece.
-        ending: those of them that end with it.
+        text: the piece; all pieces, joined in order, are the text.
+        inside: indexes of the spans that cover the piece.
+        ending: indexes of the spans that end with the piece.
     """
 
     text: str
@@ -30,9 +30,10 @@ class Segment:
 
 
 def find_answer(text: str, answer: str | None) -> Span | None:
-    """Return the first place of an answer in a text: as it is, else ignoring case and white space.
+    """Return the first position of an answer in a text: unchanged, or else ignoring case and white space.
 
-    An answer without any letter or digit is not searched, nor is a part of a word: it would be found anywhere.
+    An answer without letters and digits is not searched, because it would be found anywhere. A match must not begin or
+    end within a word.
     """
     words = (answer or "").split()
     if not any(character.isalnum() for word in words for character in word):
@@ -56,7 +57,7 @@ def segments(text: str, spans: Sequence[Span]) -> list[Segment]:
     """Cut a text at the edges of spans, which may overlap, touch and nest.
 
     Args:
-        spans: within the text, not empty.
+        spans: spans within the text; no span is empty.
     """
     edges = sorted({0, len(text), *(edge for span in spans for edge in span)})
     return [

@@ -17,13 +17,14 @@ from ...project import Cursor, Project, visible
 State = Literal["failed", "ungraded", "complete"]
 
 NONE: Literal["none"] = "none"
-"""A label or judgment filter for passages without one. It is not a number because judgments may be negative."""
+"""The filter for passages without a label or without a judgment. It is not a number, because judgments can be negative.
+"""
 
 BEFORE_ALL = -1
-"""A key or position before every other."""
+"""A key or position that is less than every other."""
 
 EXCERPT = 160
-"""Characters of a passage in the list."""
+"""Number of characters of a passage that the list shows."""
 
 
 @dataclass(frozen=True)
@@ -31,18 +32,18 @@ class Filters:
     """Filters of the pool's passages; a filter that is None, empty or False is off.
 
     Args:
-        query_id: passages of this query.
-        words: a part of the passage's text, ignoring case, or its whole id.
-        label: the label under the policy; NONE for no label.
-        rating: any active question has this rating.
-        source, judgment: the judgment by this source; NONE for no judgment. The source alone filters nothing.
-        run, depth: among the first `depth` passages of this run.
-        state: whether some pairs have failed, some are ungraded, or all have a rating.
-        flagged: label and judgment of `source` disagree on relevance.
-        overridden: an override counts for one of its pairs.
-        unjudged_by: this source has no judgment of it.
-        assigned_to: this person judges it in an open double assignment.
-        speaking: its text addresses the grader, see `speaking`.
+        query_id: the passage belongs to this query.
+        words: the text contains these words, ignoring case, or the id equals them.
+        label: the passage has this label under the policy; NONE for no label.
+        rating: an active question has this rating.
+        source, judgment: this source has this judgment; NONE for no judgment. The source alone filters nothing.
+        run, depth: the passage is among the first `depth` passages of this run.
+        state: some pairs have failed, some pairs are ungraded, or all pairs have a rating.
+        flagged: the label and the judgment of `source` disagree on relevance.
+        overridden: an override counts for a pair of the passage.
+        unjudged_by: this source has no judgment of the passage.
+        assigned_to: this person judges the passage in an open double assignment.
+        speaking: the text addresses the grader, see `speaking`.
     """
 
     query_id: str | None = None
@@ -63,7 +64,7 @@ class Filters:
 
 @dataclass(frozen=True)
 class Listed:
-    """A passage in the list. `place` counts from 1 over all pages; `judgment` is that of the filters' source."""
+    """A passage in the list. `place` counts from 1 over all pages. `judgment` is from the source in the filters."""
 
     place: int
     query_id: str
@@ -85,8 +86,8 @@ class Found:
         total: number of passages on all pages.
         page: number of this page, from 1.
         rows: the passages of the page.
-        here: the open passage in the list; None if it is not a result.
-        before, after: its neighbours, even if it is not in the list itself.
+        here: the open passage; None if it does not match the filters.
+        before, after: the results before and after the open passage, even if the passage itself does not match.
     """
 
     total: int
@@ -110,8 +111,8 @@ def search(
     Args:
         policy: determines labels and ratings; None if nothing has been graded.
         size: passages per page.
-        page: from 1, at most the last one; None for the page of the open passage.
-        opened: query id and passage id of the open passage; without a passage id the place before the query.
+        page: number of the page from 1; a larger number gives the last page. None selects the page of the open passage.
+        opened: query id and passage id of the open passage. Without a passage id, the position before the query.
 
     Raises:
         InputError: the grader or version is unknown.
@@ -142,16 +143,16 @@ def search(
 def where_to_begin(
     project: Project, policy: Policy | None, filters: Filters, query_id: str | None = None
 ) -> tuple[str, str] | None:
-    """Return the default passage to open: the first one of the query that a run returned.
+    """Return the default passage to open: the first passage of a query that a run returned.
 
-    A pool has judged passages that no system returned; they would be a poor start.
+    Judged passages that no system returned are a poor start.
 
     Args:
-        policy, filters: of the list, as for `search`.
-        query_id: its query; for None, or if the list has no passage of it, the first query of the list.
+        policy, filters: policy and filters of the list, as for `search`.
+        query_id: the query. If it is None, or the list has no passage of it, the first query of the list is used.
 
     Returns:
-        Query id and passage id; the first passage of the query if no run returned any of them; None without results.
+        Query id and passage id. If no run returned a passage of the query, its first passage; None without results.
 
     Raises:
         InputError: the grader or version is unknown.
@@ -173,7 +174,7 @@ def where_to_begin(
 
 
 def _remembered(project: Project, policy: Policy | None, filters: Filters) -> pa.Table:
-    """Return the result of `_find`, cached because moving from passage to passage repeats the same search."""
+    """Return the result of `_find` from a cache, because moving from passage to passage repeats the same search."""
     base = basis(project, policy) if policy is not None and graders(project) else None
     key = "passages found", policy, None if base is None else base.key, filters
     return project.cached(key, lambda: _find(project, base, filters))
@@ -210,7 +211,7 @@ def _find(project: Project, base: Basis | None, filters: Filters) -> pa.Table:
 
 
 def _listed(project: Project, found: pa.Table, at: Sequence[int]) -> dict[int, Listed]:
-    """Return passages of the list by their places in it, from 0, with their texts."""
+    """Return passages of the list with their texts, by position in the list from 0."""
     rows = found.take(at).to_pylist() if at else []
     queries = {
         key: (query_id, text)
@@ -239,7 +240,7 @@ def _listed(project: Project, found: pa.Table, at: Sequence[int]) -> dict[int, L
 
 
 def _position(project: Project, opened: tuple[str, str | None] | None) -> tuple[int, int]:
-    """Return the place of a passage in the whole pool; the place before its query if it is not pooled."""
+    """Return the position of a passage in the whole pool; the position before its query if it is not pooled."""
     if opened is None:
         return BEFORE_ALL, BEFORE_ALL
     rows = project.rows(
@@ -251,7 +252,7 @@ def _position(project: Project, opened: tuple[str, str | None] | None) -> tuple[
 
 
 def _conditions(filters: Filters, base: Basis | None, judgments: str) -> tuple[list[str], dict[str, Any]]:
-    """The filters as SQL over the columns of the pool's summary and `judged.value`, with its parameters."""
+    """Return the filters as SQL conditions on columns of the pool's summary and `judged.value`, with parameters."""
     wanted, parameters = ["true"], {"source": filters.source}
 
     def ask(condition: str, **values: Any) -> None:

@@ -38,7 +38,7 @@ case_list = components.component("cases_of_answers", *components.ACTING, "answer
 
 
 def arrive(project: Project) -> None:
-    """Apply the address if the person followed a link; once in each run of the whole screen."""
+    """Apply the filters and the open case of the URL if a person followed a link. Call once per full script run."""
     given = {name: said for name in NAMES if (said := st.query_params.get(name))}
     address.places(KEY).come(project.name, given)
 

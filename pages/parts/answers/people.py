@@ -175,6 +175,6 @@ def _chart(row: pipelines.AgreementRow, limit: float) -> Spec:
 
 
 def ask_model(project: Project, said: list[pipelines.PeopleSaid]) -> None:
-    """Draw a form that has a model compare the answers that people judged, to add it to the table."""
+    """Draw a form to check the answers that people judged with a model; the table then includes this model."""
     with st.expander("Compare these answers with a model"), ui.errors():
         asking.compare(project, [one.pair for one in said], "judge people")

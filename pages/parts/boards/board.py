@@ -124,7 +124,7 @@ def shown(
 
 
 def followed() -> tuple[str | None, str | None]:
-    """Return the open system and its open query from the address."""
+    """Return the open system and its open query, as the URL names them; None for a missing name."""
     return st.query_params.get(RUN), st.query_params.get(QUERY)
 
 

@@ -135,7 +135,7 @@ def _retiring(project: Project, exam: str, chosen: Sequence[pipelines.Item]) -> 
 
 
 def going(project: Project, exam: str) -> set[str]:
-    """Return the ids of items that the person's drafts retire; if there are any, draw a note that they still count."""
+    """Return the ids of items that the person's drafts retire; draw a note that these items count until the save."""
     found = pipelines.retired_in_drafts(project, ui.person()) if ui.person() else set()
     if found:
         with st.container(horizontal=True, vertical_alignment="center"):

@@ -10,7 +10,7 @@ from pages.parts.shared.components import component
 
 COOKIE = "exam-workbench-toured"
 STOP_COOKIE = "exam-workbench-tour-stop"
-"""Cookie with the number of a browser's present step, so that the tour continues after a reload."""
+"""Name of the cookie with the number of the browser's current step. The tour continues there after a reload."""
 
 
 @dataclass(frozen=True)
