@@ -28,7 +28,7 @@ Examinees = Literal["systems", "passages"]
 
 TOP = 0.25
 """The share of the examinees, by ability, that counts as the top."""
-# Digits of abilities; later ones depend on where the optimizer stops, so rounding makes equal abilities equal.
+# Decimals of abilities. Further decimals depend on where the optimizer stops; rounding makes equal abilities equal.
 _DIGITS = 3
 
 
