@@ -1,45 +1,46 @@
-# Every task of the workbench. `make run` and `make test` need Python 3.11, git and make: the locks are for 3.11.
+# Every task of the workbench. `make run` and `make test` need git, make and Python 3.11, for which the locks are made.
 SHELL := /bin/bash
 .SHELLFLAGS := -eu -o pipefail -c
 .DELETE_ON_ERROR:
 .DEFAULT_GOAL := help
 .PHONY: help run env lock test check lint style types loads imports docs docs-check release-check format bench soak fuzz
 
-# Hundreds of processes begin in the tests alone: none compiles again what another has compiled.
+# The tests start hundreds of processes, which share compiled modules.
 unexport PYTHONDONTWRITEBYTECODE
 
 VENV := .venv
 BIN := $(VENV)/bin
-# Of what is installed some third is ever imported: Python compiles that when it is, in half the time of all at once.
+# Only a third of the installed modules is ever imported. Python compiles these on import, in half of the time for all.
 INSTALL := $(BIN)/python -m pip install --no-compile --progress-bar off --no-deps --no-build-isolation
-# Files whose hashes are in the locks, and no others. The locks have all that others need, so nothing is looked for.
+# Install only files whose hashes are in the locks. The locks include all requirements, so pip resolves none.
 LOCKED := $(INSTALL) --require-hashes
-# Where an index or a folder has it: pip would prefer one whose hash the index tells. Else it is the usual build.
+# The build of torch for CPUs, if an index or a folder has it. It has a step of its own, because pip would prefer the
+# usual build if the index states the hash of that. If it is missing, the usual build is installed later.
 CPU := $(LOCKED) --quiet -r locks/cpu.txt 2>/dev/null || echo "The build of torch for CPUs alone was not found."
-# The usual build for Linux needs libraries for GPUs, some gigabytes.
+# The usual build for Linux needs some gigabytes of GPU libraries.
 CUDA := if $(BIN)/python -m pip show torch | grep '^Requires:.*triton' >/dev/null; then $(LOCKED) -r locks/cuda.txt; fi
 PROJECTS := $(or $(EXAM_PROJECTS_DIR),data/projects)
 DEMO := $(PROJECTS)/demo.duckdb
 PORT ?= 8501
-# Processes that share the tests; whoever is done first takes over from the others. One more than there are cores often
-# are, since much of a test in a browser is waiting. 0 runs them in one.
+# Number of processes that share the tests. The default is one more than many machines have cores, because tests in a
+# browser mostly wait. 0 runs all tests in one process.
 WORKERS ?= 3
 TESTFLAGS ?=
-# Properties are tried on a few examples, or on so many times as many: `make test TIMES=50` for a night.
+# Multiple of the usual number of examples for each property: `make test TIMES=50` runs for a night.
 TIMES ?= 1
-# A soak: for how long, how many persons at once. The seed is of all dice (any for none).
+# Duration and number of simulated people of a soak test, and the seed of its random numbers. Empty: a random seed.
 MINUTES ?= 10
 PERSONS ?= 1
 SEED ?=
 SOAKFLAGS ?=
 
-help: ## show the tasks
+help: ## list the tasks
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-11s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
-run: $(VENV)/.installed $(DEMO) ## set up, make the demo project where there is none, and serve the app
+run: $(VENV)/.installed $(DEMO) ## set up, create the demo project if it is missing, and serve the app
 	$(BIN)/exam serve --port $(PORT)
 
-env: $(VENV)/.installed-dev ## set up the environment with the tools of development
+env: $(VENV)/.installed-dev ## set up the environment with the development tools
 
 lock: | $(BIN)/uv ## update the locks after a change of requirements.txt or pyproject.toml
 	$(BIN)/python locks/write.py $(BIN)/uv
@@ -47,44 +48,44 @@ lock: | $(BIN)/uv ## update the locks after a change of requirements.txt or pypr
 $(BIN)/uv: | $(BIN)/pip
 	$(INSTALL) $$(grep -o 'uv==[0-9.]*' pyproject.toml)
 
-# Workers that calculate with all cores each keep one another waiting.
+# If every worker used all cores, they would wait for each other.
 test: export OMP_NUM_THREADS := 1
-# Thousands of small projects are made and closed, each with a wait for the disk: in memory where there is such a place.
+# The tests create thousands of small projects. A folder in memory saves the waits for the disk.
 test: export PYTEST_DEBUG_TEMPROOT := $(wildcard /dev/shm)
-# Where the system has it, an allocator with which the tests take a tenth less work.
+# With this allocator, if the system has it, the tests take a tenth less work.
 test: export LD_PRELOAD := $(firstword $(wildcard /usr/lib/*/libmimalloc.so.2*))
 test: export EXAMPLES_TIMES := $(TIMES)
-test: $(VENV)/.installed-dev ## set up and run all tests, those in the browser included
+test: $(VENV)/.installed-dev ## set up and run all tests, including those in a browser
 	$(BIN)/python -m pytest -n $(WORKERS) --dist worksteal $(TESTFLAGS)
 
-# The tests come last and have the machine to themselves.
-check: types loads lint style imports docs-check ## everything that CI checks
+# The tests run last, with the whole machine to themselves.
+check: types loads lint style imports docs-check ## run everything that CI checks
 	@$(MAKE) --no-print-directory test
 
-lint: $(VENV)/.installed-dev ## style and common mistakes
+lint: $(VENV)/.installed-dev ## check style and common mistakes
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 
-style: $(VENV)/.installed-dev ## language of texts, code and documentation; spelling; form of Markdown
+style: $(VENV)/.installed-dev ## check the language of texts, code and documentation, spelling, and Markdown
 	$(BIN)/python docs/style.py
 	$(BIN)/typos --format brief
 	$(BIN)/rumdl check --quiet .
 
-# mypy finds modules by folders, so the folder gets a second name.
-types: $(VENV)/.installed-dev ## strict types of core
+# mypy names modules after folders, so the folder `core` gets a second name.
+types: $(VENV)/.installed-dev ## check the types of core strictly
 	mkdir -p $(VENV)/names && ln -sfn ../../core $(VENV)/names/exam_workbench
 	$(BIN)/mypy
 
-# In a new checkout this compiles what the tests import, beside the check of types, and each process finds it compiled.
-loads: $(VENV)/.installed-dev ## every file of tests can be loaded
+# In a new checkout this compiles the modules that the tests import, while types are checked.
+loads: $(VENV)/.installed-dev ## check that every test file can be loaded
 	$(BIN)/python -m pytest --collect-only --quiet --quiet | tail -n 20
 
-imports: $(VENV)/.installed-dev ## who may import whom
+imports: $(VENV)/.installed-dev ## check the import rules
 	$(BIN)/lint-imports
 
-# Material for MkDocs prints an advertisement for its successor otherwise.
+# Otherwise Material for MkDocs prints an advertisement for its successor.
 docs docs-check: export NO_MKDOCS_2_WARNING := 1
-docs-check: $(VENV)/.installed-dev ## generated files are current, and every link of the documentation site works
+docs-check: $(VENV)/.installed-dev ## check that generated files are current and that the links of the documentation site work
 	$(BIN)/python docs/generate.py --check
 	$(BIN)/mkdocs build --quiet --strict
 
@@ -93,24 +94,24 @@ docs: $(VENV)/.installed-dev ## refresh the generated files, and build the docum
 	$(BIN)/mkdocs build --quiet --strict
 	@echo "The site is docs/build/site/index.html."
 
-format: $(VENV)/.installed-dev ## format the code and repair what can be repaired
+format: $(VENV)/.installed-dev ## format the code and fix mistakes that ruff can fix
 	$(BIN)/ruff check --fix .
 	$(BIN)/ruff format .
 
-release-check: $(VENV)/.installed-dev ## install the wheel in clean environments, for each Python of this computer, and try it
+release-check: $(VENV)/.installed-dev ## install the wheel in clean environments, for each Python of this computer, and test it
 	$(BIN)/python -m pytest -m index -n 2 $(TESTFLAGS) tests/test_wheel.py
 
-bench: $(VENV)/.installed-dev ## measure the speed budgets beside their alternatives
+bench: $(VENV)/.installed-dev ## measure speed against the budgets and the alternatives
 	$(BIN)/python bench/run.py
 
-soak: $(VENV)/.installed-dev ## persons at random work in a browser: MINUTES=120 PERSONS=3 SEED=7
+soak: $(VENV)/.installed-dev ## simulate people who work at random in a browser: MINUTES=120 PERSONS=3 SEED=7
 	$(BIN)/python -m tests.soak --minutes $(MINUTES) --persons $(PERSONS) $(if $(SEED),--seed $(SEED)) $(SOAKFLAGS)
 
 fuzz: TIMES = 200
 fuzz: export OMP_NUM_THREADS := 1
 fuzz: export PYTEST_DEBUG_TEMPROOT := $(wildcard /dev/shm)
 fuzz: export EXAMPLES_TIMES = $(TIMES)
-fuzz: $(VENV)/.installed-dev ## properties of hostile files, answers, edits and commands on many examples: TIMES=1000 SEED=7
+fuzz: $(VENV)/.installed-dev ## test properties with many hostile files, answers, edits and commands: TIMES=1000 SEED=7
 	$(BIN)/python -m pytest -n $(WORKERS) $(if $(SEED),--hypothesis-seed=$(SEED)) $(TESTFLAGS) \
 	  tests/fuzz tests/exchange/test_fuzz_parquet.py tests/graders/test_parsing.py tests/graders/test_prompts.py
 
@@ -118,7 +119,7 @@ $(DEMO): | $(VENV)/.installed
 	mkdir -p $(@D)
 	$(BIN)/exam demo
 
-# The stamps are newer than what they were made from, so pip runs only after a change.
+# The stamps are newer than the locks, so pip runs only after a change.
 $(VENV)/.installed: $(wildcard locks/*.txt) pyproject.toml | $(BIN)/pip
 	$(LOCKED) -r locks/build.txt
 	$(CPU)
@@ -135,8 +136,8 @@ $(VENV)/.installed-dev: $(wildcard locks/*.txt) pyproject.toml | $(BIN)/pip
 	$(INSTALL) -e .
 	touch $(VENV)/.installed $@
 
-# Unless PYTHON names one, the system's before others: distributions optimize theirs by profile, and a loop takes a
-# quarter less there than in one that was compiled with the usual options.
+# Unless PYTHON names an interpreter, prefer that of the system. Distributions optimize theirs by profile, so a loop takes
+# a quarter less time than in one compiled with the usual options.
 $(BIN)/pip:
 	@python=; for name in $(or $(PYTHON),/usr/bin/python3.11 python3.11 python3); do \
 	  if $$name -c 'import ensurepip, sys; sys.exit(sys.version_info[:2] != (3, 11))' 2>/dev/null; then python=$$name; break; fi; \

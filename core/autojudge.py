@@ -56,7 +56,7 @@ SPEC = LeaderboardSpec(
 class ExamJudge:
     """Grades responses with exam questions.
 
-    The project `exam.duckdb` in the cache folder of the model's settings keeps all grades, so a second run asks no
+    The project `exam.duckdb` in the cache folder of the model's settings keeps all grades. So a second run asks no
     model again. Settings of each method: `grader` and `parameters` as in `Project.grade`; `min_rating`, `label` and
     `cutoff` as in `Policy`; `bank`, a file of curated nugget banks.
 

@@ -11,7 +11,7 @@ from .text import one_line
 
 _RATING = "(?:rating|grade|score|mark)"
 _TOP = "(?:top|highest|maximum|perfect|best|full|largest)"
-_END = r"(?:[^.0-9a-z]|\.[^0-9]|\.?$)"  # "Rating: 4.8" is common in shop texts
+_END = r"(?:[^.0-9a-z]|\.[^0-9]|\.?$)"  # not "Rating: 4.8", which is common in shop texts
 _GRADER = "(?:ai|llm|language model|model|grader|rater|assessor|judge|assistant|chat ?gpt)"
 
 _SENTENCE = r"[^.!?\n]*"  # up to the end of the sentence or line

@@ -115,7 +115,7 @@ def one_line(text: str, longest: int | None = None) -> str:
 
 
 NAMED = 3
-"""How many of many things a sentence names."""
+"""Most things that a sentence names; it counts the rest."""
 
 
 def first_few(things: Sequence[object], between: str = ", ", most: int = NAMED) -> str:

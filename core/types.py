@@ -146,8 +146,8 @@ class Question:
 
     @property
     def shown(self) -> str:
-        """The text that people see: the words, or the id if the words are empty. If the words are unknown, it says
-        so."""
+        """The text that people see: the words, or the id if the words are empty. If the words are unknown, the text
+        says so."""
         return f"{self.question_id} (words not known)" if self.text is None else self.text or self.question_id
 
 
@@ -462,7 +462,7 @@ class Response:
         sentences: as the file splits the text; empty if it is plain text.
         file, line: its source; the line of a JSON map is unknown.
         documents: passages that it cites, if the file has their texts.
-        report: the object as it came, if it is a report of AutoJudge.
+        report: the unchanged object, if it is a report of AutoJudge.
     """
 
     run: str
@@ -478,7 +478,7 @@ class Response:
 
 @dataclass(frozen=True)
 class KeptObject:
-    """An object of another tool's file, as it came.
+    """An unchanged object of another tool's file.
 
     Args:
         name: the run of a report; else empty.

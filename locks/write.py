@@ -16,11 +16,11 @@ from pathlib import Path
 HERE = Path(__file__).resolve().parent
 ROOT = HERE.parent
 HEADS = {
-    "build": "With what the program is built, and what comes as source alone: installed first.",
-    "cpu": "The build of torch for CPUs alone, which fits in the place of the usual one: the first choice.",
-    "run": "What the program needs. Linux, macOS and Windows, Python 3.11.",
-    "cuda": "What torch needs beside that where it is the build for NVIDIA's GPUs, as it is on Linux by default.",
-    "dev": "What development needs beside that.",
+    "build": "Packages that build this program, and packages that come only as source. Installed first.",
+    "cpu": "The build of torch for CPUs alone. It is tried first and replaces the usual build.",
+    "run": "Requirements of the program on Linux, macOS and Windows, for Python 3.11.",
+    "cuda": "Further requirements of the usual build of torch on Linux, which is for NVIDIA's GPUs.",
+    "dev": "Further requirements of development.",
 }
 CUDA = re.compile(r"(nvidia|cuda|triton)\b")
 CPU_TORCH = """torch==2.13.0+cpu ; sys_platform == 'linux' and platform_machine == 'x86_64' \\
@@ -80,7 +80,7 @@ def main(uv: str) -> None:
     more = resolve(uv, wanted + "\n".join(project["optional-dependencies"]["dev"]), {**locks, "dev": known["dev"]})
     locks["dev"] = {name: block for name, block in more.items() if not any(name in lock for lock in locks.values())}
     for name, lock in locks.items():
-        text = f"# {HEADS[name]}\n# Written by make lock; not to be edited.\n" + "".join(lock.values())
+        text = f"# {HEADS[name]}\n# Written by `make lock`. Do not edit.\n" + "".join(lock.values())
         (HERE / f"{name}.txt").write_text(text, encoding="utf-8")
         print(f"{name}: {len(lock)} packages")
 

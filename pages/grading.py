@@ -24,7 +24,7 @@ if not running:
         request = job_plan.plan(project, chosen.grader)
         if request is not None and presses.button("Grade", type="primary", icon=":material/play_arrow:", key="grade"):
             with ui.errors():
-                # Makes the grader available later.
+                # Save the grader, so that other screens offer it later.
                 remember_settings(project, chosen.grader, chosen.kind, chosen.parameters, ui.author())
                 job_plan.start(project, chosen.grader, request)
 tables.failed_pairs(project, running)

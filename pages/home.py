@@ -114,6 +114,6 @@ else:
             creation.creation()
     if project.allows("take everything out"):
         creation.safekeeping(project)
-    # Last, so that the rest of the screen is there while a large set of grades is read for the first time.
+    # Last, so that the rest of the screen appears before a large set of grades is read.
     with drawn:
         standing(project) if reads else boards_alone(project)

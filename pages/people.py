@@ -79,7 +79,7 @@ def row(project: Project, one: Member, texts: dict[str, str]) -> None:
             key = f"queries {stamp}"
             theirs = len(one.queries or ())
             st.multiselect(
-                # The box is wide enough for only one or two of them.
+                # The number is shown because the box is wide enough for only one or two queries.
                 f"Queries ({theirs} of {len(texts)})" if theirs else "Queries", list(texts),
                 [q for q in one.queries or () if q in texts], key=key, placeholder=ALL,
                 format_func=lambda query: texts[query], on_change=changed, args=(key,), width=360,

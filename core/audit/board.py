@@ -231,7 +231,7 @@ def _systems(
 
 def _differences(names: Sequence[str], compared: Comparisons) -> list[Difference]:
     told = compared.difference
-    # If the error is unknown, p only serves the correction, so it is not shown.
+    # If the error is unknown, p only helps to correct the other pairs, so it is not shown.
     p, adjusted = (np.where(np.isnan(told.error), np.nan, one) for one in (compared.p, compared.adjusted))
     return [
         Difference(names[a], names[b], float(value), *map(_known, numbers))

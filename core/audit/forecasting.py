@@ -201,7 +201,7 @@ def _needed(facts: Facts, found: Estimation | None, size: Array, spread: Array |
         level_each = level
     else:
         one, other = np.argsort(-scores, kind="stable")[:2].tolist()
-        # One-sided, against each of the others; see `measures.audit.best`.
+        # One-sided, against each other system; see `measures.audit.best`.
         level_each = min(1.0, 2 * level / (len(w) - 1))
     difference = float(scores[one] - scores[other])
     if abs(difference) < 1e-12:

@@ -70,7 +70,7 @@ def _estimate(audit: Audit, board: AuditBoard) -> str:
         f" The estimate is unbiased for any grader. Intervals ({board.confidence:.0%}, Student's t) are about {about}."
         " Pairs of systems were compared with Holm's correction."
     )
-    # An audit with a budget draws no conclusion, so its looks spend no error.
+    # An audit with a budget draws no conclusion, so its interim analyses spend no error.
     if audit.goal.aim != "budget":
         said += (
             f" The error of {1 - board.confidence:.2g} for the conclusion was spent over"

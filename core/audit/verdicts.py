@@ -108,7 +108,7 @@ def _turn(cursor: Cursor, state: State, place: Place, said: Said, assessor: str,
         InputError: the passage belongs to another assessor.
     """
     for turn in (1, 2):
-        # Assessors may change their last verdict, even if the query is now with another assessor.
+        # Assessors may change their last judgment, even if the query is now assigned to another assessor.
         if place.by[turn - 1] == assessor and place.said[turn - 1] is not None and place.settled(turn):
             held = state.holder(place.query_key, turn)
             if held is not None and held.assessor == assessor:
@@ -120,7 +120,7 @@ def _turn(cursor: Cursor, state: State, place: Place, said: Said, assessor: str,
                     "You cannot withdraw your judgment now. Change its value instead.",
                 )
             elif said == "taken back":
-                # It is open again, and stays with them: otherwise it could be dealt to another person meanwhile.
+                # The passage is unjudged again. Assign its query to this assessor, or another could get it meanwhile.
                 take(cursor, state, place.query_key, turn, assessor, lease)
             return turn
     if said == "taken back":

@@ -81,7 +81,7 @@ def name_asked_texts(project: Project, spec: GraderSpec, version: int) -> None:
     unnamed = f"FROM {asked_bank(spec)} WHERE text_key IS NULL"
     if not project.value(f"SELECT count(*) {unnamed}", {"version": version}):
         return
-    # People who may forecast a job may also be the first to do so.
+    # A forecast of a job may be the first to need these keys, so the right to read suffices.
     with project.transaction(act="read the bank") as cursor:
         cursor.execute(
             "INSERT INTO question_texts SELECT nextval('keys'), asked, NULL"

@@ -177,7 +177,7 @@ def change_draft(
     key, value, over = question.question_id, _clean(value), _clean(over)
     with project.transaction("edit questions", [question.query_id], author) as cursor:
         draft = drafts(project, author).get(key)
-        # Others may move the question meanwhile, so the draft has no position until this person moves it.
+        # Other people may move the question meanwhile, so the draft has no position until this person moves it.
         now = replace(question, position=None) if draft is None else draft.question
         if draft is not None and over is not WHATEVER and getattr(now, field) not in (over, value):
             raise CrossedEdit(getattr(now, field), value)
@@ -311,7 +311,7 @@ def _put(cursor: Cursor, author: str, question_id: str, written: str | None) -> 
         return
     draft = json.loads(written)
     query_id = draft["question"]["query_id"]
-    # An existing draft keeps its base: a conflict may have been settled since the step.
+    # An existing draft keeps its base version, because a conflict may have been settled after this step.
     stored = cursor.execute(
         "INSERT INTO drafts SELECT ?, ?, query_key, ?, ?, now()::TIMESTAMP FROM queries WHERE query_id = ?"
         " ON CONFLICT (author, question_id) DO UPDATE SET content = excluded.content,"

@@ -97,7 +97,7 @@ def moved(questions: Sequence[Question], question_id: str, by: int) -> list[Ques
         places.append(free if question.position is None else max(free, question.position))
     order = list(questions)
     order[at], order[at + by] = order[at + by], order[at]
-    # New questions without a position are sorted last anyway, so those after the swapped two need none.
+    # Questions without a position are sorted last anyway, so those after the two swapped ones need no position.
     last = max(at, at + by)
     return [
         replace(question, position=place)

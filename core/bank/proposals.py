@@ -270,7 +270,7 @@ def accept(project: Project, keys: Sequence[int], author: str) -> list[Question]
             )
         made = [_as_question(project, author, proposal) for proposal in chosen]
         # The drafts are committed first, in a transaction of their own. If the process dies between the two commits,
-        # the proposal is still open and marked as a repeat of the draft, so nothing is lost.
+        # nothing is lost: the proposal is still open and marked as a repeat of the draft.
         put_drafts(project, author, made)
         for proposal, question in zip(chosen, made, strict=True):
             _decide(cursor, proposal.key, "accepted", author, question.question_id)

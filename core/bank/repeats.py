@@ -93,7 +93,7 @@ def marks(
 
 
 def _for(proposal: Proposal, known: Sequence[_Known]) -> Iterator[_Known]:
-    # A decided proposal may be reopened, so its age says nothing. Only open ones have an order.
+    # Only open proposals have an order. A decided one may be reopened, so its age says nothing.
     return (one for one in known if one.before < proposal.key)
 
 

@@ -148,7 +148,7 @@ def asked_questions(
         return []
     ends = [at for at, letter in enumerate(query_id) if letter == "/"]
     known = _queries_among(project, [query_id[:at] for at in ends])
-    # An id can have several meanings: a/b/c is the subtopic c of a/b, and the subtopic b/c of a.
+    # An id can have several meanings: a/b/c may be subtopic c of a/b, or subtopic b/c of a.
     for query, subtopic in ((query_id[:at], query_id[at + 1 :]) for at in ends if query_id[:at] in known):
         questions = own(query)
         if subtopic in _topics_of(project, _places(questions)).get(query, ()):

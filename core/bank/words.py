@@ -43,7 +43,8 @@ def take_words_of(cursor: Cursor, imported: str) -> Words:
     Args:
         imported: SQL for a table of questions with `question_id` and `text`.
     """
-    # A placeholder that another text replaced is not awaited any more: no revision has it.
+    # A question of the bank waits for its text only while a revision has its placeholder. Another text may have
+    # replaced it.
     cursor.execute(
         "CREATE OR REPLACE TEMP TABLE awaited AS SELECT question_key, question_id, t.text_key, i.text,"
         "  question_key IN (SELECT question_key FROM question_revisions) AS banked,"

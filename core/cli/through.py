@@ -104,7 +104,7 @@ def _parts(operation: Description, given: Mapping[str, Any], opened: ExitStack) 
     values: list[tuple[str, str]] = []
     files: list[tuple[str, str, IO[bytes]]] = []
     for one in operation.parameters:
-        # The author is sent with the data about the shell, as without a server.
+        # The author is part of the header about the shell.
         value = None if one.name == "author" else given.get(one.name)
         for each in value if isinstance(value, tuple | list) else [] if value is None else [value]:
             name = str(each)

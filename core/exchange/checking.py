@@ -164,7 +164,7 @@ def _id(column: str) -> str:
 
 
 def _json(column: str, kind: str) -> str:
-    # In one expression: DuckDB may evaluate the right side of an AND for rows for which the left side is false.
+    # In one expression, because DuckDB may evaluate both sides of an AND, even if the left side is false.
     return f"CASE WHEN json_valid({column}) THEN coalesce(json_type({column}) = '{kind}', false) ELSE false END"
 
 
@@ -780,7 +780,7 @@ def broken(cursor: Cursor, rule: Rule) -> Iterator[Fault]:
 
 
 def with_rows(cursor: Cursor) -> frozenset[str]:
-    """Return the names of the tables that have rows. Typically a third have; the others cannot break rules."""
+    """Return the names of the tables that have rows, typically a third. Empty tables cannot break rules."""
     tables = "SELECT table_name FROM duckdb_tables() WHERE NOT internal AND NOT temporary ORDER BY ALL"
     names = [name for (name,) in cursor.execute(tables).fetchall()]
     looks = (f"(SELECT {at} FROM {quoted_name(name)} LIMIT 1)" for at, name in enumerate(names))
@@ -857,8 +857,8 @@ def _schema(project: Project, cursor: Cursor) -> Iterator[Fault]:
 
 
 def _keys(project: Project, cursor: Cursor) -> Iterator[Fault]:
-    # After DuckDB replays the log of a file, it assigns the right keys. But it reports an earlier last key until the
-    # file is opened again.
+    # After DuckDB replays the log of a file, it assigns correct keys. But the last key that it reports is outdated
+    # until the file is opened again.
     return iter(()) if project.not_closed else faults(cursor, ["keys"])
 
 

@@ -278,8 +278,8 @@ def make_demo(
     Args:
         path: the new project's file.
         grade: whether to grade it with the embedding grader.
-        tell: is given a sentence about each step.
-        sit: makes students take the exam, as `pipelines.sit_by_rules` does; without it the demo has no exam.
+        tell: receives a sentence about each step.
+        sit: makes examinees take the exam, as `pipelines.sit_by_rules` does; without it the demo has no exam.
 
     Raises:
         InputError: the file exists already.

@@ -104,7 +104,7 @@ def write_exam_items(
         Numbers of things written.
 
     Raises:
-        InputError: the name of the query is invalid, or a retrieval of another content has the same name.
+        InputError: the name of the query is invalid, or a retrieval with other content has the same name.
     """
     query = query_id or EXAM
     check_new(cursor, "query", [query])
@@ -284,7 +284,7 @@ def _place_items(
         InputError: an id belongs to a question without choices, or to an item with other words.
     """
     by_words = items_by_words(cursor)
-    # Entries with keys follow, so they replace the entries without.
+    # Entries with keys come last, so they replace entries without keys.
     words_by_id = {item: words for words, item in by_words.items()}
     kinds = dict(
         cursor.execute(

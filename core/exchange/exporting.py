@@ -83,7 +83,7 @@ def check_file_name(name: str) -> str:
 
 
 def zipped(files: Mapping[str, bytes] | Mapping[str, bytes | Path]) -> bytes:
-    """Return the content of such a zip."""
+    """Return the content of a zip as `write_zip` writes it."""
     out = io.BytesIO()
     write_zip(files, out)
     return out.getvalue()
@@ -124,7 +124,7 @@ def graded_queries(project: Project, source: str | None) -> Iterator[GradedQuery
         for query in known
         if keys[query.query_id] not in placed or query.query_id in banked
     ]
-    # A topic with questions of its own has a line for them; its rankings and judgments are in its query's line.
+    # A topic with questions of its own has a line for them. Its rankings and judgments are in its query's line.
     stated = {
         key: {} if key in placed else {key: query.query_id} | topics.get(key, {}) for key, query in queries
     }  # fmt: skip

@@ -80,7 +80,7 @@ class Batch:
 
 @dataclass
 class Judged:
-    """Judgments in columns: the topic as a number, the passage's row among all of the files, and the value.
+    """Judgments in columns: number of the topic, row of the passage among all passages of the files, and value.
 
     Args:
         topics: numbers by topic.
@@ -201,7 +201,7 @@ class GradedFiles:
         }
         if any(grades.answers):
             answers = [one for given, size in zip(grades.answers, sizes, strict=True) for one in given or [None] * size]
-            # An answer is highlighted in its passage, which is stored clean too.
+            # An answer is highlighted in its passage, whose text is cleaned in the same way.
             table["answer"] = [answer and clean_text(answer) for answer in answers]
             self._characters += sum(map(len, filter(None, answers)))
         if grades.details:
@@ -233,7 +233,7 @@ class GradedFiles:
 
     def _keep(self) -> None:
         if self._grades:
-            # Unknown details of some grades become NULL there, except that `defaulted` becomes false later.
+            # Details that only some grades have become NULL in the others. A missing `defaulted` becomes false later.
             self._batch.grades = pa.concat_tables(self._grades, promote_options="default").combine_chunks()
         pickle.dump(self._batch, self._out, protocol=pickle.HIGHEST_PROTOCOL)
         self._begin()
@@ -252,7 +252,7 @@ def _ratings(blocks: Sequence[bytes | list[int | None]]) -> Sequence[int | None]
 
 def _facets(line: GradedQuery) -> list[str]:
     """Return the topics `query/facet` of a line's rankings and judgments."""
-    # Rankings in columns belong to the line's query.
+    # Rankings in columns name no topic: they are all for the line's query.
     rankings = () if isinstance(line.rankings, RankedColumns) else line.rankings.values()
     named = {ranked.query_id: None for ranking in rankings for ranked in ranking}
     named |= {judgment.query_id: None for judgment in line.judgments}
@@ -326,7 +326,7 @@ class GradedImport:
         for part in asked:
             with lent(self.cursor, "asked", part):
                 meant.append(self.cursor.execute(_MEANT).to_arrow_table())
-        # If a question has the id of a query, its own key is placed before the query's.
+        # If a question has the id of a query, the question's key comes before the query's.
         return pa.concat_tables(meant).combine_chunks()
 
     def _query_keys(self, query_ids: Iterable[str]) -> np.ndarray:

@@ -1,7 +1,7 @@
 """Import of files into a project: each import is previewed or done, whole or not at all.
 
-All files are read before anything is written, into lists or files next to the project, while other people go on
-working. Then everything is written in one transaction. A preview writes to a temporary copy.
+All files are read before anything is written, into lists or files next to the project. Other people can work meanwhile.
+Then everything is written in one transaction. A preview writes to a temporary copy.
 """
 
 from __future__ import annotations
@@ -109,8 +109,8 @@ _NARROW = {
 def rehearsal(project: Project, tables: Collection[str], folder: Path) -> Iterator[Cursor]:
     """Provide a cursor on a copy of the project, in which imports can be tried.
 
-    The copy has the tables that these imports read, all of one moment. It is a separate database: it blocks no other
-    work, and nothing in it reaches the project.
+    The copy has the tables that these imports read, all in the same state. It is a separate database: it blocks no
+    other work, and nothing in it reaches the project.
 
     Args:
         tables: those of `LARGE` that the imports read; all small tables are copied.
@@ -158,8 +158,8 @@ class Options:
         source: name under which judgments or a leaderboard are kept; for None the proposal of `FileKind.source_name`.
             Several files of leaderboards are joined under it. For an exam, the query of its items; for samples of
             lm-evaluation-harness, the examinee; for labels, the grader.
-        skip_unknown: leave out lines of runs and qrels about unknown queries, instead of refusing the file; likewise
-            leave out questions of a bank about unknown queries, instead of adding these queries.
+        skip_unknown: leave out lines of runs and qrels about unknown queries, instead of refusing the file. Also leave
+            out questions of a bank about unknown queries, instead of adding these queries.
         gold: whether responses are the gold texts, one per query, instead of a system's.
         replace: whether the import may replace data that the project has under the same names.
         form: one of the long forms of leaderboards (`BOARD_FORMS`); for None it is recognized from the file.

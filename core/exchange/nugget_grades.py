@@ -119,7 +119,7 @@ def nugget_grades_jsonl(project: Project, policy: Policy, of_passages: bool) -> 
 
 def response_ratings(project: Project, policy: Policy) -> list[tuple[str, str, int | None, int]]:
     """Return a row for each response and question that can score: run, query, the highest rating of the response's
-    passages (None if none has a grade), and the number of its passages without a grade."""
+    passages, and the number of its passages without a grade. The rating is None if all lack a grade."""
     base = basis(project, policy)
     return project.rows(
         "SELECT tag, query_id, max(rating), count(*) - count(rating) FROM responses JOIN runs USING (run_key)"
@@ -149,7 +149,7 @@ def nugget_docs_zip(project: Project, policy: Policy) -> bytes:
 
 
 def reports_jsonl(project: Project, policy: Policy) -> str:
-    """Return the responses as reports of AutoJudge, one JSON line each; imported reports as they came.
+    """Return the responses as reports of AutoJudge, one JSON line each; imported reports stay unchanged.
 
     Each sentence has `evaldata.exam_workbench`: the questions that its passage answers, and the passage's label as
     `rating`.
@@ -168,7 +168,7 @@ def reports_jsonl(project: Project, policy: Policy) -> str:
         key = next(key for key in SENTENCE_KEYS if isinstance(report.get(key), list))
         words = [text for one in report[key] if (text := clean_text(one["text"]).strip())]
         if words != [place["text"] for place in sentences]:
-            # A later response of the run came in another form.
+            # The kept report is outdated: a later response of the run was imported in another form.
             report, key = made, "responses"
         places = iter(sentences)
         report = report | {key: [dict(sentence) for sentence in report[key]]}

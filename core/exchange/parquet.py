@@ -275,8 +275,8 @@ def export_project(
         raise InputError("file-exists", f"{target} already exists.", "Use a new folder or .zip file.")
     with writing(target):
         make_folder(target.parent)
-        # One transaction, so that all tables are of one moment and include the log line of the export. It is committed
-        # after the files are in place.
+        # One transaction, so that all tables show the same state and include the log line of the export. It is
+        # committed after the files are in place.
         with (
             WorkingFolder(target.parent) as working,
             project.transaction(act="take everything out", author=author) as cursor,
@@ -371,7 +371,8 @@ def _build(path: Path, manifest: Manifest, folder: Path, source: Path) -> None:
             raise refused(
                 source, MANIFEST, "schema-differs", f"tables that do not match the schema: {', '.join(sorted(odd))}"
             )
-        # Migrations fill tables too. They are emptied in a transaction of their own, or keys would seem to be taken.
+        # Migrations fill tables too. Delete these rows in a transaction of their own: within one transaction, DuckDB
+        # would still refuse their keys.
         connection.execute("BEGIN")
         for name in with_rows(connection) & expected:
             connection.execute(f"DELETE FROM {name}")

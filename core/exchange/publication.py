@@ -1,4 +1,4 @@
-"""Publication of labels as qrels with a manifest, alone or in a bundle, from which the same bytes can be reproduced."""
+"""Publication of labels as qrels with a manifest, alone or in a bundle. The manifest reproduces the same bytes."""
 
 from __future__ import annotations
 
@@ -47,7 +47,8 @@ class Past(Project):
 
 @contextmanager
 def past(project: Project, publication: int) -> Iterator[Past]:
-    """Provide the project as it was at a publication, for a block in one thread, with views made once for it."""
+    """Provide the project as it was at a publication, for a block in one thread. The views are made once for the
+    block."""
     catalog = project.value("SELECT current_database()").replace('"', '""')
     with project.cursor() as cursor:
         for name, sql in _views(f'"{catalog}".main', publication).items():
@@ -480,7 +481,7 @@ def bundle(
     Args:
         beside: makes further files for the bundle.
         deliver: writes the zip file.
-        The others: as for `exchange.publish`.
+        Other arguments: as for `exchange.publish`.
 
     Returns:
         A zip file.
@@ -488,7 +489,7 @@ def bundle(
     Raises:
         InputError: the grader or version is unknown, or nothing is labelled.
     """
-    # The transaction keeps other writers out, so that everything in the bundle is of one moment.
+    # The transaction keeps other writers out, so that all files of the bundle show the same state.
     with project.transaction(act="publish", author=author) as cursor:
         packed: list[bytes] = []
 

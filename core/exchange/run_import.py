@@ -166,7 +166,7 @@ class RunImport:
     def _free_names(self, names: Sequence[str]) -> list[str]:
         """Return the project's name for each run: its own name, or its file's if a run of another file has the name.
 
-        A run of the same file and tag keeps its earlier name, even if other tags were imported with it then. A full run
+        A run of the same file and tag keeps its earlier name, even if that import had other tags too. A full run
         replaces a run that came partially from a graded file.
         """
         known = self.cursor.execute("SELECT name, file, run_key IN (FROM ranked_runs), tag FROM runs").fetchall()
@@ -188,7 +188,7 @@ class RunImport:
             if called == name:
                 replaced.append(name)
             else:
-                # This name may also belong to another run, of this import or of another file; neither run may be lost.
+                # Another run of this import or of another file may already have this name. Neither run may be lost.
                 others = {*names, *free, *(other for other, (held, _) in holders.items() if held != source.file)}
                 numbered = chain([called], (f"{called}-{number}" for number in count(2)))
                 called = next(each for each in numbered if each not in others)
@@ -234,7 +234,7 @@ class RunImport:
             "COPY (SELECT run, query_key, passage_id, score, line, copies, next_copy,"
             " row_number() OVER best AS rank, rank IS NULL AS unreadable,"
             " coalesce(lag(single) OVER best = single, false) AS tied,"
-            # Ranks are compared with those of the next better score only, so that one slip is one note.
+            # Ranks are compared only with those of the next better score, so that one misplaced rank gives one note.
             " coalesce(rank <= max(rank) OVER (PARTITION BY run, query_key ORDER BY single DESC"
             "  GROUPS BETWEEN 1 PRECEDING AND 1 PRECEDING), false) AS contradicts"
             " FROM (SELECT *, count(*) OVER pair AS copies, nth_value(line, 2) OVER in_file AS next_copy,"

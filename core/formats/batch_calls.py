@@ -143,8 +143,7 @@ def _parquet_rows(source: Source, report: Report) -> Iterator[tuple[int, dict[st
                 for row in batch.to_pylist():
                     number += 1
                     yield number, row
-    # ValueError and OverflowError: values that Python cannot hold, such as a date out of range or a text not in
-    # UTF-8.
+    # ValueError and OverflowError: Python cannot hold a value, such as a date out of range or invalid UTF-8.
     except (OSError, pa.ArrowException, ValueError, OverflowError) as error:
         report.refuse(source.name, None, "unreadable-file", f"the file cannot be read as Parquet: {error}")
 

@@ -1,4 +1,4 @@
-"""Column names of judgments, runs and leaderboards, and the decision which of these a table or a JSON map is."""
+"""Column names of judgments, runs and leaderboards, and the test whether a table or a JSON map is one of these."""
 
 from __future__ import annotations
 
@@ -140,7 +140,7 @@ def _doubt(rows: list[list[str]], width: int) -> str:
     """Return why columns without a header do not seem to be in TREC's order; empty if they do."""
     query, literal, passage, *rest = zip(*(row[:width] for row in rows), strict=True)
     fixed = set(literal) <= LITERALS
-    # The last column is the tag of a run; judgments may all be 0.
+    # With more than four columns the last one is the tag of a run. Otherwise it has judgments, which may all be 0.
     others = (query, passage, rest[-1]) if width > 4 or len(set(literal)) > 1 else (query, passage)
     if not fixed and any(set(column) <= LITERALS for column in others):
         return ORDER

@@ -32,10 +32,9 @@ def read_graded(source: Source, report: Report) -> Iterator[GradedQuery]:
 
     `exam_grades` become grades of a self-rating grader (its ratings) or of an answering grader (1 if the question
     counts as answered, else 0). `grades` become those of a direct grader, with the query id in place of a question
-    id. The model and prompt data of the file are kept verbatim in the grader's parameters, so that they can be
-    written back. Ranks are the file's own. A ranking or judgment whose `queryId` or `query` is `query/facet` (as in
-    TREC CAR) belongs to that facet, not to the line's query. Repeated (grader, question, passage) and repeated
-    queries are yielded again.
+    id. The grader's parameters keep the model and prompt data of the file verbatim, so that they can be written back.
+    Ranks are the file's own. As in TREC CAR, a ranking or judgment may name a facet, `query/facet`. Then it belongs to
+    the facet, not to the line's query. Repeated (grader, question, passage) and repeated queries are yielded again.
 
     Args:
         source: JSONL, gzip or not; lines `[query id, [passage, ...]]`.
@@ -57,7 +56,7 @@ def read_graded(source: Source, report: Report) -> Iterator[GradedQuery]:
             report.refuse(source.name, number, refused.code, str(refused))
             continue
         finally:
-            # The next line may be as long.
+            # Free this line before the next one is read, which may be as long.
             del line
         any_read = True
         yield query
@@ -78,7 +77,8 @@ class _Known:
 
 
 def _query(line: bytes, known: _Known, remark: Callable[[str, str], None]) -> GradedQuery:
-    # Text that is stored verbatim is checked at that time. Checking every line would slow down the import.
+    # The depth of JSON is checked only in parts that are stored verbatim. Checking every line would slow down the
+    # import.
     check_shape(line, any_depth=True)
     shorter, taken = known.repeated.taken_out(line)
     if known.usual or taken:
@@ -87,7 +87,7 @@ def _query(line: bytes, known: _Known, remark: Callable[[str, str], None]) -> Gr
             record = parse_usual(shorter) if known.usual else parse_json(shorter, any_depth=True)
             query = _record(record, taken, known, lambda *remark: remarks.append(remark))
         except Refused:
-            # The problem must be described for the line as it is in the file.
+            # Parse the unchanged line below, so that the message describes the line as it is in the file.
             for key in list(known.graders)[before:]:
                 del known.graders[key]
         else:
@@ -96,8 +96,8 @@ def _query(line: bytes, known: _Known, remark: Callable[[str, str], None]) -> Gr
             return query
         del shorter, record
     query = _record(parse_json(line, any_depth=True), {}, known, remark)
-    # The line is valid in another form. Later lines may be too, and trying the usual form would read each of them
-    # twice.
+    # The line is valid in another form. Later lines may have that form too, and trying the usual form first would parse
+    # each of them twice.
     known.usual = False
     return query
 

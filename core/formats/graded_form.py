@@ -48,13 +48,13 @@ def rated(given: list[dict[str, Any]], entry: dict[str, Any]) -> tuple[list[str]
 
 
 def answered(right: Sequence[str], wrong: Sequence[str], answers: dict[str, Any]) -> tuple[list[str], list[int | None]]:
-    """Return the ids and verdicts of an entry: 1 answered, 0 not answered, None if there is only an answer.
+    """Return the ids and ratings of an entry: 1 answered, 0 not answered, None if there is only an answer.
 
     Args:
         right, wrong: ids of questions.
         answers: texts by id of the question, in the order of the file.
     """
     known = {**dict.fromkeys(wrong, 0), **dict.fromkeys(right, 1)}
-    # The answers are in the order of the questions. An id in neither list has no verdict.
+    # The answers are in the order of the questions. An id in neither list has no rating.
     ids = list(answers) if known.keys() <= answers.keys() else list({**known, **answers})
     return ids, [known.get(question_id) for question_id in ids]

@@ -1,4 +1,4 @@
-"""Grades of a passage in a line of a graded file: ratings of questions, verdicts, and direct grades."""
+"""Grades of a passage in a line of a graded file: ratings of questions, answered questions, and direct grades."""
 
 from __future__ import annotations
 

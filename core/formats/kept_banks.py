@@ -26,7 +26,7 @@ def write_nugget_banks(
     Args:
         form: one of `FORMS`.
         version: of the bank.
-        kept: imported banks of the form; what is unchanged in them is written as it came.
+        kept: imported banks of the form; their unchanged parts are written as imported.
 
     Raises:
         InputError: the form cannot hold some questions, which the message names.
@@ -57,7 +57,7 @@ def write_nugget_banks(
 
 
 def _as_it_came(kept: KeptObject, query: Query, questions: Sequence[Question], version: int) -> dict[str, Any]:
-    """Return the imported bank of a query with its entries that still are questions of ours, each as it came.
+    """Return the imported bank of a query with those entries, unchanged, that are still questions of the project.
 
     Other questions are added in the same form. A query's text and subtopics are those of the project.
     """

@@ -302,13 +302,13 @@ def _name_columns(table: _Table, queries: frozenset[str], form: str | None) -> N
                 f" form with --form ({', '.join(BOARD_FORMS)}), or add a header such as run, query, measure, value",
             )
     elif rows and not any(MEASURE.fullmatch(name) for at, name in enumerate(header) if at not in roles.values()):
-        # The header may have other words for some columns.
+        # The header may name some columns in other words.
         names = _long_header(rows, queries)
     if not names:
         known = {*roles.values(), *(at for at, name in enumerate(header) if MEASURE.fullmatch(name))}
         others = {at: column for at, column in enumerate(zip(*rows, strict=False)) if at and at not in known}
         held = [at + 1 for at, column in others.items() if "query" not in roles and _hold_queries(set(column), queries)]
-        # If no column has words, these may be counts.
+        # If all these columns are numbers, the numbers that look like query ids may be counts.
         if held and not all(is_number(cell) for column in others.values() for cell in column):
             raise Refused("ambiguous-columns", f"column {held[0]} holds queries; name it query, or name the --form")
         return
@@ -401,7 +401,7 @@ def _long_header(rows: list[list[str]], queries: frozenset[str]) -> list[str]:
     numbers = [all(map(is_number, each)) for each in cells]
     measures = [all(map(MEASURE.fullmatch, each)) for each in cells]
     if width == 6:
-        # Runs have six columns, too.
+        # A run has six columns too, so the columns must rule that out.
         told = numbers[4] and (measures[5] or not _may_be_judgments(columns[2], columns[5]))
         return list(BOARD_FORMS["ranking"] if told else ())
     topics = [_hold_queries(each, queries) for each in cells]

@@ -180,8 +180,8 @@ def _is_row(line: str) -> bool:
     try:
         value = parse_json(line)
     except Refused:
-        # The first line of a map over several lines is a bare bracket or a first pair. That of broken JSONL has an
-        # id key.
+        # The first line of a JSON map over several lines is a bare bracket or a first pair. The first line of broken
+        # JSONL has an id key.
         return any(line.lstrip("{ \t").startswith(f'"{key}"') for key in ID_KEYS)
     return isinstance(value, dict) and (any(key in value for key in (*ID_KEYS, *TEXT_KEYS)) or is_outline(value))
 

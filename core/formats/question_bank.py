@@ -85,8 +85,8 @@ _Found = tuple[int, Query | None, list[Question]]
 
 @dataclass(frozen=True)
 class BankFile:
-    """The content of a bank file: questions, queries (without texts in a map of nuggets), and banks of AutoJudge as
-    they came.
+    """The content of a bank file: questions, queries (without texts in a map of nuggets), and unchanged banks of
+    AutoJudge.
 
     A project's query ids may begin with `prefix`, because TREC CAR renamed the lessons of TQA.
     """
@@ -408,7 +408,7 @@ def _is_record(beginning: Beginning) -> bool:
         return True
     if not keys.isdisjoint(QUERY_KEYS) and keys & {*ITEM_KEYS, *TELLING, "question"}:
         return True
-    # An id and a text are a question if the file's name says so, unless they can only be something else.
+    # The name of the file decides if an id and a text are a question. The keys may rule that out.
     of_others = is_outline(keys) or is_passage(keys) or not is_query(keys)
     return not of_others and bool(NAMED.search(beginning.name))
 
@@ -431,7 +431,7 @@ def _is_table(beginning: Beginning) -> bool:
         return False
     if not names.isdisjoint(TELLING | {"question"}):
         return True
-    # A query id and a text alone are a query, but only questions repeat a query id.
+    # A query id and a text alone are a query. But if query ids repeat, the lines are questions.
     at = next(header.index(key) for key in QUERY_KEYS if key in names)
     ids = [row[at] for row in beginning.cells[1:] if len(row) == len(header)]
     return "text" in names and (len(set(ids)) < len(ids) or bool(NAMED.search(beginning.name)))

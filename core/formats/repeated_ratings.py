@@ -98,7 +98,8 @@ def _read(lists: Sequence[bytes]) -> dict[int, Read]:
         ratings = signs[:, known.places] - _ZERO
         # The numbers are unsigned, so characters below "0" become large numbers.
         rated: list[bool] = np.all(ratings <= 9, axis=1).tolist()
-        # With the same ratings filled in, equal lists have equal bytes, and bytes are compared faster than numbers.
+        # Give all lists the same ratings. Then equal lists have equal bytes, and bytes are compared faster than
+        # numbers.
         signs[:, known.places] = np.frombuffer(known.given, np.uint8)[known.places]
         rows, size = ratings.tobytes(), len(known.ids)
         for place, number in enumerate(numbers):

@@ -206,7 +206,7 @@ def open_byte_lines(
             report.refuse(source.name, number, "limit-exceeded", limits.exceeded("the line is longer than", "line"))
             return None
         line = parts[0] if len(parts) == 1 else b"".join(parts)
-        # A long line is not kept twice while it is worked on.
+        # Free the parts, so that a long line is not in memory twice.
         parts.clear()
         if not line or line.isspace():
             blank += 1
@@ -360,7 +360,7 @@ def check_shape(raw: bytes, any_depth: bool = False) -> None:
     """
     most, deepest = limit("VALUES"), limit("DEPTH")
     if any_depth and len(raw) <= most:
-        # Every value takes at least one character.
+        # Every value takes at least one character, so this line cannot exceed the limit.
         return
     values, levels = json_shape.bounds(raw)
     if values <= most and (any_depth or levels <= deepest):

@@ -35,8 +35,8 @@ class RunLine(NamedTuple):
 def read_run_lines(source: Source, report: Report) -> Iterator[RunLine]:
     """Stream the lines of a run file, so that memory does not grow with it.
 
-    Checks over several lines (order, ties, ranks that contradict the scores, repeated passages) are left to
-    `exchange.run_import`, which has the lines as a set.
+    `exchange.run_import` does the checks over several lines: order, ties, repeated passages, ranks that contradict the
+    scores.
 
     Args:
         source: a run in TREC's columns, separated by any white space, commas or semicolons; a table with a header

@@ -20,7 +20,7 @@ class PairsToGrade(NamedTuple):
 
     Args:
         questions: question texts; has every key that `pairs` names.
-        passages: passage texts, likewise.
+        passages: passage texts; has every key that `pairs` names.
         pairs: each once.
     """
 
@@ -44,7 +44,7 @@ class Grader(Protocol):
 
         Args:
             questions: question texts by text key; has every key that `pairs` names.
-            passages: passage texts by text key, likewise.
+            passages: passage texts by text key; has every key that `pairs` names.
             pairs: the pairs to grade, each once.
             control: gives permission before every model call.
 

@@ -144,8 +144,7 @@ DAY = 24 * 60 * 60.0
 CAPPED_CALLS = 4
 """Calls that may always be in flight under a cost limit.
 
-More are allowed only if the limit covers the largest usage that each could report, because a call in flight cannot be
-undone.
+More are allowed only if the limit covers the largest usage that each could report: a call in flight cannot be undone.
 """
 
 
@@ -241,7 +240,7 @@ class Control:
         """Ask for permission to make one call; without it the call must not be made.
 
         Under a cost limit, the first call of a patient caller runs alone. After it has ended, `CAPPED_CALLS` may be in
-        flight, or more if the rest of the limit covers the largest believable usage of each.
+        flight. More are allowed if the rest of the limit covers the largest believable usage of each.
 
         Args:
             input_tokens, output_tokens: most tokens that the call can use; their cost is reserved until `settle`.
@@ -416,7 +415,7 @@ def said_of_models(asked: str, answers: Mapping[str, int]) -> str:
         return ""
     if all(is_version_of(name, asked) for name in others):
         named = " and ".join(sorted(others))
-        # If a version was requested and the endpoint names none, it may be another version.
+        # If a version was requested but the answer names none, the endpoint may have used another version.
         if _VERSION.search(asked.strip().lower()):
             return f"The endpoint reports the model {named}. {asked} is a version of it."
         return f"The endpoint reports the model {named}, a version of {asked}."

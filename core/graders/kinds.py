@@ -71,7 +71,7 @@ ENDPOINT = (
 )
 CHECK = ("check", "verify_prompt", "verify_fence")
 UNSAID = {"dtype": "float32", "cue": "none", "verify_fence": False}
-"""Values that a fingerprint without these settings implies, if the present default depends on the computer."""
+"""Values that a fingerprint implies if it lacks these settings, whose present defaults depend on the computer."""
 
 
 def _reader(title: str, about: str, reading: Reading, *more: str) -> GraderKind:

@@ -166,7 +166,7 @@ def make_reading_grader(reading: Reading, parameters: Parameters, prompts: Mappi
 
 
 def plainly(method: Callable[..., Steps]) -> Callable[[Setting], tuple[Method, dict[str, Any]]]:
-    """Prepare steps that take only a prompt and whether there is a fence."""
+    """Return the `prepare` of a method whose steps need only the prompt and the fence."""
     return lambda setting: (partial(method, prompt=setting.prompt, fence=setting.fence), {})
 
 

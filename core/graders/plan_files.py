@@ -345,7 +345,7 @@ def _run_pass(
     context = data.DataContext.get_current()
     context.max_errored_blocks = most_lost
     context.enable_progress_bars = False
-    # The newer reader lists files with its own actors, which get no processor if workers use all of them.
+    # The newer reader lists files with its own actors. If workers use all processors, these actors get none.
     context.use_datasource_v2 = False
     light = {"num_cpus": 0}
     rows = data.read_parquet(str(left), override_num_blocks=blocks, ray_remote_args=light)

@@ -430,7 +430,7 @@ class _Step:
         waiting = {pair: told for pair, told in kept_replies(self.project, self.grader.spec).items() if pair in pairs}
         taking = Taking(self.project, self.grader, self.author, job.key, service.key, waiting)
         told = {"calls": 1, "input_tokens": 0, "output_tokens": 0} | (job.request.get("told") or {})
-        # An answer without token counts is counted with the estimate of the price tag.
+        # An answer without token counts gets the mean of the estimated tokens.
         usual = Tokens(*(told[name] // max(told["calls"], 1) for name in ("input_tokens", "output_tokens")))
         used: dict[str, Tokens] = {}
         with WorkingFolder() as folder:
@@ -491,7 +491,7 @@ class _Step:
                     " GROUP BY question_text_key, passage_text_key ORDER BY max(batch_key), max(place)",
                     [job.key],
                 )
-                # A pair with fewer answers than calls is missing, because its last call was not answered.
+                # A pair gets its next call only if all its calls were answered. Otherwise it counts as missing.
                 if code in NO_ROOM or (state == "taken" and len(kept.get((question, passage), ())) >= calls)
             ]
             if again and _plan(self.project, self.grader, self.author, job, again, max(one.calls for one in batches)):

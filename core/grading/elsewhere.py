@@ -85,7 +85,7 @@ class Taking:
     Args:
         job: the job that asked; None for answers from files, which make a job of their own.
         key: API key that is removed from every text; empty for answers from files.
-        waiting: known answers of pairs, by their names.
+        waiting: known answers by pair and by name of the call.
         taken: result of the answers so far.
         models: number of pairs by the model named in the answers.
     """

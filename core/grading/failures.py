@@ -93,8 +93,7 @@ def _pairs(grader: StoredGrader, which: Which) -> str:
     """Return SQL with one row per pair: query_key, question_text_key, passage_text_key, asked, rating, reason, raw,
     attempts.
 
-    It starts from the few failed or defaulted pairs and joins the bank and the pool to them, which is faster than the
-    reverse.
+    It joins the bank and the pool to the few failed or defaulted pairs, which is faster than the reverse.
     """
     if which == "failed":
         doubtful = (

@@ -123,9 +123,9 @@ def write_grades(cursor: Cursor, found: pa.Table) -> Written:
         said = [name for name in rows.column_names if rows[name].null_count < len(rows)]
         columns = ", ".join(name for name in said if name not in ("row", "reason"))
         with lent(cursor, "graded_now", rows):
-            # RETURNING makes the engine append to the row groups of the statement before, row by row. Any other
+            # RETURNING makes the engine append to the row groups of the previous statement, row by row. Any other
             # statement begins new row groups, which are merged in memory at the end of the transaction. Less than a row
-            # group is buffered before it is copied, which takes half as long again.
+            # group is buffered before it is copied, which takes 1.5 times as long.
             cursor.execute(f"INSERT INTO grades BY NAME SELECT {columns} FROM graded_now RETURNING 1")
     return Written(len(rows), failed, pc.sum(before["differs"]).as_py() or 0)
 

@@ -51,7 +51,7 @@ def run_job(
     else:
         groups = pairs_to_grade(project, grader.spec, version, request.scope)
     total = sum(map(len, groups))
-    # Only endpoints send bills.
+    # Only endpoints charge for calls.
     told = told_of(tag_of(project, grader, [pair for group in groups for pair in group])) if is_remote(grader) else None
     tag = {} if told is None else {"told": told}
     with project.transaction(act="grade", author=author) as cursor:

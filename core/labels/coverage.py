@@ -185,7 +185,7 @@ def coverage_by_rank(project: Project, base: Basis, max_k: int) -> dict[str, dic
             row = gains.setdefault(run, {}).setdefault(query, np.zeros(max_k))
             if first is not None:
                 row[first - 1] = gain
-        # An answered "avoid" question lowers all later sums, so sums are cut at 0 only after they are made.
+        # An answered "avoid" question lowers all later sums, so sums are cut at 0 only after they are complete.
         return {
             run: {query: np.maximum(0, np.cumsum(row)) for query, row in by_query.items()}
             for run, by_query in gains.items()

@@ -176,7 +176,7 @@ def label_qrels(project: Project, base: Basis) -> Qrels:
             return found
 
         marks = {number: values[start:end].tobytes() for number, (start, end) in enumerate(cuts)}
-        # Most passages have the same label in two bank versions.
+        # Most passages have the same label in two bank versions, so the key does not include the version.
         key = ("qrels", *base.rated, base.policy.label, base.policy.weighted)
         parts = by_query(project, key, marks, make, (pool,)).values()
         return {query_id: labelled for query_id, labelled in parts if labelled}

@@ -208,7 +208,7 @@ def _put(project: Project, base: Basis, layout: Layout, ratings: str, flat: Rati
             for rows in questions:
                 at = rows.of(question)
                 asked = at != _NO_QUESTION
-                # Usually all are; then the copies of the columns, which are slow, can be skipped.
+                # Usually all questions were asked. Then the copies of the columns, which are slow, can be skipped.
                 every = bool(asked.all())
                 row, had, given = (at, passage, rating) if every else (at[asked], passage[asked], rating[asked])
                 for columns in passages:

@@ -54,7 +54,8 @@ def overriding(base: Basis) -> str:
     given = "rating" if top == MAX_RATING else f"least({top:d}, rating * {top:d} // {ANSWERED})::TINYINT AS rating"
     people = f"(SELECT question_text_key, passage_text_key, {given} FROM current_overrides)"
     if base.grader.spec.reads:
-        # A person rates the question; this grader is asked the question together with its answer key.
+        # A person rates a question, but this grader reads it together with its answer key. So compare only the first
+        # part of its texts.
         separator = f"chr({ord(SEPARATOR)})"
         people = (
             f"(SELECT a.text_key AS question_text_key, passage_text_key, {given} FROM current_overrides o"

@@ -129,7 +129,7 @@ def bank_topics(project: Project, base: Basis) -> Topics:
         " ORDER BY min(query_key), min(question_key)",
         base.parameters,
     )
-    # A query with topics asks its questions without a subtopic for these, so it makes up no further topic.
+    # A query with topics asks its questions without a subtopic for these topics, and is not a topic itself.
     return {topic: query for topic, query, has_topics in rows if not (has_topics and topic == query)}
 
 
@@ -194,7 +194,8 @@ def coverage_by_topic(project: Project, base: Basis, cutoff: int) -> Scores:
     for run, topic, value in project.rows(
         f"SELECT name, topic_id, {covered(base)} FROM {firsts} JOIN runs USING (run_key) JOIN queries USING (query_key)"
         " GROUP BY name, query_key, query_id, topic_id"
-        # A run's own ranking for the topic follows that for the query, and replaces it.
+        # A run may have a ranking for the topic and one for its query. The topic's own ranking comes last and replaces
+        # the other.
         " ORDER BY name, query_id = topic_id, query_key",
         base.parameters | {"cutoff": cutoff},
     ):

@@ -101,8 +101,8 @@ def make_evaluator(measures: Sequence[str], qrels: Qrels, min_rating: int = 1) -
             if scores and query in usable
         }
         by_measure: dict[Any, dict[str, float]] = {}
-        # Each part of the program calls trec_eval once. The whole program would build a measure's name three times
-        # per number, which is slower, and would add queries that the run skipped.
+        # Each part of `program` calls trec_eval once. `program` itself is slower, because it builds a measure's name
+        # three times per number. It would also add queries that the run skipped.
         for part in program.invokers:
             numbers = part.evaluator.evaluate(answered)
             for name, (measure, _) in part.measure_map.items():

@@ -86,7 +86,7 @@ def edit(
             "active": active,
         }
         fields: dict[str, object] = {name: value for name, value in given.items() if value is not None}
-        # Empty text clears these two; an empty wording is refused.
+        # Empty text clears the subtopic and the answer key. An empty wording is refused.
         fields |= {name: fields[name] or None for name in ("subtopic_id", "answer_key") if name in fields}
         after = replace(before, **fields)  # type: ignore[arg-type]
         version = banks.save(project, [after], _written(note), author)

@@ -123,7 +123,7 @@ def pause(seconds: float) -> None:
 def close_unfinished(project: Project) -> None:
     """Mark jobs whose process died. A server does so when it opens the project, and its other jobs are running."""
     if guest() is None:
-        # Operations that only read do not need it.
+        # Imported here, because operations that only read do not need it.
         from ..project import close_interrupted
 
         close_interrupted(project)
@@ -168,7 +168,7 @@ def text_of(file: Path) -> str:
     Raises:
         InputError: it cannot be read, or is not in UTF-8.
     """
-    # Most commands read no such file.
+    # Imported here, because most commands read no such file.
     from ..formats import read_small_text
 
     try:
@@ -228,7 +228,7 @@ def tell(message: str) -> None:
 
 def warn_of_terms(project: Project) -> None:
     """Warn before texts of data sets with terms of use are exported."""
-    # Most operations export no texts.
+    # Imported here, because most operations export no texts.
     from ..project import terms_of
 
     for terms in terms_of(project):

@@ -60,7 +60,7 @@ class Opening:
             Elsewhere: a server has it open.
         """
         if (host := guest()) is not None:
-            # Roles are checked for tokens. The owner may do everything.
+            # This checks the role of a request with a token. The owner may do everything.
             with host.project.doing(self._act):
                 yield from _told_of_faults(host.project)
             return

@@ -49,7 +49,7 @@ def _policy(
         rating=rating_rule,
         weighted=not unweighted,
         skipped="ignore" if skipped == "ignore" else "zero",
-        # Only grades in files are used without a project.
+        # None only without a project, for grades in files.
         min_judgment=Policy.min_judgment if min_judgment is None else min_judgment,
         overrides=not no_overrides,
     )

@@ -75,13 +75,13 @@ class Score:
 
     @property
     def strict_accuracy(self) -> float | None:
-        """The same share with every failure counted as wrong; None if nothing was asked."""
+        """Accuracy with every failure counted as wrong; None if nothing was asked."""
         asked = self.answered + self.failed
         return self.right / asked if asked else None
 
     @property
     def strict_std_error(self) -> float | None:
-        """Its standard error."""
+        """Standard error of `strict_accuracy`."""
         return _std_error(self.strict_accuracy, self.answered + self.failed)
 
 
@@ -214,7 +214,7 @@ class Comparison:
 
     @property
     def difference(self) -> float | None:
-        """Accuracy of the first less that of the second, on these items; None without any."""
+        """Accuracy of the first minus that of the second, on these items; None without items."""
         return (self.only_first - self.only_second) / self.items if self.items else None
 
 
@@ -325,8 +325,8 @@ def abilities(
 ) -> Analysis:
     """Fit abilities and items to the answers that count now.
 
-    The ability of an examinee is the sum of the contributions of its components. If the components cannot be told apart
-    with these examinees, each examinee has an ability of its own, and a remark says so.
+    The ability of an examinee is the sum of the contributions of its components. If these examinees do not distinguish
+    the components, each examinee has an ability of its own, and a remark says so.
 
     Args:
         query_id: the exam; None for the items of all exams.

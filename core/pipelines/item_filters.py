@@ -44,8 +44,8 @@ def nearest_gram(source: Sequence[str], text: Sequence[str], n: int) -> tuple[fl
     """Return J_n of a source and a text: the largest Jaccard similarity of the text and an n-gram of the source; the
     n-gram.
 
-    Source: exam-generation-irt, A.2. A source of fewer than n words is one n-gram. The first of equally near ones
-    counts.
+    Source: exam-generation-irt, A.2. A source of fewer than n words is one n-gram. Of equally similar n-grams, the
+    first counts.
 
     Args:
         source, text: words.
@@ -64,7 +64,7 @@ def nearest_gram(source: Sequence[str], text: Sequence[str], n: int) -> tuple[fl
             gone = source[end - n]
             seen[gone] -= 1
             common -= seen[gone] < wanted[gone]
-        # All n-grams have the same length, so the one with the most common words is the nearest.
+        # All n-grams have the same length, so the one with the most common words is the most similar.
         if end >= n - 1 and (common > best or not best_end):
             best, best_end = common, end + 1
     return best / (n + len(text) - best), " ".join(source[best_end - n : best_end])
@@ -594,14 +594,14 @@ class ExamStatistics:
         without_key: items without a right choice; they cannot be used.
         retired: items that a person retired.
         filtered: how many items break each rule; None if they were not checked.
-        kept: how many break no rule; None likewise.
+        kept: how many break no rule; None if they were not checked.
         fixed_answer: the largest share of keys at one letter, which is the accuracy of always giving that letter; None
             without items.
         fixed_letter: that letter.
         longest_answer: the share of items whose key is at least as long, in characters, as every choice.
         question_length: mean characters of a question.
         question_types: items by the question words that they have; an item may have several.
-        topics: items by topic; those without one under "".
+        topics: items by topic; items without a topic are under "".
     """
 
     making: Making | None

@@ -92,8 +92,8 @@ def parse_item(text: str) -> ParsedItem | Unparsed:
     - The question is between `Question:` and the first choice, has more than 50 characters and ends in a question mark.
     - Choices are marked `A)`, else `A.`, `1)`, `1.`, `a)`, `a.`. There are exactly four, not empty, with different
     marks.
-    - The key is the letter after `Correct Answer:`, else `answer:`, `answer is`, and is one of the marks. Something
-    must end the letter: the article in "answer is A bucket" does not count.
+    - The key is the letter after `Correct Answer:`, else `answer:`, `answer is`, and is one of the marks. The letter
+    must not begin a phrase: the article in "answer is A bucket" does not count.
 
     As JSON: an object with `question`, `choices` (a list of four) and `correct_answer`, a letter or the text of a
     choice. The question, choices and key must satisfy the same conditions as in text.
@@ -113,7 +113,7 @@ def shuffle_seed(exam_seed: int, item_id: str) -> int:
 
 
 def shuffled(choices: Sequence[str], seed: int) -> tuple[str, ...]:
-    """Return choices in an order that depends only on the seed; the key, being a text, goes with them.
+    """Return choices in an order that depends only on the seed; the key is a text and needs no change.
 
     Places are ordered by the hash of seed and place, so that the order is the same in every version of Python.
     """
@@ -304,7 +304,7 @@ class Wanted:
         run: only passages that this run ranks for some query; None for all with a text.
         limit: most passages to ask about, drawn at random; None for all.
         seed: of the exam; it determines the passages drawn under a limit and the order of choices.
-        topic: of the items; with a run and None, the words of the query that ranks the passage highest.
+        topic: of the items. None with a run means the words of the query that ranks the passage highest.
         again: whether to ask again about passages for which the model wrote no item.
     """
 
@@ -340,7 +340,8 @@ def item_prompt(project: Project, drafter: Drafter, wanted: Wanted) -> Prompt:
 
 
 def chunks_to_ask(project: Project, drafter: Drafter, wanted: Wanted) -> list[Chunk]:
-    """Return the passages that this model was not asked about with this prompt for this exam, in the order of the seed.
+    """Return the passages that still need a call of this model with this prompt for this exam, in the order of the
+    seed.
 
     A passage for which no answer arrived counts as not asked about, so a repeated call continues there.
 
@@ -400,7 +401,7 @@ def generate_items(
 ) -> Report:
     """Write an item for each passage with a model (exam-generation-irt, section 3.2 and A.1); each becomes a proposal.
 
-    Every reply is stored before `watch` is called, so an interruption loses only open requests, and the same call
+    Every reply is stored before `watch` is called, so an interruption loses only open requests. The same call then
     continues with the rest. An unreadable reply is recorded with the part that failed.
 
     Args:

@@ -218,7 +218,8 @@ def tasks(
 
 
 def tasks_named(project: Project, question_ids: Sequence[str]) -> list[Task]:
-    """Return the named items that can be asked, in the given order. Retired ones count: worked items stay fixed."""
+    """Return the named items that can be asked, in the given order. Retired items are included, because worked items
+    stay fixed."""
     known = {item.question_id: item for item in exam_items(project)} if question_ids else {}
     return [task for name in question_ids if name in known and (task := _task(known[name]))]
 

@@ -187,7 +187,8 @@ def responses(
 
     for row, student in enumerate(chosen):
         if student.sat_elsewhere:
-            # Imported answers may be about items with unknown words, key or choices: they are found by the question.
+            # Imported answers may be about items whose words, key or choices are unknown, so they are found by the
+            # question.
             for name in columns:
                 if (found := (student.key, plain[name], ELSEWHERE)) in known:
                     put(row, name, known[found])

@@ -139,8 +139,8 @@ def make_retrieval(
         name: under which examinees name it.
         retriever: bm25; embedding: the cosine of the vectors of all-MiniLM-L6-v2; or hybrid: both, fused by rank.
         depth: passages that are kept of each ranking.
-        query_id: whose items; None for all.
-        tell: is given a sentence about each step.
+        query_id: only items of this query; None for all.
+        tell: receives a sentence about each step.
         reranker: a cross-encoder, folder or name on the hub, that re-ranks the first 100 passages; None for none.
 
     Returns:
@@ -176,7 +176,7 @@ def rank_passages(
         asked: the questions' words by id.
         things: the noun for the questions in messages: items or queries.
         depth: passages of each ranking.
-        tell: is given a sentence about each step.
+        tell: receives a sentence about each step.
 
     Returns:
         The rankings, and the name of the method.

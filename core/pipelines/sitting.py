@@ -55,7 +55,7 @@ LETTER_TOKENS = 64
 """Room for a sentence before or after the letter."""
 
 Answering = Generator[Call, Completion, Answer]
-"""Yields calls for a model, is sent the completions, and returns the answer without its text key and context."""
+"""Yields calls for a model, receives the completions, and returns the answer without its text key and context."""
 
 
 def answering(ready: Ready, given: Given) -> Answering:
@@ -101,8 +101,8 @@ def by_rule(ready: Ready, given: Sequence[Given], store: VectorStore | None = No
     """Return the answers of an examinee without a language model, in the order of the items.
 
     Chance depends only on the examinee's seed and the item's words. The first of equally good choices is taken. Shared
-    words and the embedding append each choice to the question and take the one that agrees best with a sentence of the
-    context. In a closed book they take the choice that agrees best with the question. The agreement of words is the
+    words and the embedding append each choice to the question. They take the choice that agrees best with a sentence of
+    the context. In a closed book they take the choice that agrees best with the question. The agreement of words is the
     share of them that the sentence also has (as `text.normalise` makes them). The agreement of meanings is the cosine
     of their vectors.
 
@@ -185,7 +185,7 @@ BLOCK = 256
 class Sit(Extent):
     """A request to run an exam. The limit and the caps hold for all examinees together.
 
-    If an endpoint is unavailable for longer than the patience, its other examinees are not begun.
+    If an endpoint is unavailable for longer than the patience, the other examinees that use it are not started.
 
     Args:
         students: names of the examinees; None for all that can be asked here.
@@ -235,7 +235,8 @@ def sit(
         )
     ready = [get_ready(student) for student in chosen]
     ended: dict[str, Progress] = {}
-    # The examinee that gave up an endpoint, by its address; and the examinees that were not begun because of it.
+    # `lost`: by address, the examinee that gave up an endpoint. `left_out`: by that examinee, those that were not
+    # started because of it.
     lost: dict[str, str] = {}
     left_out: dict[str, list[str]] = {}
     for one in ready:
@@ -389,7 +390,7 @@ def sit_by_rules(
     Existing results stay. Existing retrievals of the same names are used as they are.
 
     Args:
-        tell: is given a sentence about each step.
+        tell: receives a sentence about each step.
         query_id: the exam; None for the items of all exams.
 
     Returns:

@@ -57,12 +57,13 @@ class Target:
         url: its address, without a query.
         request: the JSON to send, with {query}, {query_id} and {k} within texts; a text of only {k} becomes the number.
         passages: path to the list of passages, such as hits.hits; empty if it gives no passages.
-        id, text, score: paths within a passage; an empty id is made of the text, an empty score of the place.
+        id, text, score: paths within a passage. If `id` is empty, ids are made from texts; if `score` is empty, scores
+            follow the places.
         answer: path to the answer's text; empty if it gives no answer.
         method: POST sends the request as JSON, GET as the query of the address.
         k: passages to request and keep.
         concurrency, rate, attempts, timeout_s: see `graders.Manners`.
-        key_variable: variable with the key, which goes as a bearer token; empty to send none.
+        key_variable: variable with the key, which is sent as a bearer token; empty to send no key.
     """
 
     url: str
@@ -81,7 +82,8 @@ class Target:
     key_variable: str = ""
 
     def body(self, query_id: str, text: str) -> dict[str, Any]:
-        """Return the request for a query. Text of a query is inserted as it is and never read as a place again."""
+        """Return the request for a query. The text of a query is inserted unchanged; placeholders in it are not
+        replaced."""
         filled = _filled(self.request, {QUERY: text, QUERY_ID: query_id, K: str(self.k)}, self.k)
         assert isinstance(filled, dict)
         return filled
@@ -483,7 +485,7 @@ class QueryChange:
 def diff_of_runs(project: Project, before: str, after: str, k: int = 10) -> list[QueryChange]:
     """Return the queries whose top or answer differs between two runs, the largest differences first.
 
-    A passage whose text changed has an id of its own (ID~DIGEST), so the old passage is gone and the other new.
+    A passage whose text changed has an id of its own (ID~DIGEST): the old passage is gone, and another one is new.
 
     Args:
         before, after: runs, or responses of targets that give only answers.
@@ -572,7 +574,7 @@ def _placed(
 ) -> tuple[PlacedPassage, ...]:
     ranks = {passage_id_of(one): rank for rank, one in enumerate(other, 1)}
     ours = {passage_id_of(one) for one in top}
-    # A passage that both have was not rewritten.
+    # A passage that is in both rankings was not rewritten.
     theirs = {_at_target(name): name for name in ranks if name not in ours}
     found = []
     for rank, one in enumerate(top, 1):
@@ -663,7 +665,7 @@ class Fall:
 
     @property
     def difference(self) -> float:
-        """After less before."""
+        """The mean after minus the mean before."""
         return self.after - self.before
 
 

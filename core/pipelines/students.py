@@ -210,7 +210,7 @@ def _check(project: Project, plan: Plan) -> None:
 
 
 def _worked(project: Project, plan: Plan) -> list[str]:
-    """Return the ids of the worked items: one more than are shown, to replace an item that is itself asked."""
+    """Return the ids of the worked items: one more than are shown, in case the asked item is among them."""
     if not plan.icl:
         return []
     ids = sorted(task.question_id for task in tasks(project))

@@ -13,8 +13,8 @@ from .activity_sentences import Place, place_of, sentence
 from .project import SCORELESS, Project
 from .visible import visible
 
-# The log refers to objects by id or key. Questions are shown with their text at the time of the
-# action, and those of overrides with their text when the override was made.
+# The log refers to objects by id or key. Questions are shown with their text at the time of the action. Questions of
+# overrides have their text at the time of the override.
 _TOLD = (
     "SELECT a.activity_key, a.happened_at, a.author, a.act, a.detail,"
     " coalesce(was.text, said.text) AS question_text, coalesce(asked.question_id, o_asked.question_id) AS question_id,"

@@ -129,7 +129,8 @@ class Database:
         try:
             checkpoints.mark(cursor, self.path)
         except duckdb.TransactionException as error:
-            # Another write of this process is in progress: the mark is in the log and moves with it.
+            # Another write of this process is in progress. The mark is saved in the log, and a copy of the file needs
+            # the log anyway.
             if "CHECKPOINT" not in str(error):
                 raise
         self._marked = True

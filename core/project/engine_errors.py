@@ -104,7 +104,7 @@ def no_room(place: Path | str, error: BaseException) -> ProjectError | None:
 def _named(place: Path | str, reason: str) -> Path | str:
     """Return the file that a DuckDB error names, which may be on another disk than the project."""
     named = _FILE.search(reason)
-    # The name of a project's log starts with the name of the project.
+    # The name of a project's log starts with the name of the project: an error about the log is about the project.
     return place if named is None or Path(named[1]).name.startswith(Path(place).name) else named[1]
 
 

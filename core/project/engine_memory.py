@@ -93,7 +93,7 @@ def let_go(cursor: duckdb.DuckDBPyConnection) -> None:
     """
     import pyarrow as pa
 
-    # Arrow's allocator keeps freed memory for reuse, dozens of megabytes after columns of texts.
+    # Arrow's allocator keeps freed memory for reuse: dozens of megabytes after it held columns of texts.
     pa.default_memory_pool().release_unused()
     # A separate cursor, because the refusal would end the transaction.
     with cursor.cursor() as other:

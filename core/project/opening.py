@@ -169,7 +169,7 @@ def _upgrade(path: Path, step: str, working: Path) -> None:
         if not missing_steps(path, connection):
             # Another process has upgraded it meanwhile, and made its own backup.
             return
-        # A restored or copied project may be upgraded for a second time.
+        # A restored or copied project may be upgraded a second time.
         named = f"{path.name}.before-{step}"
         numbered = itertools.chain([named], (f"{named}-{number}" for number in itertools.count(2)))
         backup = next(one for one in map(path.with_name, numbered) if put_new(copy, one))

@@ -32,8 +32,8 @@ def stage_rankings(cursor: Cursor, rankings: dict[str, list[Ranked]]) -> None:
     """
     # A table cannot hold halves of surrogate pairs, so ids are checked first.
     check_new(cursor, "passage", (ranked.passage_id for lines in rankings.values() for ranked in lines))
-    # The columns are explicit because of a defect in DuckDB 2.0, in tables that CREATE TABLE AS
-    # created without rows in this transaction: once they hold over a row group, filters drop all rows.
+    # The columns are explicit because of a defect in DuckDB 2.0. It affects tables that CREATE TABLE AS created without
+    # rows in this transaction. Once such a table holds over a row group, filters drop all rows.
     cursor.execute(
         "CREATE TEMP TABLE IF NOT EXISTS staged_rankings"
         " (run VARCHAR, query_id VARCHAR, passage_id VARCHAR, score DOUBLE)"

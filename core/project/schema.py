@@ -27,8 +27,8 @@ DIGESTS = Path(__file__).parent / "sql" / "digests.txt"
 MOST_OBJECTS = 1_000
 """Maximum number of objects to read from a file; a project has about a hundred."""
 
-# Full catalog names and no function calls: a macro in the file could have the name of any function.
-# The flag `internal` of a file is trusted only for types, which run nothing.
+# Full catalog names and no function calls: a macro in the file could have the name of any function. A file can set the
+# flag `internal` of its objects. It is trusted only for types, because a type runs no code.
 _OBJECTS = """
 SELECT 'schema', '', schema_name, NULL, NULL FROM system.main.duckdb_schemas()
 WHERE database_name NOT IN ('system', 'temp')

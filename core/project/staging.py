@@ -58,7 +58,7 @@ def lent(cursor: Connection, name: str, table: pa.Table) -> Iterator[None]:
         yield
     finally:
         cursor.unregister(name)
-        # The transaction keeps a registered object to its end, so the object must let go of the table.
+        # The transaction keeps a registered object until it ends, so the object must release the table now.
         loan.table = None
 
 

@@ -160,7 +160,7 @@ def write_stated_rankings(
                 twice = "SELECT count(DISTINCT (run_key, query_key)) FROM new_ranks WHERE repeated"
                 repeated += int(cursor.execute(twice).fetchall()[0][0])
         with lent(cursor, "new_ranks", ranked):
-            # RETURNING makes DuckDB append the rows to those of the statement before; see `grading.grades`.
+            # RETURNING makes DuckDB append the rows to those of the previous statement; see `grading.grades`.
             cursor.execute(
                 "INSERT INTO rankings SELECT run_key, query_key, passage_key, rank, score FROM new_ranks RETURNING 1"
             )

@@ -138,7 +138,7 @@ class Running:
                 code = self._code()
             self._ended(code, self._files())
         except KeyboardInterrupt:
-            # It was stopped again while it printed that it was stopped.
+            # A second stop arrived while the message about the first one was printed.
             self._ended(1, {})
         except Exception as error:
             self.broken = True

@@ -274,7 +274,7 @@ def _columns(
     officials = [find_source(project, each) for each in against]
     for name in officials:
         if only_imported and name in imported:
-            # Imported leaderboards have their own measures, so each of them needs a single column.
+            # An imported leaderboard has one measure of its own, so it gets a single column.
             alike = [imported.get(each) for each in officials].count(imported[name]) > 1
             found.append(Column(imported[name], name, imported[name], name if alike else imported[name]))
             continue

@@ -205,7 +205,7 @@ def offered_at(address: str, model: str | None = None, variable: str | None = No
 def check_further_fields(extra: Mapping[str, object] | None, access: Access) -> None:
     """Refuse further request fields from a person who may use only the owner's endpoints.
 
-    Endpoints have many fields that make them do more than the owner means to pay for, so no list would be complete.
+    Many fields make an endpoint do more than its owner wants to pay for. No list of them would be complete.
 
     Raises:
         InputError: there are further fields, and this person may not use them.

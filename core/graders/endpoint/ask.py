@@ -41,10 +41,10 @@ LONGEST_ADAPTED = 600.0
 LENIENCE = 4
 """Time limit of a call, in multiples of the slowest answer."""
 PASSED_OVER = 3
-"""Number of ignored schemas after which an endpoint that never followed one gets none any more."""
+"""Number of ignored schemas after which an endpoint that never followed a schema gets no more of them."""
 NOTHING = Tokens()
 UNSENT = ("ConnectError", "ConnectTimeout", "PoolTimeout", "ProxyError", "UnsupportedProtocol", "LocalProtocolError")
-"""Types of connection errors before which nothing was sent that could be charged."""
+"""Types of connection errors that occur before anything is sent that could be charged."""
 SLOW = (408, 504, 524)
 """Statuses with which a gateway reports that the server behind it took too long."""
 GONE = (429, 502, 503, 504)
@@ -75,7 +75,7 @@ class Endpoint:
         passed_over: number of pairs with an answer in words despite a requested schema.
         longest: characters of the longest prompt with an answer.
         slowest: seconds of the slowest answer.
-        stretched: time limit since a call without others in flight took too long; 0 after an answer.
+        stretched: time limit after the only call in flight took too long; 0 after an answer.
         clock: returns a monotonic time in seconds, for waits.
         thinking: tokens for a reasoning model's thoughts before its answer.
         in_flight: most calls in flight, by the owner's setting; None for no limit.
@@ -182,7 +182,7 @@ class Hopeless:
 
     Args:
         error: why.
-        reason: why only this call fails, if others with the same key are answered; empty if it concerns all calls.
+        reason: why only this call fails, if other calls with the same key are answered; empty if it concerns all calls.
         used: tokens.
     """
 

@@ -236,7 +236,7 @@ def read_answer(content: bytes, request: Request, clean: Clean) -> Answer:
         raise UnusableBodyError("the content of the answer is not text")
     complete = ended != "length"
     if not complete and text:
-        # Some models give their verdict first and continue until they are cut off.
+        # Some models write their answer first and continue until they are cut off.
         enough = settled(request.call)
         complete = (request.structured and is_of_schema(request.call, text)) or (enough is not None and enough(text))
     completion = Completion(
@@ -479,7 +479,7 @@ def told_tokens(usage: object, estimate: Tokens) -> Tokens:
     of_written = reported.get("completion_tokens_details")
     cached = of_read.get("cached_tokens") if isinstance(of_read, dict) else reported.get("prompt_cache_hit_tokens")
     thinking = of_written.get("reasoning_tokens") if isinstance(of_written, dict) else None
-    # Both are parts of a whole, so larger numbers are reduced to it.
+    # Cached and reasoning tokens are parts of the tokens read and written, so they cannot exceed these.
     return Tokens(read, written, min(_tokens(cached, 0), read), min(_tokens(thinking, 0), written))
 
 

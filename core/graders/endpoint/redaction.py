@@ -84,8 +84,8 @@ def redact(text: str, keys: Iterable[str]) -> str:
 def without_keys(text: str, keys: Iterable[str]) -> str:
     """Return a text without keys, otherwise unchanged.
 
-    A key of 12 characters or more is found whole and in pieces, in any case, reversed, or in wide or ornate letters. It
-    is found in base64 (also doubly encoded, or of UTF-16), base32 and hexadecimal, and as decimal, octal or binary
+    A key of 12 characters or more is found whole and in pieces, in any case, and in wide or ornate letters. It is found
+    in base64 (also doubly encoded, or of UTF-16), base32 and hexadecimal. It is found as decimal, octal or binary
     codes. It is found with characters escaped as in URLs, mail, JSON or HTML. All of these are also found reversed, or
     split by white space, line breaks or punctuation. The time grows with the length of the text only.
 
@@ -159,7 +159,8 @@ def _without_forms(text: str, every: Sequence[_Pieces]) -> str:
 
 @lru_cache(maxsize=4096)
 def _folded(character: str) -> str:
-    """Return one character for one character: in lower case, and plain for a wide or ornate form."""
+    """Return a character in lower case, and a wide or ornate form as a plain one. The result is always one
+    character."""
     for folded in (unicodedata.normalize("NFKC", character).lower(), character.lower()):
         if len(folded) == 1:
             return folded

@@ -91,8 +91,8 @@ def backoff(attempt: int, chance: float) -> float:
 class Pace:
     """Pace of calls to an endpoint: a gate that closes for all calls, and a window that then narrows.
 
-    After refusals for the rate, the same number of parallel calls would mostly be refused again, and each refusal costs
-    an attempt. So each closing of the gate halves the calls in flight, and answers widen the window.
+    After refusals for the rate, the same number of parallel calls would mostly be refused again. Each refusal costs an
+    attempt. So each closing of the gate halves the calls in flight, and answers widen the window.
 
     Args:
         clock: returns a monotonic time in seconds.

@@ -70,7 +70,7 @@ class Outbox:
 LOOK_SECONDS = 0.05
 """Interval of checks of the control, because its changes do not notify the loop."""
 GRACE_SECONDS = 5.0
-"""Time for calls in flight to end, once it is clear that no other can succeed."""
+"""Time for calls in flight to end, once it is clear that no other call can succeed."""
 MOST_CALLS = 1000
 """Maximum number of connections of the client."""
 UNREAD = 1024
@@ -128,10 +128,10 @@ class Session:
     _silent_passage: int | None = field(default=None, init=False)
     _answered: int = field(default=-1, init=False)
     _barred: GradingError | None = field(default=None, init=False)
-    # Calls in the order of their starts: their number, and the latest one with an answer.
+    # Calls are numbered in the order of their starts: the latest call, and the latest call with an answer.
     _begun: int = field(default=0, init=False)
     _heard: int = field(default=0, init=False)
-    # Pairs that failed all attempts while no other had an answer: the fault may be the endpoint's.
+    # Pairs that failed all attempts while no other pair got an answer: the fault may be the endpoint's.
     _doubtful: list[_Asked] = field(default_factory=list, init=False)
     _failure: BaseException | None = field(default=None, init=False)
     _failed_at: float = field(default=math.inf, init=False)
@@ -180,7 +180,7 @@ class Session:
         """Make as many calls as allowed; return whether the session is to continue."""
         while len(self._flying) < self._room():
             now = self.endpoint.clock()
-            # While the endpoint is unreachable, other pairs go before one that was tried in vain.
+            # While the endpoint is unreachable, other pairs are tried before a pair that has failed to reach it.
             behind = self._absence.gone and self._waiting and self._waiting[0].probe and self._takes_more()
             if self._waiting and self._waiting[0].due <= now and not behind:
                 if not self._start(client, heapq.heappop(self._waiting)):
@@ -303,7 +303,7 @@ class Session:
         return verdict.used
 
     def _stop(self, asked: _Asked, error: GradingError, said: str) -> None:
-        """End all calls because of one."""
+        """End all calls because of the error of one call."""
         asked.steps.close()
         self._report(said)
         self._fail(error)
@@ -422,8 +422,8 @@ class Session:
     def _give_up(self, asked: _Asked, error: str, what: str, last: str) -> None:
         """Fail a pair; also give up the endpoint if too many pairs in a row fail for good without a success."""
         self._go_on(asked, Completion(error=error))
-        # If a pair that started later has its answer, a slower failure says nothing about the endpoint.
-        # Questions about one passage follow each other, so that passage may be the cause.
+        # If a pair that started later has its answer, the endpoint works, and this slower failure says nothing about
+        # it. Consecutive questions are often about one passage, and that passage may be the cause.
         if asked.age < self._answered or (self._answered >= 0 and asked.pair[1] == self._silent_passage):
             return
         self._silent_passage = asked.pair[1]

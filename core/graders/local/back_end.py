@@ -196,7 +196,7 @@ class TransformersBackEnd(LocalBackEnd):
             control.wait_while_paused()
             rows = [Group(tuple(again[row] for row in group.rows), group.shared) for group in batch]
             if control.cancelled:
-                # Their first tokens were read and written, and must be counted.
+                # These answers have their first tokens already, which must be counted.
                 for row in (row for group in rows for row in group.rows):
                     control.settle((len(tokens[row]), whole), (len(tokens[row]), min(FEW_STEPS, whole)))
             else:

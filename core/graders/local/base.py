@@ -41,8 +41,8 @@ def default_budget(device: str) -> int:
 
 
 def by_length(prompts: Sequence[list[int]], rows: Sequence[int], budget: int) -> list[Batch]:
-    """Return batches of prompts with similar length and no common prefix, longest first, so that a too large batch
-    fails early."""
+    """Return batches of prompts with similar length and no common prefix. The longest is first, so that a batch that is
+    too large fails early."""
     batches: list[Batch] = []
     for row in sorted(rows, key=lambda row: -len(prompts[row])):
         longest = len(prompts[batches[-1][0].rows[0]]) if batches else 0
@@ -171,6 +171,6 @@ def out_of_memory_halves(batch: Batch, run: Callable[[Batch], Result]) -> Iterat
     else:
         yield batch, result
         return
-    # Outside the handler, because there the failed pass still holds its tensors.
+    # Not in the exception handler, in which the failed pass would still hold its tensors.
     for half in halves:
         yield from out_of_memory_halves(half, run)

@@ -215,8 +215,7 @@ def share_prefixes(prompts: Sequence[list[int]]) -> list[Group]:
     common = [
         min(common_length(prompts[a], prompts[b]), len(prompts[a]) - 1, len(prompts[b]) - 1) for a, b in pairwise(order)
     ]
-    # For the first n prompts: the most tokens that need not be read again, and the beginning and shared length of the
-    # last group.
+    # For the first n prompts: the most tokens that sharing saves. For their last group: first prompt and shared length.
     saved: list[tuple[int, int, int]] = [(0, 0, 0)]
     for end in range(1, len(order) + 1):
         best, shared = (saved[end - 1][0], end - 1, 0), len(prompts[order[end - 1]])
@@ -296,6 +295,6 @@ class Seq2SeqRunner:
             encoder_outputs=(hidden[of],), attention_mask=mask[of], decoder_input_ids=shifted, use_cache=False
         ).logits
         found = torch.log_softmax(logits.float(), -1).gather(-1, labels.unsqueeze(-1)).squeeze(-1)
-        # A mark at the beginning of every text is not part of the option.
+        # A special token that begins every text is not part of the option.
         special = torch.isin(labels, torch.tensor(self.loaded.tokenizer.all_special_ids, device=labels.device))
         return summed(found, shown * ~special)

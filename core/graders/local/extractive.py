@@ -189,8 +189,7 @@ def _run(loaded: Loaded, windows: list[_Window]) -> list[tuple[Any, Any]]:
 
 
 def _improve(best: _Best, window: _Window, start: Any, end: Any) -> None:
-    """Update the best span if the window's best has a higher score, and the score of no answer if the window's is
-    lower.
+    """Keep the better of the best span and the window's best, and the lower of both scores of no answer.
 
     A span's score is the sum of its logits. It begins and ends in the passage, in this order, and has at most
     `LONGEST_ANSWER` tokens (Devlin et al. 2019, section 4.3).

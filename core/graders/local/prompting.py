@@ -20,9 +20,9 @@ from ..prompts.prompt import PASSAGE, fill
 from ..reading.calls import Call
 
 SECONDS = 10.0
-"""Minimum time limit of templates in seconds; an honest one takes a ten-thousandth."""
+"""Minimum time limit of templates in seconds; an honest template takes a ten-thousandth of it."""
 SPEED = 100_000
-"""Characters for which the time limit grows by a second; an honest one fills in a hundred times as many."""
+"""Characters for each further second of the time limit; an honest template fills in a hundred times as many."""
 
 _FILE = Path(__file__).with_name("template_process.py")
 _KEPT = ("HOME", "PATH", "SYSTEMROOT", "TMPDIR", "LD_LIBRARY_PATH")
@@ -79,7 +79,7 @@ def _answers(lines: Sequence[str]) -> list[dict[str, Any]]:
             answers.append({"unusable": "it exceeded its time or memory limit"})
         finally:
             ending.cancel()
-            # After an interruption, the process would answer the next requests with results of these.
+            # End an interrupted process: it would answer the next requests with the results of these requests.
             if _process is None:
                 _end(process)
         return answers

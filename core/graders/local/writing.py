@@ -48,7 +48,7 @@ def seed_of(seed: int, prompt: Sequence[int]) -> int:
     return int.from_bytes(hashlib.blake2b(told, digest_size=7).digest())
 
 
-# Characters of tokenizers for a blank or line end at the beginning of a token.
+# Characters with which tokenizers show a blank or a line end at the beginning of a token.
 _BLANKS = "▁ĠĊ \n\t"
 
 

@@ -97,7 +97,7 @@ USES: dict[str, PromptUse] = {
 _OF_EXAMPLES = PromptUse("Worked examples", (), ())
 """Placeholder for a text without a use, such as a worked example."""
 
-_IN_BRACES = re.compile(r"\{(\s*[A-Za-z_][\w \\-]*)\}")  # no JSON, but a variable, perhaps misspelt or escaped
+_IN_BRACES = re.compile(r"\{(\s*[A-Za-z_][\w \\-]*)\}")  # a variable, perhaps misspelt or escaped, but not JSON
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,79}")
 _HINT = "Compare it with a built-in prompt in YAML. Put quotes around Yes, No and numbers that are text."
 

@@ -15,7 +15,7 @@ TOLERANCE = 0.2
 _CHOICE = re.compile(r"\s*(?:\([a-h]\)|[a-h][.)])\s+(?=\S)", re.IGNORECASE)
 
 
-# Keys that answers express in other words, by their words without stop words; and answers that begin with a verdict.
+# Words of an answer or key, without stop words, and a word with the same meaning.
 _SAME = {
     "yes": "true",
     "no": "false",
@@ -31,10 +31,9 @@ _VERDICT = re.compile(
 
 
 def is_no_answer(answer: str, key: str) -> bool:
-    """Return whether a text is not an answer to a question with this key, and so is wrong without a comparison.
-
-    That is an ill-formed answer, or one that denies an answer although the key does not. If the key is "No", "False" or
-    "Unknown", then "no" and "unknown" are answers. Source: EXAM++, section 4.2.1.
+    """Return whether a text is not an answer to a question with this key. Such a text is wrong without a comparison. It
+    is ill-formed, or it denies an answer although the key does not. If the key is "No", "False" or "Unknown", then "no"
+    and "unknown" are answers. Source: EXAM++, section 4.2.1.
     """
     return ill_formed(answer) or (unanswerable(answer) and not _says_what_the_key_says(answer, key))
 
@@ -44,8 +43,8 @@ def word_match(answer: str, key: str, tolerance: float = TOLERANCE) -> bool:
     one.
 
     Source: EXAM++, section 4.2.1. A text that is not an answer (`is_no_answer`) never matches. Citation marks and a
-    choice's letter before the text ("b. rise") are ignored. Yes is true and no is false; if the key is one of these
-    four, an answer matches that begins with its verdict.
+    choice's letter before the text ("b. rise") are ignored. Yes equals true, and no equals false. If the key is one of
+    these four words, an answer matches that begins with it.
 
     Args:
         answer: the answer extracted from the passage.
@@ -77,8 +76,8 @@ def contains_key(answer: str, key: str) -> bool:
     """Return whether the words of a key are adjacent in a short answer, both stemmed and without stop words.
 
     This extends the paper's rule, for models that answer in sentences ("The war ended in 1967." for the key "1967"). It
-    does not apply to an answer with a denial or alternatives, or to a key that is a verdict. Verdicts are "yes",
-    "unknown" or "none of the above", for example.
+    does not apply to an answer with a denial or alternatives. Nor does it apply to a key such as "yes", "unknown" or
+    "none of the above".
     """
     if is_no_answer(answer, key) or unanswerable(without_letter(key)) or _meaning(key) in ("true", "all", "none"):
         return False
@@ -92,7 +91,7 @@ def contains_key(answer: str, key: str) -> bool:
 
 
 def _says_what_the_key_says(answer: str, key: str) -> bool:
-    """Return whether a key is a verdict, "unknown" or similar, or all or none of the above, and the answer agrees."""
+    """Return whether a key is yes or no, "unknown" or similar, or all or none of the above, and the answer agrees."""
     meant = _meaning(key)
     if meant in ("true", "false"):
         verdict = _VERDICT.match(answer)

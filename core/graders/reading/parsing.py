@@ -26,7 +26,7 @@ _FOUND = r"be\s+(?:answered|derived|found|inferred)"
 
 _SAYS = (
     (1, rf"\byes{_ENDS}"),
-    (0, rf"\bno{_ENDS}(?!\s*\w)"),  # "no evidence" names no verdict
+    (0, rf"\bno{_ENDS}(?!\s*\w)"),  # "no" in "no evidence" is not an answer
     (1, rf"\A\W*{_ADVERB}{_RIGHT}\W*\Z"),
     (0, rf"\A\W*(?:not\s+{_ADVERB}{_RIGHT}|{_WRONG})\W*\Z"),
     (1, rf"\b{_IS}\s+{_ADVERB}(?:an?\s+)?{_RIGHT}\b"),
@@ -39,7 +39,7 @@ _SAYS = (
     (0, rf"\b(?:can\s*not|can't|could\s+not|couldn't)\s+{_FOUND}\b"),
 )
 _PATTERNS = tuple((verdict, re.compile(pattern)) for verdict, pattern in _SAYS)
-# Comparisons and doubts name no verdict.
+# A text with a comparison or a doubt says neither yes nor no.
 _HEDGES = re.compile(
     r"\b(?:(?:do|did|does|would)(?:\s+not|n't)\s+(?:agree|believe|say|see|think)|not\s+(?:an?\s+)?(?:no|yes)"
     r"|never\s+(?:answers?|contains?|gives?|includes?|provides?)"
@@ -51,9 +51,9 @@ _HEDGES = re.compile(
 
 
 def verdicts_in(text: str) -> set[int]:
-    """Return the verdicts in prose: 1 for yes, 0 for no; empty if the text doubts or compares the two.
+    """Return 1 if prose says yes, and 0 if it says no; empty if the text doubts or compares the two.
 
-    Examples with a verdict: "I would say yes", "The passage is not relevant.", "It does not answer the question".
+    Examples with an answer: "I would say yes", "The passage is not relevant.", "It does not answer the question".
     Without one: "It is partially correct", "It is correct, but not complete", "There is no evidence".
     """
     plain = text.lower().replace("’", "'")
@@ -115,7 +115,7 @@ def parse_rating(text: str, complete: bool = True, top: int = MAX_RATING) -> Par
     such default, it fails.
 
     A refusal or a service message fails, even if it contains digits. An apology without a rating fails, too. But a text
-    that only begins like a refusal, and may be about the passage, has the rating that it names. Example: "We cannot
+    that begins like a refusal may be about the passage. Then it has the rating that it names. Example: "We cannot
     answer it from this passage. Rating: 0".
 
     Args:
@@ -169,7 +169,7 @@ def settled_rating(text: str, top: int = MAX_RATING) -> bool:
     return begins_with_rating(without_thoughts(text), top)
 
 
-# Yes, no, and letters. They must be at the beginning, except for quotes, markup and the word "answer".
+# Yes, no and letters must be at the beginning, except for quotes, markup and the word "answer".
 _FILLER = r"[\s\"'“”‘’«»`*_#>(\[\-\u200b\ufeff]*+"  # possessive, so that a megabyte of it takes no time
 _LEAD = rf"{_FILLER}(?:(?:[Ff]inal )?(?:[Aa]nswer|ANSWER){_FILLER}[:=]{_FILLER})?"
 _WORD_ENDS = r"(?![^\W_]|[\u0300-\u036f]|[-‐‑'’][^\W_])"
@@ -212,7 +212,7 @@ def parse_yes_no(text: str, complete: bool = True) -> Parsed:
     return Parsed(_VERDICTS[match[1].lower()], "graded")
 
 
-_LONGEST_PROSE = 100_000  # characters in which verdicts are searched: no model writes that many
+_LONGEST_PROSE = 100_000  # characters in which yes and no are searched; models write less
 
 
 def _verdict_in_prose(text: str) -> Parsed:
@@ -267,7 +267,7 @@ def settled_letter(text: str, letters: Sequence[str]) -> bool:
 
 
 def _other_words(word: str) -> frozenset[str]:
-    """Return the words for the other verdict, in the spellings of answers; other sentences rarely contain them."""
+    """Return the words for the opposite answer, spelled as in answers; other sentences rarely contain them."""
     others = ("no", "false") if _VERDICTS.get(word.lower()) else ("yes", "true")
     return frozenset(written for other in others for written in (other, other.title(), other.upper()))
 
@@ -280,7 +280,7 @@ def _other_letters(letter: str, letters: Sequence[str]) -> frozenset[str]:
 def _goes_on(text: str, begin: int, others: Collection[str], bare: bool) -> tuple[bool, bool]:
     """Return whether another answer follows an answer, and whether that is settled.
 
-    `others` are the other answers. With `bare`, one counts even without "or", a slash or a comma before it.
+    `others` are the other answers. With `bare`, another answer counts even without "or", a slash or a comma before it.
     """
     connected = bare
     for token in _TOKEN.finditer(text, begin):
@@ -292,7 +292,6 @@ def _goes_on(text: str, begin: int, others: Collection[str], bare: bool) -> tupl
     return False, False
 
 
-# JSON
 def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     """Return an object after a check that its keys differ, because an answer with two ratings is ambiguous."""
     found = dict(pairs)
@@ -416,7 +415,6 @@ def parse_list(text: str, field: str) -> tuple[list[str], str | None]:
     return items, None if items else EMPTY_LIST
 
 
-# Words
 _PASSAGE = (
     r"(?:(?:the|this|that|given|provided) )*(?:article|context|document|excerpt|information|paragraph|passage|snippet"
     r"|text)(?: provided| given)?"

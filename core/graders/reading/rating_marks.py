@@ -57,7 +57,7 @@ _SHARED = re.compile(r"(?<![\w.,/:$])(?=[0-9](?:\.0{1,2})?\s?(?:/|out\sof))")
 _BLANK = r"[^\S\n\r]*+"
 _CLOSING = r"(?:[\"'”’»`*_~\]}>$\x00\u200b]|</[a-zA-Z]{1,8}>)*+"
 _REASON = r"(?:because|since|as|for|due|given|with|in|on|stars?|points?)\b"
-# Text that may follow the number at the beginning of an answer; at `open`, the later text decides.
+# Text that may follow the number at the beginning of an answer. After `open`, the text that is still to come decides.
 _ENDS = re.compile(
     rf"{_CLOSING}(?:(?P<open>{_BLANK}\Z|[:.]\Z|[,;]{_BLANK}\Z|{_BLANK}[-–—(]{_BLANK}\Z|[^\S\n\r]++(?:stars?|points?)\Z)|{_BLANK}[\n\r]|[:.!](?![0-9])|\)"
     rf"|(?:[^\S\n\r]++-|{_BLANK}[–—]){_BLANK}(?![0-9\s])|[,;]{_BLANK}(?![0-9\s])|[^\S\n\r]++\((?![0-9]|out of)"
@@ -226,7 +226,7 @@ def _number_at(text: str, begin: int, top: int) -> tuple[int, int, bool] | None:
 def _in_word(text: str, number: re.Match[str]) -> bool:
     """Return whether digits are part of a word, a price, or the divisor after a slash."""
     begin, end = number.span()
-    price = text[max(begin - 1, 0) : begin] == "$" and text[end : end + 1] != "$"  # "$5", while "$5$" is a formula
+    price = text[max(begin - 1, 0) : begin] == "$" and text[end : end + 1] != "$"  # "$5" is a price, "$5$" is a formula
     return price or _precedes(_WORD_BEFORE, text, begin) or _WORD_AFTER.match(text, end) is not None
 
 

@@ -11,7 +11,7 @@ _KIND = (
 _CLOSES = re.compile(
     rf"(?:<\|?\s?/\|?|\[/|◁/){_KIND}\|?[>\]▷]"
     r"|<\|end[_ ]?(?:of[_ ])?(?:think|thought|reason)\w{0,8}\|>|<\|(?:think|thought|reason)\w{0,8}_end\|>"
-    # gpt-oss, with its marks and without them; Gemma; models that write their reasoning in plain words
+    # gpt-oss, with and without its special tokens; Gemma; models that announce their answer in plain words
     r"|<\|channel\|>\s?final\b[^<]{0,80}<\|message\|>|assistantfinal|<channel\|>|<unused95>"
     r"|\.\.\.done thinking\.|\bhere is my response:",
     re.IGNORECASE,
@@ -23,7 +23,7 @@ _OPENING = (
 _OPENS = re.compile(rf"\s*(?:{_OPENING})", re.IGNORECASE)
 _LEFT_OPEN = re.compile(rf"(?:{_OPENING})\s*\Z", re.IGNORECASE)
 _LONGEST_MARK = 120
-# Marks of the turn precede an answer; after it, a model may continue with another turn.
+# Special tokens of the turn precede an answer. After the answer, a model may continue with another turn.
 _MARK = r"<[|｜](?![|｜])[^<>|｜\s]{1,40}[|｜]>"
 _TURN = re.compile(rf"\A(?:\s*(?:{_MARK}|<s>|<bos>|<start_of_turn>)(?:\s?(?:assistant|model)\b(?=\s*(?:\n|<)))?)++")
 _TURN_ENDS = re.compile(rf"{_MARK}|<end_of_turn>|<eos>|<pad>|<turn\|>|</s>\s*\Z|\[/?INST\]")

@@ -205,7 +205,7 @@ ROWS: tuple[tuple[str, Callable[[Verdicts, Texts], Proposal]], ...] = (
     ("110*", _agreeing),
     ("1000", _unable),
     ("000*", _nothing),
-    # Rows that the paper's table lacks: a verdict is unknown, or all agree.
+    # Rows that the paper's table lacks: a value is unknown, or all values agree.
     ("*01?", _draws),
     ("100?", _wrong),
     ("?10*", _agreeing),

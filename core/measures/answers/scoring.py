@@ -192,7 +192,7 @@ def correlate_queries(
         return QueryCorrelation(Interval(None, undefined=why), len(pairs), len(kept) - len(pairs), taken)
     value = float(_weighted_spearman(cells, counts[None].astype(np.float64))[0])
     dice = np.random.default_rng(seed)
-    # Queries with the same pair of values are one cell; drawing cells by their counts is drawing queries.
+    # Queries with the same pair of values form one cell. Drawing cells by their counts is the same as drawing queries.
     drawn = dice.multinomial(len(pairs), counts / counts.sum(), size=samples).astype(np.float64)
     found = interval(value, _weighted_spearman(cells, drawn))
     return QueryCorrelation(found, len(pairs), len(kept) - len(pairs), taken)

@@ -210,7 +210,7 @@ def _solve(size: Array, budget: float, floor: float, still: Array) -> Array:
     if not sizes.max() > 0:
         found[open_] = budget / n
         return found
-    # At the upper end every passage with a size is certain.
+    # At the upper end, every passage with a positive size has the chance 1.
     low, high = 0.0, 1 / sizes[sizes > 0].min()
     for _ in range(_STEPS):
         middle = (low + high) / 2
@@ -223,7 +223,7 @@ def _solve(size: Array, budget: float, floor: float, still: Array) -> Array:
     taken = np.clip(high * sizes, least, 1.0)
     short = budget - (count * taken).sum()
     if short > 0 and np.any(sizes == 0):
-        # All passages with a size are certain; the rest of the budget is spread evenly over the others.
+        # All passages with a positive size have the chance 1. The rest of the budget is spread evenly over the others.
         taken[sizes == 0] += short / count[sizes == 0].sum()
     found[open_] = taken
     return found
@@ -302,13 +302,13 @@ def shares(planned: Array) -> Array:
     Returns:
         Shape (T, N); each column adds up to 1.
     """
-    # Multiplied by prod over all batches of (1 - p), the odds are finite even if a chance is 1.
+    # The odds are multiplied by the product of (1 - p) over all batches. So they are finite even for a chance of 1.
     after = np.ones_like(planned)
     for t in range(len(planned) - 2, -1, -1):
         after[t] = after[t + 1] * (1 - planned[t + 1])
     odds = planned * after
     total = odds.sum(axis=0)
-    # After a certain batch there is nothing left to learn, and earlier batches are not needed.
+    # If a batch has the chance 1, later batches add nothing and earlier ones are not needed.
     for i in np.flatnonzero((planned >= 1).any(axis=0)):
         first = int(np.argmax(planned[:, i] >= 1))
         odds[:, i] = 0.0

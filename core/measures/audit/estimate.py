@@ -191,7 +191,7 @@ def _untested_pairs(w: Array, found: Corrected, first: NDArray[np.int64], second
         return unknown
     tested, unsure, alone = w[:, found.tested], w[:, found.unsure], _untested(w, found)
     same = ~(tested[first] != tested[second]).any(axis=1)
-    # These pairs are few, and only for them all columns are read.
+    # All columns are read only for these pairs, which are few.
     for pair in np.flatnonzero(same | alone[first] | alone[second]):
         one, other = first[pair], second[pair]
         differ = unsure[one] != unsure[other]

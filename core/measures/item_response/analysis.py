@@ -26,7 +26,8 @@ from .statistics import (
     worth,
 )
 
-# A smaller range of draws is the tolerance of the search. Draws of 40,000 items have ten times this range.
+# A smaller range of draws shows only the tolerance of the search. With 40,000 items, the range of draws is ten times
+# this number.
 _SAME = 1e-3
 
 

@@ -41,7 +41,7 @@ class Estimator:
 
 ESTIMATORS: dict[EstimatorName, Estimator] = {
     "map": Estimator("map", (0.05, 4.0), (-4.0, 4.0), (0.01, 0.5), (-np.inf, np.inf), priors=True, from_shares=True),
-    # Guinet et al., appendix B.1. Their code has d from .5 on.
+    # Bounds of Guinet et al., appendix B.1. In their code, d starts at .5.
     "paper": Estimator("paper", (0.1, 1.5), (0.01, 1.0), (0.2, 0.4), (-3.0, 3.0), priors=False, from_shares=False),
 }
 """`map`: the most probable parameters under the priors, the default. `paper`: the highest likelihood within its
@@ -585,7 +585,8 @@ def fit_graded(responses: Array, levels: int = 5) -> GradedFit:
         chances = np.maximum(above[..., :-1] - above[..., 1:], LEAST)
         expected = np.stack([weights.T @ table for table in given], axis=2)
         u = expected / chances
-        # Derivative by the chance of level k or more, for k = 1 to K: it adds to level k and takes from level k - 1.
+        # Derivative by the chance of level k or more, for k = 1 to K. That chance raises level k and lowers level k -
+        # 1.
         by_above = (u[..., 1:] - u[..., :-1]) * (above * (1 - above))[..., 1:-1]
         away = _NODES[:, None, None] - items.b
         by_d = (by_above * away).sum(axis=(0, 2))
@@ -594,7 +595,7 @@ def fit_graded(responses: Array, levels: int = 5) -> GradedFit:
         of_b, slope_b = prior_b(items.b)
         total += float(of_d.sum() + of_b.sum())
         by_d, by_b = by_d + slope_d, by_b + slope_b
-        # A step moves its own difficulty and all above it.
+        # A larger step raises its own difficulty and all difficulties above it.
         by_steps = np.cumsum(by_b[:, ::-1], axis=1)[:, ::-1]
         return total, np.concatenate([by_d, *by_steps.T])
 

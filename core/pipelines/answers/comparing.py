@@ -212,7 +212,7 @@ PROMPTS = {"llm": "reteval-compare", "graded": "reteval-compare-graded"}
 """The usual prompt of each answer check with a model."""
 TOKENS = 32
 WRITTEN = 4
-"""Tokens of a typical verdict by a model."""
+"""Tokens of a typical reply by a model."""
 SAMPLE = 200
 
 Pair = tuple[str, str, tuple[str, ...]]
@@ -307,7 +307,7 @@ State = Literal["known", "failed", "waiting"]
 
 @dataclass(frozen=True)
 class Verdict:
-    """The verdict of an answer check on one pair.
+    """The result of an answer check for one pair.
 
     Args:
         yes: whether the answer is right; None if the check failed or was not made yet.
@@ -334,7 +334,7 @@ def verdicts(
     model: AnswerModel | None = None,
     threshold: float | None = None,
 ) -> dict[Pair, Verdict]:
-    """Return the verdicts on pairs: computed at once, or those that the model has given so far.
+    """Return the results for pairs: computed at once, or those that the model has given so far.
 
     Args:
         judge: the name of the answer check.
@@ -386,7 +386,7 @@ def _told(judge: str, said: Comparison | None, threshold: float | None) -> Verdi
 def pairs_to_compare(
     project: Project, ready: ReadyJudge, pairs: Sequence[Pair], caps: Extent = ALL_MISSING
 ) -> list[Pair]:
-    """Return the pairs without a verdict by this answer check, each once."""
+    """Return the pairs without a result of this answer check, each once."""
     stored = next((one for one in answer_models(project, "judge") if one.fingerprint == ready.model.fingerprint), None)
     known = verdicts(project, ready.judge, pairs, stored)
     return [
@@ -412,7 +412,7 @@ def compare_answers(
     report: Report = lambda name, progress: None,
     control: Control | None = None,
 ) -> Progress:
-    """Check answers with a model, in this thread; only missing verdicts are requested.
+    """Check answers with a model, in this thread; only missing results are requested.
 
     Args:
         pairs: equal ones are asked once.
@@ -420,7 +420,7 @@ def compare_answers(
         control: to pause and cancel it from elsewhere.
 
     Returns:
-        The final progress; `graded` is the number of verdicts.
+        The final progress; `graded` is the number of results.
 
     Raises:
         InputError: the cost is capped and the model has no price.

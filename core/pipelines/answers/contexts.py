@@ -212,7 +212,7 @@ def make_run(
         name: of the run, which must be new.
         retriever: bm25, or embedding: the cosine of the vectors of all-MiniLM-L6-v2.
         depth: passages that are kept of each ranking.
-        tell: is given a sentence about each step.
+        tell: receives a sentence about each step.
 
     Returns:
         The number of queries that have a ranking.
@@ -243,10 +243,10 @@ def make_run(
 def answers_as_responses(
     project: Project, generator: AnswerModel, run: str, k: int, author: str, name: str | None = None
 ) -> tuple[str, dict[str, int]]:
-    """Make responses of a generator's answers from a run at a depth, so that they can be graded with the question bank.
+    """Make responses of a generator's answers from a run at a depth, to grade them with the question bank.
 
-    The question bank then gives the coverage of each answer (EXAM-Cover), for comparison with LLM-retEval of its
-    retriever (llm-reteval specification, section 13). Failed answers are left out, because the system gave no answer.
+    Their coverage (EXAM-Cover) can be compared with LLM-retEval of the retriever (llm-reteval specification, section
+    13). Failed answers are left out, because the system gave no answer.
 
     Args:
         name: of the system, a single word; None for a name made of the generator, run and depth.

@@ -211,9 +211,10 @@ def numbers(lines: Mapping[str, Line], what: Said) -> dict[str, float | None]:
 def evaluate(project: Project, view: View) -> Evaluation:
     """Evaluate the answers under a view; no model is asked and nothing is written.
 
-    retEval_k(q) is whether the answer check finds the answer from the top k among the draws from the gold passages.
-    gptEval_k(q) is whether it is right by the gold answers, goldEval(q) whether any draw is (llm-reteval specification,
-    section 4). A failed answer has no comparison: it is left out and counted, as is a failed comparison.
+    The answer from the top k is right by retEval_k(q) if the answer check finds it among the draws from the gold
+    passages. It is right by gptEval_k(q) if it agrees with the gold answers. A draw that agrees with them makes
+    goldEval(q) right. Source: llm-reteval specification, section 4. A failed answer has no comparison: it is left out
+    and counted, as is a failed comparison.
 
     Raises:
         InputError: a run, source, answer check or generator is unknown.

@@ -194,7 +194,7 @@ def make_generator(project: Project, plan: GeneratorPlan) -> ReadyGenerator:
     where = back_end_name(settings)
     _, model = make_back_end(settings)
     fence = bool(settings.pop("fence", where == "openai"))
-    # Only settings that change answers; the machine and the patience with an endpoint do not.
+    # Only settings that change answers; the machine and the waiting time for an endpoint do not.
     own: dict[str, Any] = {
         name: settings[name] for name in ("max_tokens_in", "extra", "api", "num_beams") if name in settings
     }
@@ -219,7 +219,7 @@ def generator_again(project: Project, model: AnswerModel) -> ReadyGenerator:
 
     Raises:
         InputError: its answers were imported, or it cannot be made here any more.
-        GradingError: its model or prompt changed since.
+        GradingError: its model or prompt has changed.
     """
     if model.from_elsewhere:
         raise InputError(
@@ -406,10 +406,10 @@ class WantedAnswers:
 
     Args:
         runs: from the top of these runs; None for all runs, an empty tuple for no runs.
-        ks: how many passages of each.
+        ks: depths, in passages of each run.
         from_gold: whether to answer from the gold passages, too.
         gold: the choice of gold passages.
-        draws: from the gold passages, of each query.
+        draws: number of answers from the gold passages of each query.
         temperature: of these draws; above 0 if there are several.
         seed: of the first draw; the others have the numbers that follow.
         query_ids: only these queries; for None all with gold passages, or all if no gold passages are known.
@@ -562,8 +562,8 @@ def generate_answers(
     """Generate the missing answers in this thread. Earlier answers are kept even if it fails.
 
     All passages go into one prompt, the best first. If they do not fit, the end is cut off: the last passage first,
-    never the question (llm-reteval specification, section 4.1). With the best one last, the best would be cut off, so
-    the answer fails instead. One by one, an answer is joined from those of its passages as `join` describes.
+    never the question (llm-reteval specification, section 4.1). If the best passage is last, it would be cut off, so
+    the answer fails instead. If passages are read one by one, `join` joins their answers.
 
     Args:
         report: receives the generator's name and the progress after every commit.

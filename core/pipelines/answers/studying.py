@@ -214,7 +214,8 @@ class _Texts:
 
     @staticmethod
     def _may_be_near(line: Line, verdicts: Verdicts) -> bool:
-        # A passage without a text has no similarity, so all of them need texts to keep rows and ranks aligned.
+        # A passage without a text has no similarity. So all passages need texts, to keep similarities and ranks
+        # aligned.
         whole = all(isinstance(one, Read) for one in line.passages)
         return bool(verdicts.reteval and not verdicts.recall and line.passages and whole)
 
@@ -571,7 +572,7 @@ def people_said(project: Project, source: str | None = None) -> list[PeopleSaid]
 
 
 def said_in_file(project: Project, said: Sequence[tuple[str, str, bool]]) -> list[PeopleSaid]:
-    """Return the same from verdicts that are not in the project.
+    """Return the same as `people_said`, from verdicts that are not in the project.
 
     Args:
         said: query id, answer, and whether it is acceptable.
@@ -602,11 +603,11 @@ class AgreementRow:
         judge: the answer check.
         model: its model; None for a computed check.
         against: agreement at its threshold.
-        threshold: that one.
+        threshold: the threshold of `against`.
         waiting: answers without a verdict by the model; they are left out.
         curve: agreement at other thresholds; empty if its scores are only yes and no.
-        tested: at the best threshold of one half of the questions, on the other half; None if its scores are only yes
-            and no, or with too few questions.
+        tested: agreement on one half of the questions at the best threshold of the other half. None if its scores are
+            only yes and no, or with too few questions.
     """
 
     judge: AnswerJudge

@@ -141,7 +141,8 @@ def _behind_labels(project: Project, base: Basis) -> dict[int, list[_Pair]]:
         f"  JOIN places() t ON t.query_key = q.query_key AND {asks('t', 'r')}"
         "  JOIN pool USING (passage_key) WHERE withdrawn_at IS NULL AND pool.query_key = t.asking_key QUALIFY"
         "  row_number() OVER (PARTITION BY override_key ORDER BY pool.query_key <> q.query_key, pool.query_key) = 1)"
-        # A grader that reads more than the question has its own text for it. Overrides of one never asked do not count.
+        # A grader that reads more than the question has its own text for it. If the question has no such text, its
+        # overrides do not count.
         " SELECT override_key, b.weight, g.rating, if(b.text_key IS NULL, NULL, r.text_key), places.text_key"
         " FROM places JOIN bank b USING (query_key) LEFT JOIN versions r USING (question_key)"
         f" LEFT JOIN {graded(base)} g"

@@ -93,7 +93,8 @@ class AlreadySettled(InputError):
         self.settling = settling
 
 
-# An override that resolved a case must still count: it may have been withdrawn, or its question reworded.
+# A case that an override resolved is settled only while the override counts. It may be withdrawn, or its question
+# reworded.
 _SETTLED = (
     "(next_act IS NULL AND act <> 'reopen' AND (act <> 'override' OR coalesce(rating = ("
     " SELECT o.rating FROM current_overrides o JOIN passages p ON p.text_key = o.passage_text_key"
@@ -107,7 +108,7 @@ _CASES = (
     " coalesce(queries.text, query_id), coalesce(words.text, touched.question_id, q.question_id), next_act,"
     " EXISTS (SELECT * FROM {overrides} o WHERE o.question_key = touched_question_key"
     "  AND o.passage_key = s.passage_key AND withdrawn_at IS NULL),"
-    # What is written in one transaction has one time.
+    # Other overrides of the same action: one transaction gives all its rows the same time.
     " (SELECT count(*) FROM {overrides} o WHERE act = 'override' AND o.passage_key = s.passage_key"
     "  AND o.author = s.author AND o.made_at = s.made_at AND o.question_key <> touched_question_key)"
     " FROM (SELECT *, lead(act) OVER (PARTITION BY least(left_side, right_side), greatest(left_side, right_side),"

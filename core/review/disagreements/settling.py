@@ -164,8 +164,8 @@ def reopen(project: Project, case: Case, reason: str, author: str, withdraw_over
     done = settled(project, case.left, case.right).get(case.place)
     if done is None:
         raise InputError("not-settled", "This case is not resolved.", "See the current list: exam disagreements list")
-    # An override confirmed for a new wording is another one, perhaps by another person, with the same rating and
-    # reason.
+    # An override that is confirmed for a new wording is added again, with the same rating and reason. Another person
+    # may have confirmed it.
     given = (case.passage_id, done.rating, done.reason)
     together = (done.author, done.made_at)
     withdrawn = [

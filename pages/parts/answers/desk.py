@@ -289,7 +289,7 @@ def draw(project: Project, view: pipelines.View) -> None:
         except errors.WorkbenchError as error:
             at.error = {"code": error.code, "message": error.message, "hint": error.hint or ""}
     if at.sources:
-        # The line at the top names the sources of gold passages and offers the present judges.
+        # The line at the top names the sources of gold passages and offers the present answer checks.
         st.rerun()
     data = shown(project, at.evaluation, at.said, at.error)
     case_list(key=KEY, data=data | {"taken": asked.taken}, on_acts_change=asked.note)

@@ -252,7 +252,8 @@ def choose(known: Sequence[room.Audit]) -> room.Audit:
     by_name = {one.name: one for one in reversed(known)}
     if (planned := st.session_state.pop("planned audit", None)) in by_name:
         st.session_state["view"] = "Board"
-        # A single audit is open without a choice. A noted choice would be taken for the person's own later.
+        # A single audit is shown without a choice. If the session stored it, it would later count as the person's own
+        # choice.
         if len(known) > 1:
             st.session_state["audit"] = planned
         st.toast(f"Planned the audit “{ui.plain(planned)}”.", icon=":material/how_to_reg:")

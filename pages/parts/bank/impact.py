@@ -85,7 +85,6 @@ def panel(project: Project, policy: labels.Policy, measure: str, against: str | 
         )
     texts = {query.query_id: ui.shortened(query.text, QUERY) for query in bank.overview(project)}
     st.container(key="changed-queries").caption(ui.plain(f"Effect of your changes in {_queries(texts, list(edits))}."))
-    # First, in one line, the size of the effect: labels, correlation, ranks.
     _reach(known, shift, bool(found.pending))
     _flips(project, policy, "known", known.labels, edits, wordings, texts)
     _weights_hint(project, policy, found, edits)
@@ -196,7 +195,7 @@ def _flips(
                 width="stretch",
                 help=ui.plain("Cause: " + "; ".join(causes)),
             ):
-                # All queries' questions, since the label may be one of a topic, whose questions are those of its
+                # Pass the questions of all queries: the label may be that of a topic, whose questions belong to its
                 # query.
                 drafted = [question for questions in edits.values() for question in questions]
                 _why(project, policy, change, drafted, texts.get(change.passage_id, ""))

@@ -45,7 +45,7 @@ def editor(
                 key: f"near-duplicate (similarity {score:.2f}): {other.text}"
                 for key, (other, score) in bank.near_duplicates(questions).items()
             }
-    # A question that is asked twice has twice its weight.
+    # Identical questions count twice, so they are always shown.
     twins |= {
         key: f"identical to another question: {(other.text or '').strip()}"
         for key, other in bank.same_wordings(questions).items()

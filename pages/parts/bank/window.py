@@ -351,7 +351,7 @@ def _unless_unsettled(what: Callable[[Window, Shown, Act], None]) -> Callable[[W
 
 
 def _save(here: Window, shown: Shown, act: Act) -> None:
-    # A question that was removed since needs no correction.
+    # A question that was removed in the meantime needs no correction.
     if waits := next(filter(None, (_there(shown, key) for key in here.unstored(shown))), None):
         here.said = UNSTORED.format(waits.shown)
         here.go_to(waits)

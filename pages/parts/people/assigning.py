@@ -60,7 +60,7 @@ def double_assignments(project: Project, texts: Mapping[str, str], names: list[s
     found = doubles(project)
     for one in found:
         row(project, one, texts.get(one.query_id, one.query_id))
-    # If only some passages of a query are assigned twice, others may follow.
+    # A query stays in the list if only some of its passages are assigned twice. The rest may be assigned later.
     whole = {one.query_id for one in found if one.passages is None}
     free = {query: text for query, text in texts.items() if query not in whole}
     with st.form(presses.form_key("double"), border=False), st.container(horizontal=True, vertical_alignment="bottom"):

@@ -57,7 +57,7 @@ def judge(project: Project, desk: Desk) -> None:
     own = own_judgment(project, *at, ui.person()) if ui.person() else None
     asked = passage_list.judgments()
     there = {"home": project.name, "query": at[0], "passage": at[1]}
-    # In a narrow window it stays at the lower edge, in sight with the passage.
+    # In a narrow window, the judgment stays at the lower edge, in sight with the passage.
     with st.container(key="desk-judge"):
         st.markdown("**Your judgment**", width="content")
         st.text_input(

@@ -300,7 +300,7 @@ def shown(
         filters.append({"what": "query", "says": html.as_shown(ui.shortened(queries.get(query_id) or query_id, 90))})
     what = "disagreements" if cell is None else "pairs"
     return {
-        # The displayed names of the sides would not do: they change with the first override.
+        # The displayed names of the sides cannot identify the list, because they change with the first override.
         "home": f"{project.name} {review.side_name(project, left)} {review.side_name(project, right)}",
         "names": [html.as_shown(name) for name in found.names],
         "tables": table.tables(found, cell),

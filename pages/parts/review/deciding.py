@@ -123,7 +123,7 @@ def act(project: Project) -> None:
         st.session_state[_LACKING] = ""
     steps = [one for one in acts if one["do"] == "open"]
     if gone := [_place(one) for one in steps if one["home"] == project.name]:
-        # Removed from the queue only after this: if the run ends here, the next run repeats it.
+        # The steps leave the queue only afterwards: if the run ends here, the next run repeats them.
         _places().go(_named(gone[-1]), NAMES)
     for one in steps:
         asked.take(one)
@@ -143,7 +143,7 @@ def act(project: Project) -> None:
         if one["do"] == "undo":
             review.undo_decision(project, place, author)
             return "Decision withdrawn."
-        # Of two quick decisions in the same tab, the second replaces the first without having seen its time.
+        # After two quick decisions, the second one does not know the time of the first one, which it replaces.
         seen = datetime.fromisoformat(one["over"]) if one["over"] else None
         here[place] = review.decide(
             project, place, int(one["value"]), reasons[place], author, {seen, here.get(place, seen)}

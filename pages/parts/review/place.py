@@ -30,7 +30,7 @@ def arrive() -> bool:
     given = _given()
     # Streamlit drops widget values once another screen is drawn. A place that was left earlier is still there.
     came = "left" not in st.session_state or address.arrived()
-    # On the way to a passage, the browser records this screen with the passage's address, which names no place here.
+    # When a person opens a passage, the browser records this screen with the passage's address, which names no place.
     # The kept place may be the one without filters.
     if came and _KEPT in st.session_state and (not given or "passage" in st.query_params):
         return True

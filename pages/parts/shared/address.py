@@ -97,7 +97,7 @@ def take(key: str, read: Callable[[str], Any], default: Any) -> None:
     # Streamlit drops the value of a widget that was not drawn for a while, but the address still has it.
     if not here.come and key in st.session_state:
         if here.moved:
-            # At another place on the screen it is another widget to Streamlit; this assignment keeps its value.
+            # At another place on the screen, Streamlit takes it for another widget. This assignment keeps its value.
             st.session_state[key] = st.session_state[key]
         return
     try:

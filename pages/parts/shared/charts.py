@@ -81,8 +81,8 @@ def _beginning(names: Sequence[str]) -> int:
     if len(names) < 2:
         return 0
     first, last = min(names), max(names)
-    # The alphabetically first and last name share only what all names share. At least one character of each name is
-    # kept.
+    # The alphabetically first and last name have the same beginning only if all names have it. At least one character
+    # of each name is kept.
     most = min(map(len, names)) - 1
     shared = first[: next((at for at in range(most) if first[at] != last[at]), most)]
     end = max((shared.rfind(sign) for sign in BETWEEN), default=-1) + 1

@@ -76,7 +76,7 @@ def say_not_begun(project: Project, key: str) -> None:
     if job is None:
         return
     mine = job.author == ui.person() and not is_trial(job)
-    # A person who started the job themselves has pressed twice.
+    # If the running job is the person's own, they pressed twice and need no message.
     if not job.over and presses.pressed(key) and not mine:
         st.session_state["not begun"] = project.path, job.started_at
     if st.session_state.get("not begun") == (project.path, job.started_at):

@@ -95,14 +95,14 @@ def _typed(stored: Mapping[str, Any], key: str) -> dict[str, str]:
     )  # fmt: skip
     found = {"base_url": given} if given else {}
     if stored.get("key_variable") and stored.get("base_url", "") == given:
-        # Its author may have bound it to the address in the grader's settings.
+        # The author of the grader's settings may have bound this variable to the address.
         found["key_variable"] = str(stored["key_variable"])
     _say_key(address, host, place, found.get("key_variable"), key)
     return found
 
 
 def _take_key(typed: str, box: str) -> None:
-    # The address field may be newer than the last drawing: the key is for the address that the person sees.
+    # The person may have changed the address after the screen was drawn. The key is for the address that they see.
     address = str(st.session_state.get(typed) or "").strip() or graders.usual_address()
     # An invalid address is reported by the screen, which then asks for the key again.
     with suppress(errors.InputError):

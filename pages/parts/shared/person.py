@@ -43,7 +43,7 @@ def author() -> str:
     """Return the name under which actions are recorded; if it is unknown, ask for it and end the action."""
     if not (name := known()):
         if login.needed():
-            # A person without a role learns why, and whom to ask.
+            # A person who is signed in but has no role learns whom to ask for one.
             raise errors.NotAllowed(
                 "no-role",
                 "You have no role in this project.",

@@ -81,7 +81,7 @@ def draw(key: str, label: str, find: str, none: str, picks: Sequence[Pick], chos
 def _given(key: str) -> dict[str, Any] | None:
     state = st.session_state.get(key)
     found = state.get("picked") if isinstance(state, dict) else None
-    # After a restart of the server, a browser may send a choice of long ago.
+    # After a restart of the server, a browser may send an old choice.
     return found if isinstance(found, dict) and found.get("session") == _session() else None
 
 

@@ -138,7 +138,7 @@ def _draw(project: Project, known: list[str], screen: str) -> tuple[View, dict[s
     if screen in MATTERS:
         view = _widgets(project, known, boards, screen)
     else:
-        # The choices are kept for the next screen in any case.
+        # A screen without these widgets keeps the choices for the next screen.
         measure, against = (str(st.session_state[choice]) for choice in ("measure", "against"))
         view = View(chosen(project), measure, None if against == NO_BOARD else against)
     return view, _said({choice: st.session_state[choice] for choice in usual}), _said(usual)
@@ -333,7 +333,7 @@ def measure(
 def _offered(cover: bool, default: str, gold: bool = False) -> list[str]:
     names = [name for name, one in MEASURES.items() if one.takes_judgments or (cover and one.basis == "intents")]
     by_gold = ["n-EXAM", *SIMILARITIES] if gold else []
-    # A measure that was typed for one leaderboard is the default of the other.
+    # The default may be a measure that a person typed for another leaderboard, so it is offered too.
     return list(dict.fromkeys([*([COVER] if cover else []), *by_gold, *names, default]))
 
 

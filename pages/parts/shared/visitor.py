@@ -81,7 +81,7 @@ def _read() -> Mapping[str, Any]:
             return st.secrets
         there = any(Path(place).exists() for place in st.get_option("secrets.files"))
     except OSError:
-        # It is not readable, or a folder.
+        # The file is unreadable, or is a folder.
         there = True
     if there:
         raise errors.InputError(
