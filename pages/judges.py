@@ -1,4 +1,4 @@
-"""Judges: agreement of each answer check with people, and the threshold at which it is highest."""
+"""Answer checks: agreement of each one with people, and the threshold at which it is highest."""
 
 import streamlit as st
 

@@ -1,4 +1,4 @@
-"""Students: the examinees of an exam, their accuracy by model, context and topic, and a comparison of two."""
+"""Examinees: those of an exam, their accuracy by model, context and topic, and a comparison of two."""
 
 import streamlit as st
 

@@ -46,8 +46,8 @@ def foresee(
         if run is not None and run not in chosen:
             raise InputError(
                 "goal-run-not-audited",
-                f"Run '{run}' of the goal is not among the chosen systems.",
-                "Add this run to the systems.",
+                f"Run '{run}' of the goal is not among the systems of the audit.",
+                "Add it to the systems of the audit, or change the goal.",
             )
 
     def compute() -> Forecast:

@@ -46,7 +46,7 @@ def set_price(project: Project, model: str, price: Price | None, author: str) ->
         raise InputError(
             "invalid-price",
             f"Invalid price {price.cached} for cached tokens.",
-            f"Use an amount from 0 to {price.input}, the price of other tokens read.",
+            f"Use an amount from 0 to {price.input}, the price of other input tokens.",
         )
     if price and not 0 <= price.batch <= 1:
         raise InputError(

@@ -27,7 +27,7 @@ def cli() -> None:
 
 
 class _Terminal:
-    """A terminal stream that escapes characters which turn the direction of writing."""
+    """A terminal stream that escapes characters which reverse the direction of writing."""
 
     def __init__(self, stream: TextIO) -> None:
         self._stream = stream

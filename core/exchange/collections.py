@@ -119,7 +119,9 @@ def _within(folder: Path, name: str) -> Path:
         )
     if not path.resolve().is_relative_to(folder.resolve()):
         raise InputError(
-            "link-outside-folder", f"{path} is a link out of the folder.", "Replace the link by a copy of the file."
+            "link-outside-folder",
+            f"{path} is a link to a place outside the folder.",
+            "Replace the link with a copy of the file.",
         )
     return path
 

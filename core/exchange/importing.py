@@ -647,7 +647,7 @@ def _check_systems(cursor: Cursor, source: Source, board: Board, report: Report)
             if 2 * len(known) > len(named):
                 reason = (
                     f"the {what} are {table} of the project, such as {known[0][0]}, so this is not a leaderboard of"
-                    " systems; name a column of queries 'query', and import judgments as qrels and rankings as runs"
+                    " systems; rename the column of queries to 'query'; import judgments as qrels, rankings as runs"
                 )
                 report.refuse(source.name, None, "not-a-leaderboard", reason)
                 return

@@ -112,7 +112,9 @@ def nugget_grades_jsonl(project: Project, policy: Policy, of_passages: bool) -> 
     base = basis(project, policy)
     found = _graded_rows(project, base, of_passages)
     if not found:
-        raise InputError("no-grades", f"No such grades by {base.grader.spec.name}.", "Choose another --grader.")
+        raise InputError(
+            "no-grades", f"Grader {base.grader.spec.name} has no grades for this file.", "Choose another --grader."
+        )
     paragraph = {"paragraph_idx": 0} if of_passages else {}
     return written_text(write_nugget_grades, [row | paragraph for row in found])
 

@@ -43,7 +43,7 @@ _REMARKS = {
 }
 """Texts of notes by kind of irregularity."""
 
-_REPEATED = "the query already has this passage; the better score is kept (trec_eval would refuse)"
+_REPEATED = "the query already has this passage; the better score is kept (trec_eval rejects it)"
 
 
 @dataclass

@@ -78,7 +78,7 @@ def _ranked_columns(query_id: str, given: Given) -> RankedColumns | None:
 def _ranking(entry: Any, own: tuple[str, str], state: Line) -> None:
     """Record one run's entry for a passage; `own` holds the ids of the line's query and of the passage."""
     if isinstance(entry, Entry):
-        raise Refused("not-the-usual-form", "a ranking in a line of the usual form is unusual")
+        raise Refused("not-the-usual-form", "a ranking is not in the usual form, unlike its line")
     name, rank, score = entry["method"], entry["rank"], float(entry["score"])
     ranking = state.rankings.get(name)
     if ranking is None:

@@ -172,7 +172,7 @@ def write_board_form(form: str, measure: str, rows: Iterable[tuple[str, str, flo
         if blank and form != "jsonl":
             raise InputError(
                 "blank-in-name",
-                f"The name {blank[0]!r} has white space, which the form {form} cannot hold.",
+                f"The name {blank[0]!r} contains white space, which the form {form} does not allow.",
                 "Use --form jsonl.",
             )
         cells = {"run": run, "query": query, "measure": measure, "value": value, "Q0": "Q0", "rank": rank}
@@ -310,7 +310,7 @@ def _name_columns(table: _Table, queries: frozenset[str], form: str | None) -> N
         held = [at + 1 for at, column in others.items() if "query" not in roles and _hold_queries(set(column), queries)]
         # If all these columns are numbers, the numbers that look like query ids may be counts.
         if held and not all(is_number(cell) for column in others.values() for cell in column):
-            raise Refused("ambiguous-columns", f"column {held[0]} holds queries; name it query, or name the --form")
+            raise Refused("ambiguous-columns", f"column {held[0]} holds queries; rename it to query, or set --form")
         return
     if headless:
         table.rows.insert(0, (1, header))
@@ -373,7 +373,7 @@ def _of_table(table: _Table, source: Source, report: Report) -> Iterator[Board]:
         values = [at for at in values if at == roles.get("score")]
         if not values:
             raise Refused(
-                "ambiguous-columns", f"several columns of numbers ({', '.join(header)}); name one of them value"
+                "ambiguous-columns", f"several columns of numbers ({', '.join(header)}); rename one of them to value"
             )
     measures = list(dict.fromkeys(row.measure for row in rows))
     named = any(MEASURE.fullmatch(header[at]) for at in values if at != roles.get("score"))
@@ -461,8 +461,8 @@ def _board(measure: str, places: _Places, rows: list[_Row], file: str, report: R
             if seen.setdefault(told, number) != number:
                 raise Refused(
                     "duplicate-run",
-                    f"run {run} is also on line {seen[told]}, and no column tells the rows apart; name a column of"
-                    " queries query, or a column of measures measure",
+                    f"run {run} is also on line {seen[told]}, and no column distinguishes the rows; if a column"
+                    " holds queries or measures, rename it to query or measure",
                 )
             if score is None:
                 report.remark(

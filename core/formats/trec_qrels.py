@@ -43,7 +43,7 @@ def read_qrels_lines(source: Source, report: Report) -> list[tuple[Judgment, int
                 seen[key] = (relevance, number)
             elif seen[key][0] == relevance:
                 report.remark(
-                    source.name, number, "repeated-line", "the line repeats an earlier one (trec_eval would refuse)"
+                    source.name, number, "repeated-line", "the line repeats an earlier one (trec_eval rejects it)"
                 )
             else:
                 raise Refused(

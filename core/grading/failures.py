@@ -13,7 +13,7 @@ from ..types import Asked
 Which = Literal["failed", "defaulted"]
 """Failed: the pair was asked without a usable reply. Defaulted: it has a rating although the reply names none."""
 
-DEFAULTS = {0: "the answer says that the question is unanswerable, or is ill-formed", 1: "the answer has no rating"}
+DEFAULTS = {0: "the answer is ill-formed, or says that the question is unanswerable", 1: "the answer has no rating"}
 """Descriptions of replies that get a default rating, by rating (EXAM++, section 4.2.2)."""
 
 

@@ -94,7 +94,7 @@ def write_override(
         raise unknown_name("unknown-question", "question", question_id, (), "See exam bank list.")
     read = cursor.execute("SELECT passage_key, text_key FROM passages WHERE passage_id = ?", [passage_id]).fetchone()
     if read is None:
-        raise unknown_name("unknown-passage", "passage", passage_id, (), "Use a passage of the pool.")
+        raise unknown_name("unknown-passage", "passage", passage_id, (), "Use a passage from the pool.")
     if read[1] is None:
         raise InputError("no-text", f"Passage '{passage_id}' has no text.", "Import texts: exam import passages.")
     (question, question_text), (passage, passage_text) = asked, read

@@ -105,8 +105,8 @@ def leaderboard_of_files(
                 if not distinct or top is None or not 1 <= top <= MAX_RATING:
                     raise InputError(
                         "invalid-questions",
-                        f"{files.questions} is empty, repeats a question, or has a top out of range (1–{MAX_RATING}).",
-                        "List each active question of each query once.",
+                        f"{files.questions} is empty, repeats a question, or has a top rating outside 1–{MAX_RATING}.",
+                        "List each active question of each query once, with its top rating.",
                     )
             policy = replace(policy, min_rating=min(policy.min_rating, top))
             rows, rated, low, high = engine.execute(

@@ -56,7 +56,7 @@ def nugget_board(project: Project, policy: Policy) -> list[NuggetBoardRow]:
     for run, query_id, vital, rating in project.rows(_ASSIGNED, {**base.parameters, "vital": VITAL}):
         responses.setdefault(run, {}).setdefault(query_id, []).append((vital, rating))
     if not responses:
-        raise InputError("no-grades", f"No grades of responses by {spec.name}.", "Choose another --grader.")
+        raise InputError("no-grades", f"Grader {spec.name} has not graded any responses.", "Choose another --grader.")
     rows = [
         NuggetBoardRow(
             run,

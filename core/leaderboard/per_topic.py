@@ -73,8 +73,8 @@ def leaderboard_per(
     if per == "union" and wanted.basis != "coverage":
         raise InputError(
             "measure-needs-order",
-            f"Cannot compute {measure} over the union of topics: their passages have no common order.",
-            "Use EXAM-Cover, or the mean over queries, subtopics or topics.",
+            f"Cannot compute {measure} with --per union: passages of different subtopics have no common order.",
+            "Use EXAM-Cover, or --per query, subtopic or topic.",
         )
     if per == "query" or (source != "exam" and find_source(project, source) in dict(boards(project))):
         return plain

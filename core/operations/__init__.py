@@ -1,6 +1,6 @@
 """The operations of the product, each with its request and its result. The shell and the API are made from them.
 
-A module is loaded when one of its operations is first used, because most modules load much.
+A module is loaded when one of its operations is first used, because most modules are slow to load.
 """
 
 from __future__ import annotations
@@ -76,7 +76,7 @@ SECTIONS: dict[str, dict[str, str]] = {
     "Collection": {
         "runs": "List runs, and set the model families that they use.",
         "responses": "List the systems with imported responses, and the length and citations of the responses.",
-        "gold": "Show the gold passages, or use those of RUN.",
+        "gold": "Show the gold passages, or use the pooled passages of RUN as gold.",
         "passages": "List pooled passages with WORDS in their text or id.",
         "pool": "Show the pool depth and the number of pooled passages, or set the depth.",
         "vectors": "Count the cached vectors of the embedding grader, or delete them.",
@@ -113,7 +113,7 @@ SECTIONS: dict[str, dict[str, str]] = {
         "nugget-scores": "Show Nuggetizer's four scores of each run, from imported assignments.",
         "coverage-curve": "Show coverage by the number of passages read: EXAM-Cover@k for every k.",
         "selection": "Compare a grader with judgments: relevant passages, and the best system by each measure.",
-        "unjudged": "Show how much of each run has a label or a judgment.",
+        "unjudged": "Show the share of each run with a label or a judgment, and list passages to grade next.",
         "file-leaderboard": "Show a leaderboard from grades in Parquet files, without a project.",
         "publications": "List the publications, newest first.",
     },
@@ -125,7 +125,7 @@ SECTIONS: dict[str, dict[str, str]] = {
     },
     "Multiple-choice exams": {
         "items": "Generate, check, accept, retire, import and count exam items.",
-        "examinees": "Add, list and run examinees (models, and rules without a model), and show the exam leaderboard.",
+        "examinees": "Add, list and run examinees (models or fixed rules), and show the exam leaderboard.",
         "irt": "Fit item response models: abilities of examinees, information of items.",
     },
     "People and history": {

@@ -14,7 +14,7 @@ from .policy import PolicyOptions
 from .registry import operation
 
 one_right_side = at_most_one(source="--source", against_grader="--against-grader", against_person="--against-person")
-"""Refuse to compare labels with several sides."""
+"""Refuse more than one side to compare labels with."""
 
 
 @operation(

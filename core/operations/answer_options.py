@@ -106,9 +106,9 @@ def _view(
         Option(help="Answer check: the method that decides which answers are right.", choices=list(JUDGES)),
     ] = "llm",
     judge_model: Annotated[
-        str | None, Option(help="Model of the answer checks llm and graded (default: the last added).")
+        str | None, Option(help="Model for --judge llm or graded (default: the last added).")
     ] = None,
-    threshold: Annotated[float | None, Option(help="Answer-check score from which an answer is right.")] = None,
+    threshold: Annotated[float | None, Option(help="Lowest answer-check score of a right answer.")] = None,
     same_text: Annotated[bool, Option(help="Count near copies of gold passages as gold.")] = False,
     without_people: Annotated[bool, Option(help="Ignore answer checks by people.")] = False,
     against: Against = (),

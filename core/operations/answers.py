@@ -72,9 +72,11 @@ def generate(
     ] = (),
     draws: Annotated[int, Option(help="Answers per query from gold passages.", least=1, most=MOST_DRAWS)] = DRAWS,
     temperature: Annotated[float, Option(help="Temperature of the answers from gold passages.", least=0)] = TEMPERATURE,
-    seed: Annotated[int, Option(help="Seed of the first answer from gold passages.", least=0)] = SEED,
+    seed: Annotated[
+        int, Option(help="Random seed of the first answer from gold passages; later ones add 1.", least=0)
+    ] = SEED,
     queries: Annotated[tuple[str, ...], Option("--query", help="Only this query; may be repeated.")] = (),
-    generator: Annotated[str | None, Option(help="Generator of earlier answers, instead of a model.")] = None,
+    generator: Annotated[str | None, Option(help="Use this earlier generator again, without model options.")] = None,
     rule: Annotated[
         str | None, Option(help="Answer by this rule, without a model.", choices=list(ANSWER_RULES))
     ] = None,
@@ -255,7 +257,7 @@ def rag(
 ) -> Output:
     """Retrieve passages, generate answers and grade them.
 
-    Without --rule, the model of --model, --base-url and the other model options answers. The same model grades if the
+    Without --rule, a model answers: set --model, --base-url and the other model options. The same model grades if the
     method of --grader uses a model. Interrupted commands resume.
     """
     name = run or retriever

@@ -205,7 +205,7 @@ def give_back(
     name: AuditName = None,
     author: Author,
 ) -> str:
-    """Release the queries that --author has, also in exported files. Judgments are kept."""
+    """Release the queries reserved for --author, also those in exported files. Judgments are kept."""
     given = room.give_back(project, find_audit(project, name), author)
     return f"Released: {how_many(given, 'queries')}."
 

@@ -121,7 +121,7 @@ def pause(seconds: float) -> None:
 
 
 def close_unfinished(project: Project) -> None:
-    """Mark jobs whose process died. A server does so when it opens the project, and its other jobs are running."""
+    """Mark jobs whose process died. A server has done so when it opened the project; its jobs are alive."""
     if guest() is None:
         # Imported here, because operations that only read do not need it.
         from ..project import close_interrupted
@@ -188,10 +188,10 @@ def sent_file(name: str) -> Path | None:
 
 
 def at_a_shell() -> None:
-    """Refuse an operation that a server does not run.
+    """Refuse to run this operation in a server.
 
     Raises:
-        InputError: a server runs it.
+        InputError: this thread runs a request of a server.
     """
     if guest() is not None:
         raise InputError(

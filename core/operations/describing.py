@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from ..project import Project
 
 MOST_DRAWS = 10_000
-"""Most draws or repeats of a computation that one request may ask for."""
+"""Largest number of draws or repeats that one request may ask for."""
 LARGEST = 2**31 - 1
 """The largest whole number that every column of a project can hold."""
 DATE = "%Y-%m-%d"

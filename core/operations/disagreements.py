@@ -63,7 +63,7 @@ def list_(
             choices=get_args(Order),
         ),
     ] = "worst",
-    show_settled: Annotated[bool, Option("--settled", help="Show resolved ones too.")] = False,
+    show_settled: Annotated[bool, Option("--settled", help="Also show resolved disagreements.")] = False,
     limit: Annotated[int, Option(help="Number of rows.", least=1)] = 20,
     offset: Annotated[int, Option(help="Number of rows to skip.", least=0)] = 0,
     both: SidesOptions,
@@ -143,7 +143,9 @@ def reopen(
     passage_id: Annotated[str, Argument(metavar="PASSAGE")],
     reason: Annotated[str, Option(help="Reason.")] = "",
     question_id: Annotated[str | None, Option("--question", help="Question, with --against-person.")] = None,
-    withdraw_override: Annotated[bool, Option(help="Withdraw the override that resolved it too.")] = False,
+    withdraw_override: Annotated[
+        bool, Option(help="Also withdraw the override that resolved the disagreement.")
+    ] = False,
     author: Author,
     both: SidesOptions,
 ) -> str:

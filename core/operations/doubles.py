@@ -36,7 +36,7 @@ AssignmentNumber = Annotated[
 PassageId = Annotated[str, Option("--passage", help="Id of the passage.")]
 QuestionId = Annotated[
     str | None,
-    Option("--question", help="Id of the question whose rating is meant (default: judgment of the passage)."),
+    Option("--question", help="Question whose rating is adjudicated (default: the judgment of the passage)."),
 ]
 
 
@@ -209,7 +209,7 @@ def list_contested(
         ),
     ] = None,
 ) -> Output:
-    """List judgments of several assessors, and the decisions; undecided ones first."""
+    """List judgments of several assessors and the decisions on them, undecided first."""
     found = [one for one in contested(project, query_id) if state in (None, one.standing)]
     return Output({"contested": [_shown(one) for one in found]}).table(
         ("state", "query", "passage", "question", "judgments", "decision"),

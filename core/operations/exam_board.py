@@ -51,7 +51,7 @@ def exam_board(
 def _board(board: list[Row]) -> Output:
     records = [_told(row.student.name, row.score) | {"factors": row.student.factors} for row in board]
     return Output({"students": records}).table(
-        ("examinee", "accuracy", "95 % interval", "answered", "failed", "not asked", "failed as wrong"),
+        ("examinee", "accuracy", "95% interval", "answered", "failed", "not asked", "failed as wrong"),
         [
             (
                 row.student.name,
@@ -85,7 +85,7 @@ def _grid(found: Responses) -> Output:
 def _topics(found: Responses, least: int) -> Output:
     rows = by_topic(found, least)
     output = Output({"rows": [{"topic": row.topic} | _told(row.student.name, row.score) for row in rows]}).table(
-        ("examinee", "topic", "accuracy", "95 % interval", "answers"),
+        ("examinee", "topic", "accuracy", "95% interval", "answers"),
         [
             (row.student.name, row.topic, one.accuracy, said_interval(one.accuracy_interval), one.answered)
             for row in rows

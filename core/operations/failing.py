@@ -16,7 +16,7 @@ _UNUSABLE = (errno.ENAMETOOLONG, errno.EACCES, errno.ELOOP)
 
 
 def as_workbench_error(error: BaseException) -> WorkbenchError | None:
-    """Return the error to show to people for another error; None if it is a fault of the program."""
+    """Return the error to show in place of an exception; None if the exception is a fault of the program."""
     if isinstance(error, WorkbenchError):
         return error
     if not isinstance(error, OSError | duckdb.Error):

@@ -94,13 +94,13 @@ def import_(
     ] = False,
     form: Annotated[
         str | None,
-        Option(help="Long form of the leaderboard. Default: follows from the file.", choices=list(BOARD_FORMS)),
+        Option(help="Form of a leaderboard file with scores per query. Default: detected.", choices=list(BOARD_FORMS)),
     ] = None,
     gold: Annotated[bool, Option(help="Import the responses as gold passages, one per query.")] = False,
     replace: Annotated[bool, Option(help="Replace existing data of the same names.")] = False,
     scale: Annotated[
         int | None,
-        Option(help="Top of the scale of the labels (default: the greatest label).", least=1, most=MAX_RATING),
+        Option(help="Highest label of the scale (default: the highest label in the file).", least=1, most=MAX_RATING),
     ] = None,
     split: Annotated[str | None, Option(help=f"Split of the BEIR folder (default: {SPLIT}).")] = None,
     all_passages: Annotated[
@@ -200,7 +200,9 @@ def export(
     output: Annotated[
         str, Option("-o", "--output", help="Output file or folder; - for standard output.", file="write")
     ],
-    source: Annotated[str, Option(help="Judgment source, or query of an exam; 'exam': the labels.")] = "exam",
+    source: Annotated[
+        str, Option(help="Source of qrels: 'exam' (labels) or a judgment source. For an exam file: its query.")
+    ] = "exam",
     binary: Annotated[bool, Option(help="Write binary qrels, split at the min rating.")] = False,
     measure: Annotated[str, Option(help="Measure of the leaderboard.")] = "nDCG@10",
     save_manifest: Annotated[
@@ -232,7 +234,7 @@ def export(
     bank              question bank: .jsonl or .csv; --form for AutoJudge and Nuggetizer
     queries           .jsonl; --form autojudge: topics
     nugget-grades     grades of responses as nugget-grades.jsonl of AutoJudge
-    nugget-doc-grades grades of pooled passages, the same with passages
+    nugget-doc-grades grades of pooled passages as nugget-doc-grades.jsonl of AutoJudge
     nugget-docs       zip of nuggets_QUERY.json of AutoJudge: questions with the passages that answer them
     reports           generated responses as reports of AutoJudge, with the questions that each sentence answers
     graded            graded file: .jsonl.gz

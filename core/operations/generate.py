@@ -71,7 +71,7 @@ def generate(
 
 
 def _describe_proposals(project: Project, report: Report) -> Output:
-    """Return the new proposals, and the requests without any. The operation fails if all requests were without any."""
+    """Return the new proposals, and the requests that gave none. The operation fails if no request gave a proposal."""
     found = bank.proposals(project, keys=report.keys)
     output = Output({"proposals": [asdict(one) for one in found], **asdict(report)})
     output.table(("proposal", "query", "text"), [(str(one.key), one.query_id, one.text) for one in found])

@@ -85,7 +85,7 @@ def plan(
         Option(
             "-o",
             "--output",
-            help="Write ungraded pairs or their calls to this file, to grade elsewhere: .jsonl (calls) or .parquet.",
+            help="Write a file for grading elsewhere. FILE.jsonl: model calls; FILE.parquet: ungraded pairs.",
             file="write",
         ),
     ] = None,

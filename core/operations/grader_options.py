@@ -71,12 +71,12 @@ def _choice(
     api: Api = None,
     dtype: Dtype = None,
     num_beams: Annotated[
-        int | None, Option(help="Beams of a local model; 1: greedy search.", least=1, most=MOST_BEAMS)
+        int | None, Option(help="Beam width of a local model; 1 is greedy search.", least=1, most=MOST_BEAMS)
     ] = None,
     normalise: Annotated[
         str | None, Option(help="Divisor of the likelihood of a choice (default: tokens).", choices=NORMALISATIONS)
     ] = None,
-    cue: Annotated[str | None, Option(help="Last line for a prompt without one: a text, none or auto.")] = None,
+    cue: Annotated[str | None, Option(help="Last line to add if a prompt has none: a text, none or auto.")] = None,
     settings: Annotated[
         tuple[str, ...],
         Option("--set", help="Other parameter of the grader; may be repeated.", metavar="NAME=VALUE"),

@@ -54,11 +54,15 @@ def _filters(
     ] = None,
     extra_gram: Annotated[
         float | None,
-        Option(help="Flag items above this n-gram margin: similarity to the source, wrong choice minus key."),
+        Option(
+            help="Flag items with a wrong choice that is closer to the source than the key is, by this n-gram margin."
+        ),
     ] = None,
     extra_embedding: Annotated[
         float | None,
-        Option(help="Flag items above this cosine margin: similarity to the source, wrong choice minus key."),
+        Option(
+            help="Flag items with a wrong choice that is closer to the source than the key is, by this cosine margin."
+        ),
     ] = None,
     intra_jaccard: Annotated[
         float | None, Option(help="Flag items at or above this Jaccard similarity of the key and a wrong choice.")
@@ -102,7 +106,7 @@ def check(
 ) -> Output:
     """Check items with filters: print values and broken rules as TSV.
 
-    Nothing is removed: use exam items accept or retire. Each default threshold flags at most 5 % of the items. With
+    Nothing is removed: use exam items accept or retire. Each default threshold flags at most 5% of the items. With
     --of bank, the default thresholds are those recorded by exam items accept --passing, if any.
     """
     checked, at = checked_items(project, query_id, of, thresholds)

@@ -192,7 +192,7 @@ def set_(
     item_ids: Annotated[tuple[str, ...], Argument(metavar="ITEM...")],
     topic: Annotated[str | None, Option(help="Topic; empty to remove it.")] = None,
     passage: Annotated[
-        str | None, Option("--source", help="Passage behind the items; empty to remove it.", metavar="PASSAGE")
+        str | None, Option("--source", help="Source passage of the items; empty to remove it.", metavar="PASSAGE")
     ] = None,
     levels: Annotated[
         tuple[str, ...], Option("--bloom", help="Level of Bloom's taxonomy, or auto; may be repeated.")

@@ -40,9 +40,8 @@ def leaderboard(
     per: Annotated[
         Per,
         Option(
-            help="What the mean is over. query: queries. subtopic: each query's subtopics, then queries. "
-            "topic: all (query, subtopic) pairs. union: queries, joining subtopics' rankings "
-            "(coverage only).",
+            help="Mean over queries; over the subtopics of each query, then queries; or over all pairs of query and"
+            " subtopic (topic). union: mean over queries whose subtopics' rankings are joined (coverage only).",
             choices=PERS,
         ),
     ] = "query",
@@ -88,17 +87,21 @@ def file_leaderboard(
     *,
     grades: Annotated[str, Option(help="Parquet files of grades, such as 'folder/*.parquet'.", metavar="FILES")],
     runs: Annotated[
-        str, Option(help="Rankings, also Parquet: run, query_id, passage_id, rank, score.", metavar="FILES")
+        str, Option(help="Parquet files of rankings: run, query_id, passage_id, rank, score.", metavar="FILES")
     ],
     questions: Annotated[
-        str | None, Option(help="Active questions with weights, also Parquet. Default: weight 1.", metavar="FILES")
+        str | None, Option(help="Parquet files of active questions with weights. Default: weight 1.", metavar="FILES")
     ] = None,
     measure: Annotated[str, Option(help="Measure of labels, such as nDCG@10 or AP.")] = DEFAULT_MEASURE,
     memory: Annotated[
-        str | None, Option(help=f"Memory limit (4GB). Default: value of {MEMORY}.", metavar="AMOUNT", variable=MEMORY)
+        str | None,
+        Option(help=f"Memory limit, such as 4GB. Default: value of {MEMORY}.", metavar="AMOUNT", variable=MEMORY),
     ] = None,
     spill: Annotated[
-        str | None, Option(help=f"For data beyond memory. Default: value of {SPILL}.", metavar="FOLDER", variable=SPILL)
+        str | None,
+        Option(
+            help=f"Folder for data larger than memory. Default: value of {SPILL}.", metavar="FOLDER", variable=SPILL
+        ),
     ] = None,
     with_ungraded: WithUngraded = False,
     policy: PolicyOptions,

@@ -1,4 +1,4 @@
-"""Commands for the people of a project: their roles, and the queries of each role."""
+"""Commands for the people of a project: their roles, and the queries of assessors."""
 
 from __future__ import annotations
 

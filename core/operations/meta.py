@@ -66,7 +66,7 @@ def meta(
         tuple[int, ...],
         Option(
             "--min-rating",
-            help="Rating from which a passage is relevant; may be repeated."
+            help="Lowest rating at which a passage is relevant; may be repeated."
             f" Default: {', '.join(map(str, MIN_RATINGS))}.",
         ),
     ] = (),
@@ -84,13 +84,13 @@ def meta(
     min_judgment: Annotated[
         int | None,
         Option(
-            help="Judgment from which a passage is relevant on the official leaderboard"
+            help="Lowest judgment of a relevant passage on the official leaderboard"
             " (default: the level of an imported data set, else 1).",
             kept=usual_min_judgment,
         ),
     ] = None,
     skipped: Annotated[
-        str, Option(help="A query that a run skipped scores zero, or is ignored.", choices=["zero", "ignore"])
+        str, Option(help="Score of a query that a run skipped: zero, or ignore the query.", choices=["zero", "ignore"])
     ] = "zero",
     coefficients: Annotated[
         tuple[str, ...],
@@ -107,7 +107,7 @@ def meta(
         int,
         Option(
             "--bootstrap",
-            help="Bootstrap samples of queries for 95 % intervals, such as 1000.",
+            help="Bootstrap samples of queries for 95% intervals, such as 1000.",
             most=MOST_DRAWS,
             metavar="N",
         ),

@@ -1,4 +1,4 @@
-"""The command that makes a project. It has its own module, since importing and exporting files loads slowly."""
+"""The command that makes a project. It has its own module, because those for files load slowly."""
 
 from __future__ import annotations
 

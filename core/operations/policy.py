@@ -12,7 +12,9 @@ def _policy(
     *,
     grader: Annotated[str | None, Option(help="Name of the grader; see exam graders list.")] = None,
     bank_version: Annotated[int | None, Option(help="Bank version (default: the newest).")] = None,
-    min_rating: Annotated[int, Option(help="Rating from which a question counts as answered.")] = Policy.min_rating,
+    min_rating: Annotated[
+        int, Option(help="Lowest rating at which a question counts as answered.")
+    ] = Policy.min_rating,
     cutoff: Annotated[int, Option(help="Rank depth of EXAM-Cover.")] = Policy.cutoff,
     label: Annotated[
         str, Option(help="Label rule: how ratings become a label.", metavar="max|support:M|mean")
@@ -21,7 +23,7 @@ def _policy(
         str,
         Option(
             help="Rating rule: the written rating, or the expectation over the probabilities of ratings at cut points"
-            " (default .5, 1.5, and so on). The embedding grader's cosine takes the place of the expectation.",
+            " (default .5, 1.5, and so on). The embedding grader uses its cosine instead of the expectation.",
             metavar="written|expected|expected:C1,C2,C3,C4,C5",
         ),
     ] = Policy.rating,
@@ -34,7 +36,7 @@ def _policy(
     min_judgment: Annotated[
         int | None,
         Option(
-            help="Judgment from which a passage is relevant in binary measures"
+            help="Lowest judgment of a relevant passage in binary measures"
             " (default: the level of an imported data set, else 1).",
             kept=usual_min_judgment,
         ),

@@ -11,7 +11,7 @@ from .console import guest, is_terminal, tell, write
 FIRST_WAIT = 10.0
 """Seconds from the start to the first line without a terminal."""
 GROWTH = 1.3
-"""Factor by which each next wait is longer: an hour makes about 16 lines, a day 30."""
+"""Growth of the wait from line to line: about 16 lines in an hour, 30 in a day."""
 
 
 class ProgressLines:
@@ -48,7 +48,7 @@ class ProgressLines:
             tell(f"exam: {self._line(done, total, rate, now, over)}")
 
     def count(self, done: int, total: int) -> None:
-        """Print the progress of work that ends with its last thing, as `say` does."""
+        """Print progress as `say` does, for work that ends as soon as its last thing is done."""
         self.say(done, total, over=done == total)
 
     def _line(self, done: int, total: int, rate: float | None, now: float, over: bool) -> str:

@@ -30,7 +30,7 @@ def gold(
     run: Annotated[str | None, Argument()] = None,
     none: Annotated[bool, Option(help="Use no run as gold passages.")] = False,
 ) -> Output:
-    """Show the gold passages, or use those of RUN.
+    """Show the gold passages, or use the pooled passages of RUN as gold.
 
     To import gold passages, use exam import responses --gold.
     """

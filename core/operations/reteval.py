@@ -264,7 +264,7 @@ def correlate(
     *,
     view: ViewOptions,
     refined: Annotated[bool, Option(help="Also exclude proposed cases A, B and C from the refined set.")] = False,
-    choice: Annotated[bool, Option(help="Show the run that each evaluation chooses instead.")] = False,
+    choice: Annotated[bool, Option(help="Show instead which run each evaluation chooses.")] = False,
     beside: Annotated[
         tuple[str, ...],
         Option(
@@ -323,7 +323,7 @@ def _describe_choices(project: Project, found: Evaluation, named: tuple[str, ...
 
 
 def _chosen(project: Project, found: Evaluation, k: int, named: tuple[str, ...]) -> Choosing:
-    """Return the choices of answer measures, leaderboards, and EXAM-Cover of the answers at a depth."""
+    """Return the runs that answer measures, leaderboards, and EXAM-Cover of the answers choose at a depth."""
     offered = boards_to_choose_by(project, k)
     if strange := [name for name in named if name not in offered]:
         raise unknown_name("unknown-board", f"leaderboard at depth {k}:", strange[0], offered)
@@ -356,7 +356,7 @@ def agreement(
     human: Annotated[
         str | None,
         Option(
-            help="Assessors' answer results: a source or a file. Default: all sources.",
+            help="Assessors' answer checks: a source or a file. Default: all sources.",
             file="read if sent",
             metavar="FILE",
         ),
@@ -398,7 +398,7 @@ def agreement(
 
 
 def _people(project: Project, human: str | None) -> list[PeopleSaid]:
-    """Return people's verdicts: of a source of the project, or of a file that is read and not stored."""
+    """Return people's answer checks, from a source of the project or from a file, which is not stored."""
     if human is None or human in dict(pipelines.verdict_sources(project)):
         return people_said(project, human)
     file = sent_file(human)

@@ -18,7 +18,7 @@ from .registry import operation
 def significance(
     opening: Opening,
     *,
-    measure: Annotated[str, Option(help="Such as nDCG@10, AP or EXAM-Cover@20.")] = DEFAULT_MEASURE,
+    measure: Annotated[str, Option(help="Measure, such as nDCG@10, AP or EXAM-Cover@20.")] = DEFAULT_MEASURE,
     source: Annotated[str, Option(help="Basis: exam, judgments, or a source's name.")] = "exam",
     test: Annotated[str, Option(help="Significance test, paired over queries.", choices=TESTS)] = "t",
     correction: Annotated[str, Option(help="Correction for multiple comparisons.", choices=CORRECTIONS)] = "holm",

@@ -44,7 +44,8 @@ def add(
     *,
     name: Annotated[str | None, Option(help="Name of the examinee. Default: derived from its settings.")] = None,
     by: Annotated[
-        str | None, Option(help="How it chooses; a rule uses no model.", choices=["likelihood", "letter", *RULES])
+        str | None,
+        Option(help="Method of choosing an answer; rules use no model.", choices=["likelihood", "letter", *RULES]),
     ] = None,
     model: Annotated[str | None, Option(help="Name or folder of the model.")] = None,
     back_end: Annotated[
@@ -68,7 +69,8 @@ def add(
     icl: Annotated[int, Option(help="Worked examples before the question.", least=0)] = 0,
     seed: Annotated[int, Option(help="Random seed of worked examples and of chance.", least=0)] = 0,
     factors: Annotated[
-        tuple[str, ...], Option("--factor", help="Another component; may be repeated.", metavar="NAME=LEVEL")
+        tuple[str, ...],
+        Option("--factor", help="Level of another component, for exam irt; may be repeated.", metavar="NAME=LEVEL"),
     ] = (),
 ) -> Output:
     """Add an examinee. An existing examinee stays unchanged."""

@@ -51,7 +51,8 @@ def selection(
     against: Annotated[str, Option(help="Source of judgments to compare with.")] = "judgments",
     top_k: Annotated[int, Option(help="Passages to classify per run and query.", least=1)] = DEFAULT_TOP_K,
     measures: Annotated[
-        tuple[str, ...], Option("--measure", help=f"May be repeated. Default: {', '.join(SELECTION_MEASURES)}.")
+        tuple[str, ...],
+        Option("--measure", help=f"Measure; may be repeated. Default: {', '.join(SELECTION_MEASURES)}."),
     ] = (),
     unjudged_zero: Annotated[bool, Option(help="Count unjudged passages as non-relevant.")] = False,
     unreadable_no: Annotated[bool, Option(help="Count the grader's unreadable replies as non-relevant.")] = False,
@@ -110,7 +111,7 @@ def unjudged(
     listed: Annotated[int, Option("--list", help="Passages to list for grading next, per run.", least=0)] = LISTED,
     policy: PolicyOptions,
 ) -> Output:
-    """Show how much of each run has a label or a judgment. Passages to grade next are listed."""
+    """Show the share of each run with a label or a judgment, and list passages to grade next."""
     found = find_unjudged(project, policy, top_k, runs or None, listed)
     output = Output(found.as_dict()).table(
         ("run", "source", f"Judged@{found.top_k}", "judged", "of"),

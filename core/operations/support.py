@@ -18,7 +18,11 @@ from .registry import operation
 
 GraderName = Annotated[
     str | None,
-    Option("--support-grader", help="Grader of citations (default: one that reads, if any).", metavar="NAME"),
+    Option(
+        "--support-grader",
+        help="Grader of citations (default: a language model if one has graded, else embedding).",
+        metavar="NAME",
+    ),
 ]
 PassageId = Annotated[str, Argument(metavar="PASSAGE")]
 Position = Annotated[int, Argument(metavar="SENTENCE", least=1)]
@@ -108,9 +112,9 @@ def set_(
     reason: Annotated[str, Option(help="Reason for the value.")] = "",
     author: Author,
 ) -> str:
-    """Set your value for the support of SENTENCE of PASSAGE by CITED: 0 none, 1 partial, 2 full.
+    """Set how far CITED supports SENTENCE of PASSAGE: 0 none, 1 partial, 2 full.
 
-    It replaces the grader's rating and your earlier value. SENTENCE is a number from 1: see exam support list.
+    Your value replaces the grader's rating and your earlier value. SENTENCE is a number from 1: see exam support list.
     """
     labels.set_support(project, passage_id, position, cited_id, value, author, reason)
     return f"Saved value {value}, {labels.SUPPORT[value]}."
@@ -118,6 +122,6 @@ def set_(
 
 @operation("support remove", act="override ratings")
 def remove(project: Project, *, passage_id: PassageId, position: Position, cited_id: CitedId, author: Author) -> str:
-    """Remove your value for the support of SENTENCE of PASSAGE by CITED. The history keeps it."""
+    """Remove your value for how far CITED supports SENTENCE of PASSAGE. The history keeps it."""
     labels.set_support(project, passage_id, position, cited_id, None, author)
     return "Removed your value."

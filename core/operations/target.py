@@ -1,4 +1,4 @@
-"""Commands about live targets: freeze an endpoint's results, watch it, and compare two freezes."""
+"""Commands about live targets: record snapshots of an endpoint, watch it, and compare two snapshots."""
 
 from __future__ import annotations
 
@@ -161,7 +161,7 @@ def diff(
     *,
     before: Annotated[str, Argument(metavar="RUN")],
     after: Annotated[str, Argument(metavar="RUN")],
-    depth: Annotated[int, Option(help="Ranks to compare.", least=1)] = 10,
+    depth: Annotated[int, Option(help="Number of top ranks to compare.", least=1)] = 10,
 ) -> Output:
     """List queries whose top results or answers differ between two runs, largest difference first."""
     found = diff_of_runs(project, before, after, depth)

@@ -204,7 +204,7 @@ def _check(project: Project, plan: Plan) -> None:
         if plan.icl or (plan.by not in READING_RULES and plan.retrieval != CLOSED_BOOK):
             raise InputError(
                 "settings-for-a-rule",
-                f"Rule {plan.by} does not read {'worked items' if plan.icl else 'context'}.",
+                f"Rule {plan.by} does not use {'worked examples' if plan.icl else 'context'}.",
                 "Remove this setting, or name a model.",
             )
 
@@ -217,7 +217,7 @@ def _worked(project: Project, plan: Plan) -> list[str]:
     if len(ids) <= plan.icl:
         raise InputError(
             "too-few-items",
-            f"{how_many(len(ids), 'items')} cannot give {how_many(plan.icl, 'worked items')} for each question.",
+            f"{how_many(plan.icl, 'worked examples')} per question need more than {how_many(len(ids), 'items')}.",
             "Import more items, or use a lower icl.",
         )
     return random.Random(plan.seed).sample(ids, plan.icl + 1)

@@ -434,6 +434,6 @@ def _pooled(cursor: Cursor, query_id: str, query: int, passages: Sequence[str]) 
         )
     if not found:
         raise InputError(
-            "no-passage-named", "No passage is named.", "Name passages, or leave them out to assign all of the query."
+            "no-passage-named", "No passage is named.", "Name passages, or omit the list to assign the query."
         )
     return sorted(found.values())

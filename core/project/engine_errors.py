@@ -160,7 +160,7 @@ def explained(path: Path, error: duckdb.Error) -> ProjectError:
         return ProjectError(
             "other-database-version",
             f"{path} was written by {_writer(path)}. This program cannot read it with DuckDB {duckdb.__version__}.",
-            f"Where it was written, run exam export project --project {shlex.quote(str(path))} -o FOLDER."
+            f"On the computer that wrote it, run exam export project --project {shlex.quote(str(path))} -o FOLDER."
             " Then run here: exam import project FOLDER --project NEW.duckdb.",
         )
     return fault(path, error) or ProjectError(

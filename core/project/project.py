@@ -232,7 +232,7 @@ class Project(Acting):
             raise full or EngineError(
                 "change-not-saved",
                 f"The database failed, and this change was not saved: {reason}",
-                "The project is open again with all earlier changes. Repeat this change.",
+                "The project is open again, and earlier changes are saved. Repeat this change.",
             ) from error
 
     def write(self, work: Callable[[Cursor], T]) -> T:

@@ -85,7 +85,9 @@ def make_token(project: Project, name: str, role: Role, author: str) -> str:
     with project.transaction(act="manage people", author=author) as cursor:
         # Names of revoked tokens stay taken, so that the log is unambiguous.
         if cursor.execute("SELECT 1 FROM tokens WHERE name = ?", [name]).fetchall():
-            raise InputError("name-taken", f"A token named '{name}' exists or was revoked.", "Use another name.")
+            raise InputError(
+                "name-taken", f"A token named '{name}' already exists, or was revoked.", "Use another name."
+            )
         cursor.execute(
             "INSERT INTO tokens VALUES (nextval('keys'), ?, ?, ?, ?, now()::TIMESTAMP, NULL, NULL)",
             [name, role, _hash(text), as_name(author)],

@@ -199,7 +199,7 @@ async def _unknown(request: Request, visitor: Visitor) -> Response:
     if known is not None and known.at_shell:
         raise InputError(
             "needs-a-shell",
-            f"The command {path} uses files of the server, so it cannot be sent.",
+            f"The command {path} uses files of the server, so it cannot be run through the API.",
             "Run it in a shell on the server.",
         )
     raise unknown_name("unknown-command", "command", path, (), "See /api/v1/openapi.json.")

@@ -19,8 +19,8 @@ def stopping_commands() -> Iterator[None]:
     """End the running commands as soon as a signal asks this process to end, until the block ends.
 
     The server of the routes (uvicorn) waits for every incomplete answer when it ends, and a grading job may run for
-    hours. Then people would kill the process. Jobs of the screens are not behind an answer; they end when projects
-    are closed.
+    hours. Then people would kill the process. Jobs of the screens hold no answer open; they end when projects are
+    closed.
 
     Earlier signal handlers are called afterwards. Enter the block in the thread whose event loop serves. It does
     nothing outside the main thread, since only that receives signals.

@@ -27,9 +27,9 @@ from .guarding import TooMuch
 
 MOST_FILES = 1000
 MOST_VALUES = 20_000
-"""Most values of a request; files are counted separately."""
+"""Largest number of values in a request; files are counted separately."""
 LONGEST = 4 << 20
-"""Most bytes of a request without its files."""
+"""Largest size of a request without its files, in bytes."""
 FORMS = "multipart/form-data", "application/x-www-form-urlencoded"
 
 Pairs = list[tuple[str, Any]]
@@ -116,7 +116,7 @@ def _names_of(form: FormData) -> dict[str, str]:
         return {str(part): str(name) for part, name in found.items()}
     except (ValueError, AttributeError, RecursionError) as error:
         raise InputError(
-            "invalid-form", "The names of the files cannot be read.", "Send names in the parts."
+            "invalid-form", "The names of the files cannot be read.", "Send a JSON object of part names and file names."
         ) from error
 
 

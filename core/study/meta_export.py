@@ -44,7 +44,7 @@ def caption(table: MetaTable, best: str = "in bold", near: str = "marked", poor:
         for query in cell.queries.ungraded
     )
     if left_out:
-        said.append(f"Excluded from rows that lack grades: {queries_with_ungraded(left_out)}.")
+        said.append(f"Left out of the rows that have not graded them: {queries_with_ungraded(left_out)}.")
     if table.samples:
         said.append(
             f"Intervals: 95%, from {table.samples} resamples of the queries. Resampling lowers correlations, so a"

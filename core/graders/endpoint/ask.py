@@ -397,7 +397,7 @@ def _no_access(status: int, said: str, endpoint: Endpoint) -> GradingError:
     if status == 403:
         return GradingError(
             "model-not-allowed",
-            f"The key may not use the model {endpoint.model!r} at this endpoint ({said}).",
+            f"The key has no permission for the model {endpoint.model!r} at this endpoint ({said}).",
             f"Check the permissions of the key in {endpoint.key_variable}.",
         )
     return GradingError(

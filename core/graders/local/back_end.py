@@ -129,8 +129,8 @@ class TransformersBackEnd(LocalBackEnd):
         if self.must_chat and not self._loaded.seq2seq and not prompting.chat:
             raise GradingError(
                 "chat-template-unusable",
-                f"The model {self.model} has no chat template, which was unknown before it was loaded.",
-                "Start again: its prompts will then end where the answer begins. Or set their last line with cue.",
+                f"The model {self.model} was found to have no chat template when it was loaded.",
+                "Start again: prompts then end where the answer begins. To choose their last line, set cue.",
             )
         return prompting
 

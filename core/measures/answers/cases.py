@@ -18,7 +18,7 @@ CASES: dict[Case, str] = {
     "B": "The searched passages contain another version of the gold passage",
     "C": "Other passages distracted the model from the gold passage",
     "D": "The model could not answer from the gold passages",
-    "E": "The right answer is missing from the answers from the gold passages",
+    "E": "The answer is right, but no answer from the gold passages agrees with it",
     "F": "The comparison of the two answers is wrong",
     "K": "Right from the model's own knowledge, without evidence",
 }

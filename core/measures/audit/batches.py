@@ -337,7 +337,7 @@ def _check(batches: Sequence[Batch], planned: Array, gains: Array) -> None:
         raise InputError(
             "batch-does-not-match",
             f"The plan covers {len(planned)} of {len(batches)} batches of the audit.",
-            "Plan chances for every batch.",
+            "Plan probabilities for every batch.",
         )
     for number, batch in enumerate(batches, 1):
         if np.isnan(gains[batch.judged | batch.known]).any():
@@ -355,8 +355,8 @@ def _check(batches: Sequence[Batch], planned: Array, gains: Array) -> None:
         if np.any(batch.drawn & ~batch.known & ~(batch.chances > 0)):
             raise InputError(
                 "batch-does-not-match",
-                f"Batch {number} has a drawn passage without a chance.",
-                "Use the chances with which the batch was drawn.",
+                f"Batch {number} has a drawn passage without a probability.",
+                "Use the probabilities with which the batch was drawn.",
             )
 
 

@@ -158,8 +158,8 @@ def spending(alpha: float, looks: int, power: float = SPENDING) -> tuple[float, 
     if not 0 < alpha < 1 or looks < 1 or power <= 0:
         raise InputError(
             "level-out-of-range",
-            f"Level {alpha:g}, {looks} looks or power {power:g} is out of range.",
-            "Use a level between 0 and 1, at least one look, and a power above 0.",
+            f"Alpha {alpha:g}, {looks} looks (interim checks) or power {power:g} is out of range.",
+            "Use an alpha between 0 and 1, at least 1 look, and a power above 0.",
         )
     marks = alpha * (np.arange(looks + 1) / looks) ** power
     return tuple(np.diff(marks).tolist())
@@ -178,7 +178,7 @@ def level_at(alpha: float, looks: int, look: int, power: float = SPENDING) -> fl
         raise InputError(
             "no-look-left",
             f"Look {look} is outside the {looks} planned looks of the audit.",
-            "Report the intervals without the statement, or plan another audit.",
+            "Report the intervals without a conclusion on the goal, or plan another audit.",
         )
     return spending(alpha, looks, power)[look - 1]
 

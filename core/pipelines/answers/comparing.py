@@ -97,7 +97,7 @@ JUDGES: dict[str, AnswerJudge] = {
         AnswerJudge("meteor", "METEOR", "Shared words and stems, with a penalty for changed order; no WordNet synonyms",
                     "Banerjee and Lavie: METEOR, ACL workshop 2005", _SHARE, "texts", True),
         AnswerJudge("words", "Word match",
-                    "Stemmed words without stop words, edit distance below 20 % of the longer text",
+                    "Stemmed words without stop words, edit distance below 20% of the longer text",
                     "Farzi and Dietz: exam-plus-plus, section 4.2.1", 1, "texts"),
         AnswerJudge("contains", "Contains", "The answer contains the words of a right answer in a row",
                     "ours, as Karpukhin et al.: DPR, EMNLP 2020, test passages", 1, "texts"),

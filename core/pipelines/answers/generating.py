@@ -76,7 +76,7 @@ MAX_TOKENS = 32
 PassageOrder = Literal["best first", "best last", "one by one"]
 ORDERS: dict[PassageOrder, str] = {
     "best first": "All passages in one prompt, the best one first.",
-    "best last": "All passages in one prompt, the best one last. The question is repeated after it.",
+    "best last": "All passages in one prompt, the best one last. The question is repeated at the end.",
     "one by one": "One prompt per passage, the best one first. The last answer other than 'unanswerable' counts.",
 }
 """Orders in which a model gets its passages (llm-reteval specification, section 4.1), with descriptions."""

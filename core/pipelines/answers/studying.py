@@ -278,7 +278,7 @@ def case_at(project: Project, evaluation: Evaluation, query_id: str, run: str, k
         raise InputError(
             "query-without-gold",
             f"Query {query_id} does not exist or has no gold passages.",
-            "Choose a query of the table.",
+            "Choose a query from the table.",
         )
     return _rows(project, evaluation, [line], confirmed_cases(project, evaluation.generator.key))[0]
 
@@ -589,7 +589,7 @@ def said_in_file(project: Project, said: Sequence[tuple[str, str, bool]]) -> lis
     if not found:
         raise InputError(
             "no-verdicts-with-gold",
-            "No human answer check is for a query with gold answers.",
+            "No human answer check belongs to a query with gold answers.",
             "Import the queries with their gold answers.",
         )
     return found

@@ -106,7 +106,9 @@ def read_passage(
     )
     if not known:
         raise InputError(
-            "unknown-passage", f"Unknown query '{query_id}' or passage '{passage_id}'.", "Choose a passage of the list."
+            "unknown-passage",
+            f"Unknown query '{query_id}' or passage '{passage_id}'.",
+            "Choose a passage from the list.",
         )
     query_key, passage_key, text_key, query, narrative, text, pooled = known[0]
     base = basis(project, policy) if policy is not None and graders(project) else None

@@ -1,1 +1,1 @@
-"""Parts of the screens about answers: Answers, Cases and Judges."""
+"""Parts of the screens about answers: Answers, Cases and Answer checks."""

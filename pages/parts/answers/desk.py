@@ -24,7 +24,7 @@ SHORT = {
     "A": "not annotated", "B": "another version", "C": "distracted", "D": "fails on gold", "E": "not from gold",
     "F": "wrong comparison", "K": "own knowledge",
 }  # fmt: skip
-"""Short labels of the cases' keys."""
+"""Short descriptions of the cases A to F and K."""
 A_PAGE = 60
 """Number of listed cases that the browser has at a time."""
 AHEAD = 3

@@ -80,7 +80,7 @@ def table(project: Project, beside: str, said: list[pipelines.PeopleSaid]) -> li
         + f"<td>{_counts(row)}</td>{_halves(row)}</tr>"
         for row in rows
     )
-    heads = ("Threshold", "Accuracy", "Kappa", "Precision", "Recall", "Answers", "Best threshold", "Kappa at best")
+    heads = ("Threshold", "Accuracy", "Kappa", "Precision", "Recall", "Answers", "Best threshold", "Held-out kappa")
     head = "".join(f"<th>{one}</th>" for one in heads)
     st.html(
         f'<style>{tables.STYLE}</style><div class="ew-scrolls" tabindex="0" role="region" aria-label="Answer checks">'
@@ -91,7 +91,7 @@ def table(project: Project, beside: str, said: list[pipelines.PeopleSaid]) -> li
     st.container(key="verdicts-held").caption(
         f"Based on {text.how_many(len(said), 'answers')}, {ui.percent(accepted / len(said))} of them right. Intervals"
         " are 95%, from 1,000 resamples of questions.",
-        help="The best threshold has the highest kappa on a random half of the questions. “Kappa at best” is its kappa"
+        help="The best threshold has the highest kappa on a random half of the questions. “Held-out kappa” is its kappa"
         " on the other half.",
     )
     return rows

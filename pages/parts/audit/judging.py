@@ -24,7 +24,7 @@ _component = components.component("judging_desk", *components.ACTING, "audit/jud
 def draw(project: Project, audit: room.Audit) -> None:
     """Draw the assessor's desk if there is a batch."""
     if not room.batches(project, audit):
-        ui.empty("No passages to judge yet.", "Draw a batch on the tab Leaderboard.")
+        ui.empty("No passages to judge yet.", "Draw a batch in the Leaderboard view.")
     if audit.ended:
         ui.empty("This audit has ended.", "Its leaderboard and judgments are kept.", code="audit-ended")
     desk(project, audit)

@@ -48,7 +48,7 @@ def rule(audit: room.Audit, found: room.AuditBoard) -> str:
     if told.looks == 1 or told.level is None:
         return found.says
     return (
-        f"Look {told.look} of {told.looks}, at level {told.level:.2%} of the error of {audit.alpha:.0%} (power family)."
+        f"Look {told.look} of {told.looks}: this look may use {told.level:.2%} of the error rate of {audit.alpha:.0%}."
         f" You can stop when the target is reached. {found.says}"
     )
 

@@ -113,7 +113,7 @@ def _summary(project: Project, policy: labels.Policy, against: str | None) -> No
 
 def _unknown(project: Project, policy: labels.Policy, found: review.Changes, edits: review.Edits) -> None:
     if not found.to_grade:
-        st.caption(f"No gradings needed: all {found.known:,} pairs are already graded.")
+        st.caption(f"Nothing to grade: all {found.known:,} pairs are already graded.")
         return
     st.container(key="to-grade").markdown(
         f"**{how_many(found.to_grade, 'gradings')} needed**, {found.known:,} already graded"

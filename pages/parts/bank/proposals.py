@@ -185,7 +185,7 @@ def _outcome(query_id: str) -> None:
         else:
             st.markdown(":material/warning: The model returned nothing usable.")
         if report.left_out:
-            st.caption(f"Left out beyond the requested number: {report.left_out}.")
+            st.caption(f"Left out because they exceed the requested number: {report.left_out}.")
         for failure in report.failed:
             st.caption(f":red[{ui.plain(f'Failed: {failure}')}]")
         if presses.button("", icon=":material/close:", type="tertiary", key="close suggested", help="Close"):

@@ -350,8 +350,9 @@ def worth_panel(project: Project, query_id: str, policy: labels.Policy) -> None:
     )
     best = ", ".join(list(found.abilities)[: found.top][:5]) if picked == "systems" else ""
     st.caption(
-        "Based on the saved questions. The verdict compares systems. “At the top” is the information about the best"
-        f" {found.top} of {len(found.abilities)} {found.examinees}{f' ({ui.plain(best)})' if best else ''}."
+        "Based on the saved questions. Verdicts show how well a question separates systems. “At the top” is the"
+        f" information about the best {found.top} of {len(found.abilities)} {found.examinees}"
+        f"{f' ({ui.plain(best)})' if best else ''}."
     )
     for remark in found.remarks:
         st.caption(f":material/info: {ui.plain(remark)}")

@@ -16,7 +16,7 @@ SIGNS = {"spearman": "ρ", "kendall": "τ", "tau_ap": "τ_AP"}
 MIN_RATING = "Min rating"
 FIXED = {
     MIN_RATING: "Binary measures count a passage as relevant from this rating.",
-    "Queries": "Common queries of the queries of the row / of the official leaderboard.",
+    "Queries": "“4 of 5 / 93”: 4 common queries, of 5 of the row and 93 of the official leaderboard.",
     "Pairs": "Share of the needed pairs with a grade. The remaining pairs are ungraded or failed.",
 }
 

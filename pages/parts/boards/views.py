@@ -204,7 +204,7 @@ def two_boards(screen: Screen) -> None:
             figures.system_scatter(points, first, second, run), key=chart, selection_mode=[figures.PICKED],
             on_select=lambda: take(chart, system="run"),
         )  # fmt: skip
-        some = " Some systems whose rank differs have a name." if len(points) > figures.NAMED_POINTS else ""
+        some = " Only some systems with different ranks are named." if len(points) > figures.NAMED_POINTS else ""
         st.caption(f"Bars are one standard error.{some} Click a system to see its queries.")
     if run:
         closer(screen.project, y, x, run, beside=first)
@@ -360,7 +360,7 @@ def choose_test() -> tuple[Test, str | None]:
     )  # fmt: skip
     against = st.segmented_control(
         "Add columns: differs from", [BEST, ABOVE], key="differs-from", bind="query-params",
-        help="Corrected for these comparisons only, so these columns may find more differences.",
+        help="p values are corrected only for the comparisons in the column, so more differences can be significant.",
     )  # fmt: skip
     return test, against
 
@@ -400,8 +400,8 @@ def matrix(screen: Screen) -> None:
     st.caption(
         f"**{differ:,} of {len(rows):,} pairs of systems are separated** at {measures.ALPHA:.0%} (blue). The error"
         f" bars of {text.how_many(tied, 'pairs')} overlap (dot). Click a pair to see its queries.",
-        help="p values are corrected for all pairs. Columns and rows are systems by rank. *More* has the choice of the"
-        " test, and comparisons with fewer pairs.",
+        help="p values are corrected for all pairs. Columns and rows are systems by rank. Choose"
+        " the test or fewer comparisons under *More*.",
     )
     for reason in sorted({row.undefined for row in rows if row.undefined}):
         st.caption(f":material/help: Some pairs have no test. {ui.plain(reason)}")

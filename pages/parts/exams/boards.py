@@ -1,4 +1,4 @@
-"""Results of the examinees, as views of the Students screen."""
+"""Results of the examinees, as views of the Examinees screen."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -95,7 +95,7 @@ def board(sat: Sat) -> None:
 
 
 def models(sat: Sat) -> None:
-    """Draw accuracy by model and context; among several numbers of worked items, the best one counts."""
+    """Draw accuracy by model and context; of several numbers of worked examples, the best one counts."""
     found = grid(sat.rows)
     head = "".join(f"<th>{html.visible(name)}</th>" for name in found.retrievals)
     body = []
@@ -114,8 +114,8 @@ def models(sat: Sat) -> None:
         f"<tr><th>Model</th>{head}</tr>{''.join(body)}</table></div>"
     )
     st.caption(
-        "Best accuracy over all numbers of worked items. Bold marks the best retrieval of each model. Closed book and"
-        " oracle are not ranked."
+        "Each cell shows the accuracy with the best number of worked examples. Bold marks the best retrieval of each"
+        " model. Closed book and oracle are not ranked."
     )
 
 

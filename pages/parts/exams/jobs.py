@@ -1,4 +1,4 @@
-"""Jobs of an exam: writing items, adding examinees, and sitting it."""
+"""Jobs of an exam: writing items, adding examinees, and running it."""
 
 from typing import Any
 
@@ -133,7 +133,7 @@ def _student(project: Project) -> None:
     with ui.errors():
         if kind not in pipelines.RULES:
             settings = _model(kind)
-            icl = int(st.number_input("Worked items in the prompt", 0, MOST_WORKED, 0, key="student icl"))
+            icl = int(st.number_input("Worked examples in the prompt", 0, MOST_WORKED, 0, key="student icl"))
         context = str(
             st.selectbox(
                 "Context", contexts, key="student context",

@@ -238,8 +238,8 @@ def _held_out(found: Improvement) -> None:
     held = found.held_out
     if held is None:
         st.caption(
-            "Too few examinees for a held-out check. The items were chosen by the same examinees, so the rise in"
-            " information may be overfitted."
+            "Too few examinees for a held-out check. The same examinees chose the items and measure the gain in"
+            " information, so the gain may be too optimistic."
         )
         return
     ranking = (
@@ -248,9 +248,9 @@ def _held_out(found: Improvement) -> None:
         else f" The rank correlation of their abilities before and after is {held.ranking:z.3f}."
     )
     st.markdown(
-        f"**Held-out examinees** ({held.students}): the other half would drop {text.how_many(held.dropped, 'items')}."
-        f" All examinees together would drop {held.shared} of these. Mean information changes from"
-        f" {held.before:.3f} to {held.after:.3f}.{ranking}"
+        f"**Held-out check**: one half of the examinees selects {text.how_many(held.dropped, 'items')} to drop. All"
+        f" examinees together would drop {held.shared} of these. For the other half ({held.students}), mean information"
+        f" changes from {held.before:.3f} to {held.after:.3f}.{ranking}"
     )
 
 
@@ -457,7 +457,8 @@ def _thresholds(usual: pipelines.Thresholds, prefix: str = "") -> pipelines.Thre
             key=f"{prefix}self-contained",
         )
         st.caption(
-            "Defaults: the thresholds of the last acceptance, or values that each remove at most 5% of the items."
+            "Defaults: the thresholds at the last acceptance of proposals. Without one, each default removes at most"
+            " 5% of the items."
         )
     return replace(usual, self_contained=alone, **given)
 

@@ -366,13 +366,13 @@ def _endpoint_details(form: Form) -> None:
             raise errors.InputError(
                 "invalid-further-fields",
                 f"The additional request fields are not JSON: {error}.",
-                'Write them as in {"seed": 1}.',
+                'Enter a JSON object such as {"seed": 1}.',
             ) from error
         if not isinstance(fields, dict):
             raise errors.InputError(
                 "invalid-further-fields",
                 "The additional request fields are not a JSON object.",
-                'Write them as in {"seed": 1}.',
+                'Enter a JSON object such as {"seed": 1}.',
             )
         form.keep("extra", fields)
 

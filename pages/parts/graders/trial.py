@@ -46,7 +46,7 @@ def choose_pair(project: Project, questions: Callable[[str], Sequence[types.Ques
     """
     queries = ui.told_apart({query.query_id: query.text for query in bank.overview(project)})
     if not queries:
-        st.caption("No queries yet. A trial needs a query.")
+        st.caption("No queries yet. Import queries to run a trial.")
         return None
     query = st.selectbox(
         "Query", list(queries), format_func=queries.__getitem__, key=f"{key} query",

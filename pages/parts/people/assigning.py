@@ -141,7 +141,7 @@ def _numbers(found: Sequence[int | None]) -> list[int] | list[str]:
 
 
 def agreement_between(project: Project) -> None:
-    """Draw the agreement on passages and pairs that several people judged or rated; nothing without common ones."""
+    """Draw the agreement on passages and pairs that several people judged or rated; draw nothing if there are none."""
     found = [one for one in review.between_people(project) if one.n]
     if not found:
         return

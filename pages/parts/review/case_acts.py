@@ -418,8 +418,8 @@ def explain_order(found: review.CheckNext, by: str, agreed: review.Agreement) ->
     """
     rater = agreed.left if found.side == "left" else agreed.right
     said = (
-        f"Effect on the leaderboard ({found.measure}) and on merged kappa if the {rater.noun} of one pair changes to"
-        " match the other side."
+        f"Effect on the leaderboard ({found.measure}) and on merged kappa if the {rater.noun} of a pair changed to"
+        " the value of the other side."
     )
     if (tried := len(found.checks)) < found.disagreements:
         which = "runs rank highest" if by == "board" else "change kappa most"
@@ -450,7 +450,7 @@ def _why_empty(
     if some_settled:
         return "All cases are resolved."
     if cell is not None and order != "worst":
-        return "No pairs of this cell in this order. Choose another order or clear the filter."
+        return "This order lists no pairs of the selected cell. Choose another order or clear the filter."
     return "No disagreements: the values of all pairs agree." if order == "worst" else "No cases in this order."
 
 

@@ -45,7 +45,7 @@ def draw(project: Project, listed: list[review.Contested], at: int) -> None:
 
 
 def stated(one: review.Contested) -> str | None:
-    """Return the time of the present decision, which an action names as the one that it replaces; None without one."""
+    """Return the time of the present decision, by which an action names the decision that it replaces; else None."""
     return one.decision and one.decision.stated_at.isoformat()
 
 

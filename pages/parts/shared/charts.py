@@ -102,7 +102,9 @@ def _letters(name: str) -> str:
 def _without_common(
     words: list[str], common: list[tuple[int, int]], length: int, begun: bool, others: set[str], whole: str
 ) -> str:
-    """Return a name without as many of its words as needed, most common first, from the left; the first word stays.
+    """Return a name without its most common words, as few as needed; among equals the left word goes first.
+
+    The first word always stays.
 
     Args:
         common: per word, how many names with the same first word contain it, and how many such names exist.

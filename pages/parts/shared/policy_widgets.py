@@ -198,15 +198,15 @@ def _widgets(project: Project, known: list[str], boards: list[str], screen: str)
         held["rating"] = held["rating"] if held["rating"] in rules else labels.Policy.rating
         st.selectbox(
             "Rating", format_func=RATING_RULES.__getitem__,
-            **options("rating", "The rating that the grader wrote, or the expectation over its probabilities. Only"
-                      " graders that stored probabilities of ratings offer the second.", rules),
+            **options("rating", "The rating that the grader wrote, or the expectation over its probabilities. The"
+                      " expectation needs a grader that stored probabilities.", rules),
         )  # fmt: skip
         if said := succeeded(project, str(held["grader"])):
             st.container(key="succeeded-grader").caption(ui.plain(said))
         st.selectbox(
             "Min rating",
-            **options("tau", "A question counts as answered from this rating on. A label counts as relevant in"
-                      " binary measures from this value on.", MIN_RATINGS),
+            **options("tau", "Lowest rating at which a question counts as answered, and lowest label that"
+                      " counts as relevant in binary measures.", MIN_RATINGS),
         )  # fmt: skip
         st.selectbox(
             "Label rule", format_func=LABEL_RULES.__getitem__,
@@ -216,8 +216,8 @@ def _widgets(project: Project, known: list[str], boards: list[str], screen: str)
         st.number_input("Cutoff", 1, 1000, **options("cutoff", "EXAM-Cover uses this many top passages per run."))
         st.selectbox(
             "Min judgment",
-            **options("relevant", "A passage counts as relevant in binary measures of the official leaderboard from"
-                      " this judgment on.", MIN_JUDGMENTS),
+            **options("relevant", "Lowest judgment that counts as relevant in binary measures of the official"
+                      " leaderboard.", MIN_JUDGMENTS),
         )  # fmt: skip
     at, size = place("measure")
     picked = at.selectbox("Measure", accept_new_options=True, **size, **options("measure", _typable(shares), measures))

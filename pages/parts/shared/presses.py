@@ -37,7 +37,7 @@ class Presses:
         return pressed is not None and there == place and time.monotonic() - pressed < LONGEST
 
     def forget(self, *keys: str) -> None:
-        """Drop the presses of some buttons that are not on the page, or all of them at the end of a complete run."""
+        """Drop the presses of these buttons, which are not on the page; without keys, drop all after a complete run."""
         for key in keys or tuple(self.made):
             self.made.pop(key, None)
 
