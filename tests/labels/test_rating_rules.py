@@ -10,6 +10,7 @@ import pytest
 
 from exam_workbench.bank import questions
 from exam_workbench.catalogue import put_grader
+from exam_workbench.exchange import publish, qrels, reproduce
 from exam_workbench.grading.grades import add_outcomes
 from exam_workbench.labels import Policy, basis, label_qrels, labels_under, load_ratings
 from exam_workbench.leaderboard import leaderboard
@@ -106,3 +107,11 @@ def test_a_rule_that_the_grades_do_not_allow_is_refused(project: Project) -> Non
     ):
         with refusal(code, grader):
             basis(project, Policy(grader, rating=rule))
+
+
+def test_published_labels_by_the_expectation_are_reproduced(project: Project) -> None:
+    for policy in (Policy(SPEC.name, rating="expected"), Policy(COSINES.name, rating="expected:.3,.4,.5,.6,.7")):
+        published = publish(project, policy, "ann")
+        assert published.qrels_bytes == qrels(project, policy).encode()
+        put(project, replace(SPEC, prompt="another"), {"p1": Grade(0)})
+        assert reproduce(project, published.manifest, "ann") == published.qrels_bytes
