@@ -207,7 +207,6 @@ def _normal(name: str) -> str:
 HIDDEN = re.compile(r"(?<!DELETE )\b(?:FROM|JOIN) (?:judgments|overrides|activity|settlings)\b")
 WHOLE = {
     "core/project/visible.py": "says what may be seen",
-    "core/project/project.py": "the state of a project counts every action",
     "core/project/pool.py": "the pool has every judged passage, as part of a write",
     "core/project/judgments.py": "a source without judgments goes with its last one, as part of a write",
     "core/project/replacing.py": "counts what rests on a passage before it is replaced, as part of a write",
@@ -227,3 +226,27 @@ def test_tables_with_hidden_rows_are_read_through_the_function_that_hides_them()
         )
     }
     assert found == set(WHOLE)
+
+
+WRITTEN = re.compile(r"\b(?:INSERT(?: OR \w+)? INTO|UPDATE|DELETE FROM) (\w+)")
+SEVERAL = {
+    "settings": "the mark of an open file is written before the project is open, and removed in a restored copy",
+    "queries, runs, boards, passages, sources, subtopics": "replaced content is restored",
+    "passages, queries, subtopics, question_texts, answers, overrides, question_revisions": "text that an id had, or "
+    "that was missing, becomes known, and all that refers to it moves",
+    "runs, rankings, ranked_runs": "runs of millions of lines are written from files, and others from memory",
+}
+"""Tables that several modules write, and why; every other table is written by one module."""
+
+
+def test_a_table_is_written_by_one_module() -> None:
+    tables = set(re.findall(r"CREATE TABLE (\w+)", "".join(map(text_of, (ROOT / "core/project/sql").glob("*.sql")))))
+    writers: dict[str, set[Path]] = {}
+    for path in (ROOT / "core").rglob("*.py"):
+        for node in ast.walk(ast.parse(text_of(path))):
+            if isinstance(node, ast.Constant) and isinstance(node.value, str):
+                for table in tables.intersection(WRITTEN.findall(node.value)):
+                    writers.setdefault(table, set()).add(path)
+    assert len(writers) > 80, "the check finds the statements"
+    shared = {table for table, paths in writers.items() if len(paths) > 1}
+    assert shared == {table for names in SEVERAL for table in names.split(", ")}

@@ -7,14 +7,14 @@ import math
 
 from ..errors import InputError
 from ..graders import BATCH_SHARE, Price
-from ..project import Project, log
+from ..project import Project, log, put_setting, setting
 
 _SETTING = "prices"
 
 
 def prices(project: Project) -> dict[str, Price]:
     """Return the known prices by model."""
-    stored = project.value("SELECT value FROM settings WHERE name = ?", [_SETTING])
+    stored = setting(project, _SETTING)
     return {model: Price(*price) for model, price in json.loads(stored or "{}").items()}
 
 
@@ -58,5 +58,5 @@ def set_price(project: Project, model: str, price: Price | None, author: str) ->
     if price is not None:
         known[model] = _as_kept(price)
     with project.transaction() as cursor:
-        cursor.execute("INSERT OR REPLACE INTO settings VALUES (?, ?)", [_SETTING, json.dumps(known, sort_keys=True)])
+        put_setting(cursor, _SETTING, json.dumps(known, sort_keys=True))
         log(cursor, author, "set price", model=model, price=known.get(model))

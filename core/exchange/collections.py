@@ -15,7 +15,7 @@ from ..graders import make_grader
 from ..grading import Request, run_job
 from ..labels import SETTING_OF_MIN_JUDGMENT
 from ..locations import APP_FOLDER
-from ..project import Cursor, Project, Terms, create, keep_terms, log
+from ..project import Cursor, Project, Terms, create, keep_terms, log, put_setting
 from ..text import how_many
 from ..types import Passage, Query
 from .exam_import import EXAM
@@ -221,7 +221,7 @@ def import_data_set(
     def finish(cursor: Cursor) -> None:
         keep_terms(cursor, data_set.terms)
         if level is not None:
-            cursor.execute("INSERT OR REPLACE INTO settings VALUES (?, ?)", [SETTING_OF_MIN_JUDGMENT, str(level)])
+            put_setting(cursor, SETTING_OF_MIN_JUDGMENT, str(level))
             log(cursor, author, "set min judgment", value=level, collection=name)
 
     with WorkingFolder(project.working_folder) as folder:

@@ -17,7 +17,7 @@ from .. import __version__
 from ..errors import InputError, ProjectError
 from ..labels import Policy, basis, overrides, readiness
 from ..leaderboard import Leaderboard, leaderboard
-from ..project import Cursor, Project, log, rankings, record, terms_of, visible
+from ..project import Cursor, Project, log, put_setting, rankings, record, setting, terms_of, visible
 from ..tables import csv_text, disarmed
 from ..types import GraderSpec
 from .exporting import bank_csv, bank_jsonl, board_latex, qrels, zipped
@@ -253,8 +253,12 @@ def publish(
 
 def _identify(cursor: Cursor) -> str:
     """Return the project's unique id, which does not depend on its file name; made for the first publication."""
-    cursor.execute("INSERT OR IGNORE INTO settings VALUES ('project_id', ?)", [uuid4().hex])
-    return str(cursor.execute("SELECT value FROM settings WHERE name = 'project_id'").fetchall()[0][0])
+    known = cursor.execute("SELECT value FROM settings WHERE name = 'project_id'").fetchall()
+    if known:
+        return str(known[0][0])
+    made = uuid4().hex
+    put_setting(cursor, "project_id", made)
+    return made
 
 
 def manifest_json(manifest: Manifest) -> str:
@@ -361,7 +365,7 @@ def as_published(project: Project, manifest: Manifest) -> Iterator[Project]:
         InputError: the manifest is of another project, is unknown here, or was changed.
     """
     named = manifest["project"] if isinstance(manifest.get("project"), dict) else {}
-    if named.get("id") != project.value("SELECT value FROM settings WHERE name = 'project_id'"):
+    if named.get("id") != setting(project, "project_id"):
         raise InputError(
             "manifest-of-another-project",
             f"The manifest belongs to project {named.get('name')} ({named.get('id')}), not to {project.name}.",

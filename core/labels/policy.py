@@ -6,7 +6,7 @@ from dataclasses import asdict, dataclass
 from typing import Any, Literal
 
 from ..errors import InputError
-from ..project import Project, as_act
+from ..project import Project, as_act, setting
 from ..types import MAX_RATING
 from .rules import LabelRule, parse_cuts, parse_rule
 
@@ -88,5 +88,5 @@ class Policy:
 @as_act("see boards")
 def usual_min_judgment(project: Project) -> int:
     """Return the default min judgment of a project: the min judgment of the collection imported last, or else 1."""
-    stored = project.value("SELECT value FROM settings WHERE name = ?", [SETTING_OF_MIN_JUDGMENT])
+    stored = setting(project, SETTING_OF_MIN_JUDGMENT)
     return Policy.min_judgment if stored is None else int(stored)

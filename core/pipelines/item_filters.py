@@ -21,7 +21,7 @@ from ..bank import NEAR, SCHEMES, STATES, accept, item_categories, proposals
 from ..errors import FileError, InputError, Problem
 from ..graders import unit_vectors
 from ..plain_yaml import read_yaml
-from ..project import Project, log
+from ..project import Project, log, put_setting, setting
 from ..types import Question
 from .item_generation import PARTS, Part, Unparsed, parse_item
 from .items import Item, exam_items, proposed_items
@@ -432,13 +432,13 @@ def accept_passing(project: Project, checked: Sequence[Checked], thresholds: Thr
     with project.transaction(
         act="edit questions", queries={query for query, _, _ in proposed}, author=author
     ) as cursor:
-        cursor.execute("INSERT OR REPLACE INTO settings VALUES (?, ?)", [SETTING_OF_FILTERS, written])
+        put_setting(cursor, SETTING_OF_FILTERS, written)
     return made
 
 
 def _acceptances(project: Project) -> dict[str, Acceptance]:
     """Return acceptances by query id, as the setting has them; an import has checked the types of its numbers."""
-    text = project.value("SELECT value FROM settings WHERE name = ?", [SETTING_OF_FILTERS])
+    text = setting(project, SETTING_OF_FILTERS)
     known = {field.name for field in fields(Thresholds)}
     return {
         query: Acceptance(
@@ -486,7 +486,7 @@ def read_keywords(text: str, file: str) -> dict[str, tuple[str, ...]]:
 
 def keywords(project: Project) -> dict[str, tuple[str, ...]]:
     """Return the keywords of a project: its own if people wrote some, else the built-in ones."""
-    text = project.value("SELECT value FROM settings WHERE name = ?", [_SETTING])
+    text = setting(project, _SETTING)
     return built_in_keywords() if text is None else read_keywords(text, _SETTING)
 
 
@@ -499,9 +499,7 @@ def set_keywords(project: Project, text: str | None, author: str, file: str = _S
     if text is not None:
         read_keywords(text, file)
     with project.transaction() as cursor:
-        cursor.execute("DELETE FROM settings WHERE name = ?", [_SETTING])
-        if text is not None:
-            cursor.execute("INSERT INTO settings VALUES (?, ?)", [_SETTING, text])
+        put_setting(cursor, _SETTING, text)
         log(cursor, author, "set bloom keywords", levels=0 if text is None else len(read_keywords(text, file)))
 
 

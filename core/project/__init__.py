@@ -168,6 +168,7 @@ from .runs import (
     write_runs,
 )
 from .schema import expected_objects, read_objects
+from .settings import put_setting, setting
 from .staging import lent, stage, table_of
 from .stated_rankings import RankingFile, write_stated_rankings
 from .students import (
@@ -373,6 +374,7 @@ __all__ = [
     "put_answer_verdicts",
     "put_judgment",
     "put_retrieval",
+    "put_setting",
     "put_student",
     "queries_of",
     "quoted_name",
@@ -404,6 +406,7 @@ __all__ = [
     "set_pool_depth",
     "set_schedule",
     "set_usage",
+    "setting",
     "source_of",
     "sources",
     "split_response",

@@ -12,6 +12,7 @@ from datetime import datetime, timedelta
 from ..errors import InputError, WorkbenchError
 from .backups import Backup, backup, backups
 from .project import Project, log
+from .settings import put_setting, setting
 
 SETTING_OF_BACKUPS = "backups"
 """Name of the setting that holds a schedule, as JSON."""
@@ -60,7 +61,7 @@ def read_schedule(text: str) -> Schedule:
 
 def schedule(project: Project) -> Schedule:
     """Return the schedule of a project; by default, backups are off."""
-    found = project.value("SELECT value FROM settings WHERE name = ?", [SETTING_OF_BACKUPS])
+    found = setting(project, SETTING_OF_BACKUPS)
     return Schedule() if found is None else read_schedule(found)
 
 
@@ -69,9 +70,7 @@ def set_schedule(project: Project, wanted: Schedule, author: str) -> bool:
     if schedule(project) == wanted:
         return False
     with project.transaction() as cursor:
-        cursor.execute(
-            "INSERT OR REPLACE INTO settings VALUES (?, ?)", [SETTING_OF_BACKUPS, json.dumps(asdict(wanted))]
-        )
+        put_setting(cursor, SETTING_OF_BACKUPS, json.dumps(asdict(wanted)))
         log(cursor, author, "set backups", **asdict(wanted))
     return True
 

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from ..errors import InputError
 from .engine_memory import let_go
 from .project import Cursor, Project, log
+from .settings import put_setting
 from .staging import lent, numbered
 
 if TYPE_CHECKING:
@@ -57,7 +58,7 @@ def set_pool_depth(cursor: Cursor, depth: int, author: str) -> None:
     """
     if depth < 1:
         raise InputError("depth-out-of-range", f"Invalid pool depth {depth}.", "Use 1 or more.")
-    cursor.execute("INSERT OR REPLACE INTO settings VALUES ('pool_depth', ?)", [str(depth)])
+    put_setting(cursor, "pool_depth", str(depth))
     refresh_pool(cursor)
     log(cursor, author, "set pool depth", depth=depth)
 

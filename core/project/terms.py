@@ -6,6 +6,7 @@ import json
 from dataclasses import asdict, dataclass
 
 from .project import Cursor, Project
+from .settings import put_setting, setting
 
 SETTING_OF_TERMS = "data sets"
 
@@ -35,7 +36,7 @@ def read_terms(written: str) -> list[Terms]:
 
 def terms_of(project: Project) -> list[Terms]:
     """Return the terms of each data set from which the project has texts."""
-    return read_terms(project.value("SELECT value FROM settings WHERE name = ?", [SETTING_OF_TERMS]) or "[]")
+    return read_terms(setting(project, SETTING_OF_TERMS) or "[]")
 
 
 def keep_terms(cursor: Cursor, terms: Terms) -> None:
@@ -43,4 +44,4 @@ def keep_terms(cursor: Cursor, terms: Terms) -> None:
     found = cursor.execute("SELECT value FROM settings WHERE name = ?", [SETTING_OF_TERMS]).fetchall()
     others = [one for one in read_terms(found[0][0] if found else "[]") if one.data_set != terms.data_set]
     written = json.dumps([asdict(one) for one in (*others, terms)], ensure_ascii=False)
-    cursor.execute("INSERT OR REPLACE INTO settings VALUES (?, ?)", [SETTING_OF_TERMS, written])
+    put_setting(cursor, SETTING_OF_TERMS, written)
