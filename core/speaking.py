@@ -76,7 +76,7 @@ end."""
 REPEATS = "repeats a question"
 """The sign of a text that repeats a question of its query word by word, question marks included."""
 FEWEST_WORDS = 5
-"""Fewest words of a question for this sign: texts may repeat a shorter question by chance."""
+"""Minimum number of words of a question for this sign: texts may repeat a shorter question by chance."""
 LONGEST_WORDS = 80
 """Characters of a match that are shown."""
 

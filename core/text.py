@@ -11,7 +11,7 @@ from functools import lru_cache
 _UNCLEAN = re.compile("[\x00-\x08\x0b-\x1f\x7f\ud800-\udfff]")
 _BLANKED = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f\ud800-\udfff]")
 LONGEST_ID = 512
-"""Most characters of an id or a name."""
+"""Maximum number of characters of an id or a name."""
 _LINE_END = re.compile("\r\n?")
 _DIRECTIONS = frozenset("\u061c\u200e\u200f\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069\ufeff")
 """Unicode's characters for the direction of text, and the byte order mark. They can make different ids look alike."""
@@ -104,7 +104,7 @@ def one_line(text: str, longest: int | None = None) -> str:
     """Return a text on one line, without invisible characters.
 
     Args:
-        longest: most characters. A longer text loses its middle, since the end often states the problem.
+        longest: maximum number of characters. A longer text loses its middle, since the end often states the problem.
     """
     if longest is not None and len(text) > 2 * longest:
         # Only the ends of a very long text are read.

@@ -56,6 +56,9 @@ class Number(click.FloatRange):
             self.fail(f"{number} is not a number.", param, ctx)
         return number
 
+    def _describe_range(self) -> str:
+        return "" if (self.min, self.max) == (None, None) else super()._describe_range()
+
 
 class Commands(click.Group):
     """All commands, from the table of operations."""

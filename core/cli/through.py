@@ -27,7 +27,7 @@ from ..project import Door, current_author, no_room
 from .table import Description
 
 LONGEST_ADDRESS = 4000
-"""Most characters of values in an address; proxies truncate long addresses."""
+"""Maximum number of characters of values in an address; proxies truncate long addresses."""
 
 Lines = queue.SimpleQueue[dict[str, Any] | Exception]
 

@@ -319,7 +319,7 @@ def qrels(
     Args:
         source: `exam` for labels from grades, or the name of a source of judgments.
         binary: write 1 for passages that are relevant under the policy and 0 for the rest.
-        lines: the most lines to write; None for all.
+        lines: maximum number of lines to write; None for all.
 
     Returns:
         One line per labelled (query, passage), in the pool's order; passages without a label are left out.

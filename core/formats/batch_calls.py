@@ -21,7 +21,7 @@ PARQUET = ".parquet"
 ROWS = 4096
 """Rows of a Parquet file that are in memory together."""
 LONGEST_NAME = 64
-"""Most characters of a call's name: batch endpoints do not accept longer names."""
+"""Maximum number of characters of a call's name: batch endpoints do not accept longer names."""
 GIVEN_UP = frozenset(("batch_expired", "batch_cancelled"))
 """Error codes of batch endpoints for calls that were never made."""
 

@@ -27,7 +27,7 @@ _RATING = re.compile(rb'"self_rating": ?([0-9])\}')
 _IDS = ({"question_id", "self_rating"}, {"nugget_id", "self_rating"})
 _ZERO = ord("0")
 MOST = 64
-"""Most different lists of a line that are compared; if every passage has other questions, comparing saves nothing."""
+"""Maximum number of different lists of a line that are compared; more are not worth the comparison."""
 
 
 @dataclass(frozen=True, slots=True)

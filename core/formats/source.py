@@ -29,7 +29,7 @@ from . import json_shape
 ONE_COLUMN = ("query", "lesson", "page", "passage")
 """Things whose id is one column of qrels and runs. A run's name is one column too, but its blanks become `_`."""
 KEYS_NAMED = 20
-"""Most keys of a line that a message names."""
+"""Maximum number of keys of a line that a message names."""
 CHUNK = 1 << 20
 PACKED_CHUNK = 1 << 14
 """Bytes of a gzip file read at a time. Each further gzip member copies the rest of such a block."""

@@ -179,20 +179,20 @@ class Control:
     """Control of a job. The job's thread, the model's threads and the screen share it; every method is thread safe.
 
     Args:
-        max_calls: most calls, retries included; None for no limit.
-        max_cost: most money, in the currency of `price`; None for no limit.
+        max_calls: maximum number of calls, retries included; None for no limit.
+        max_cost: maximum cost, in the currency of `price`; None for no limit.
         price: price of tokens.
-        concurrency: most calls in flight, if the model can take several; may be changed while running.
+        concurrency: maximum number of calls in flight, if the model can take several; may be changed while running.
         report: called with a line for every failed call. The line never contains a key.
-        attempts: most attempts of a failing call; None for the back end's default.
+        attempts: maximum number of attempts of a failing call; None for the back end's default.
         vectors: store for an encoder's vectors; None for no store.
         patience: seconds for which the job waits for an unreachable endpoint before it gives up.
-        longest_wait: most seconds until the next attempt of a failed call; if an endpoint asks for more, the job gives
+        longest_wait: maximum seconds before a failed call is tried again; if an endpoint asks for more, the job gives
             up. None for the patience, or `RATE_WINDOW` if that is longer.
         caller: login or token with a daily limit of calls over all jobs; None for no limit.
 
     Attributes:
-        concurrency: most calls in flight now; at least 1.
+        concurrency: maximum number of calls in flight now; at least 1.
         usage: usage so far.
         exhausted: whether a limit has refused a call, or cannot be kept.
         overrun: sentence that says that a call used more than its reservation, or that the daily calls are used up.
@@ -233,7 +233,7 @@ class Control:
 
     @property
     def longest_pause(self) -> float:
-        """Most seconds until the next attempt of a failed call."""
+        """Maximum time in seconds until the next attempt of a failed call."""
         return max(self.patience, RATE_WINDOW) if self.longest_wait is None else self.longest_wait
 
     def reserve(self, input_tokens: int, output_tokens: int, patient: bool = False) -> bool:
@@ -243,7 +243,7 @@ class Control:
         flight. More are allowed if the rest of the limit covers the largest believable usage of each.
 
         Args:
-            input_tokens, output_tokens: most tokens that the call can use; their cost is reserved until `settle`.
+            input_tokens, output_tokens: maximum tokens that the call can use; their cost is reserved until `settle`.
             patient: whether the caller asks again after another call is settled. The job then continues if only
                 reservations of calls in flight prevent this call.
 

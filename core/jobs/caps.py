@@ -22,9 +22,9 @@ class Caps:
     """Limits of a job.
 
     Args:
-        max_calls: most model calls, retries included; None for no limit.
-        max_cost: most money, in the currency of the price table; None for no limit.
-        concurrency: most simultaneous calls, for a model behind an endpoint.
+        max_calls: maximum number of model calls, retries included; None for no limit.
+        max_cost: maximum cost, in the currency of the price table; None for no limit.
+        concurrency: maximum number of simultaneous calls, for a model behind an endpoint.
         patience: seconds for which the job waits for an unreachable endpoint before it ends.
     """
 
@@ -42,7 +42,7 @@ class Extent(Caps):
     """Selection of the missing work that a job does, within its limits.
 
     Args:
-        limit: most results; None for all.
+        limit: maximum number of results; None for all.
         retry_failed: whether to ask again for failed results, too.
         only_failed: whether to ask for failed results only.
     """

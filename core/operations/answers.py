@@ -82,7 +82,9 @@ def generate(
     ] = None,
     prompt: Annotated[str, Option(help="Name of the prompt.")] = GeneratorPlan.prompt,
     n_tokens: Annotated[int, Option(help="Answer length that the prompt asks for, in tokens.", least=1)] = N_TOKENS,
-    max_tokens: Annotated[int, Option(help="Cut answers off after N tokens.", least=1, metavar="N")] = MAX_TOKENS,
+    max_tokens: Annotated[
+        int, Option(help="Maximum length of an answer, in tokens.", least=1, metavar="N")
+    ] = MAX_TOKENS,
     order: Annotated[
         str,
         Option(
@@ -251,7 +253,7 @@ def rag(
         str | None, Option(help="Answer by this rule, without a model.", choices=list(ANSWER_RULES))
     ] = None,
     n_tokens: Annotated[int, Option(help="Answer length that the prompt asks for, in tokens.", least=1)] = 100,
-    max_tokens: Annotated[int, Option(help="Cut answers off after N tokens.", least=1, metavar="N")] = 400,
+    max_tokens: Annotated[int, Option(help="Maximum length of an answer, in tokens.", least=1, metavar="N")] = 400,
     chosen: GraderOptions,
     patience: Patience,
 ) -> Output:

@@ -31,7 +31,7 @@ def exam_board(
         ),
     ] = None,
     by: Annotated[str | None, Option(help="Show accuracy by topic.", choices=["topic"])] = None,
-    least: Annotated[int, Option(help="Fewest answers for a topic to be shown.", least=1)] = LEAST,
+    least: Annotated[int, Option(help="Minimum number of answers for a topic to be shown.", least=1)] = LEAST,
     test: Annotated[
         Test | None,
         Option("--compare", help="Compare all pairs of examinees by item, with Holm correction.", choices=TESTS),

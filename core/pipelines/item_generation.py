@@ -302,7 +302,7 @@ class Wanted:
         domain: the subject of the passages, for the prompt's {task_domain}.
         prompt: its name; None for the usual one of the back end.
         run: only passages that this run ranks for some query; None for all with a text.
-        limit: most passages to ask about, drawn at random; None for all.
+        limit: maximum number of passages to ask about, drawn at random; None for all.
         seed: of the exam; it determines the passages drawn under a limit and the order of choices.
         topic: of the items. None with a run means the words of the query that ranks the passage highest.
         again: whether to ask again about passages for which the model wrote no item.

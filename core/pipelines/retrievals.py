@@ -79,7 +79,7 @@ Retriever = Literal["bm25", "embedding", "hybrid"]
 RETRIEVERS: tuple[Retriever, ...] = get_args(Retriever)
 
 FUSED = 100
-"""Least number of passages of each ranking that are re-ranked or fused."""
+"""Minimum number of passages of each ranking that are re-ranked or fused."""
 RRF = 60
 """The constant of reciprocal rank fusion (Cormack, Clarke and Büttcher, SIGIR 2009)."""
 DEPTH = 10
@@ -100,7 +100,7 @@ class Retrieval:
     Args:
         made_by: the file that it came from, or the retriever.
         items: number of items with passages.
-        depth: most passages of an item.
+        depth: maximum number of passages of an item.
     """
 
     name: str

@@ -190,7 +190,7 @@ def decide(
             raise InputError(
                 "decisions-missing",
                 f"Some assessors have not finished passage {one.passage_id} of query {one.query_id}.",
-                "Wait for them, or release them with exam assignments remove.",
+                "Wait for them, or replace them: exam assignments remove, then exam assignments join.",
             )
         if over is not None and (one.decision and one.decision.stated_at) not in over:
             raise InputError(

@@ -109,9 +109,9 @@ class OfferedEndpoint:
         base_url: its address.
         key_variable: environment variable, or entry of the secrets, with its key; None if it needs no key.
         models: allowed models; empty for any.
-        in_flight: most calls in flight in one job; None for no limit.
-        max_calls: most calls of one job, retries included; None for no limit.
-        max_cost: most money of one job, in the currency of the price table; None for no limit.
+        in_flight: maximum number of calls in flight in one job; None for no limit.
+        max_calls: maximum number of calls of one job, retries included; None for no limit.
+        max_cost: maximum cost of one job, in the currency of the price table; None for no limit.
     """
 
     name: str

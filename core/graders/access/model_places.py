@@ -18,7 +18,7 @@ HUB_VARIABLE = "EXAM_HUB_MODELS"
 DEPTH = 2
 """Depth of the search for models to offer below an allowed folder; deeper ones can still be named."""
 MOST_OFFERED = 2000
-"""Most models of one depth that are offered."""
+"""Maximum number of models of one depth that are offered."""
 
 REVISION = re.compile(r"(?!.*\.\.)[A-Za-z0-9][\w./-]{0,199}")
 

@@ -41,7 +41,7 @@ QUESTION, PASSAGE, SENTENCE = "question", "passage", "sentence"
 BLOCK = 64
 """Passages between two batches of grades: about two seconds on two cores, so that a job stops quickly."""
 BATCH = 4096
-"""Most grades in one batch."""
+"""Maximum number of grades in one batch."""
 CACHE_BYTES = 512 * 1024 * 1024
 SENTENCE_BYTES = 32 * 1024 * 1024
 ENCODER = f"{MODEL}@sha256:{SHA256[:12]}, {MAX_TOKENS} tokens, sentences {SPLITTER}"

@@ -65,7 +65,7 @@ class Endpoint:
             `adapts`.
         adapts: whether the limit grows with the time of answers.
         attempts: failed attempts after which a pair fails.
-        max_tokens_in: most tokens of a prompt; None if only the endpoint knows.
+        max_tokens_in: maximum number of tokens of a prompt; None if only the endpoint knows.
         temperature: temperature of the sampling.
         extra: further fields of every request.
         may_adapt_structure: whether plain text may be requested if structured output is missing.
@@ -78,7 +78,7 @@ class Endpoint:
         stretched: time limit after the only call in flight took too long; 0 after an answer.
         clock: returns a monotonic time in seconds, for waits.
         thinking: tokens for a reasoning model's thoughts before its answer.
-        in_flight: most calls in flight, by the owner's setting; None for no limit.
+        in_flight: maximum number of calls in flight, by the owner's setting; None for no limit.
         is_openai: whether OpenAI's environment variables, such as the organization, apply to it.
     """
 

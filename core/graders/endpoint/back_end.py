@@ -56,9 +56,9 @@ class EndpointBackEnd:
             `auto` does until the endpoint objects.
         timeout_s: time limit of a call in seconds, up to `LONGEST_CALL`. None for `FIRST_LIMIT` at first, and more once
             answers take longer.
-        attempts: most attempts of a call before its pair fails; from 1.
-        max_tokens_in: most tokens of a prompt, estimated as 4 characters each; longer passages are shortened. None for
-            the endpoint's own limit.
+        attempts: maximum number of attempts of a call before its pair fails; from 1.
+        max_tokens_in: maximum tokens of a prompt, estimated as 4 characters each; longer passages are shortened. None
+            for the limit of the endpoint.
         temperature: temperature of the sampling; 0 for the likeliest answer.
         extra: further fields of every request, such as {"seed": 1}.
         api: `chat` for chat completions; `completions` for models that only continue a text. Then the whole prompt is

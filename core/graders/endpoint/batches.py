@@ -26,7 +26,7 @@ MARK = "exam_batch"
 TRANSFER_SECONDS = 1800.0
 """Time limit of an upload or download."""
 LONGEST = 256
-"""Most characters of an id, or of any other word of the protocol."""
+"""Maximum number of characters of an id, or of any other word of the protocol."""
 
 Result = TypeVar("Result")
 

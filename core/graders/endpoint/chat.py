@@ -28,7 +28,7 @@ Clean = Callable[[str], str]
 CHARACTERS_PER_TOKEN = 4
 """A rule of thumb for English; numbers that an endpoint reports replace it."""
 STRUCTURED_ROOM = 64
-"""Least token limit for an answer in JSON, because its braces and name need some."""
+"""Minimum token limit for an answer in JSON, because its braces and name need some."""
 AROUND_PROMPT = 256
 """Tokens that an endpoint may add to a prompt: its template, the schema, a line of its own."""
 CHARACTERS_AT_MOST = 8
@@ -36,7 +36,7 @@ CHARACTERS_AT_MOST = 8
 UNEXPLAINED = (400, 422)
 """Statuses with which endpoints refuse a prompt that is too long, regardless of their message."""
 LONG = 500
-"""Least number of characters of a passage that is shortened on a guess."""
+"""Minimum number of characters of a passage that is shortened on a guess."""
 SHORTEST_PASSAGE = 80
 """Number of characters below which a passage is not shortened further, because the rest would be meaningless."""
 END = ("\n\n",)
@@ -48,9 +48,9 @@ CUT_OFF_THINKING = "cut off while the model was thinking; raise thinking_tokens"
 SHORTEST_LIMIT = 16
 """Smaller numbers are not token limits."""
 DEEPEST_ERROR = 4
-"""Most nested lists and objects in which an error is searched."""
+"""Maximum number of nested lists and objects in which an error is searched."""
 SHOWN = 200
-"""Most characters of an endpoint's own words in a message."""
+"""Maximum number of characters of an endpoint's own words in a message."""
 
 
 @dataclass(frozen=True)
@@ -80,7 +80,7 @@ class Request:
         call: the call.
         body: fields of the request by name.
         length: characters of the prompt.
-        reserved: most tokens read and written, for the budget.
+        reserved: maximum number of tokens read and written, for the budget.
         structured: whether it requests JSON with a schema.
         shortened: estimated tokens of the passage left out.
         kept: characters of the passage in it; 0 for a prompt without a passage.
@@ -162,7 +162,7 @@ def prepare(
         temperature: temperature of the sampling; 0 for the likeliest answer.
         dialect: accepted fields of the endpoint.
         keep: characters of the passage to keep; None for all.
-        max_tokens_in: most tokens of the prompt, by estimate; longer passages are shortened.
+        max_tokens_in: maximum number of tokens of the prompt, by estimate; longer passages are shortened.
         thinking: tokens for a reasoning model's thoughts, in addition to those of the answer.
 
     Returns:

@@ -55,7 +55,7 @@ class Played:
         body: request fields of that call; None if there is a grade.
         used: tokens of the answered calls.
         models: names of the models in the answers, as far as given.
-        reserved: most tokens that the call of `body` may read and write.
+        reserved: maximum number of tokens that the call of `body` may read and write.
     """
 
     grade: Grade | None

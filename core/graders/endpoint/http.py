@@ -31,7 +31,7 @@ class BoundedClient(openai.DefaultAsyncHttpxClient):
     """A client that reads answers up to a size, follows no redirects, and keeps no cookies.
 
     Args:
-        most: most bytes of an answer, decompressed.
+        most: maximum number of bytes of an answer, decompressed.
         key: removed from headers.
         options: options of the base class.
     """

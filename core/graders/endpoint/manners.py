@@ -15,9 +15,9 @@ class Manners:
     """Settings of requests to an endpoint.
 
     Args:
-        concurrency: most requests in flight.
-        rate: most requests per second; None for no limit.
-        attempts: most attempts of a request.
+        concurrency: maximum number of requests in flight.
+        rate: maximum requests per second; None for no limit.
+        attempts: maximum number of attempts of a request.
         timeout_s: time limit of a request in seconds.
     """
 

@@ -20,7 +20,7 @@ from .redaction import redact
 from .retry import backoff, passes, told_wait
 
 LONGEST_DETAIL = 200
-"""Most characters of an endpoint's message about an error."""
+"""Maximum number of characters of an endpoint's message about an error."""
 
 
 @dataclass

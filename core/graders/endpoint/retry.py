@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 MAX_WAIT = 300.0
 """Longest single wait in seconds: a broken header must not stop a job for a day."""
 LONGEST_HEADER = 200
-"""Most characters of a header; longer ones are ignored."""
+"""Maximum number of characters of a header; longer ones are ignored."""
 FIRST_BACKOFF = 1.0
 MAX_BACKOFF = 60.0
 REGROWTH = 0.25

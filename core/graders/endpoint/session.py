@@ -339,7 +339,7 @@ class Session:
             error = GradingError(
                 "endpoint-gone",
                 f"The endpoint asks to wait for {wait:,.0f} s: {said}.",
-                "Try again after that time. A job with enough patience waits by itself.",
+                "Try again after that time. A job with a longer time limit (--patience) waits by itself.",
             )
             self._stop(asked, error, said)
             return

@@ -56,7 +56,7 @@ class TransformersBackEnd(LocalBackEnd):
         revision: branch, tag or commit on the hub.
         device: auto, cpu, cuda or cuda:N.
         dtype: auto, float32 or bfloat16.
-        max_tokens_in: most tokens of a prompt; None for the model's own limit.
+        max_tokens_in: maximum number of tokens of a prompt; None for the model's own limit.
         batch_tokens: tokens of a batch, padding included; None for a value that suits the device.
         share_prefixes: whether a causal model reads a prefix that prompts share only once; never with beams.
         num_beams: number of beams; 1 for greedy decoding. Only greedy decoding gives probabilities of ratings.
@@ -228,7 +228,7 @@ class TransformersBackEnd(LocalBackEnd):
 
         Args:
             tokens: prompts as tokens, by row.
-            answer: most tokens of the answer to a row.
+            answer: maximum number of tokens of the answer to a row.
         """
         for batch in batches:
             rest = [row for group in batch for row in group.rows]

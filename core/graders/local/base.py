@@ -73,7 +73,7 @@ class LocalBackEnd(ABC):
         revision: branch, tag or commit on the hub.
         device: auto, cpu, cuda or cuda:N.
         dtype: auto, float32 or bfloat16.
-        max_tokens_in: most tokens of a prompt; None for the model's own limit.
+        max_tokens_in: maximum number of tokens of a prompt; None for the model's own limit.
         batch_tokens: tokens of a batch, padding included; None for a value that suits the device.
 
     Raises:

@@ -16,10 +16,10 @@ from .loading import Loaded
 from .writing import Likelihood, Written, pad_token, padded, regrouped, summed, write
 
 LEAST_SHARED = 16
-"""Least number of shared tokens for which a pass of their own is worthwhile."""
+"""Minimum number of shared tokens for which a pass of their own is worthwhile."""
 
 MOST_JOINED = 256
-"""Most prompts of a group, which limits the search for groups."""
+"""Maximum number of prompts of a group, which limits the search for groups."""
 
 KEPT_PER_COMPUTED = 8
 """Limit of stored keys and values, in multiples of a batch's tokens: shared ones are copied to every row."""

@@ -16,11 +16,11 @@ from .base import LocalBackEnd, by_length, default_budget
 from .loading import Loaded
 
 LONGEST_ANSWER = 30
-"""Most tokens of an answer."""
+"""Maximum number of tokens of an answer."""
 OVERLAP = 128
-"""Most tokens that two windows over a long passage share, so that no answer is cut in two."""
+"""Maximum number of tokens that two windows over a long passage share, so that no answer is cut in two."""
 LEAST_PASSAGE = 16
-"""Least number of passage tokens that must fit next to the question."""
+"""Minimum number of passage tokens that must fit next to the question."""
 
 ANSWER, NO_ANSWER = "answer", "no answer"
 
@@ -58,7 +58,7 @@ class ExtractiveBackEnd(LocalBackEnd):
 
     Args:
         model, revision, device, dtype: as for `TransformersBackEnd`.
-        max_tokens_in: most tokens of question and window; None for the model's own limit.
+        max_tokens_in: maximum number of tokens of question and window; None for the model's own limit.
         batch_tokens: tokens of a batch, padding included; None for a value that suits the device.
         other: answers the calls of other forms, such as verification.
 

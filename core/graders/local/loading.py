@@ -48,7 +48,7 @@ class Loaded:
         name: the name that a person gave.
         model, tokenizer: objects of the library; the model is on `device` and in evaluation mode.
         seq2seq: whether it has an encoder and a decoder.
-        limit: most tokens of a prompt, from its tokenizer and its configuration.
+        limit: maximum number of tokens of a prompt, from its tokenizer and its configuration.
         hard_limit: number of its positions; None for relative positions.
         lock: one thread at a time may use the tokenizer, because tokenizers keep state between two calls.
     """

@@ -145,7 +145,7 @@ class Prompting:
     Args:
         tokenizer: the model's tokenizer; no other thread may use it meanwhile.
         chat: whether the model has roles, so that its chat template is used, if it has one.
-        limit: most tokens of a prompt.
+        limit: maximum number of tokens of a prompt.
     """
 
     tokenizer: Any

@@ -261,7 +261,7 @@ def write(
 
     Args:
         inputs: arguments of `generate`: tokens, mask, and earlier computations.
-        max_tokens: most tokens written.
+        max_tokens: maximum number of tokens written.
         settled: whether a text needs no more tokens; None to write to the end.
         watched: tokens whose logits are recorded.
         beams: number of beams.

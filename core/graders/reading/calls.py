@@ -33,7 +33,7 @@ class Call:
         fence: whether to mark the passage, or an answer from it, as data.
         options: the possible answers: the ratings of the scale as digits, Yes and No, the letters, or for `likelihood`
             the texts to weigh.
-        max_tokens: most tokens of the answer.
+        max_tokens: maximum number of tokens of the answer.
         per: for `likelihood`, the divisor of an option's log-likelihood.
         schema: for `json`, the JSON schema of the answer, which an endpoint with structured output enforces.
     """
@@ -115,7 +115,7 @@ class BackEnd(Protocol):
 
 
 WINDOW = 256
-"""Most pairs in progress: enough for batches of similar length, few enough to start and stop quickly."""
+"""Maximum number of pairs in progress: enough for batches of similar length, few enough to start and stop quickly."""
 
 Answer = Callable[[Sequence[Call], Control], Iterator[list[tuple[int, Completion]]]]
 """Answers calls batch by batch, each answer with the index of its call.
@@ -135,7 +135,7 @@ def drive_in_windows(
         work: pairs with their steps; consumed as capacity becomes free.
         control: asked before every round and, by `answer`, before every batch.
         answer: the model.
-        window: most pairs in progress.
+        window: maximum number of pairs in progress.
 
     Yields:
         The outcomes of every batch that finished some pairs. Pairs with open calls have no outcome if `control` stopped

@@ -67,7 +67,7 @@ def word_match(answer: str, key: str, tolerance: float = TOLERANCE) -> bool:
 
 
 SHORT = 30
-"""Most words of an answer, without stop words, that may contain a key; longer answers may name many things."""
+"""Maximum words of an answer, without stop words, that may contain a key; longer answers may name many things."""
 _RESERVED = frozenset({"no", "not", "never", "none", "nor", "neither", "without", "or", "either", "t", "cannot"})
 """Words that rule out a contained key: "not in 1967", "1966 or 1967"."""
 

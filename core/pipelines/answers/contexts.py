@@ -126,7 +126,7 @@ def tops(project: Project, runs: Sequence[str], depth: int) -> dict[str, dict[st
     """Return the passages at the top of runs, by run and query id, the best first.
 
     Args:
-        depth: most passages of each query.
+        depth: maximum number of passages of each query.
 
     Returns:
         A `Read` for each passage, or only its id if the project has no text of it.

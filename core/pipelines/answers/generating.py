@@ -395,7 +395,7 @@ TEMPERATURE = 0.5
 SEED = 1
 SAMPLE = 200
 BEST_LAST: PassageOrder = "best last"
-NO_ROOM = "the passages are too long, so the best (last) one would be cut off: use fewer, or best first"
+NO_ROOM = "the passages are too long, so the best (last) one would be shortened: use fewer, or best first"
 BLOCK = 512
 """Answers whose contexts are in memory at a time."""
 
@@ -676,7 +676,7 @@ def _read(ready: ReadyGenerator, line: Line, completion: Completion, keys: dict[
         return Generated(place, None, EMPTY if completion.complete else CUT_OFF, line.seed, completion.shortened)
     notes = [] if completion.complete else ["cut off at the maximum length"]
     if completion.shortened:
-        notes.append(f"{how_many(completion.shortened, 'tokens')} cut from the end of the passages")
+        notes.append(f"the passages were shortened by {how_many(completion.shortened, 'tokens')}")
     if completion.model is not None:
         notes.append(f"answered by {completion.model}")
     return Generated(place, text, None, line.seed, completion.shortened, "; ".join(notes) or None)

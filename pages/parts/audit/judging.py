@@ -16,7 +16,7 @@ from pages.parts.shared import components, html, ui
 
 KEY = "judging"
 AHEAD = 6
-"""Least number of passages in the browser, if so many are left."""
+"""Minimum number of passages in the browser, if so many are left."""
 
 _component = components.component("judging_desk", *components.ACTING, "audit/judging.css", "audit/judging.js")
 

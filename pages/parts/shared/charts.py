@@ -22,7 +22,7 @@ ACCENT = "#3b73b9"
 ROW_HEIGHT = 22
 NAME_LENGTH = 22
 LEFT_OUT = 4
-"""Least length of a common beginning that is left out."""
+"""Minimum length of a common beginning that is left out."""
 ELLIPSIS = "…"
 BETWEEN = "_-+./: "
 WORD = re.compile(rf"[^{re.escape(BETWEEN)}]+[{re.escape(BETWEEN)}]*|[{re.escape(BETWEEN)}]+")
