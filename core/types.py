@@ -380,7 +380,7 @@ class GradeBlocks:
     Args:
         passage_ids: one passage per block.
         question_ids: the questions asked about it; blocks may share one list.
-        ratings: their ratings; bytes if every question has one.
+        ratings: their ratings.
         answers: their answers, or None.
         details: as in `GradeColumns`, by row of all blocks together.
         size: number of rows of all blocks.
@@ -389,7 +389,7 @@ class GradeBlocks:
     grader: GraderSpec
     passage_ids: list[str] = field(default_factory=list)
     question_ids: list[list[str]] = field(default_factory=list)
-    ratings: list[bytes | list[int | None]] = field(default_factory=list)
+    ratings: list[list[int | None]] = field(default_factory=list)
     answers: list[list[str | None] | None] = field(default_factory=list)
     details: dict[int, GradeDetail] = field(default_factory=dict)
     size: int = 0
@@ -398,7 +398,7 @@ class GradeBlocks:
         self,
         passage_id: str,
         question_ids: list[str],
-        ratings: bytes | list[int | None],
+        ratings: list[int | None],
         answers: list[str | None] | None,
     ) -> None:
         """Add a block; its lists are stored without a copy."""

@@ -204,7 +204,7 @@ def _normal(name: str) -> str:
     return re.sub(r"[-_.]+", "-", name).lower()
 
 
-HIDDEN = re.compile(r"(?<!DELETE )\b(?:FROM|JOIN) (?:judgments|overrides|activity|settlings)\b")
+HIDDEN = re.compile(r"(?<!DELETE )\b(?:FROM|JOIN) (?:judgments|overrides|support_values|activity|settlings)\b")
 WHOLE = {
     "core/project/visible.py": "says what may be seen",
     "core/project/pool.py": "the pool has every judged passage, as part of a write",

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from . import draft_notes, editing
-from .asked import asked_bank, bank_for, name_asked_texts, question_text_key
-from .citations import CITED, SENTENCES, asked_pool
+from .asked import asked_bank, bank_for, name_asked_texts, name_sentences, question_text_key
+from .citations import CITING, asked_pool
 from .draft_notes import done
 from .drafts import (
     Conflict,
@@ -92,10 +92,9 @@ from .wording import word_difference
 from .words import Words, in_their_words, take_words
 
 __all__ = [
-    "CITED",
+    "CITING",
     "NEAR",
     "SCHEMES",
-    "SENTENCES",
     "STATES",
     "Conflict",
     "CrossedEdit",
@@ -154,6 +153,7 @@ __all__ = [
     "merged",
     "moved",
     "name_asked_texts",
+    "name_sentences",
     "near_duplicates",
     "new_question",
     "next_step",

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from ..project import Cursor, Project
 from ..types import SEPARATOR, GraderSpec
-from .citations import CITED
+from .citations import CITING
 from .topics import EXAMS, asks
 
 _PLACED = (
@@ -32,12 +32,12 @@ def bank_for(spec: GraderSpec) -> str:
 def asked_bank(spec: GraderSpec) -> str:
     """Return the SQL of `bank_for` with a further column `asked`, the text that the grader gets.
 
-    For a grader of citations, the rows are sentences with citations, with the columns of `CITED`.
+    For a grader of citations, the rows are sentences with citations, with the columns of the view `cited`.
     """
     if spec.rates_citations:
         return (
-            f"(SELECT *, passage_key AS question_key, sentence_key AS text_key, 1e0 AS weight, sentence AS asked"
-            f" FROM (SELECT * EXCLUDE (text_key) FROM {CITED}) WHERE cited_key IS NOT NULL AND $version >= 0)"
+            "(SELECT *, passage_key AS question_key, sentence_key AS text_key, 1e0 AS weight, sentence AS asked"
+            " FROM (SELECT * EXCLUDE (text_key) FROM cited) WHERE cited_key IS NOT NULL AND $version >= 0)"
         )
     if spec.method == "direct":
         source = (
@@ -87,6 +87,18 @@ def name_asked_texts(project: Project, spec: GraderSpec, version: int) -> None:
             "INSERT INTO question_texts SELECT nextval('keys'), asked, NULL"
             f" FROM (SELECT asked, min(question_key) AS first {unnamed} GROUP BY asked ORDER BY first, asked)",
             {"version": version},
+        )
+
+
+def name_sentences(project: Project) -> None:
+    """Give a key to every sentence that cites and has none, so that graders can be asked about it."""
+    unnamed = f"FROM {CITING} WHERE text_key < 0"
+    if not project.value(f"SELECT count(*) {unnamed}"):
+        return
+    with project.transaction(act="read the bank") as cursor:
+        cursor.execute(
+            "INSERT INTO passage_texts SELECT nextval('keys'), sentence"
+            f" FROM (SELECT sentence, min(passage_key) AS first {unnamed} GROUP BY sentence ORDER BY first, sentence)"
         )
 
 

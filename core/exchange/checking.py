@@ -18,7 +18,7 @@ import duckdb
 from ..bank import SCHEMES, STATES
 from ..catalogue import SPEC_COLUMNS, stored_spec
 from ..errors import Report, WorkbenchError
-from ..formats import LARGEST, REPORT, Source, read_bank, read_responses
+from ..formats import LARGEST, REPORT, Source, queries, read_bank, read_responses
 from ..graders import read_prompt
 from ..labels import SETTING_OF_MIN_JUDGMENT, Policy
 from ..measures.audit import linear_measure
@@ -261,8 +261,12 @@ def _is_given(written: str) -> bool:
 def _is_kept(form: str, content: str) -> bool:
     source, report = Source("kept.jsonl", data=content.encode()), Report()
     if form == REPORT:
-        return bool(read_responses([source], report)) and not report.problems
-    return [one.form for one in read_bank(source, report).kept] == [form] and not report.problems
+        found: object = read_responses([source], report)
+    elif form == queries.TOPIC:
+        found = queries.read_queries(source, report)
+    else:
+        found = [one.form for one in read_bank(source, report).kept] == [form]
+    return bool(found) and not report.problems
 
 
 REFERENCES: Final = tuple(

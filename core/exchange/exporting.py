@@ -9,7 +9,7 @@ import zipfile
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import fields
-from functools import reduce
+from functools import partial, reduce
 from itertools import chain, count, islice
 from pathlib import Path
 from typing import Any, BinaryIO
@@ -371,7 +371,7 @@ def bank_in_form(project: Project, form: str, version: int | None = None) -> str
         InputError: the version is unknown, or the form has no place for some questions.
     """
     version = bank.check_version(project, version)
-    found, kept = bank.questions(project, version), kept_objects(project, form)
+    found, kept = bank.questions(project, version), project.read(partial(kept_objects, form=form))
     return written_text(write_nugget_banks, form, queries_of(project), found, version, kept)
 
 
@@ -381,7 +381,10 @@ def queries_jsonl(project: Project, as_topics: bool = False) -> str:
     Args:
         as_topics: with the keys of AutoJudge's topics, which have no place for answers and subtopics.
     """
-    return written_text(queries.write_topics if as_topics else queries.write_queries, queries_of(project))
+    if not as_topics:
+        return written_text(queries.write_queries, queries_of(project))
+    topics = project.read(partial(kept_objects, form=queries.TOPIC))
+    return written_text(queries.write_topics, queries_of(project), topics)
 
 
 def board_tsv(board: Leaderboard) -> str:

@@ -197,7 +197,7 @@ class GradedFiles:
         table: dict[str, Any] = {
             "asked": self._asked(self._number(grades.grader), grades.question_ids),
             "passage": np.repeat(passages, sizes),
-            "rating": _ratings(grades.ratings),
+            "rating": list(chain.from_iterable(grades.ratings)),
         }
         if any(grades.answers):
             answers = [one for given, size in zip(grades.answers, sizes, strict=True) for one in given or [None] * size]
@@ -242,12 +242,6 @@ class GradedFiles:
 def _table(columns: dict[str, Any]) -> pa.Table:
     types = {"asked": pa.int32(), "passage": pa.int32(), "rating": pa.int8()} | DETAILS
     return pa.table({name: pa.array(columns[name], types[name]) for name in types if name in columns})
-
-
-def _ratings(blocks: Sequence[bytes | list[int | None]]) -> Sequence[int | None] | np.ndarray:
-    """Return ratings given in blocks as one column."""
-    given = [block for block in blocks if isinstance(block, bytes)]
-    return np.frombuffer(b"".join(given), np.int8) if len(given) == len(blocks) else list(chain.from_iterable(blocks))
 
 
 def _facets(line: GradedQuery) -> list[str]:

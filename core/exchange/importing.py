@@ -24,6 +24,7 @@ from ..formats import (
     GradedNugget,
     SatElsewhere,
     Source,
+    beyond_limits,
     exam,
     factors_in_name,
     graded,
@@ -51,6 +52,7 @@ from ..project import (
     add_passages,
     connected,
     keep_objects,
+    kept_objects,
     known_responses,
     log,
     migrations,
@@ -73,8 +75,7 @@ from .exam_import import (
     write_generated,
 )
 from .graded_import import GradedFiles, GradedImport, write_labels
-from .nugget_grades import graded_of
-from .response_hashes import with_passage_ids
+from .nugget_grades import graded_of, with_passage_ids
 from .run_import import NOTHING_LEFT, RunFiles, RunImport, report_unknown
 
 LARGE = frozenset(
@@ -336,8 +337,9 @@ class Importer:
 
 def _queries(sources: Sequence[Source], report: Report, options: Options, folder: Path) -> Writer:
     found: dict[str, Query] = {}
+    topics: list[KeptObject] = []
     for source in sources:
-        for query in queries.read_queries(source, report):
+        for query in queries.read_queries(source, report, topics):
             if options.only is not None and query.query_id not in options.only:
                 continue
             if found.setdefault(query.query_id, query) != query:
@@ -346,6 +348,7 @@ def _queries(sources: Sequence[Source], report: Report, options: Options, folder
 
     def write(cursor: Cursor, keeper: Keeper, author: str) -> dict[str, int]:
         new = take_queries(cursor, list(found.values()), True, keeper)
+        keep_objects(cursor, [one for one in topics if one.query_id in found])
         return {"queries": len(found), "new queries": new}
 
     return write
@@ -386,49 +389,35 @@ def _responses(sources: Sequence[Source], report: Report, options: Options, fold
         report.raise_if_refused(_NAME_QUERIES)
         documents = dict.fromkeys(passage for one in found for passage in one.documents)
         add_passages(cursor, documents, keeper)
+        topics = {topic.query_id: topic.content for topic in kept_objects(cursor, queries.TOPIC)}
+        for one in found:
+            for limit in beyond_limits(one, topics.get(one.query_id, {})):
+                report.remark(one.file, one.line, "beyond-track-limit", f"a response has {limit}")
         keep_objects(cursor, [KeptObject(REPORT, one.query_id, one.run, one.report) for one in found if one.report])
         return (write_gold if options.gold else write_responses)(cursor, found, report, keeper)
 
     return write
 
 
-def _qrels(sources: Sequence[Source], report: Report, options: Options, folder: Path) -> Writer:
-    read = _by_name(sources, options, report, trec_qrels.read_qrels_lines)
-
-    def write(cursor: Cursor, keeper: Keeper, author: str) -> dict[str, int]:
-        written = 0
-        for name, (file, found) in read.items():
-            stage_judgments(cursor, _of_known_queries(cursor, file, found, options, report))
-            written += write_judgments(cursor, name, keeper)
-        return {"sources": len(sources), "judgments": written}
-
-    return write
+def _write_qrels(into: _Into, name: str, found: list[tuple[Judgment, int]], file: str) -> dict[str, int]:
+    stage_judgments(into.cursor, _of_known_queries(into, file, found))
+    return {"sources": 1, "judgments": write_judgments(into.cursor, name, into.keeper)}
 
 
-def _labels(sources: Sequence[Source], report: Report, options: Options, folder: Path) -> Writer:
-    read = _by_name(sources, options, report, trec_qrels.read_labels)
-
-    def write(cursor: Cursor, keeper: Keeper, author: str) -> dict[str, int]:
-        total: Counter[str] = Counter()
-        for name, (file, found) in read.items():
-            known = _of_known_queries(cursor, file, found, options, report)
-            total.update(write_labels(cursor, name, options.scale, known, file, report, author))
-        return dict(total)
-
-    return write
+def _write_labels(into: _Into, name: str, found: list[tuple[Judgment, int]], file: str) -> dict[str, int]:
+    known = _of_known_queries(into, file, found)
+    return write_labels(into.cursor, name, into.options.scale, known, file, into.report, into.author)
 
 
-def _of_known_queries(
-    cursor: Cursor, file: str, found: Sequence[tuple[Judgment, int]], options: Options, report: Report
-) -> list[Judgment]:
+def _of_known_queries(into: _Into, file: str, found: Sequence[tuple[Judgment, int]]) -> list[Judgment]:
     """Return the judgments or labels of a file that are about known queries; refuse or remark on the others."""
     first_lines: dict[str, int] = {}
     for judgment, line in found:
         first_lines.setdefault(judgment.query_id, line)
-    unknown = set(_unknown(cursor, file, first_lines, options, report))
-    report.raise_if_refused(_NAME_QUERIES)
+    unknown = set(_unknown(into.cursor, file, first_lines, into.options, into.report))
+    into.report.raise_if_refused(_NAME_QUERIES)
     known = [judgment for judgment, _ in found if judgment.query_id not in unknown]
-    return with_passage_ids(cursor, known, file, report)
+    return with_passage_ids(into.cursor, known, file, into.report)
 
 
 def _unknown(cursor: Cursor, file: str, first_lines: Mapping[str, int], options: Options, report: Report) -> list[str]:
@@ -688,11 +677,25 @@ def _students(sources: Sequence[Source], report: Report, options: Options, folde
 Row = TypeVar("Row")
 
 
+@dataclass(frozen=True)
+class _Into:
+    """The parts of an import that writers of single files need."""
+
+    cursor: Cursor
+    keeper: Keeper
+    author: str
+    options: Options
+    report: Report
+
+
 def _named_files(
-    read: Callable[[Source, Report], list[Row]],
-    write: Callable[[Cursor, str, list[Row], str, str], Mapping[str, int]],
+    read: Callable[[Source, Report], list[Row]], write: Callable[[_Into, str, list[Row], str], Mapping[str, int]]
 ) -> Reader:
-    """Return the reader of files that are each kept under their own name: read and written one by one."""
+    """Return the reader of files that are each kept under their own name: read and written one by one.
+
+    Args:
+        write: gets the name, the content and the file's name.
+    """
 
     def read_all(sources: Sequence[Source], report: Report, options: Options, folder: Path) -> Writer:
         files = _by_name(sources, options, report, read)
@@ -700,7 +703,7 @@ def _named_files(
         def write_all(cursor: Cursor, keeper: Keeper, author: str) -> dict[str, int]:
             total: Counter[str] = Counter()
             for name, (file, found) in files.items():
-                total.update(write(cursor, name, found, file, author))
+                total.update(write(_Into(cursor, keeper, author, options, report), name, found, file))
             return dict(total)
 
         return write_all
@@ -753,10 +756,14 @@ IMPORTERS: dict[str, Importer] = {
         pools=True,
     ),
     "qrels": Importer(
-        _qrels, frozenset({"passages", "passage_texts", "judgments", "rankings", "responses"}), pools=True
+        _named_files(trec_qrels.read_qrels_lines, _write_qrels),
+        frozenset({"passages", "passage_texts", "judgments", "rankings", "responses"}),
+        pools=True,
     ),
     "labels": Importer(
-        _labels, frozenset({"passages", "passage_texts", "grades", "listed", "rankings", "responses"}), pools=True
+        _named_files(trec_qrels.read_labels, _write_labels),
+        frozenset({"passages", "passage_texts", "grades", "listed", "rankings", "responses"}),
+        pools=True,
     ),
     "leaderboard": Importer(_leaderboard, frozenset({"passages"})),
     "responses-matrix": Importer(
@@ -764,7 +771,18 @@ IMPORTERS: dict[str, Importer] = {
     ),
     "lm-eval": Importer(_answers(lambda *given: [read_samples(*given)]), frozenset({"answers"})),
     "students": Importer(_students, NOTHING_LARGE),
-    "answers": Importer(_named_files(read_answers, write_generated), frozenset({"generated_answers"})),
-    "answer-verdicts": Importer(_named_files(read_answer_verdicts, write_answer_verdicts), NOTHING_LARGE),
+    "answers": Importer(
+        _named_files(
+            read_answers, lambda into, name, found, file: write_generated(into.cursor, name, found, file, into.author)
+        ),
+        frozenset({"generated_answers"}),
+    ),
+    "answer-verdicts": Importer(
+        _named_files(
+            read_answer_verdicts,
+            lambda into, name, found, file: write_answer_verdicts(into.cursor, name, found, file, into.author),
+        ),
+        NOTHING_LARGE,
+    ),
 }
 """Importers by kind of file, in the order in which kinds build on each other."""

@@ -1,21 +1,34 @@
-"""Import of nugget grades from elsewhere into a form for the graded import; export of grades for AutoJudge's tools."""
+"""Import of nugget grades and of labels by MD5 from elsewhere; export of grades for AutoJudge's tools."""
 
 from __future__ import annotations
 
 import json
+import re
 from collections import Counter, defaultdict
 from collections.abc import Sequence
+from dataclasses import replace
+from functools import partial
 from typing import Any
 
 from ..bank import bank_for, latest_questions
 from ..errors import InputError, Report
-from ..formats import ANY_ANSWER, OURS, REPORT, SENTENCE_KEYS, GradedNugget, write_nugget_grades, write_objects
+from ..formats import (
+    ANY_ANSWER,
+    OURS,
+    REPORT,
+    SENTENCE_KEYS,
+    GradedNugget,
+    text_hash,
+    write_nugget_grades,
+    write_objects,
+)
 from ..labels import Basis, Policy, basis, label_qrels
-from ..project import Cursor, Project, kept_objects
-from ..text import clean_text, written_text
-from ..types import GradeBlocks, GradedQuery, Passage, Ranked
+from ..project import Cursor, Project, add_passages, kept_objects
+from ..text import clean_text, how_many, written_text
+from ..types import GradeBlocks, GradedQuery, Judgment, Passage, Ranked
 from .exporting import check_file_name, zipped
 
+_HASH = re.compile(r"[0-9a-f]{32}")
 Responses = dict[tuple[str, str], tuple[list[str], str]]
 """Passages of a response by run and query: their ids, and their joined texts."""
 
@@ -99,6 +112,33 @@ def whole_responses(cursor: Cursor) -> Responses:
     return {(run, query): (ids, text) for run, query, ids, text in rows}
 
 
+def with_passage_ids(cursor: Cursor, judgments: Sequence[Judgment], file: str, report: Report) -> list[Judgment]:
+    """Return judgments with the passage of the project's response in place of the MD5 of the response's text.
+
+    A response of several passages is judged as a whole: as the passage RUN/QUERY.
+
+    Args:
+        report: takes a note about hashes of unknown responses.
+    """
+    hashed = {(one.query_id, one.passage_id) for one in judgments if _HASH.fullmatch(one.passage_id)}
+    found: dict[tuple[str, str], list[str]] = {}
+    for (run, query_id), (ids, text) in (whole_responses(cursor) if hashed else {}).items():
+        key = (query_id, text_hash(text))
+        if key in hashed:
+            whole = Passage(f"{run}/{query_id}", text)
+            if len(ids) > 1:
+                add_passages(cursor, [whole])
+            found.setdefault(key, []).append(ids[0] if len(ids) == 1 else whole.passage_id)
+    if found and (rest := hashed - found.keys()):
+        reason = f"{how_many(len(rest), 'ids')} that may be MD5 hashes of responses are kept as passage ids"
+        report.remark(file, None, "unknown-response", reason)
+    return [
+        replace(one, passage_id=passage_id)
+        for one in judgments
+        for passage_id in found.get((one.query_id, one.passage_id), [one.passage_id])
+    ]
+
+
 def nugget_grades_jsonl(project: Project, policy: Policy, of_passages: bool) -> str:
     """Return the grades of a grader as JSON lines, one each: nugget-grades.jsonl, or nugget-doc-grades.jsonl.
 
@@ -161,7 +201,7 @@ def reports_jsonl(project: Project, policy: Policy) -> str:
     for row in _graded_rows(project, base, of_passages=True):
         if (row["grade"] or 0) >= base.min_rating:
             answered[row["query_id"], row["doc_id"]].append(row["question"])
-    kept = {(one.query_id, one.name): one.content for one in kept_objects(project, REPORT)}
+    kept = {(one.query_id, one.name): one.content for one in project.read(partial(kept_objects, form=REPORT))}
     reports = []
     for run, query_id, sentences in project.rows(_SENTENCES):
         made: dict[str, Any] = {"metadata": {"team_id": "exam-workbench", "run_id": run, "topic_id": query_id}}
@@ -172,9 +212,10 @@ def reports_jsonl(project: Project, policy: Policy) -> str:
         if words != [place["text"] for place in sentences]:
             # The kept report is outdated: a later response of the run was imported in another form.
             report, key = made, "responses"
-        places = iter(sentences)
-        report = report | {key: [dict(sentence) for sentence in report[key]]}
-        for sentence in report[key]:
+        places, marked = iter(sentences), [dict(sentence) for sentence in report[key]]
+        # AutoJudge's tools write the same sentences under two keys.
+        report = report | {name: marked for name in SENTENCE_KEYS if report.get(name) == report[key]}
+        for sentence in marked:
             # A passage does not contain sentences without words.
             if sentence["text"].strip() and (place := next(places, None)):
                 rating = labels.get(query_id, {}).get(place["passage_id"])

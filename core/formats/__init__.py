@@ -3,21 +3,19 @@
 from __future__ import annotations
 
 from . import exam, graded, passages, queries, question_bank, trec_qrels, trec_run
-from .answer_verdicts import AnswerVerdict, read_answer_verdicts
-from .answers import WrittenAnswer, read_answers
+from .answers import AnswerVerdict, WrittenAnswer, read_answer_verdicts, read_answers
 from .audit_sheet import SHEET_FORMS, SheetForm, SheetLine, read_sheet, write_sheet
 from .batch_calls import PARQUET, URLS, Reply, WrittenCall, call_line, read_replies, write_calls
-from .detecting import detect, looked_for, unrecognised
 from .exam import ExamItem, item_id
 from .graded_form import OURS
 from .kept_banks import write_nugget_banks
-from .kinds import KINDS_OF_FILE
+from .kinds import KINDS_OF_FILE, detect, looked_for, unrecognised
 from .leaderboards import BOARD_FORMS, TableRow, read_boards, write_board_form, write_board_latex, write_board_tsv
 from .lm_eval import read_samples
 from .nugget_banks import ANY_ANSWER, FORMS, text_hash
 from .nugget_grades import GradedNugget, has_nugget_grades, read_nugget_grades, write_nugget_grades
 from .question_bank import BankFile, read_bank
-from .responses import REPORT, SENTENCE_KEYS, read_responses
+from .responses import REPORT, SENTENCE_KEYS, beyond_limits, read_responses
 from .responses_matrix import SatElsewhere, read_matrix, write_matrix
 from .source import Source, read_small, read_small_text, write_objects
 from .student_factors import Factors, factors_in_name, read_factors
@@ -50,6 +48,7 @@ __all__ = [
     "TableRow",
     "WrittenAnswer",
     "WrittenCall",
+    "beyond_limits",
     "call_line",
     "detect",
     "exam",

@@ -1,13 +1,12 @@
-"""Answers that a model wrote outside the workbench, from the top of runs or from gold passages: JSONL."""
+"""Answers that a model wrote outside the workbench, and human verdicts on answers: JSONL."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from dataclasses import asdict, dataclass
-from typing import Any, TextIO
+from dataclasses import dataclass
+from typing import Any
 
 from ..errors import Report
-from .file_kind import Beginning, FileKind
+from .file_kind import FileKind
 from .source import (
     WHOLE,
     Limits,
@@ -19,7 +18,6 @@ from .source import (
     open_objects,
     refusing,
     value_of,
-    write_objects,
 )
 
 QUERY_KEYS = ("query_id", "qid", "topic_id")
@@ -69,12 +67,6 @@ def read_answers(source: Source, report: Report) -> list[WrittenAnswer]:
     return list(found.values())
 
 
-def write_answers(answers: Iterable[WrittenAnswer], out: TextIO) -> None:
-    """Write answers as JSONL that `read_answers` reads."""
-    rows = (asdict(one) for one in answers)
-    write_objects(({name: value for name, value in row.items() if value is not None} for row in rows), out)
-
-
 def _answer(row: dict[str, Any]) -> WrittenAnswer:
     run = good_id(row.get("run"), "run")
     k = row.get("k")
@@ -94,16 +86,74 @@ def _answer(row: dict[str, Any]) -> WrittenAnswer:
     )
 
 
-def _is_record(beginning: Beginning) -> bool:
-    return {"query_id", "run", "answer"} <= beginning.keys and not {"k", "draw"}.isdisjoint(beginning.keys)
-
-
 KIND = FileKind(
     name="answers",
     title="Generated answers",
     what="answers generated elsewhere: JSONL with query_id, run (or gold), k, draw and answer",
     extensions=("jsonl",),
     read=read_answers,
-    write=write_answers,
-    looks_like={"record": _is_record},
+    write=None,
+    looks_like={
+        "record": lambda beginning: (
+            {"query_id", "run", "answer"} <= beginning.keys and not {"k", "draw"}.isdisjoint(beginning.keys)
+        )
+    },
+)
+
+
+WORDS = {"yes": True, "no": False}
+
+
+@dataclass(frozen=True)
+class AnswerVerdict:
+    """A person's verdict whether an answer to a query is acceptable."""
+
+    query_id: str
+    answer: str
+    acceptable: bool
+
+
+def read_answer_verdicts(source: Source, report: Report) -> list[AnswerVerdict]:
+    """Read verdicts.
+
+    Args:
+        source: JSONL with `query_id`, `answer` and `acceptable` (true or false, yes or no, 1 or 0).
+        report: receives refused lines, including a second, different verdict on the same answer.
+
+    Returns:
+        The verdicts in file order, each once.
+    """
+    found: dict[tuple[str, str], AnswerVerdict] = {}
+    for number, row in open_objects(source, report, Limits(WHOLE)):
+        with refusing(report, source.name, number):
+            one = AnswerVerdict(
+                good_id(value_of(row, QUERY_KEYS, "query id"), "query"),
+                good_text(value_of(row, ("answer",), "answer"), "answer"),
+                _acceptable(row.get("acceptable")),
+            )
+            note_unread(row, (QUERY_KEYS, ("answer",), ("acceptable",)), source.name, number, report)
+            if found.setdefault((one.query_id, one.answer), one) != one:
+                raise Refused(
+                    "contradicting-lines", f"the same answer to query {one.query_id} has another result above"
+                )
+    report.require(found, source.name, "results")
+    return list(found.values())
+
+
+def _acceptable(value: object) -> bool:
+    if isinstance(value, str) and value.strip().lower() in WORDS:
+        return WORDS[value.strip().lower()]
+    if value in (0, 1) and isinstance(value, int):
+        return bool(value)
+    raise Refused("invalid-verdict", "acceptable is neither true nor false")
+
+
+VERDICTS = FileKind(
+    name="answer-verdicts",
+    title="Human results for answers",
+    what="answers that people marked as right or wrong: JSONL with query_id, answer and acceptable",
+    extensions=("jsonl",),
+    read=read_answer_verdicts,
+    write=None,
+    looks_like={"record": lambda beginning: {"query_id", "answer", "acceptable"} <= beginning.keys},
 )

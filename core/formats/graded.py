@@ -18,7 +18,6 @@ from .graded_writing import write_graded as write_graded
 from .nugget_grades import is_nugget_grade
 from .queries import query_of
 from .question_bank import question_of
-from .repeated_ratings import Read, RepeatedRatings
 from .source import Limits, Refused, Source, check_shape, good_id, open_byte_lines, parse_json
 from .trec_qrels import LARGEST
 from .usual_form import ParagraphData, PassageOfLine, paragraph_data, parse_usual, passage_of, plain
@@ -71,7 +70,6 @@ class _Known:
         usual: whether every accepted line was in the usual form.
     """
 
-    repeated: RepeatedRatings = field(default_factory=RepeatedRatings)
     graders: dict[Any, Grader] = field(default_factory=dict)
     usual: bool = True
 
@@ -80,37 +78,32 @@ def _query(line: bytes, known: _Known, remark: Callable[[str, str], None]) -> Gr
     # The depth of JSON is checked only in parts that are stored verbatim. Checking every line would slow down the
     # import.
     check_shape(line, any_depth=True)
-    shorter, taken = known.repeated.taken_out(line)
-    if known.usual or taken:
-        before, remarks, record = len(known.graders), list[tuple[str, str]](), None
+    if known.usual:
+        before, remarks = len(known.graders), list[tuple[str, str]]()
         try:
-            record = parse_usual(shorter) if known.usual else parse_json(shorter, any_depth=True)
-            query = _record(record, taken, known, lambda *remark: remarks.append(remark))
+            query = _record(parse_usual(line), known, lambda *remark: remarks.append(remark))
         except Refused:
-            # Parse the unchanged line below, so that the message describes the line as it is in the file.
+            # Parse the line in another form below, so that the message describes the line as it is in the file.
             for key in list(known.graders)[before:]:
                 del known.graders[key]
         else:
             for code, reason in remarks:
                 remark(code, reason)
             return query
-        del shorter, record
-    query = _record(parse_json(line, any_depth=True), {}, known, remark)
+    query = _record(parse_json(line, any_depth=True), known, remark)
     # The line is valid in another form. Later lines may have that form too, and trying the usual form first would parse
     # each of them twice.
     known.usual = False
     return query
 
 
-def _record(record: Any, taken: dict[str, Read], known: _Known, remark: Callable[[str, str], None]) -> GradedQuery:
+def _record(record: Any, known: _Known, remark: Callable[[str, str], None]) -> GradedQuery:
     if not (isinstance(record, (list, tuple)) and len(record) == 2 and isinstance(record[1], list)):
         raise Refused("not-a-graded-line", "the line is not of the form [query id, [passage, ...]]")
     query_id = good_id(record[0], "query")
-    state = Line(query_id, known.graders, remark, itself=[query_id], taken=taken)
+    state = Line(query_id, known.graders, remark, itself=[query_id])
     for passage in record[1]:
         _passage(passage, state)
-    if state.used != len(taken):
-        raise Refused("unexpected-ratings", "ratings are in an unexpected place")
     banked = {question.question_id: question for question in state.banked}
     for question_id, question in state.questions.items():
         banked.setdefault(question_id, question)

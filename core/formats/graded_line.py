@@ -7,7 +7,6 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from ..types import GradeBlocks, GraderSpec, Judgment, Passage, Query, Question, Ranked
-from .repeated_ratings import Read
 from .source import Refused, good_id
 
 Given = list[tuple[str, Sequence[Any]]]
@@ -28,9 +27,6 @@ class Line:
     """The data gathered from one line of the file.
 
     Args:
-        raters: graders that rate, by the description in this line.
-        taken: lists of ratings that were cut out of the line, by their placeholder names.
-        used: how many of these were found where the form expects them.
         asked: the questions of the previous passage.
         itself: the question of direct graders: the query, by its id.
     """
@@ -38,7 +34,6 @@ class Line:
     query_id: str
     graders: dict[Any, Grader]
     remark: Callable[[str, str], None]
-    raters: dict[Any, Grader] = field(default_factory=dict)
     title: str = ""
     query: Query | None = None
     passages: dict[str, Passage] = field(default_factory=dict)
@@ -49,8 +44,6 @@ class Line:
     banked: list[Question] = field(default_factory=list)
     asked: list[str] = field(default_factory=list)
     itself: list[str] = field(default_factory=list)
-    taken: dict[str, Read] = field(default_factory=dict)
-    used: int = 0
     exam: dict[str, GradeBlocks] = field(default_factory=dict)
     direct: dict[str, GradeBlocks] = field(default_factory=dict)
 

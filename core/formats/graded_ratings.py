@@ -53,8 +53,6 @@ def take_exam_grades(given: Any, passage_id: str, state: Line) -> None:
     Raises:
         Exception: one of `FAULTS`, if the entry does not follow the interchange form.
     """
-    if isinstance(given, ExamGrades) and _take_rated(given, passage_id, state):
-        return
     entry: dict[str, Any] = given.whole() if isinstance(given, ExamGrades) else given
     info = entry.get("prompt_info") or {}
     self_ratings = entry.get("self_ratings")
@@ -65,12 +63,7 @@ def take_exam_grades(given: Any, passage_id: str, state: Line) -> None:
     answered = dict(entry.get("answers") or ())
     ours = entry.get(OURS) or {}
     asked = ours.get("asked")
-    taken = state.taken.get(self_ratings) if type(self_ratings) is str else None
-    state.used += taken is not None
-    ratings: bytes | list[int | None]
-    if rated and taken is not None:
-        ids, ratings = taken
-    elif rated:
+    if rated:
         if self_ratings is None:
             raise Refused("self-ratings-missing", "an entry is self-rated but has no self_ratings")
         ids, ratings = graded_form.rated(self_ratings, entry)
@@ -81,7 +74,7 @@ def take_exam_grades(given: Any, passage_id: str, state: Line) -> None:
         ids, ratings = asked, [known.get(question_id) for question_id in asked]
     if not ids:
         return
-    if not grader.allowed.issuperset(ratings) or not (taken or RATING_TYPES.issuperset(map(type, ratings))):
+    if not grader.allowed.issuperset(ratings) or not RATING_TYPES.issuperset(map(type, ratings)):
         _refuse_rating(ids, ratings, grader)
     answers = [answered.get(question_id) for question_id in ids] if answered else None
     if answers and not ANSWER_TYPES.issuperset(map(type, answers)):
@@ -92,27 +85,6 @@ def take_exam_grades(given: Any, passage_id: str, state: Line) -> None:
         details = grade_details.read_columns(ours, len(ids))
         grades.details.update((grades.size + position, detail) for position, detail in details)
     grades.add(passage_id, ids, ratings, answers)
-
-
-def _take_rated(entry: ExamGrades, passage_id: str, state: Line) -> bool:
-    """Read an entry that consists of ratings which were cut out of the line; return False for any other entry."""
-    named = entry.self_ratings
-    taken = state.taken.get(named) if type(named) is str else None
-    if taken is None or not entry.only_rated:
-        return False
-    words = (entry.llm, bytes(entry.llm_options), bytes(entry.prompt_info), entry.prompt_type)
-    grader = state.raters.get(words)
-    if grader is None:
-        whole = entry.whole()
-        if (whole.get("prompt_info") or {}).get("is_self_rated") not in (None, True):
-            return False
-        grader = state.raters[words] = _grader(whole, True, False, state)
-    ids, ratings = taken
-    if not grader.allowed.issuperset(ratings):
-        _refuse_rating(ids, ratings, grader)
-    state.used += 1
-    _grades_of(grader, state.exam).add(passage_id, _as_asked_before(ids, entry.prompt_type, state), ratings, None)
-    return True
 
 
 def _grades_of(grader: Grader, given: dict[str, GradeBlocks]) -> GradeBlocks:

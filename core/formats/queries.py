@@ -8,7 +8,7 @@ from itertools import chain
 from typing import Any, TextIO
 
 from ..errors import Report
-from ..types import Query, Subtopic
+from ..types import KeptObject, Query, Subtopic
 from .car_outlines import is_outline, is_outline_list, outline_of
 from .file_kind import ENTRY, WORDS, Beginning, FileKind
 from .leaderboards import is_trec_eval_output
@@ -35,13 +35,13 @@ ID_KEYS = ("query_id", "qid", "id", "topic_id", "_id", "request_id", "narrative_
 TEXT_KEYS = ("text", "query", "query_text", "title", "topic_title")
 NARRATIVE_KEYS = ("description", "topic_description", "narrative", "problem_statement", "background")
 """Parts of the narrative, in this order, joined by empty lines."""
-TOPIC_KEYS = {"collection_ids", "limit", "word_limit"}
-"""Keys of AutoJudge's topics with numbers or lists, which are ignored."""
+TOPIC = "topic"
+"""The form of kept topics of AutoJudge."""
 NAMED = re.compile("quer|topic")
 _READ = (ID_KEYS, TEXT_KEYS, *((key,) for key in (*NARRATIVE_KEYS, "answer", "answers")))
 
 
-def read_queries(source: Source, report: Report) -> list[Query]:
+def read_queries(source: Source, report: Report, topics: list[KeptObject] | None = None) -> list[Query]:
     """Read queries.
 
     Args:
@@ -54,12 +54,13 @@ def read_queries(source: Source, report: Report) -> list[Query]:
                 may have `subtopics` (list of `{"subtopic_id", "text"}`);
             - outlines of TREC CAR, as JSONL or a JSON list (`formats.car_outlines`).
         report: receives refused lines, including a repeated id with different content.
+        topics: receives the topics of AutoJudge as they came.
 
     Returns:
         The queries in file order, each id once.
     """
     seen: dict[str, tuple[Query, int]] = {}
-    for number, query in _read(source, report):
+    for number, query in _read(source, report, [] if topics is None else topics):
         before = seen.setdefault(query.query_id, (query, number))
         if before[1] == number and before[0] is query:
             continue
@@ -80,15 +81,24 @@ def write_queries(queries: Iterable[Query], out: TextIO) -> None:
     write_objects(map(query_row, queries), out)
 
 
-def write_topics(queries: Iterable[Query], out: TextIO) -> None:
-    """Write queries as the topics of AutoJudge. The narrative is split at its first empty line."""
-    write_objects(map(_topic_row, queries), out)
+def write_topics(queries: Iterable[Query], topics: Iterable[KeptObject], out: TextIO) -> None:
+    """Write queries as the topics of AutoJudge. The narrative is split at its first empty line.
+
+    Args:
+        topics: imported ones; an unchanged one is written as it came.
+    """
+    came = {topic.query_id: topic.content for topic in topics}
+    write_objects((_topic_row(query, came.get(query.query_id, {})) for query in queries), out)
 
 
-def _topic_row(query: Query) -> dict[str, Any]:
+def _topic_row(query: Query, came: dict[str, Any]) -> dict[str, Any]:
+    if came:
+        stated = query_of(came)
+        if (stated.text, stated.narrative) == (query.text, query.narrative):
+            return came
     problem, _, background = (query.narrative or "").strip().partition("\n\n")
     row = {"request_id": query.query_id, "title": query.text, "problem_statement": problem, "background": background}
-    return {key: value for key, value in row.items() if value}
+    return {key: value for key, value in (came | row).items() if value}
 
 
 def query_row(query: Query) -> dict[str, Any]:
@@ -157,7 +167,7 @@ def is_text_table(beginning: Beginning) -> bool:
     return not all(is_number(row[1]) for row in rows if len(row) > 1)
 
 
-def _read(source: Source, report: Report) -> Iterator[tuple[int, Query]]:
+def _read(source: Source, report: Report, topics: list[KeptObject]) -> Iterator[tuple[int, Query]]:
     lines = open_lines(source, report, Limits(WHOLE))
     number, line = next((each for each in lines if each[1] and not each[1].isspace()), (0, ""))
     if line.lstrip().startswith("[") or (line.lstrip().startswith("{") and not _is_row(line)):
@@ -169,10 +179,12 @@ def _read(source: Source, report: Report) -> Iterator[tuple[int, Query]]:
             if is_outline(row):
                 yield at, outline_of(row)
                 continue
-            yield at, query_of(row)
-            note_unread(row, _READ, source.name, at, report)
-            for key in row.keys() & TOPIC_KEYS:
-                report.remark(source.name, at, "unknown-field", f"the field {key} is ignored")
+            query = query_of(row)
+            yield at, query
+            if "request_id" in row:
+                topics.append(KeptObject(TOPIC, query.query_id, "", row))
+            else:
+                note_unread(row, _READ, source.name, at, report)
 
 
 def _is_row(line: str) -> bool:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import re
 import sys
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from itertools import chain
@@ -29,7 +29,6 @@ from .nugget_banks import (
     read_nugget_bank,
     with_weight,
 )
-from .nugget_map import is_nugget_map, read_nugget_map
 from .passages import has_keys as is_passage
 from .queries import has_keys as is_query
 from .queries import is_text_table
@@ -46,6 +45,7 @@ from .source import (
     open_rows,
     parse_json,
     parse_object,
+    parse_pairs,
     peek,
     refusing,
     said_cell,
@@ -80,6 +80,8 @@ ITEM_KEYS = ("items", "questions", "nuggets")
 _LOOK = 1 << 12
 """Characters in which a list of TQA lessons is recognised."""
 
+_MAP = re.compile(r'\s*\{\s*("(?:[^"\\]|\\.)*"\s*:\s*\{.*)?', re.DOTALL)
+"""The beginning of a map of nuggets: a bare bracket, or a first value that is an object."""
 _Found = tuple[int, Query | None, list[Question]]
 
 
@@ -108,7 +110,7 @@ def read_bank(source: Source, report: Report) -> BankFile:
             - Autograder/RUBRIC JSONL: a line per query and facet, with `items` (older files: `questions`);
             - our JSONL, one question per line; or CSV with a header and the same columns;
             - lines `query_id<TAB>question`;
-            - iKAT's JSON map query -> nugget id -> text and relevance (`read_nugget_map`);
+            - iKAT's JSON map query -> nugget id -> text and relevance;
             - the lessons of TQA, a JSON list (`read_tqa`);
             - nugget banks of AutoJudge, v3 or RAGTIME26, one query per line or per file (`read_nugget_bank`);
             - nuggets_TOPIC.json of AutoJudge (`bank_of_nugget_docs`).
@@ -224,10 +226,10 @@ def _read(source: Source, report: Report, kept: list[KeptObject]) -> Iterator[_F
             yield start[0], query, [question_of(one) for one in rows]
         return
     is_json = start[1].lstrip().startswith("{")
-    if is_json and is_nugget_map(start[1]) and not _is_row(start[1]):
+    if is_json and _is_nugget_map(start[1]) and not _is_row(start[1]):
         rest = [line for _, line in lines]
         if not BANK.search("\n".join(rest)):
-            for query, found in read_nugget_map(source, report, start[0], rest):
+            for query, found in _read_nugget_map(source, report, start[0], rest):
                 yield start[0], query, found
             return
         report.whole(source.name)
@@ -245,6 +247,78 @@ def _read(source: Source, report: Report, kept: list[KeptObject]) -> Iterator[_F
                 yield number, *_rubric(row, source.name, number, report)
             else:
                 yield number, *_ours(row if is_json else _typed(row), source.name, number, report)
+
+
+def _is_nugget_map(line: str) -> bool:
+    """Return whether the first line of a bank begins a map: a bare bracket, or a first value that is an object."""
+    return _MAP.fullmatch(line.rstrip()) is not None
+
+
+def _read_nugget_map(
+    source: Source, report: Report, start: int, lines: Sequence[str]
+) -> Iterator[tuple[Query, list[Question]]]:
+    """Read nuggets query by query.
+
+    Args:
+        source: the file, for its name.
+        report: receives notes, and refusals by query and nugget, since a map has no useful line numbers.
+        start: number of the first of the lines.
+        lines: the text of the map.
+
+    Yields:
+        Each query of the map, with its id only, and its nuggets. A nugget has the id QUERY/NUGGET. Its weight is its
+        relevance, a number from 0 (default 1).
+    """
+    seen: set[str] = set()
+    empty = 0
+    unknown: set[str] = set()
+    for query, nuggets in parse_pairs(source, report, start, lines):
+        place = f"query {query[:40]}"
+        with refusing(report, source.name, None, f"{place}: "):
+            query_id = good_id(query, "query")
+            if query_id in seen:
+                raise Refused("duplicate-query", "already in the map")
+            if not isinstance(nuggets, tuple):
+                raise Refused("not-an-object", "the nuggets are not an object")
+            seen.add(query_id)
+            empty += not nuggets
+            questions: dict[str, Question] = {}
+            for nugget, content in nuggets:
+                with refusing(report, source.name, None, f"{place}, nugget {nugget[:40]}: "):
+                    question = _nugget(query_id, good_id(nugget, "nugget"), content)
+                    if questions.setdefault(question.question_id, question) is not question:
+                        raise Refused("duplicate-nugget", "the query already has this nugget")
+                    unknown |= dict(content).keys() - {"text", "relevance"}
+            yield Query(query_id, ""), list(questions.values())
+    if empty:
+        report.remark(source.name, None, "queries-without-nuggets", f"queries without nuggets: {empty}")
+    for name in sorted(unknown):
+        report.remark(source.name, None, "unknown-field", f"unknown nugget field {name}; ignored")
+
+
+def _nugget(query_id: str, nugget_id: str, content: object) -> Question:
+    if not isinstance(content, tuple):
+        raise Refused("not-an-object", "not an object with text and relevance")
+    fields = dict(content)
+    text = good_text(fields.get("text"), "nugget's text").strip()
+    weight = _relevance(fields.get("relevance"))
+    return Question(good_id(f"{query_id}/{nugget_id}", "nugget"), query_id, text, "nugget", weight)
+
+
+def _relevance(value: object) -> float:
+    if value is None:
+        return 1.0
+    try:
+        if isinstance(value, bool) or not isinstance(value, int | float | str):
+            raise ValueError
+        relevance = float(value)
+        if not 0 <= relevance <= MAX_WEIGHT:
+            raise ValueError
+    except (ValueError, OverflowError):
+        raise Refused(
+            "weight-out-of-range", f"the relevance {value!r} is not a number from 0 to {MAX_WEIGHT:,.0f}"
+        ) from None
+    return relevance
 
 
 def _is_row(line: str) -> bool:

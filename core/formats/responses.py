@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Sequence
-from typing import Any, TextIO
-
-import orjson
+from collections.abc import Iterator, Sequence
+from typing import Any
 
 from ..errors import Report
 from ..text import clean_text
@@ -38,6 +36,14 @@ TEXT_KEYS = ("text", "response", "answer")
 REPORT = "report"
 """The form of kept reports."""
 SENTENCE_KEYS = ("answer", "responses", "sentences")
+WORDS_LIMIT, CITATIONS_LIMIT = 1024, 3
+"""Limits of the TREC RAG track of 2026: words of a response, and citations of a sentence."""
+COLLECTIONS = {
+    "climbmix": re.compile(r"shard_\d+_\d+"),
+    "msmarco_v2.1": re.compile(r"msmarco_v2\.1_doc_\d\d_\d+#\d+_\d+"),
+    "ragtime": re.compile(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}_\d+"),
+}
+"""Patterns of document ids, by the beginning of a collection's name."""
 
 
 def read_responses(sources: Sequence[Source], report: Report) -> list[Response]:
@@ -76,19 +82,28 @@ def read_responses(sources: Sequence[Source], report: Report) -> list[Response]:
     return list(found.values())
 
 
-def write_responses(responses: Iterable[Response], out: TextIO) -> None:
-    """Write responses as JSONL with `query_id`, `run`, and `answer` (sentences) or, without sentences, `text`."""
-    for response in responses:
-        row: dict[str, Any] = {"query_id": response.query_id, "run": response.run}
-        if response.query_text is not None:
-            row["topic"] = response.query_text
-        if response.sentences:
-            row["answer"] = [
-                {"text": response.text[s.begin : s.end], "citations": list(s.citations)} for s in response.sentences
-            ]
-        else:
-            row["text"] = response.text
-        out.write(orjson.dumps(row).decode() + "\n")
+def beyond_limits(response: Response, topic: dict[str, Any]) -> list[str]:
+    """Return how a report exceeds the limits of its track, as ends of a sentence.
+
+    Args:
+        topic: as it came; it may have `limit` (characters), `word_limit` and `collection_ids`.
+    """
+    if response.report is None:
+        return []
+    usual = None if "limit" in topic else WORDS_LIMIT
+    most_cited = max((len(sentence.citations) for sentence in response.sentences), default=0)
+    numbers = (
+        (len(response.text.split()), topic.get("word_limit", usual), "words"),
+        (len(response.text), topic.get("limit"), "characters"),
+        (most_cited, CITATIONS_LIMIT, "citations in a sentence"),
+    )
+    found = [f"more than {most:,} {what}" for number, most, what in numbers if isinstance(most, int) and number > most]
+    named = topic.get("collection_ids") or response.report["metadata"].get("collection_ids") or []
+    for collection, pattern in COLLECTIONS.items():
+        cited = {one for sentence in response.sentences for one in sentence.citations}
+        if any(str(one).startswith(collection) for one in named) and not all(map(pattern.fullmatch, cited)):
+            found.append(f"citations of documents that are not of the collection {collection}")
+    return found
 
 
 def _read(source: Source, report: Report) -> Iterator[Response]:
@@ -217,7 +232,7 @@ KIND = FileKind(
     what="generated responses: TREC RAG or plain JSONL, or a JSON map",
     extensions=("jsonl", "json"),
     read=read_responses,
-    write=write_responses,
+    write=None,
     looks_like={
         "record": _is_record,
         "map": lambda beginning: bool(_TEXTS.match(beginning.text)) and not BANK.search(beginning.text),

@@ -15,7 +15,6 @@ from .graded_form import OURS
 from .source import Refused, check_nul
 
 _NOTHING = msgspec.Raw(b"null")
-_NONE = (_NOTHING, msgspec.Raw(b"[]"), msgspec.Raw(b"{}"))
 # Beyond these bounds the other parser turns whole numbers into fractions.
 _Id = str | Annotated[int, msgspec.Meta(ge=-(2**63), le=2**63 - 1)] | None
 
@@ -67,11 +66,6 @@ class ExamGrades(msgspec.Struct):
     prompt_info: msgspec.Raw = _NOTHING
     right: msgspec.Raw | msgspec.UnsetType = msgspec.field(default=msgspec.UNSET, name="correctAnswered")
     wrong: msgspec.Raw | msgspec.UnsetType = msgspec.field(default=msgspec.UNSET, name="wrongAnswered")
-
-    @property
-    def only_rated(self) -> bool:
-        """Whether the entry has only ratings, without answers and details."""
-        return self.answers in _NONE and self.ours in _NONE
 
     def whole(self) -> dict[str, Any]:
         """Return the same as a dictionary."""

@@ -7,11 +7,12 @@ from dataclasses import dataclass
 from typing import Any
 
 from ..bank import (
-    CITED,
+    CITING,
     asked_bank,
     asking,
     exam_queries,
     name_asked_texts,
+    name_sentences,
     overview,
     query_as_question,
     question_text_key,
@@ -60,8 +61,18 @@ _TITLED = "b.asked NOT IN (SELECT query_id FROM queries WHERE text = query_id)"
 """SQL condition: row b of the bank has a real title. A query that is known by id only tells a grader nothing."""
 
 
-def missing_pairs(spec: GraderSpec) -> str:
+_ANSWERED = (
+    "JOIN grades w ON w.grader_key = $grader AND w.question_text_key = b.text_key AND w.passage_text_key = p.whole_key"
+    " AND w.rating > 0 AND b.weight > 0"
+)
+"""SQL join: the passage that has sentence p answers question b, at least in part. "Avoid" questions need no support."""
+
+
+def missing_pairs(spec: GraderSpec, sentences: bool = False) -> str:
     """Return SQL for the pairs that a grader needs, with their states.
+
+    With `sentences`, these are the sentences that cite, with the questions that their passages answer by a rating above
+    0. Such grades tell which sentence answers a question.
 
     Its parameters are $version, $grader (key, or -1), $queries (a list of query ids, or NULL), $depth and $runs. $depth
     is the lowest rank in a run, or NULL for the whole pool. $runs is a list of names of runs, or NULL for every run.
@@ -80,7 +91,8 @@ def missing_pairs(spec: GraderSpec) -> str:
         needed = (
             "SELECT min(query_key) AS query_key, b.asked, b.text_key AS question_text_key,"
             " p.text_key AS passage_text_key, max(weight) AS weight"
-            f" FROM pool p JOIN {asked_bank(spec)} b USING (query_key) JOIN queries q USING (query_key)"
+            f" FROM {CITING if sentences else 'pool'} p JOIN {asked_bank(spec)} b USING (query_key)"
+            f" JOIN queries q USING (query_key) {_ANSWERED if sentences else ''}"
             " WHERE p.text_key IS NOT NULL AND ($queries IS NULL OR list_contains($queries, q.query_id))"
             f" AND {_IN_RUNS}" + (f" AND {_TITLED}" if spec.method == "direct" else "") + " GROUP BY ALL"
         )
@@ -98,17 +110,17 @@ def missing_pairs(spec: GraderSpec) -> str:
     )
 
 
-def _counts(spec: GraderSpec) -> str:
+def _counts(spec: GraderSpec, sentences: bool) -> str:
     """Return SQL for the numbers of the pairs of `missing_pairs`, with the same parameters.
 
     Its columns are needed, weightless (those of them with weight 0 or less), known, sent and failed.
 
     The pairs themselves are not built. Texts that the same queries ask have the same passages, which are counted once
-    for all of them. Only pairs with a result are checked one by one. The pairs of citations are built.
+    for all of them. Only pairs with a result are checked one by one. The pairs of citations and sentences are built.
     """
-    if spec.rates_citations:
+    if spec.rates_citations or sentences:
         states = ", ".join(f"count(*) FILTER (state = '{state}')" for state in ("known", "sent", "failed"))
-        return f"SELECT count(*), 0, {states} FROM ({missing_pairs(spec)})"
+        return f"SELECT count(*), 0, {states} FROM ({missing_pairs(spec, sentences)})"
     titled = f" WHERE {_TITLED}" if spec.method == "direct" else ""
     seen = "question_text_key, passage_text_key FROM"
     needed = (
@@ -166,11 +178,11 @@ def make_plan(
         InputError: a query or run is unknown, or the top of runs exceeds the pool.
     """
     needed, weightless, known, sent, failed = project.rows(
-        _counts(spec), _plan_parameters(project, spec, version, scope)
+        _counts(spec, scope.sentences), _plan_parameters(project, spec, version, scope)
     )[0]
     states = {"known": known, "sent": sent, "failed": failed, "ungraded": needed - known - sent - failed}
     open_pairs = sum(states[state] for state in scope.states)
-    lacking = f"{CITED} WHERE cited_key IS NULL" if spec.rates_citations else "pool WHERE text_key IS NULL"
+    lacking = "cited WHERE cited_key IS NULL" if spec.rates_citations else "pool WHERE text_key IS NULL"
     return Plan(
         needed=needed,
         known=known,
@@ -230,10 +242,12 @@ def pairs_to_grade(
     Arguments and errors are those of `make_plan`.
     """
     name_asked_texts(project, spec, version)
+    if scope.sentences:
+        name_sentences(project)
     states = ", ".join(f"'{state}'" for state in scope.states)
     groups: dict[int, list[tuple[int, int]]] = {}
     for query_key, question, passage in project.rows(
-        f"SELECT query_key, question_text_key, passage_text_key FROM ({missing_pairs(spec)})"
+        f"SELECT query_key, question_text_key, passage_text_key FROM ({missing_pairs(spec, scope.sentences)})"
         f" WHERE state IN ({states}) ORDER BY ALL" + ("" if scope.limit is None else f" LIMIT {scope.limit:d}"),
         _plan_parameters(project, spec, version, scope),
     ):

@@ -20,6 +20,7 @@ class Scope:
         retry_failed: whether to ask for failed pairs again, in addition to ungraded ones.
         only_failed: whether to ask for failed pairs only.
         limit: maximum number of pairs.
+        sentences: whether to grade the sentences that cite, instead of pooled passages: see `missing_pairs`.
     """
 
     queries: tuple[str, ...] | None = None
@@ -28,6 +29,7 @@ class Scope:
     only_failed: bool = False
     limit: int | None = None
     top: int | None = None
+    sentences: bool = False
 
     @property
     def states(self) -> tuple[str, ...]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ..bank import CITED, question_text_key
+from ..bank import question_text_key
 from ..errors import InputError
 from ..project import Project, as_name, log
 from ..text import clean_text
@@ -29,7 +29,7 @@ def set_support(
     if value is not None and value not in SUPPORT:
         raise InputError("value-out-of-range", f"Value {value} is out of range.", "Use 0, 1 or 2.")
     found = project.rows(
-        f"SELECT query_id, sentence, cited_key, s.value FROM {CITED} c JOIN passages USING (passage_key)"
+        "SELECT query_id, sentence, cited_key, s.value FROM cited JOIN passages USING (passage_key)"
         " JOIN queries USING (query_key) LEFT JOIN personal_support s ON s.question_text_key = sentence_key"
         " AND s.passage_text_key = cited_key AND s.author = $author"
         " WHERE passage_id = $passage AND position = $position AND cited_id = $cited",

@@ -5,7 +5,6 @@ from __future__ import annotations
 from .board import Leaderboard, System, order_systems, queries_with_ungraded
 from .citation_support import (
     Citation,
-    RunSupport,
     citation_grader,
     citations,
     response_support,
@@ -50,7 +49,6 @@ __all__ = [
     "Queries",
     "QueryChoice",
     "QueryScore",
-    "RunSupport",
     "Shift",
     "System",
     "citation_grader",

@@ -6,7 +6,7 @@ from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
-from ..bank import bank_for, without_answered_by_topic
+from ..bank import without_answered_by_topic
 from ..catalogue import how_to_grade
 from ..errors import InputError
 from ..labels import Basis, Policy, Scores, basis, coverage, label_pairs, label_qrels
@@ -16,15 +16,15 @@ from ..project import (
     Qrels,
     as_act,
     boards,
-    cache,
     find_source,
     judgments,
     lengths,
     rankings,
 )
 from .board import Leaderboard, System, order_systems, without_waiting
+from .citation_support import citation_grader, support_board
 from .likeness import similarity_scores
-from .needs import pairs_needed
+from .needs import pairs_needed, queries_with_questions
 from .normalised import Normalised, normalised_scores
 from .scoring import intent_scores, judged_scores, label_scores, score_runs
 
@@ -123,6 +123,8 @@ SCORERS: Mapping[MeasureBasis, Callable[[Project, Measure, Basis, Collection[str
 
 def _board(project: Project, measure: Measure, policy: Policy, with_ungraded: bool) -> Leaderboard:
     """Return the leaderboard of the runs; it includes runs without a score for any query."""
+    if measure.basis == "citations":
+        return support_board(project, measure, policy, citation_grader(project), with_ungraded=with_ungraded)
     pairs: dict[str, Any] = {}
     if measure.takes_grades:
         if not rankings(project):
@@ -179,20 +181,6 @@ def label_board(project: Project, measure: str, policy: Policy, qrels: Qrels) ->
     policy = basis(project, policy).policy
     scores = _per_query(score_runs(rankings(project), [name], qrels, policy.min_rating), name)
     return Leaderboard(name, "exam", policy, order_systems(scores, queries, policy), scores, queries)
-
-
-def queries_with_questions(project: Project, base: Basis) -> list[str]:
-    def compute() -> list[str]:
-        rows = project.rows(
-            f"SELECT query_id FROM {bank_for(base.grader.spec)} JOIN queries USING (query_key)"
-            f" WHERE $grader IS NOT NULL AND query_key NOT IN (FROM answered_by_topic())"
-            " GROUP BY query_id, query_key HAVING max(weight) > 0 ORDER BY query_key",
-            base.parameters,
-        )
-        return [query for (query,) in rows]
-
-    key = ("queries with questions", base.grader.key, base.version)
-    return project.cached(key, compute, cache.ASKED)
 
 
 def _per_query(scores: Mapping[str, Mapping[str, Mapping[str, float]]], measure: str) -> Scores:

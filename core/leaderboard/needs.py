@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from ..bank import bank_for
 from ..labels import Basis, pooled_labels, pooled_passages, ungraded_pairs
 from ..measures import Measure
 from ..project import Project, cache
@@ -57,3 +58,17 @@ def seen_by(project: Project, measure: Measure, queries: list[str], passages: li
         cache.COLLECTION,
     )
     return np.fromiter((pair in top for pair in zip(queries, passages, strict=True)), bool, len(queries))
+
+
+def queries_with_questions(project: Project, base: Basis) -> list[str]:
+    def compute() -> list[str]:
+        rows = project.rows(
+            f"SELECT query_id FROM {bank_for(base.grader.spec)} JOIN queries USING (query_key)"
+            f" WHERE $grader IS NOT NULL AND query_key NOT IN (FROM answered_by_topic())"
+            " GROUP BY query_id, query_key HAVING max(weight) > 0 ORDER BY query_key",
+            base.parameters,
+        )
+        return [query for (query,) in rows]
+
+    key = ("queries with questions", base.grader.key, base.version)
+    return project.cached(key, compute, cache.ASKED)

@@ -17,7 +17,16 @@ from .choosing import Choice, Choosing, NewScore, Pairing, Stake, Table, choosin
 from .correlation import Correlation, Ties, bootstrap, bootstrap_samples, correlate, correlate_by
 from .intents import Answers, answers_of, make_intent_evaluator
 from .means import Array, Interval, Skipped, mean_and_standard_error, system_score, tied, wilson
-from .measure import COVER, MEASURES, Measure, MeasureBasis, parse_measure
+from .measure import (
+    COVER,
+    MEASURES,
+    SUPPORT_PRECISION,
+    SUPPORT_RECALL,
+    SUPPORTED_COVER,
+    Measure,
+    MeasureBasis,
+    parse_measure,
+)
 from .nuggets import SUPPORTED as NUGGETS_SUPPORTED
 from .nuggets import NuggetScores, mean_nugget_scores, nugget_scores
 from .significance import ALPHA, PERMUTATIONS, holm, mcnemar, randomisation_test, t_test
@@ -31,6 +40,9 @@ __all__ = [
     "NUGGETS_SUPPORTED",
     "PERMUTATIONS",
     "SIMILARITIES",
+    "SUPPORTED_COVER",
+    "SUPPORT_PRECISION",
+    "SUPPORT_RECALL",
     "Answers",
     "Array",
     "Choice",

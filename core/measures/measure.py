@@ -18,16 +18,18 @@ from ir_measures.providers import registry as _providers
 from ..errors import InputError
 
 COVER = "EXAM-Cover"
+SUPPORT_RECALL, SUPPORT_PRECISION, SUPPORTED_COVER = "Support-Recall", "Support-Precision", "Supported-Cover"
 MAX_CUTOFF = 100_000
 """The greatest cutoff of a measure that depends on the order of a ranking."""
 DEEPEST = 2**31 - 1
 """The greatest cutoff of a measure that depends only on which passages are above it."""
 DEFAULT_CUTOFF = 20
 
-MeasureBasis = Literal["labels", "intents", "coverage", "share of gold", "share of pool", "likeness"]
+MeasureBasis = Literal["labels", "intents", "coverage", "share of gold", "share of pool", "likeness", "citations"]
 """The data that a measure is computed from. `labels`: a value for each passage. `intents`: the questions that each
 passage answers. `coverage`: the weight of covered questions; `share of …`: coverage divided by the coverage of the gold
-texts or of the whole pool. `likeness`: the similarity of texts to gold texts."""
+texts or of the whole pool. `likeness`: the similarity of texts to gold texts. `citations`: the support of sentences by
+the passages that they cite."""
 
 
 @dataclass(frozen=True)
@@ -96,8 +98,8 @@ class Measure:
 
     @property
     def takes_grades(self) -> bool:
-        """Whether it can be computed from grades, unlike the similarity of texts to gold texts."""
-        return self.basis != "likeness"
+        """Whether it can be computed from grades of passages, unlike similarity to gold texts and citation support."""
+        return self.basis not in ("likeness", "citations")
 
     @property
     def only_top(self) -> bool:
@@ -156,6 +158,12 @@ FAMILIES = (
            "Lin: ROUGE, 2004", (20,)),
     Family("chrF", "likeness", "F-score of the characters shared by the top k passages and the gold passage",
            "Popović: WMT 2015", (20,)),
+    Family(SUPPORT_RECALL, "citations", "Mean over all sentences of the best weight among their first k citations",
+           "after the support task of TREC RAG 2024", (None,)),
+    Family(SUPPORT_PRECISION, "citations", "Mean weight of the first k citations of each sentence",
+           "after the support task of TREC RAG 2024", (None,)),
+    Family(SUPPORTED_COVER, "citations", "Share of the questions that a sentence with a supporting citation answers",
+           "after exam-plus-plus, equation 1", (None,)),
 )  # fmt: skip
 _FAMILIES = {family.name: family for family in FAMILIES}
 
@@ -173,6 +181,7 @@ _SPELLINGS = tuple(
         ("ERR_IA@k", "ERR_IA", MAX_CUTOFF),
         ("nDCG_IA@k", "nDCG_IA", MAX_CUTOFF),
         ("F1@k", "F1", MAX_CUTOFF),
+        *((f"{name}@k", name, MAX_CUTOFF) for name in (SUPPORT_RECALL, SUPPORT_PRECISION, SUPPORTED_COVER)),
     )
 )
 
@@ -221,6 +230,8 @@ def parse_measure(name: str, cutoff: int = DEFAULT_CUTOFF) -> Measure:
     if len(name) <= 100:
         for pattern, family, deepest in _SPELLINGS:
             if found := pattern.fullmatch(name.strip()):
+                if not found[1] and family.basis == "citations":
+                    return _named(family, None)
                 depth = int(found[1] or cutoff)
                 if depth > deepest:
                     raise InputError(

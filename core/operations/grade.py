@@ -54,8 +54,11 @@ def _scope(
     ] = None,
     retry_failed: Annotated[bool, Option(help="Retry failed pairs too.")] = False,
     only_failed: Annotated[bool, Option(help="Retry only failed pairs.")] = False,
+    sentences: Annotated[
+        bool, Option(help="Grade the sentences that cite instead of passages, for Supported-Cover.")
+    ] = False,
 ) -> Scope:
-    return Scope(queries or None, runs or None, retry_failed, only_failed, top=top)
+    return Scope(queries or None, runs or None, retry_failed, only_failed, top=top, sentences=sentences)
 
 
 ScopeOptions = Annotated[Scope, Gathered(_scope)]

@@ -3,11 +3,19 @@
 from __future__ import annotations
 
 from dataclasses import asdict
-from typing import Annotated
+from typing import Annotated, Any
 
 from .. import labels
-from ..leaderboard import citation_grader, citations, response_support, support_agreement, support_board
-from ..measures import cohen_kappa, weighted_kappa
+from ..catalogue import graders
+from ..leaderboard import System, citation_grader, citations, response_support, support_agreement, support_board
+from ..measures import (
+    SUPPORT_PRECISION,
+    SUPPORT_RECALL,
+    SUPPORTED_COVER,
+    cohen_kappa,
+    parse_measure,
+    weighted_kappa,
+)
 from ..project import Project
 from ..text import one_line
 from .describing import Argument, Option
@@ -24,6 +32,7 @@ GraderName = Annotated[
         metavar="NAME",
     ),
 ]
+MEASURES_OF = {"recall": SUPPORT_RECALL, "precision": SUPPORT_PRECISION, "coverage": SUPPORTED_COVER}
 PassageId = Annotated[str, Argument(metavar="PASSAGE")]
 Position = Annotated[int, Argument(metavar="SENTENCE", least=1)]
 CitedId = Annotated[str, Argument(metavar="CITED")]
@@ -42,40 +51,63 @@ def show(
 
     Recall is the mean over all sentences of the best weight among their citations. Precision is the mean weight of the
     citations. Weights: none 0, partial 0.5, full 1. Supported coverage counts a question only if a sentence that
-    answers it has a supporting citation.
+    answers it has a supporting citation. It needs grades of sentences: exam grade --sentences. These are also measures
+    of exam leaderboard: Support-Recall, Support-Precision and Supported-Cover.
     """
     grader = citation_grader(project, support_grader)
-    rows = support_board(project, policy, grader, first, 0.5 if partial else 1.0)
-    agreement = {} if grader is None else support_agreement(project, grader)
-    found = [
-        (person, table.n, cohen_kappa(table).value, weighted_kappa(table).value) for person, table in agreement.items()
+    responses = response_support(project, grader, policy.overrides, 1 if first else None)
+    if not responses:
+        return Output({"grader": grader and grader.spec.name, "runs": [], "responses": [], "agreement": []}).note(
+            "No responses yet. Import responses: exam import responses FILE..."
+        )
+    found: dict[str, dict[str, Any]] = {one.run: {"run": one.run, "responses": 0} for one in responses}
+    for one in responses:
+        row = found[one.run]
+        row["responses"] += 1
+        for count in ("sentences", "citations", "unresolved", "ungraded", "failed"):
+            row[count] = row.get(count, 0) + getattr(one, count)
+    graded = any(one.grades for one in graders(project))
+    for name, measure in MEASURES_OF.items():
+        systems: dict[str, System] = {}
+        if name != "coverage" or graded:
+            wanted = parse_measure(f"{measure}@1" if first else measure)
+            board = support_board(project, wanted, policy, grader, 0.5 if partial else 1.0)
+            systems = {system.run: system for system in board.systems}
+        for run, row in found.items():
+            system = systems.get(run)
+            row |= {name: system and system.score, f"{name}_error": system and system.std_error}
+    rows = sorted(found.values(), key=lambda row: (-(row["recall"] or 0), row["run"]))
+    agreement = [
+        {
+            "assessor": person,
+            "pairs": table.n,
+            "kappa": cohen_kappa(table).value,
+            "weighted_kappa": weighted_kappa(table).value,
+        }
+        for person, table in ({} if grader is None else support_agreement(project, grader)).items()
     ]
-    header = ("assessor", "pairs", "kappa", "weighted kappa")
     output = Output(
         {
-            "grader": None if grader is None else grader.spec.name,
-            "runs": [asdict(row) for row in rows],
-            "responses": [asdict(one) for one in response_support(project, grader, policy.overrides, first)],
-            "agreement": [
-                dict(zip(("assessor", "pairs", "kappa", "weighted_kappa"), row, strict=True)) for row in found
-            ],
+            "grader": grader and grader.spec.name,
+            "runs": rows,
+            "responses": [asdict(one) for one in responses],
+            "agreement": agreement,
         }
     )
-    if not rows:
-        return output.note("No responses yet. Import responses: exam import responses FILE...")
     output.table(
         (
             "run", "responses", "sentences", "citations", "unresolved", "ungraded", "failed", "recall", "+/-",
             "precision", "+/-", "supported coverage", "+/-",
         ),
-        [tuple(asdict(row).values()) for row in rows],
+        [tuple(row.values()) for row in rows],
     )  # fmt: skip
-    if found:
-        output.table(header, found)
+    if agreement:
+        output.table(("assessor", "pairs", "kappa", "weighted kappa"), [tuple(row.values()) for row in agreement])
     return output.note(
         "No citation has been graded yet. Run: exam grade --grader support-embedding"
         if grader is None
-        else f"Grader: {grader.spec.name}."
+        else f"Grader: {grader.spec.name}.",
+        board.says_ungraded,
     )
 
 

@@ -38,9 +38,11 @@ SCORES = frozenset({
 })  # fmt: skip
 """All tables from which results are computed. The others hold drafts, activity, people and replaced content."""
 
-HIDING = frozenset({"judgments", "overrides", "activity", "settlings"})
+HIDING = frozenset({"judgments", "overrides", "support_values", "activity", "settlings"})
 """Tables with rows that may be hidden from some people, see `visible`."""
 
+_SENTENCES = ("responses", "runs", "rankings", "passages", "passage_texts", "response_sentences")
+_HELD_SUPPORT = ("support_values", *_SENTENCES, "question_texts", "doubles", "double_turns")
 VIEWS = {
     "current_overrides": ("overrides", "questions", "doubles", "double_turns"),
     "held_overrides": ("overrides", "questions", "doubles", "double_turns"),
@@ -51,7 +53,10 @@ VIEWS = {
         *("doubles", "double_turns"),
     ),
     "personal_support": ("support_values",),
-    "current_support": ("support_values",),
+    "sentences": _SENTENCES,
+    "cited": (*_SENTENCES, "question_texts"),
+    "held_support": _HELD_SUPPORT,
+    "current_support": _HELD_SUPPORT,
     "bank_at": ("question_revisions",),
     "all_subtopics": ("subtopics", "question_revisions", "questions"),
     "topics": ("subtopics", "question_revisions", "questions", "queries"),

@@ -6,7 +6,7 @@ import json
 from collections.abc import Iterable
 
 from ..types import KeptObject
-from .project import Cursor, Project
+from .project import Cursor
 from .staging import stage
 
 _KEY = ("form", "query_id", "name")
@@ -26,13 +26,13 @@ def keep_objects(cursor: Cursor, objects: Iterable[KeptObject]) -> None:
     )
 
 
-def kept_objects(project: Project, form: str) -> list[KeptObject]:
+def kept_objects(cursor: Cursor, form: str) -> list[KeptObject]:
     """Return the objects of a form, by query."""
     return [
         KeptObject(form, query_id, name, json.loads(content))
-        for query_id, name, content in project.rows(
+        for query_id, name, content in cursor.execute(
             "SELECT query_id, name, content FROM kept_objects JOIN queries USING (query_key)"
             " WHERE form = $form ORDER BY query_key, kept_objects.rowid",
             {"form": form},
-        )
+        ).fetchall()
     ]

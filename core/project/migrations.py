@@ -53,6 +53,7 @@ MIGRATIONS: tuple[tuple[str, Callable[[duckdb.DuckDBPyConnection], None]], ...] 
     ("0029_one_table_of_jobs", _script("0029_one_table_of_jobs")),
     ("0030_support_values", _script("0030_support_values")),
     ("0031_kept_objects", _script("0031_kept_objects")),
+    ("0032_citations", _script("0032_citations")),
 )
 """Name and step of every migration, oldest first. A released step is never edited."""
 

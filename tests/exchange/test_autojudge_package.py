@@ -2,17 +2,27 @@
 
 from __future__ import annotations
 
+import io
 import json
+import zipfile
 from pathlib import Path
 from typing import Any
 
 import pytest
+import yaml
 
 from exam_workbench import bank
-from exam_workbench.exchange import bank_in_form
-from tests.exchange.test_nuggets import MATE, OWN, TEA, fill_own, take
+from exam_workbench.exchange import bank_in_form, board_in_form, queries_jsonl, reports_jsonl
+from exam_workbench.formats import BOARD_FORMS
+from exam_workbench.labels import Policy
+from exam_workbench.leaderboard import leaderboard
+from exam_workbench.measures import correlate_by
+from exam_workbench.types import Question
+from tests.exchange.test_board_forms_round import MEASURE, fill_all
+from tests.exchange.test_nuggets import MATE, OWN, TEA, a_grade, fill_own, take
+from tests.exchange.test_reports import report
 from tests.made.endpoint_server import EndpointServer, Reply, Seen, chat, rate, refuse
-from tests.made.projects import new_project
+from tests.made.projects import made_project, new_project
 
 
 @pytest.fixture(autouse=True)
@@ -71,6 +81,52 @@ def test_banks_pass_through_both_programs(tmp_path: Path) -> None:
     project.close()
 
 
+def test_boards_and_correlations_are_the_same_in_both_programs(tmp_path: Path) -> None:
+    pytest.importorskip("autojudge_evaluate")
+    from autojudge_base import Leaderboard
+    from autojudge_evaluate.evaluation import LeaderboardEvaluator
+
+    project = made_project(tmp_path / "p.duckdb", fill_all)
+    board = leaderboard(project, MEASURE, policy=Policy(min_rating=3))
+    expected = {(run, topic): score for run, scores in board.per_query.items() for topic, score in scores.items()}
+    # A skipped query is in the mean as 0.
+    expected |= {("three", "q2"): 0.0, **{(run, "all"): score for run, score in board.scores.items()}}
+    for form in BOARD_FORMS:
+        content, path = board_in_form(board, form)[0], tmp_path / f"{form}.txt"
+        if form == "trec_eval":
+            zipfile.ZipFile(io.BytesIO(content)).extractall(path)
+        else:
+            path.write_bytes(content)
+        loaded = Leaderboard.load(path, form)
+        assert {(one.run_id, one.topic_id): float(one.values[MEASURE]) for one in loaded.entries} == expected
+    other = leaderboard(project, MEASURE, policy=Policy(min_rating=5))
+    (tmp_path / "truth.txt").write_bytes(board_in_form(other, "ir_measures")[0])
+    names = ["kendall", "pearson", "spearman", "tauap_b", "tau_gap", "kendall@3"]
+    evaluator = LeaderboardEvaluator(tmp_path / "truth.txt", correlation_methods=names)
+    ((_, theirs),) = evaluator.evaluate(tmp_path / "ir_measures.txt").items()
+    assert correlate_by(names, board.scores, other.scores) == pytest.approx(theirs, abs=1e-12)
+    project.close()
+
+
+def test_topics_and_reports_pass_through_their_classes(tmp_path: Path) -> None:
+    from autojudge_base import Report, Request
+
+    project = new_project(tmp_path / "p.duckdb")
+    topic = Request(request_id="q1", title="Tea", problem_statement="Why bitter?", background="A beginner.", limit=900)
+    take(project, "queries", topic.model_dump_json(exclude_none=True))
+    assert Request.model_validate_json(queries_jsonl(project, as_topics=True)) == topic
+    bank.save(project, [Question("q1/a", "q1", "Why?")], "made", "ann")
+    given = Report.model_validate(report("one", "It is so.", "Because."))
+    take(project, "responses", given.model_dump_json(exclude_none=True))
+    take(project, "graded", [a_grade(run_id="one", nugget_id="q1/a", question=None, grade=5)], "panel.jsonl")
+    ours = Report.model_validate_json(reports_jsonl(project, Policy(grader="imported: panel")))
+    for sentence in [*ours.responses, *ours.answer]:
+        assert sentence.evaldata.pop("exam_workbench")["rating"] == 5
+        sentence.evaldata = sentence.evaldata or None
+    assert ours.model_dump() == given.model_dump()
+    project.close()
+
+
 def reports_of(folder: Path) -> tuple[Any, Any, Any]:
     """Return two runs' responses to two topics, the topics, and a bank."""
     from autojudge_base import Request, load_report
@@ -124,6 +180,40 @@ def test_the_judge_gives_the_same_with_the_endpoint_off(tmp_path: Path) -> None:
     assert (values["one", "all"]["EXAM_COVER"], values["two", "all"]["EXAM_COVER"]) == (0.5, 0.0)
     assert {(one.topic_id, one.doc_id): one.grade for one in qrels}["q1", doc_id_md5("one says of q1.")] == 5
     assert outcome()[1:] == (qrels, content)
+
+
+def test_the_command_of_the_package_gives_the_same_files_with_the_endpoint_off(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from autojudge_base.cli import main
+    from click.testing import CliRunner
+
+    _, topics, _ = reports_of(tmp_path)
+    (tmp_path / "topics.jsonl").write_text("".join(one.model_dump_json(exclude_none=True) + "\n" for one in topics))
+    (tmp_path / "responses").mkdir()
+    (tmp_path / "reports.jsonl").rename(tmp_path / "responses" / "reports.jsonl")
+    workflow = {
+        "judge_class": "exam_workbench.autojudge.ExamJudge", "create_nuggets": True, "create_qrels": True,
+        "judge_uses_nuggets": True, "settings": {"bank": str(tmp_path / "banks.jsonl"), "min_rating": 4},
+    }  # fmt: skip
+    (tmp_path / "workflow.yml").write_text(yaml.safe_dump(workflow))
+    monkeypatch.chdir(tmp_path)
+
+    def files(folder: str) -> dict[str, bytes]:
+        words = ["--workflow", "workflow.yml", "--rag-responses", "responses", "--rag-topics", "topics.jsonl"]
+        done = CliRunner().invoke(main, ["run", *words, "--out-dir", folder])
+        assert done.exit_code == 0, done.output
+        # This file has the time of the run.
+        return {file.name: file.read_bytes() for file in Path(folder).iterdir() if file.name != "default.config.yml"}
+
+    with EndpointServer(judged) as server:
+        for name, value in {"OPENAI_BASE_URL": server.url, "OPENAI_MODEL": "m", "CACHE_DIR": "cache"}.items():
+            monkeypatch.setenv(name, value)
+        first = files("first")
+        assert len(server.seen) == 8
+    assert b"one\tall\tEXAM_COVER\t0.5\n" in first["default.eval.txt"]
+    assert first.keys() > {"default.nuggets.jsonl", "default.qrels.txt"}
+    assert files("second") == first
 
 
 def test_a_failed_pair_is_no_0(tmp_path: Path) -> None:

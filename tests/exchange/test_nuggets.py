@@ -22,6 +22,7 @@ from exam_workbench.exchange import (
     nugget_grades_jsonl,
     queries_jsonl,
 )
+from exam_workbench.exchange.checking import check
 from exam_workbench.formats import Source, detect
 from exam_workbench.labels import Policy
 from exam_workbench.leaderboard import leaderboard, nugget_board
@@ -262,13 +263,17 @@ TOPIC = {"request_id": "7", "title": "tea", "problem_statement": "Why bitter?", 
 
 def test_topics_come_back_the_same(project: Project):
     plain = {"request_id": "8", "title": "coffee"}
-    done = take(project, "queries", [{**TOPIC, "topic_id": "7", "narrative_id": 7, "limit": 900}, plain])
+    given = {**TOPIC, "topic_id": "7", "narrative_id": 7, "limit": 900, "collection_ids": ["c"], "own": {"a": None}}
+    take(project, "queries", [given, plain])
     assert queries_of(project) == [Query("7", "tea", "Why bitter?\n\nA beginner.\n\nAsks."), Query("8", "coffee")]
-    assert "unknown-field" in {note.code for note in done.notes}
-    assert lines(queries_jsonl(project, as_topics=True)) == [TOPIC, plain]
+    assert lines(queries_jsonl(project, as_topics=True)) == [given, plain]
     take(project, "queries", queries_jsonl(project, as_topics=True))
     take(project, "queries", queries_jsonl(project))
     assert len(queries_of(project)) == 2
+    take(project, "queries", {"query_id": "7", "text": "green tea", "narrative": "Why bitter?"}, replace=True)
+    assert lines(queries_jsonl(project, as_topics=True))[0] == {
+        key: value for key, value in given.items() if key != "background"
+    } | {"title": "green tea"}
     refuse(project, "queries", [plain, {**TOPIC, "topic_id": "9"}], "file.jsonl:2 differing-ids")
 
 
@@ -543,3 +548,9 @@ def test_changed_questions_of_an_imported_bank_are_written_with_our_values(proje
     other.close()
     take(project, "queries", [{"query_id": "tea", "text": "tea or mate"}], replace=True)
     assert lines(bank_in_form(project, "v3"))[0]["title_query"] == "tea or mate"
+
+
+def test_kept_topics_and_banks_pass_the_checks(project: Project):
+    take(project, "queries", {**TOPIC, "limit": 900})
+    take(project, "bank", TEA)
+    assert not any(check(project).values())

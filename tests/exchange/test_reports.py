@@ -52,6 +52,17 @@ def without_ours(row: dict[str, Any]) -> dict[str, Any]:
     return row | {"responses": sentences}
 
 
+def test_limits_of_the_track_are_noted(project: Project) -> None:
+    topic = {"request_id": "q1", "title": "first", "word_limit": 5, "collection_ids": ["ragtime/2/eng"]}
+    take(project, "queries", topic, replace=True)
+    sentences = [{"text": "One two three.", "citations": ["d1", "d2", "d3", "d4"]}, {"text": "Four five six."}]
+    done = take(project, "responses", report("a", responses=sentences))
+    assert [note.code for note in done.notes].count("beyond-track-limit") == 3
+    take(project, "queries", {"request_id": "q1", "title": "first", "limit": 4}, replace=True)
+    done = take(project, "responses", report("b", "one two three"))
+    assert [note.code for note in done.notes].count("beyond-track-limit") == 1
+
+
 def test_reports_come_back_with_what_their_sentences_answer(project: Project) -> None:
     given = [report("a", "It is so.", " ", "Because."), report("b", "Nobody knows.")]
     given[1]["responses"][0]["evaldata"] = {"theirs": 1}

@@ -6,7 +6,7 @@ import io
 import unicodedata
 from collections import Counter
 from collections.abc import Callable, Sequence
-from dataclasses import replace
+from dataclasses import asdict, replace
 from itertools import groupby
 from typing import Any
 
@@ -25,14 +25,12 @@ from exam_workbench.formats import (
     read_samples,
     write_board_tsv,
     write_matrix,
+    write_objects,
 )
-from exam_workbench.formats.answer_verdicts import write_answer_verdicts
-from exam_workbench.formats.answers import write_answers
 from exam_workbench.formats.graded import read_graded, write_graded
 from exam_workbench.formats.passages import read_passages, write_passages
 from exam_workbench.formats.queries import read_queries, write_queries
 from exam_workbench.formats.question_bank import write_bank, write_bank_csv
-from exam_workbench.formats.responses import write_responses
 from exam_workbench.formats.trec_qrels import read_labels, read_qrels, write_qrels
 from exam_workbench.formats.trec_run import write_run
 from exam_workbench.types import GradeColumns, Ranked
@@ -107,6 +105,18 @@ def _write_students(found: list[Any], out: Any) -> None:
     write_matrix(items, [(student, [verdicts.get(item) for item in items]) for student, verdicts in found], out)
 
 
+def _write_responses(found: list[Any], out: Any) -> None:
+    for one in found:
+        said = [{"text": one.text[s.begin : s.end], "citations": list(s.citations)} for s in one.sentences]
+        row = {"query_id": one.query_id, "run": one.run, "topic": one.query_text}
+        write_objects([row | ({"answer": said} if said else {"text": one.text})], out)
+
+
+def _write_answers(found: list[Any], out: Any) -> None:
+    rows = map(asdict, found)
+    write_objects(({name: value for name, value in row.items() if value is not None} for row in rows), out)
+
+
 ROUND_TRIPS: dict[str, tuple[Reader, tuple[tuple[str, Write], ...]]] = {
     "queries": (_each(read_queries), (("q.jsonl", write_queries),)),
     "passages": (_each(read_passages), (("p.jsonl", write_passages),)),
@@ -115,14 +125,14 @@ ROUND_TRIPS: dict[str, tuple[Reader, tuple[tuple[str, Write], ...]]] = {
     "labels": (_labels, (("j.qrels", write_qrels),)),
     "bank": (_questions, (("b.jsonl", write_bank), ("b.csv", write_bank_csv))),
     "graded": (_each(read_graded), (("g.jsonl.gz", write_graded),)),
-    "responses": (_responses, (("w.jsonl", write_responses),)),
+    "responses": (_responses, (("w.jsonl", _write_responses),)),
     "leaderboard": (_rows, (("l.tsv", _write_rows),)),
     "responses-matrix": (_students, (("m.csv", _write_students),)),
     "lm-eval": (_each(lambda source, report: [read_samples(source, report)]), ()),
     "exam": (_each(exam.read_exam), (("e.json", exam.write_exam),)),
     "students": (_each(lambda source, report: [read_factors(source, report)]), ()),
-    "answers": (_each(read_answers), (("a.jsonl", write_answers),)),
-    "answer-verdicts": (_each(read_answer_verdicts), (("v.jsonl", write_answer_verdicts),)),
+    "answers": (_each(read_answers), (("a.jsonl", _write_answers),)),
+    "answer-verdicts": (_each(read_answer_verdicts), (("v.jsonl", _write_answers),)),
 }
 """By kind of file: its reader, and the names and writers of its formats."""
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from exam_workbench.bank import CITED
 from exam_workbench.catalogue import find_grader, graders, list_of_graders
 from exam_workbench.graders import make_grader, remade_from
 from exam_workbench.grading import Request, Scope, doubtful_pairs, make_plan, run_job
@@ -19,7 +18,7 @@ def rated(project: Project) -> dict[tuple[str, str], int]:
     return {
         (sentence, cited): rating
         for sentence, cited, rating in project.rows(
-            f"SELECT sentence, cited_id, rating FROM {CITED} JOIN grades ON question_text_key = sentence_key"
+            "SELECT sentence, cited_id, rating FROM cited JOIN grades ON question_text_key = sentence_key"
             " AND passage_text_key = cited_key"
         )
     }

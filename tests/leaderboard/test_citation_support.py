@@ -3,28 +3,31 @@
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
 from exam_workbench import bank
+from exam_workbench.exchange.checking import check
 from exam_workbench.graders import make_grader
-from exam_workbench.grading import Request, run_job
+from exam_workbench.grading import Request, Scope, make_plan, run_job
 from exam_workbench.labels import Policy, basis, coverage, set_support
 from exam_workbench.leaderboard import (
-    RunSupport,
     citation_grader,
     citations,
+    leaderboard,
     response_support,
     support_agreement,
-    support_board,
 )
 from exam_workbench.measures import weighted_kappa
+from exam_workbench.operations.support import show
 from exam_workbench.project import Project
 from exam_workbench.types import Question
-from tests.made.cited import melts, put_cited, read
-from tests.made.endpoint_server import EndpointServer
+from tests.made.cited import SALTS, melts, put_cited, read
+from tests.made.endpoint_server import EndpointServer, Seen, rate
 from tests.made.projects import grade
 from tests.made.refusals import refusal
 from tests.made.shell import Run
@@ -39,9 +42,10 @@ def cited(project: Project, tmp_path: Path) -> Project:
     return project
 
 
-def board(project: Project, policy: Policy | None = None, least: float = 1.0) -> dict[str, RunSupport]:
-    rows = support_board(project, policy or Policy(), citation_grader(project), False, least)
-    return {row.run: row for row in rows}
+def board(project: Project, policy: Policy | None = None, partial: bool = False) -> dict[str, SimpleNamespace]:
+    """The rows of exam support show, by run."""
+    runs = show(project, partial=partial, policy=policy or Policy()).value["runs"]
+    return {row["run"]: SimpleNamespace(**row) for row in runs}
 
 
 def test_recall_and_precision_are_those_worked_by_hand(cited: Project) -> None:
@@ -58,8 +62,15 @@ def test_recall_and_precision_are_those_worked_by_hand(cited: Project) -> None:
     assert (rows["good"].recall, rows["good"].precision) == (pytest.approx(5 / 6), pytest.approx(5 / 6))
     assert rows["poor"].recall == 0.375 and rows["poor"].recall_error == pytest.approx(0.125)
     assert rows["poor"].coverage is None
+    for measure, name in (("Support-Recall", "recall"), ("support-precision", "precision")):
+        ordered = leaderboard(cited, measure)
+        assert ordered.source == "citations" and (ordered.needed, ordered.usable) == (9, 9)
+        for system in ordered.systems:
+            row = vars(rows[system.run])
+            assert (system.score, system.std_error) == (row[name], row[f"{name}_error"])
+    assert leaderboard(cited, "Support-Precision@1").scores == {"good": 1, "poor": 0.125}
     # Only the first citation: that of the fourth salt supports nothing, and the second one of "good" is not asked for.
-    first = {(one.run, one.query_id): one for one in response_support(cited, citation_grader(cited), first=True)}
+    first = {(one.run, one.query_id): one for one in response_support(cited, citation_grader(cited), most=1)}
     assert (first["poor", "ores"].recall, first["poor", "ores"].precision) == (0, 0)
     assert (first["good", "salts"].recall, first["good", "salts"].precision) == (pytest.approx(2 / 3), 1)
 
@@ -75,41 +86,53 @@ def test_missing_support_is_not_zero(project: Project, tmp_path: Path) -> None:
     assert board(project)["poor"].recall == 1
 
 
+def answers(seen: Seen) -> bool:
+    """Whether the text is about the salt; salt 3 is the pink one."""
+    (body,) = re.findall(r"<passage-\w+>\n(.*?)\n</passage-", seen.prompt, re.DOTALL)
+    (number,) = re.findall(r"When does salt (\d) melt", seen.prompt)
+    return ("pink" if number == "3" else SALTS[int(number)]) in body
+
+
 def test_a_question_counts_only_if_the_sentence_that_answers_it_is_supported(cited: Project) -> None:
     questions = [
         Question(f"salts/{i}", "salts", f"When does salt {i} melt?", weight=weight)
         for i, weight in ((0, 1), (1, 1), (2, 2), (3, -0.5))
     ]
     bank.save(cited, questions, "made", "tester")
-    ratings: dict[tuple[str, str], int | None] = {
-        (question.text or "", f"{run}/salts/1"): 0 for question in questions for run in ("good", "poor")
-    }
-    answered = {("good", 0), ("good", 1), ("poor", 0), ("poor", 1), ("poor", 2), ("poor", 3)}
-    ratings |= {(f"When does salt {i} melt?", f"{run}/salts/1"): 5 for run, i in answered}
-    grade(cited, ratings)
-    base = basis(cited, Policy())
+    with EndpointServer(lambda seen: rate(seen, 5 if answers(seen) else 0)) as server:
+        grader = make_grader("self-rating", {"model": "m", "base_url": server.url})
+        run_job(cited, grader, Request(), "tester")
+        base = basis(cited, Policy())
+        assert coverage(cited, base)["poor"]["salts"] == 0.875
+        # The ratings of passages do not tell which of their sentences answers a question.
+        assert (board(cited)["good"].coverage, board(cited)["poor"].coverage) == (None, None)
+        assert leaderboard(cited, "Supported-Cover").ungraded == {"salts": 3}
+        of_sentences = Scope(sentences=True)
+        plan = make_plan(cited, base.grader.spec, base.version, of_sentences)
+        # Two sentences with two questions, three with three; one sentence is in both responses.
+        assert (plan.needed, plan.to_grade) == (11, 11)
+        run_job(cited, grader, Request(of_sentences), "tester")
+        assert make_plan(cited, base.grader.spec, base.version, of_sentences).to_grade == 0
     with refusal("not-a-grader-of-citations", base.grader.spec.name):
         citation_grader(cited, base.grader.spec.name)
-    assert coverage(cited, base)["poor"]["salts"] == 0.875
-    # Without an answer any sentence of the passage counts: none of "poor" has full support.
-    rows = board(cited)
-    assert (rows["good"].coverage, rows["poor"].coverage) == (0.5, 0)
-    assert board(cited, least=0.5)["poor"].coverage == 0.875
-    # With answers the sentence that has the answer counts: that of the first question has partial support.
-    with cited.transaction() as cursor:
-        cursor.execute(
-            "UPDATE grades SET answer = CASE question_text_key"
-            + "".join(
-                f" WHEN (SELECT text_key FROM question_texts WHERE text = 'When does salt {i} melt?')"
-                f" THEN '{melts(i)} degrees'"
-                for i in range(3)
-            )
-            + " END WHERE rating = 5 AND grader_key = $grader",
-            {"grader": base.grader.key},
-        )
-    assert board(cited, least=0.5)["poor"].coverage == 0.125
-    assert board(cited)["poor"].coverage == 0
+    # Of "poor", the sentence about salt 0 has partial support, that about salt 1 none; that about salt 2 is unresolved,
+    # so this question of weight 2 is left out.
     assert board(cited)["good"].coverage == 0.5
+    assert board(cited)["poor"].coverage == 0
+    assert board(cited, partial=True)["poor"].coverage == (1 - 0.5) / 2
+    assert leaderboard(cited, "Supported-Cover").scores == {"good": 0.5, "poor": 0}
+    assert not any(check(cited).values())
+    set_support(cited, "poor/salts/1", 1, "d0", 2, "asta")
+    assert board(cited)["poor"].coverage == (1 - 0.5) / 2
+
+
+def test_an_extracted_answer_tells_which_sentence_answers(cited: Project) -> None:
+    bank.save(cited, [Question("salts/0", "salts", "When does salt 0 melt?")], "made", "tester")
+    grade(cited, {("When does salt 0 melt?", f"{run}/salts/1"): 5 for run in ("good", "poor")})
+    with cited.transaction() as cursor:
+        cursor.execute(f"UPDATE grades SET answer = '{melts(0)} degrees' WHERE rating = 5")
+    assert (board(cited)["good"].coverage, board(cited)["poor"].coverage) == (1, 0)
+    assert board(cited, partial=True)["poor"].coverage == 1
 
 
 def test_peoples_values_replace_ratings_and_are_compared_with_them(cited: Project) -> None:

@@ -7,7 +7,6 @@ from pathlib import Path
 import pytest
 from playwright.sync_api import Page
 
-from exam_workbench.bank import CITED
 from exam_workbench.project import Project
 from tests.made.browser import Server, as_it_is_now, button, ready
 from tests.made.browser import note as box_of
@@ -63,7 +62,7 @@ def test_keys_value_one_citation_after_the_other(
     saved = as_it_is_now(projects / "cited.duckdb", tmp_path)
     values = saved.rows(
         "SELECT sentence, cited_id, value FROM support_values"
-        " JOIN (SELECT sentence, cited_id, sentence_key, cited_key FROM " + CITED + " WHERE run = 'good')"
+        " JOIN (SELECT sentence, cited_id, sentence_key, cited_key FROM cited WHERE run = 'good')"
         " ON sentence_key = question_text_key AND cited_key = passage_text_key ORDER BY support_value_key"
     )
     saved.close()

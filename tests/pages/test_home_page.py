@@ -20,7 +20,16 @@ from exam_workbench.exchange import import_files
 from exam_workbench.exchange.collections import FILES
 from exam_workbench.formats import Source
 from exam_workbench.labels import override
-from exam_workbench.project import Project, Schedule, add_queries, backups, official_sources, open_project, schedule
+from exam_workbench.project import (
+    Project,
+    Schedule,
+    add_queries,
+    backups,
+    boards,
+    official_sources,
+    open_project,
+    schedule,
+)
 from exam_workbench.types import Query, Question
 from pages.parts.home import panels, tour
 from pages.parts.shared.screens import SCREENS
@@ -244,6 +253,16 @@ class TestHome:
         by_shell = open_project(path)
         assert official_sources(by_shell) == official_sources(project) == [proposed, "a.b"]
         by_shell.close()
+
+    def test_the_form_of_a_leaderboard_can_be_chosen(self, small: Project) -> None:
+        app = visit("home")
+        app.file_uploader[0].upload("b.txt", b"one\tAVG\tn1\t.5\none\tAVG\tn2\t.7\n")
+        sound(app.run())
+        sound(keyed(app.selectbox, "kind")[0].select("leaderboard").run())
+        check_refused(app, "header-missing", "b.txt")
+        sound(keyed(app.selectbox, "board form")[0].select("tot").run())
+        press(app, "import")
+        assert dict(boards(small)) == {"b": "AVG"}
 
     def test_a_refused_file_is_named_with_its_line_and_cannot_be_imported(self, small: Project) -> None:
         app = visit("home")

@@ -326,6 +326,12 @@ class TestExport:
         assert endings.count("zip") == 1
         assert {"jsonl", "csv", "gz", "tsv", "tex", "publish bundle"} <= set(endings)
 
+    def test_the_bank_and_the_leaderboard_are_offered_in_forms_of_other_tools(self, small: Project) -> None:
+        app = visit("export")
+        for key, form in (("bank form", "v3"), ("leaderboard form", "tot")):
+            sound(named(app.selectbox, key).select(form).run())
+        assert {"download test-bank-v3.jsonl", "download test-leaderboard-tot.txt"} <= set(downloads_of(app))
+
     def test_a_bundle_says_which_files_it_has(self, small: Project) -> None:
         bundle(small, Policy(), "ann")
         shown = said(visit("export")).replace("\\", "")

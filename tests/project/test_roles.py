@@ -30,7 +30,6 @@ from exam_workbench.leaderboard import (
     per_query_scores,
     response_support,
     support_agreement,
-    support_board,
 )
 from exam_workbench.project import (
     ACTS,
@@ -281,7 +280,6 @@ OPEN: dict[str, Callable[[Project], Any]] = {
     "stored_graders": lambda p: stored_graders(p),
     "response_support": lambda p: response_support(p, None),
     "support_agreement": lambda p: support_agreement(p, stored_graders(p)[0]),
-    "support_board": lambda p: support_board(p, Policy(), None),
     "find_grader": lambda p: find_grader(p, None),
     "succession": lambda p: succession(p),
     "leading": lambda p: review.leading(p, Policy(), "nDCG@10", None),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import io
+import json
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -12,14 +13,21 @@ import duckdb
 import pytest
 
 from exam_workbench.errors import WorkbenchError
+from exam_workbench.exchange import import_files
+from exam_workbench.formats import Source
+from exam_workbench.graders import make_grader
+from exam_workbench.grading import Request, run_job
+from exam_workbench.labels import set_support
+from exam_workbench.leaderboard import citation_grader, citations, response_support
 from exam_workbench.operations import every_operation
 from exam_workbench.operations.opening import Opening
 from exam_workbench.operations.output import print_result
-from exam_workbench.project import Project, open_project
+from exam_workbench.project import Project, assign_double, open_project
+from exam_workbench.review import end_double
 from tests.cli.test_reading_together import ARGUMENTS
 from tests.made.projects import made_project
 from tests.made.requests import requested
-from tests.review.test_adjudication import SECRET, make
+from tests.review.test_adjudication import SECRET, as_, make
 
 FURTHER = {
     **ARGUMENTS,
@@ -33,8 +41,21 @@ HIDDEN = f"""
 UPDATE judgments SET value = 0 FROM sources s WHERE s.source_key = judgments.source_key AND s.name = 'assessor: bob';
 UPDATE overrides SET rating = 0, reason = 'other' WHERE author = 'bob';
 UPDATE settlings SET right_value = 0, rating = 0, reason = 'other' WHERE author = 'bob';
+UPDATE support_values SET value = 0, reason = 'other' WHERE author = 'bob';
+UPDATE activity SET detail = replace(detail, '"value":2', '"value":0') WHERE act = 'set support';
 UPDATE activity SET detail = replace(replace(detail, '{SECRET}', 'other'), ':3', ':0') WHERE author = 'bob';
 """
+
+
+def make_cited(project: Project) -> None:
+    """The made double assignment, and another one with a response whose citation bob valued."""
+    make(project)
+    assign_double(project, "q2", "olga", ["ann", "bob"])
+    answer = [{"text": "B is so.", "citations": ["p3"]}]
+    row = json.dumps({"run_id": "gen", "topic_id": "q2", "references": [], "answer": answer})
+    import_files(project, "responses", [Source("responses.jsonl", data=row.encode())], "olga")
+    run_job(project, make_grader("support-embedding", {}), Request(), "olga")
+    set_support(as_(project, "bob"), "gen/q2/1", 1, "p3", 2, "bob", SECRET)
 
 
 class As(Opening):
@@ -71,7 +92,7 @@ def outputs(path: Path, name: str, commands: Sequence[str] = READING) -> dict[st
 def twins(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path]:
     folders = [tmp_path_factory.mktemp(name) for name in ("one", "other")]
     paths = [folder / "made.duckdb" for folder in folders]
-    made_project(paths[0], make).close()
+    made_project(paths[0], make_cited).close()
     paths[1].write_bytes(paths[0].read_bytes())
     with duckdb.connect(str(paths[1])) as connection:
         connection.execute(HIDDEN)
@@ -86,6 +107,26 @@ def test_a_hidden_value_changes_no_output_for_an_assessor(twins: tuple[Path, Pat
 
 
 def test_the_values_are_in_the_outputs_for_an_organizer(twins: tuple[Path, Path]) -> None:
-    shown = ("judgments list", "overrides list", "disagreements history", "activity", "assignments agreement")
+    shown = (
+        "judgments list",
+        "overrides list",
+        "disagreements history",
+        "activity",
+        "assignments agreement",
+        "support show",
+    )
     one, other = (outputs(path, "olga", shown) for path in twins)
     assert [command for command in shown if one[command] == other[command]] == []
+
+
+def test_values_of_citation_support_count_when_the_double_assignment_ends(twins: tuple[Path, Path]) -> None:
+    project = open_project(twins[0])
+    grader = citation_grader(project)
+    (one,) = citations(project, grader, author="bob")
+    assert (one.value, one.author, one.own) == (None, None, 2)
+    rated = response_support(project, grader)[0].recall
+    end_double(project, "q2", "olga")
+    (one,) = citations(project, grader, author="ann")
+    assert (one.value, one.author, one.own) == (2, "bob", None)
+    assert response_support(project, grader)[0].recall == 1 != rated
+    project.close()

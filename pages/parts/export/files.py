@@ -6,7 +6,7 @@ from datetime import datetime
 
 import streamlit as st
 
-from exam_workbench import audit, bank, exchange, labels, leaderboard, pipelines, text
+from exam_workbench import audit, bank, exchange, formats, labels, leaderboard, pipelines, text
 from exam_workbench.project import Project, official_sources, rankings, terms_of
 from pages.parts.shared import policy_widgets, presses, ui
 
@@ -57,6 +57,7 @@ def others(project: Project) -> None:
             with st.container(horizontal=True):
                 download(project, "JSONL", "bank", f"{name}-bank.jsonl", lambda: exchange.bank_jsonl(project), author)
                 download(project, "CSV", "bank", f"{name}-bank.csv", lambda: exchange.bank_csv(project), author)
+            _in_form(project, "bank", list(formats.FORMS), lambda form: exchange.bank_in_form(project, form), author)
         with _kind("Graded file"):
             st.caption("Pool, grades, judgments and runs in the Autograder/RUBRIC format.")
             download(
@@ -116,6 +117,20 @@ def _board(project: Project, author: str) -> None:
                 project, label, "leaderboard", f"{project.name}-{source}-{measure}.{ending}",
                 lambda write=write: write(leaderboard.leaderboard(project, measure, source, policy)), author,
             )  # fmt: skip
+    _in_form(
+        project, "leaderboard", list(formats.BOARD_FORMS),
+        lambda form: exchange.board_in_form(leaderboard.leaderboard(project, measure, source, policy), form)[0], author,
+    )  # fmt: skip
+
+
+def _in_form(project: Project, what: str, forms: list[str], make: Callable[[str], str | bytes], author: str) -> None:
+    """Draw a choice among the forms of other tools, and a download in the chosen one."""
+    form = st.selectbox("Form of AutoJudge", forms, index=None, key=f"{what} form", placeholder="Choose a form")
+    if form:
+        ending = {"trec_eval": "zip", "jsonl": "jsonl"}.get(form, "jsonl" if what == "bank" else "txt")
+        download(
+            project, f"Download {form}", what, f"{project.name}-{what}-{form}.{ending}", lambda: make(form), author
+        )
 
 
 def _exam(project: Project, author: str) -> None:

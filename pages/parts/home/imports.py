@@ -97,12 +97,21 @@ def _groups(rows: Sequence[Row]) -> list[exchange.Group]:
     skip = not {"runs", "responses", "qrels"}.isdisjoint(kinds)
     skip = skip and st.checkbox("Skip lines of queries that are not in the project")
     gold = "responses" in kinds and st.checkbox("The responses are gold passages, one per query")
+    form = None
+    if "leaderboard" in kinds:
+        form = st.selectbox(
+            "Form of the leaderboard", list(formats.BOARD_FORMS), index=None, key="board form",
+            placeholder="Recognised from the file",
+        )  # fmt: skip
     return [
         exchange.Group(
             kind,
             [row.source for row in rows if row.kind == kind],
             exchange.Options(
-                name if formats.KINDS_OF_FILE[kind].judges else student if kind == "lm-eval" else None, skip, gold
+                name if formats.KINDS_OF_FILE[kind].judges else student if kind == "lm-eval" else None,
+                skip,
+                gold,
+                form=form if kind == "leaderboard" else None,
             ),
         )
         for kind in exchange.IMPORTERS

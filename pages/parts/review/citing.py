@@ -99,8 +99,9 @@ def _cited(project: Project, one: Citation, by_key: bool) -> None:
             )  # fmt: skip
     if one.own is not None:
         rating = "none" if one.rating is None else one.rating
+        counts = "none until the double assignment ends" if one.value is None else f"{one.value}, by {one.author}"
         st.container(key=f"known support {one.place}").caption(
-            ui.plain(f"Rating of the grader: {rating}. Value that counts: {one.value}, by {one.author}.")
+            ui.plain(f"Rating of the grader: {rating}. Value that counts: {counts}.")
         )
 
 

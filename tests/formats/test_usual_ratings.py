@@ -1,4 +1,4 @@
-"""Lists of ratings that are read without a parser say what the parser would have said, and refuse what it refuses."""
+"""Ratings of a line in the usual form are read, or refused, as in any other form."""
 
 from __future__ import annotations
 
@@ -10,9 +10,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from exam_workbench.errors import Report
-from exam_workbench.formats import graded, repeated_ratings
+from exam_workbench.formats import graded
 from exam_workbench.formats.graded import read_graded
-from exam_workbench.formats.repeated_ratings import RepeatedRatings
 from exam_workbench.formats.source import Refused, Source
 from tests.made.projects import examples
 
@@ -44,21 +43,8 @@ def parsed(data: bytes, monkeypatch: pytest.MonkeyPatch) -> tuple[list[Any], lis
         raise Refused("not-in-form", "as if it were unusual")
 
     with monkeypatch.context() as only:
-        only.setattr(repeated_ratings, "_BEGINNINGS", ())
         only.setattr(graded, "parse_usual", refuse)
         return read(data)
-
-
-@pytest.mark.parametrize("compact", [True, False])
-def test_lists_that_come_again_are_taken_out(compact: bool) -> None:
-    data = line(entry([0, 5, 3]), entry([1, 1, 0]), entry([2, 4]), compact=compact)
-    shorter, taken = RepeatedRatings().taken_out(data)
-    assert list(taken.values()) == [
-        (["q/0", "q/1", "q/2"], bytes([0, 5, 3])),
-        (["q/0", "q/1", "q/2"], bytes([1, 1, 0])),
-        (["q/0", "q/1"], bytes([2, 4])),
-    ]
-    assert [one["exam_grades"][0]["self_ratings"] for one in json.loads(shorter)[1]] == list(taken)
 
 
 UNUSUAL = {
