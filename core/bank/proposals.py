@@ -118,7 +118,7 @@ class EmptyGeneration:
     asked_at: datetime
 
 
-def add_generations(project: Project, generations: Sequence[Generation], author: str) -> list[int]:
+def add_generations(cursor: Cursor, generations: Sequence[Generation], author: str) -> list[int]:
     """Store replies of a model; every draft in them becomes an open proposal.
 
     Args:
@@ -130,8 +130,7 @@ def add_generations(project: Project, generations: Sequence[Generation], author:
     Raises:
         InputError: an unknown query or passage.
     """
-    with project.transaction(act="write with models", author=author) as cursor:
-        return [key for one in generations for key in _add(cursor, one, author)]
+    return [key for one in generations for key in _add(cursor, one, author)]
 
 
 def _add(cursor: Cursor, one: Generation, author: str) -> list[int]:

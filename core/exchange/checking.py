@@ -504,7 +504,7 @@ RULES: Final = (
     _value("jobs", "cost-below-0", "cost >= 0", "the cost is below 0"),
     _value("jobs", "unknown-subject", " OR ".join(
         f"(kind = '{kind}' AND subject_key IN (SELECT {key} FROM {table}))"
-        for kind, (table, key) in JOB_SUBJECTS.items()
+        for kind, (table, key, _) in JOB_SUBJECTS.items()
     ), "the job asks an unknown grader, examinee or model"),
     *(
         _value(table, "half-withdrawn", "(withdrawn_by IS NULL) = (withdrawn_at IS NULL)",

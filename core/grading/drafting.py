@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any, Literal
 
 from ..bank import Drafted, Generation, add_generations, cleaned, find_question
@@ -24,12 +25,14 @@ from ..graders import (
     ill_formed,
     make_back_end,
     parse_list,
+    said_of_models,
     unanswerable,
     variables,
 )
-from ..jobs import Caps, job_control
+from ..jobs import Caps, Carrier, Progress, carry, job_control
+from ..jobs import Report as Watch
 from ..labels import MISSING, Policy, basis, load_ratings
-from ..project import Project, check_queries, judgments, passage_texts, queries_of, sources
+from ..project import Cursor, Project, add_job, check_queries, judgments, log, passage_texts, queries_of, sources
 from ..types import Query, Question, Subtopic
 
 Kind = Literal["question", "nugget"]
@@ -60,8 +63,8 @@ TIMEOUT_S = 180.0
 LONGEST_LOOK = 20.0
 """Maximum seconds until the next attempt while a person waits."""
 
-Watch = Callable[[int, int], None]
-"""Called with the numbers of finished requests and of all requests."""
+Asked = tuple[Call, Callable[[Completion], Generation]]
+"""A call of a model, and the function that reads its reply."""
 
 IN_WORDS = {"query_subtopic": "subtopics", "narrative": "a narrative", "correct_answer": "a known answer"}
 
@@ -169,20 +172,18 @@ def suggest(
     prompt: str | None = None,
     n: int = 10,
     control: Control | None = None,
-    watch: Watch = lambda done, total: None,
+    watch: Watch = lambda model, progress: None,
 ) -> Report:
     """Draft questions or nuggets with a model. Each becomes a proposal, not yet a question of the bank.
 
-    The model is asked once per subtopic if a prompt uses subtopics (EXAM++, table 1), else once per query. Replies are
-    stored before each call of `watch`, so an early end loses only requests in progress.
+    The model is asked once per subtopic if a prompt uses subtopics (EXAM++, table 1), else once per query.
 
     Args:
         query_ids: the queries; None for all.
         prompt: name of the prompt; None for the built-in ones, by subtopic for queries with subtopics.
         n: drafts per request. A prompt without {n}, as in the papers, leaves the number to the model; only the first n
             are used.
-        control: stops the session, limits its cost, and sets the waiting time for an endpoint; None for
-            `drafting_control`.
+        control, watch: see `run_drafting`.
 
     Raises:
         InputError: a query, the prompt or the kind is unknown, or the number is invalid.
@@ -192,9 +193,7 @@ def suggest(
         raise unknown_name("unknown-kind", "kind", kind, KINDS)
     if not 1 <= n <= MOST:
         raise InputError("limit-out-of-range", f"Invalid number of proposals: {n}.", f"Use a number from 1 to {MOST}.")
-    control = control or drafting_control(project, drafter)
-    blanks: list[Generation] = []
-    calls: list[Call] = []
+    requests: list[Asked] = []
     failed: list[Failure] = []
     for query, subtopic, asked in _requests(project, _chosen(project, query_ids), kind, prompt):
         values = values_of(query, subtopic, n)
@@ -202,26 +201,95 @@ def suggest(
             reason = f"prompt '{asked.name}' needs {', '.join(lacking)}, which the query does not have"
             failed.append(Failure(query.query_id, None, reason))
             continue
-        blanks.append(
-            blank(kind, query.query_id, drafter, asked, subtopic_id=subtopic.subtopic_id if subtopic else None)
-        )
-        calls.append(Call(asked, values, "json", max_tokens=max(LEAST_TOKENS, TOKENS_EACH * n)))
-    keys: list[int] = []
-    left_out = done = 0
-    watch(0, len(calls))
+        empty = blank(kind, query.query_id, drafter, asked, subtopic_id=subtopic.subtopic_id if subtopic else None)
+        call = Call(asked, values, "json", max_tokens=max(LEAST_TOKENS, TOKENS_EACH * n))
+        requests.append((call, partial(_read_list, empty)))
+    request = {"drafts": kind, "query_ids": query_ids and [*query_ids], "prompt": prompt, "n": n}
+    return run_drafting(
+        project, drafter, "draft", request, len(requests), [requests], author, control, watch, failed, n
+    )
+
+
+def run_drafting(
+    project: Project,
+    drafter: Drafter,
+    kind: Literal["draft", "items"],
+    request: Mapping[str, Any],
+    total: int,
+    blocks: Iterable[Sequence[Asked]],
+    author: str,
+    control: Control | None = None,
+    watch: Watch = lambda model, progress: None,
+    failed: Sequence[Failure] = (),
+    most: int = 1,
+) -> Report:
+    """Ask a model for drafts, in this thread, as a recorded job. Each draft becomes a proposal.
+
+    Args:
+        request: the part of the request to record.
+        total: the number of calls.
+        blocks: the calls; only one block is in memory at a time.
+        control: pauses and stops the job, limits its cost, and sets the waiting time for an endpoint; None for
+            `drafting_control`, for a person who waits.
+        watch: called with the model and the progress, after the replies were stored.
+        failed: requests that cannot be made.
+        most: largest number of drafts from a reply.
+
+    Raises:
+        GradingError: the model cannot be used.
+        NotAllowed: the role of the person does not include writing with models.
+    """
+    control = control or drafting_control(project, drafter)
+    asked = {"model": drafter.model} | {name: value for name, value in request.items() if value}
+    logged = {name: asked[name] for name in ("model", "drafts", "prompt") if name in asked}
+    logged |= {"query": asked["query_id"]} if "query_id" in asked else {}
+    with project.transaction(act="write with models", author=author) as cursor:
+        job = add_job(cursor, kind, None, asked, total, author)
+        log(cursor, author, f"start {kind}", job=job, count=total, **logged)
+    failures = list(failed)
+    stored: dict[int, list[int]] = {}
+    left_out = 0
+
+    def drafts() -> Iterator[list[Generation]]:
+        nonlocal left_out
+        for block in blocks:
+            for batch in answers(drafter.back_end, [call for call, _ in block], control):
+                read = [block[at][1](completion) for at, completion in batch]
+                failures.extend(_failure(one) for one in read if one.reason is not None)
+                left_out += sum(len(one.texts[most:]) for one in read)
+                yield [replace(one, texts=one.texts[:most]) for one in read]
+            if control.stopping:
+                break
+
+    def write(cursor: Cursor, some: Sequence[Generation]) -> None:
+        # A repeated transaction replaces the keys of the first attempt.
+        stored[carrier.progress.done] = add_generations(cursor, some, author)
+
+    carrier = Carrier[Generation](
+        project, job, Progress("running", total), partial(watch, drafter.model), control, write,
+        failed=lambda one: one.reason is not None,
+    )  # fmt: skip
     try:
-        for batch in answers(drafter.back_end, calls, control):
-            read = [_read_list(blanks[i], completion, n) for i, completion in batch]
-            if read:
-                keys += add_generations(project, [generation for generation, _ in read], author)
-            left_out += sum(beyond for _, beyond in read)
-            failed += [Failure(g.query_id, g.subtopic_id, g.reason) for g, _ in read if g.reason is not None]
-            done += len(batch)
-            watch(done, len(calls))
+        final = carry(
+            carrier, drafts, "Start again", "to continue", "The model",
+            lambda: said_of_models(drafter.model, control.models),
+            lambda cursor, final: log(
+                cursor, author, "draft items" if kind == "items" else "draft questions", job=job, asked=final.done,
+                proposals=sum(map(len, stored.values())), **logged,
+            ),
+            raises=True,
+        )  # fmt: skip
     except GradingError as error:
-        kept = f"Proposals kept from before the error: {len(keys)}." if keys else ""
-        raise GradingError(error.code, error.message, f"{error.hint} {kept}".strip()) from error
-    return Report(done, keys, failed, left_out, len(calls) - done)
+        kept = sum(map(len, stored.values()))
+        hint = f"{error.hint} Proposals kept from before the error: {kept:,}." if kept else error.hint
+        raise GradingError(error.code, error.message, hint.strip()) from error
+    keys = [key for some in stored.values() for key in some]
+    return Report(final.done, keys, failures, left_out, total - final.done)
+
+
+def _failure(one: Generation) -> Failure:
+    reason = f"passage {one.passage_id}: {one.reason}" if one.kind == "item" else str(one.reason)
+    return Failure(one.query_id, one.subtopic_id, reason)
 
 
 def _chosen(project: Project, query_ids: Sequence[str] | None) -> list[Query]:
@@ -285,17 +353,17 @@ def blank(
     )  # fmt: skip
 
 
-def _read_list(empty: Generation, completion: Completion, n: int) -> tuple[Generation, int]:
-    """Return the list from a model's reply, and the number of its items beyond n."""
+def _read_list(empty: Generation, completion: Completion) -> Generation:
+    """Return the list from a model's reply."""
     if completion.error is not None:
-        return replace(empty, raw=completion.text, reason=completion.error), 0
+        return replace(empty, raw=completion.text, reason=completion.error)
     items, reason = parse_list(completion.text, FIELDS[empty.kind])
     texts = list(dict.fromkeys(filter(None, map(cleaned, items))))
     if reason is not None and not completion.complete:
         reason = CUT_OFF
     elif reason is None and not texts:
         reason = "the list has no readable text"
-    return replace(empty, texts=tuple(texts[:n]), raw=completion.text, reason=reason), len(texts[n:])
+    return replace(empty, texts=tuple(texts), raw=completion.text, reason=reason)
 
 
 DEFAULT_PROMPT = "answer-key"
@@ -358,7 +426,7 @@ def draft_answer_key(
     Args:
         question_id: a question of the bank, or of a draft of the author.
         prompt: name of the prompt; None for the built-in one.
-        control: see `suggest`.
+        control: see `run_drafting`.
 
     Raises:
         InputError: the question, passage or prompt is unknown, has no text, or the question's kind has no answer keys.
@@ -390,14 +458,11 @@ def draft_answer_key(
         subtopic_id=question.subtopic_id, question_id=question_id, passage_id=passage_id,
     )  # fmt: skip
     call = Call(asked, values, "text", fence=drafter.fence, max_tokens=TOKENS)
-    batches = answers(drafter.back_end, [call], control or drafting_control(project, drafter))
-    completions = [completion for batch in batches for _, completion in batch]
-    if not completions:
-        return Report(0, [], [], stopped=1)
-    generation = _read_key(empty, completions[0])
-    keys = add_generations(project, [generation], author)
-    failed = [] if generation.reason is None else [Failure(query.query_id, empty.subtopic_id, generation.reason)]
-    return Report(1, keys, failed)
+    request = {
+        "drafts": "answer key", "query_id": query.query_id, "question_id": question_id, "passage_id": passage_id,
+        "prompt": asked.name,
+    }  # fmt: skip
+    return run_drafting(project, drafter, "draft", request, 1, [[(call, partial(_read_key, empty))]], author, control)
 
 
 def _read_key(empty: Generation, completion: Completion) -> Generation:

@@ -10,7 +10,7 @@ from ..bank import check_version
 from ..catalogue import put_grader
 from ..graders import Control, Grader, Outcome, is_remote, said_of_models
 from ..jobs import BackgroundJob, Carrier, Progress, Report, carry, job_control, start_background
-from ..project import Cursor, Project, add_job, log
+from ..project import Project, add_job, log
 from .batches import run_batches
 from .grades import add_outcomes
 from .kept_vectors import ProjectVectors
@@ -67,9 +67,6 @@ def run_job(
             if control.stopping:
                 break
 
-    def put_down(cursor: Cursor, final: Progress) -> None:
-        log(cursor, author, f"job {final.state}", job=job, graded=final.graded, failed=final.failed)
-
     carrier = Carrier[Outcome](
         project, job, Progress("running", total), report, control,
         lambda cursor, outcomes: add_outcomes(cursor, grader_key, outcomes, job),
@@ -80,7 +77,10 @@ def run_job(
         carrier, batches, "Start grading again", "to grade the remaining pairs", "The grader",
         lambda: " ".join(
             filter(None, (said_of_models(grader.spec.model, control.models), billed(told, control.usage)))
-        ), put_down,
+        ),
+        lambda cursor, final: log(
+            cursor, author, f"job {final.state}", job=job, graded=final.graded, failed=final.failed
+        ),
     )  # fmt: skip
 
 

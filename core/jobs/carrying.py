@@ -107,7 +107,7 @@ class Carrier(Generic[Result]):
     Args:
         job: its key in the project.
         progress: at its start.
-        report: called with the progress after every commit.
+        report: called with the progress at the start, after every commit and at the end.
         write: writes results within a transaction.
         failed: whether a result is unusable.
         defaulted: whether a reply was unreadable and got the default value.
@@ -127,7 +127,6 @@ class Carrier(Generic[Result]):
     def __post_init__(self) -> None:
         self.started = self.committed = time.monotonic()
         self.paused_before = self.control.paused_seconds
-        self.report(self.progress)
 
     def take(self, results: Sequence[Result]) -> None:
         """Add results, and commit them if a commit is due."""
@@ -167,6 +166,10 @@ class Carrier(Generic[Result]):
         self.report(self.progress)
 
 
+TOLD = (Exception, KeyboardInterrupt)
+"""Ends of a job that its caller reports. Any other exception ends the caller too, as when a screen is closed."""
+
+
 def carry(
     carrier: Carrier[Result],
     batches: Callable[[], Iterable[Sequence[Result]]],
@@ -174,7 +177,8 @@ def carry(
     rest: str,
     who: str,
     remarks: Callable[[], str],
-    told: Callable[[Cursor, Progress], None],
+    told: Callable[[Cursor, Progress], object],
+    raises: bool = False,
 ) -> Progress:
     """Run a job from its first result to its end, commit its results, and record how it ended.
 
@@ -185,32 +189,23 @@ def carry(
         who: name of the failing part for unexpected errors, such as "The grader".
         remarks: returns sentences that are known at the end.
         told: logs the end, within the transaction that records it.
+        raises: whether to raise an error or Ctrl+C that ended the job, after its end is recorded.
 
     Returns:
         The final progress; its state is done, cancelled, stopped or failed.
     """
     control, place = carrier.control, (str(carrier.project.path), carrier.job)
     CARRIED[place] = control
-    state, message = "done", ""
+    error: BaseException | None = None
     try:
+        carrier.report(carrier.progress)
         for results in batches():
             carrier.take(results)
-        if control.cancelled:
-            state, message = "cancelled", f"{control.cancelled_by} {again} {rest}."
-        elif control.exhausted:
-            used_up = f"The budget is used up. {again} with a new budget {rest}."
-            state, message = "stopped", "" if control.overrun else used_up
-    except KeyboardInterrupt as stopped:
-        state, message = "cancelled", f"{str(stopped) or 'Cancelled from the keyboard.'} {again} {rest}."
-        control.cancel()
-    except WorkbenchError as error:
-        state, message = "failed", str(error)
-    except MemoryError:
-        state = "failed"
-        message = f"Out of memory. Close other programs, or choose a smaller model. {again} {rest}."
-    except Exception as error:
-        # Models can raise any error. The job ends, its results are kept, and the message names the error.
-        state, message = "failed", f"{who} failed: {type(error).__name__}: {error}"
+    except BaseException as caught:
+        error = caught
+    if error is not None and not isinstance(error, TOLD):
+        carrier.report = lambda progress: None
+    state, message = _end(control, error, again, rest, who)
     carrier.commit()
     said = " ".join(filter(None, (control.overrun, remarks())))
     message = " ".join(filter(None, (message, said)))
@@ -225,4 +220,28 @@ def carry(
     carrier.project.write(finish)
     CARRIED.pop(place)
     carrier.report(final)
+    if error is not None and (raises or not isinstance(error, TOLD)):
+        raise error
     return final
+
+
+def _end(control: Control, error: BaseException | None, again: str, rest: str, who: str) -> tuple[str, str]:
+    """Return the state and the message of a job that has ended, see `carry`."""
+    match error:
+        case None if control.cancelled:
+            return "cancelled", f"{control.cancelled_by} {again} {rest}."
+        case None if control.exhausted:
+            used_up = f"The budget is used up. {again} with a new budget {rest}."
+            return "stopped", "" if control.overrun else used_up
+        case None:
+            return "done", ""
+        case WorkbenchError():
+            return "failed", str(error)
+        case MemoryError():
+            return "failed", f"Out of memory. Close other programs, or choose a smaller model. {again} {rest}."
+        case Exception():
+            # Models can raise any error. The job ends, its results are kept, and the message names the error.
+            return "failed", f"{who} failed: {type(error).__name__}: {error}"
+    control.cancel()
+    reason = "Cancelled from the keyboard." if isinstance(error, KeyboardInterrupt) else "The screen was closed."
+    return "cancelled", f"{str(error) or reason} {again} {rest}."

@@ -90,7 +90,7 @@ SECTIONS: dict[str, dict[str, str]] = {
     "Grading jobs": {
         "plan": "Plan a grading job: count the pairs already graded, failed and to grade.",
         "batch": "List, fetch and cancel the batches of calls that exam grade --batch sent.",
-        "jobs": "List grading jobs with their progress and result, newest first.",
+        "jobs": "List the jobs of a kind with their progress and result, newest first.",
         "failures": "List the pairs that a grader failed to grade, with the reason and the model's answer.",
         "grade-plan": "Grade a plan on a Ray cluster, without a project.",
         "ingest": "Import answers or grades for a file of exam plan -o.",

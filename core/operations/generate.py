@@ -8,17 +8,18 @@ from typing import Annotated, Any, cast
 from .. import bank
 from ..bank import STATES, Proposal, State, edit_proposal, marks, save_drafts
 from ..errors import GradingError, InputError
-from ..grading import KINDS, Kind, Report, draft_answer_key, make_drafter, suggest
+from ..graders import Control
+from ..grading import KINDS, Drafter, Kind, Report, draft_answer_key, make_drafter, suggest
 from ..jobs import Caps, job_control
 from ..project import Project, current_author
-from .answer_options import may_use_key
-from .console import counted
+from .answer_options import may_use_key, watch
+from .console import close_unfinished, counted
 from .describing import Argument, Gathered, Option
 from .grader_options import BackEnd, BaseUrl
 from .opening import Opening
 from .output import Output
 from .patience import Patience
-from .progress import ProgressLines, tell_of_calls
+from .progress import tell_of_calls
 from .registry import operation
 
 
@@ -60,14 +61,18 @@ def generate(
         raise InputError("options-exclude-each-other", said, "Use --query QUERY or --all.")
     with opening() as project, may_use_key(settings):
         drafter = make_drafter(settings)
-        control = job_control(
-            project, drafter.model, drafter.back_end,
-            Caps(max_calls=max_calls, max_cost=max_cost, patience=patience), tell_of_calls(),
+        control = begin(project, drafter, Caps(max_calls=max_calls, max_cost=max_cost, patience=patience))
+        report = suggest(
+            project, drafter, None if every else queries, current_author(), cast(Kind, kind), prompt, number, control,
+            watch("requests answered"),
         )  # fmt: skip
-        chosen = None if every else queries
-        watch = ProgressLines("requests answered").count
-        report = suggest(project, drafter, chosen, current_author(), cast(Kind, kind), prompt, number, control, watch)
         return _describe_proposals(project, report)
+
+
+def begin(project: Project, drafter: Drafter, caps: Caps) -> Control:
+    """Return the control of a new drafting job, and mark jobs whose process died."""
+    close_unfinished(project)
+    return job_control(project, drafter.model, drafter.back_end, caps, tell_of_calls())
 
 
 def _describe_proposals(project: Project, report: Report) -> Output:
@@ -182,6 +187,6 @@ def answer_key(
     """Draft the answer key of QUESTION from PASSAGE with a model, as a proposal."""
     with may_use_key(settings):
         drafter = make_drafter(settings)
-        control = job_control(project, drafter.model, drafter.back_end, Caps(patience=patience), tell_of_calls())
+        control = begin(project, drafter, Caps(patience=patience))
         report = draft_answer_key(project, drafter, question, passage, current_author(), prompt, control)
     return _describe_proposals(project, report)

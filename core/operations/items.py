@@ -13,7 +13,7 @@ from ..errors import GradingError, InputError
 from ..exchange import Options, import_files
 from ..formats import Source
 from ..grading import make_drafter
-from ..jobs import Caps, job_control
+from ..jobs import Caps
 from ..pipelines import (
     EXAM,
     Wanted,
@@ -27,15 +27,14 @@ from ..pipelines import (
 from ..pipelines import retire as retire_items
 from ..project import Project, current_author
 from ..text import one_line
-from .answer_options import may_use_key
+from .answer_options import may_use_key, watch
 from .console import counted
 from .describing import Argument, Option
-from .generate import ModelOptions, PromptOption
+from .generate import ModelOptions, PromptOption, begin
 from .item_checks import ExamId, FilterOptions, checked_items, named, state
 from .opening import Opening
 from .output import Output, at_most_one
 from .patience import Patience
-from .progress import ProgressLines, tell_of_calls
 from .registry import operation
 
 SHOWN = 80
@@ -80,12 +79,8 @@ def generate(
                 f"Estimated: {counted(tag.calls, 'call')}, {tag.input_tokens:,} input and"
                 f" {tag.output_tokens:,} output tokens{cost}."
             )
-        control = job_control(
-            project, drafter.model, drafter.back_end,
-            Caps(max_calls=max_calls, max_cost=max_cost, patience=patience), tell_of_calls(),
-        )  # fmt: skip
-        watch = ProgressLines("passages").count
-        report = generate_items(project, drafter, current_author(), wanted, control, watch)
+        control = begin(project, drafter, Caps(max_calls=max_calls, max_cost=max_cost, patience=patience))
+        report = generate_items(project, drafter, current_author(), wanted, control, watch("passages"))
     rest = f" Limit reached; {counted(report.stopped, 'passage')} left." if report.stopped else ""
     output = Output(asdict(report)).note(
         *(f"exam: no item from {failure}" for failure in report.failed[:20]),

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import asdict
-from typing import Annotated, Any
+from typing import Annotated, Any, cast
 
 from ..bank import check_version, counts
 from ..catalogue import find_grader, how_to_grade
 from ..exchange import publications as published
 from ..grading import Which, doubtful_pairs, reasons
 from ..jobs import jobs as recorded_jobs
-from ..project import Job, Project, current_author, pool_depth, set_pool_depth
+from ..project import JOB_SUBJECTS, Job, JobKind, Project, current_author, pool_depth, set_pool_depth
 from .describing import Option
 from .output import Output
 from .registry import operation
@@ -37,11 +37,13 @@ def jobs(
     project: Project,
     *,
     limit: Annotated[int, Option(help="List the newest N jobs.", least=1, metavar="N")] = 20,
+    kind: Annotated[str, Option(help="Kind of job.", choices=list(JOB_SUBJECTS))] = "grading",
 ) -> Output:
-    """List grading jobs with their progress and result, newest first."""
-    found = recorded_jobs(project, "grading")[:limit]
+    """List the jobs of a kind with their progress and result, newest first."""
+    found = recorded_jobs(project, cast(JobKind, kind))[:limit]
+    subject, planned, done = ("grader", "pairs", "graded") if kind == "grading" else ("name", "planned", "done")
     return Output({"jobs": [_as_dict(job) for job in found]}).table(
-        ("job", "started", "grader", "state", "pairs", "graded", "failed", "by", "message"),
+        ("job", "started", subject, "state", planned, done, "failed", "by", "message"),
         [
             (
                 str(job.key),

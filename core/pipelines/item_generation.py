@@ -7,25 +7,17 @@ import json
 import random
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
+from functools import partial
 from typing import Any, Literal
 
-from ..bank import DraftedItem, Generation, add_generations, cleaned
-from ..errors import GradingError, InputError
-from ..graders import CUT_OFF, EMPTY, Call, Completion, Control, Prompt, answers, fill, without_thoughts
-from ..grading import (
-    Drafter,
-    Failure,
-    PriceTag,
-    Report,
-    Watch,
-    blank,
-    drafting_control,
-    find_prompt,
-)
-from ..jobs import UNCAPPED, BackgroundJob, Caps, Progress, job_control, start_background
-from ..jobs import Report as JobReport
-from ..project import Project, add_queries, check_runs, log, passage_texts
+from ..bank import DraftedItem, Generation, cleaned
+from ..errors import InputError
+from ..graders import CUT_OFF, EMPTY, Call, Completion, Control, Prompt, fill, without_thoughts
+from ..grading import Asked, Drafter, PriceTag, Report, blank, find_prompt, run_drafting
+from ..jobs import UNCAPPED, BackgroundJob, Caps, job_control, start_background
+from ..jobs import Report as Watch
+from ..project import Project, add_queries, check_runs, passage_texts
 from ..text import clean_text, without_marks
 from ..types import Query
 from .answers.jobs import sampled_price
@@ -397,16 +389,15 @@ def generate_items(
     author: str,
     wanted: Wanted = ONE_EACH,
     control: Control | None = None,
-    watch: Watch = lambda done, total: None,
+    watch: Watch = lambda model, progress: None,
 ) -> Report:
     """Write an item for each passage with a model (exam-generation-irt, section 3.2 and A.1); each becomes a proposal.
 
-    Every reply is stored before `watch` is called, so an interruption loses only open requests. The same call then
-    continues with the rest. An unreadable reply is recorded with the part that failed.
+    After an interruption, the same call continues with the rest. An unreadable reply is recorded with the part that
+    failed.
 
     Args:
-        control: pauses and stops it, caps its cost, and sets how long to wait for an endpoint; None for
-            `drafting_control`, for a person who is watching.
+        control, watch: see `grading.run_drafting`.
 
     Raises:
         InputError: see `chunks_to_ask`; or every passage was asked about.
@@ -420,42 +411,19 @@ def generate_items(
             "Import passages with texts, or ask again about passages without an item (--again).",
         )
     prompt = item_prompt(project, drafter, wanted)
-    control = control or drafting_control(project, drafter)
     with project.transaction() as cursor:
         add_queries(cursor, [Query(wanted.query_id, f"Exam on {wanted.domain}")], replace=False)
-    keys: list[int] = []
-    failed: list[Failure] = []
-    done = 0
-    watch(0, len(chunks))
-    try:
-        for start in range(0, len(chunks), BLOCK):
-            block = chunks[start : start + BLOCK]
-            texts = passage_texts(project, [chunk.passage_id for chunk in block])
-            calls = [_call(prompt, texts[chunk.passage_id], drafter, wanted) for chunk in block]
-            for batch in answers(drafter.back_end, calls, control):
-                read = [_read(block[at], completion, drafter, prompt, wanted) for at, completion in batch]
-                if read:
-                    keys += add_generations(project, read, author)
-                failed += [
-                    Failure(one.query_id, None, f"passage {one.passage_id}: {one.reason}")
-                    for one in read
-                    if one.reason is not None
-                ]
-                done += len(batch)
-                watch(done, len(chunks))
-            if control.stopping:
-                break
-    except GradingError as error:
-        kept = f"Earlier proposals kept: {len(keys):,}." if keys else ""
-        raise GradingError(error.code, error.message, f"{error.hint} {kept}".strip()) from error
-    finally:
-        if done:
-            with project.transaction() as cursor:
-                log(
-                    cursor, author, "draft items", query=wanted.query_id, model=drafter.model, prompt=prompt.name,
-                    asked=done, proposals=len(keys),
-                )  # fmt: skip
-    return Report(done, keys, failed, 0, len(chunks) - done)
+
+    def asked(block: Sequence[Chunk]) -> list[Asked]:
+        texts = passage_texts(project, [chunk.passage_id for chunk in block])
+        return [
+            (_call(prompt, texts[chunk.passage_id], drafter, wanted), partial(_read, chunk, drafter, prompt, wanted))
+            for chunk in block
+        ]
+
+    blocks = (asked(chunks[start : start + BLOCK]) for start in range(0, len(chunks), BLOCK))
+    request = asdict(wanted) | {"prompt": prompt.name}
+    return run_drafting(project, drafter, "items", request, len(chunks), blocks, author, control, watch)
 
 
 def start_writing(
@@ -472,13 +440,10 @@ def start_writing(
     control = job_control(project, drafter.model, drafter.back_end, caps)
 
     def make(owned: Project) -> BackgroundJob:
-        def write(report: JobReport, job: BackgroundJob) -> Report:
-            def watch(done: int, total: int) -> None:
-                report(drafter.model, Progress("running", total, done))
-
-            return generate_items(owned, drafter, author, wanted, job.control, watch)
-
-        return BackgroundJob(drafter.model, "passages", wanted, author, control, write)
+        return BackgroundJob(
+            drafter.model, "passages", wanted, author, control,
+            lambda report, job: generate_items(owned, drafter, author, wanted, job.control, report),
+        )  # fmt: skip
 
     return start_background(project, "items", make)
 
@@ -494,7 +459,7 @@ def _call(prompt: Prompt, text: str, drafter: Drafter, wanted: Wanted) -> Call:
     return Call(prompt, values, "text", drafter.fence, max_tokens=TOKENS)
 
 
-def _read(chunk: Chunk, completion: Completion, drafter: Drafter, prompt: Prompt, wanted: Wanted) -> Generation:
+def _read(chunk: Chunk, drafter: Drafter, prompt: Prompt, wanted: Wanted, completion: Completion) -> Generation:
     """Return a completion as a generation: an item with its choices shuffled, or the reason for failure."""
     empty = replace(blank("item", wanted.query_id, drafter, prompt, passage_id=chunk.passage_id), raw=completion.text)
     if completion.error is not None:

@@ -34,7 +34,6 @@ from ..limits import limit
 from ..project import (
     NOT_RETRIEVED,
     Answer,
-    Cursor,
     Project,
     Student,
     add_answers,
@@ -333,10 +332,6 @@ def _sit_one(
         unasked = f"Skipped {how_many(without, 'items')} without a passage to read."
         return " ".join(filter(None, (said, unasked if without else "")))
 
-    def told(cursor: Cursor, final: Progress) -> None:
-        counts = {"answered": final.graded, "failed": final.failed}
-        log(cursor, author, f"sitting {final.state}", sitting=sitting, student=student.name, **counts)
-
     carrier = Carrier[Answer](
         project, sitting, Progress("running", len(wanted)), report, control,
         lambda cursor, answers: add_answers(cursor, student.key, answers, sitting),
@@ -349,8 +344,11 @@ def _sit_one(
         "to answer the remaining items",
         "The examinee",
         remarks,
-        told,
-    )
+        lambda cursor, final: log(
+            cursor, author, f"sitting {final.state}", sitting=sitting, student=student.name, answered=final.graded,
+            failed=final.failed,
+        ),
+    )  # fmt: skip
 
 
 def _answers(

@@ -74,6 +74,9 @@ _SCREENS = {
     "import students": "students",
     "add student": "students",
     "add retrieval": "students",
+    "draft questions": "question_bank",
+    "start draft": "question_bank",
+    "start items": "question_bank",
     "start sitting": "students",
     "sitting ": "students",
     "import bank": "question_bank",
@@ -233,6 +236,18 @@ _SENTENCES: dict[str, Callable[[Detail], str]] = {
     "draft items": lambda d: (
         f"generated items for {_query(d)} with {d.get('model', 'a model')}:"
         f" {_counted(d.get('proposals', 0), 'proposals')} from {_counted(d.get('asked', 0), 'passages')}"
+    ),
+    "draft questions": lambda d: (
+        f"drafted {d.get('drafts', 'question')}s{_named(d, 'query text', ' for {}')} with {d.get('model', 'a model')}:"
+        f" {_counted(d.get('proposals', 0), 'proposals')} from {_counted(d.get('asked', 0), 'requests')}"
+    ),
+    "start draft": lambda d: (
+        f"started job {d.get('job', '')} to draft {d.get('drafts', 'question')}s with {d.get('model', 'a model')}:"
+        f" {_counted(d.get('count', 0), 'requests')}"
+    ),
+    "start items": lambda d: (
+        f"started job {d.get('job', '')} to generate items with {d.get('model', 'a model')}:"
+        f" {_counted(d.get('count', 0), 'passages')}"
     ),
     "set item": lambda d: f"set {_listed(d, 'what')} of {_question(d)}" + _named(d, "to", " to {}"),
     "set bloom keywords": lambda d: "set the keywords of Bloom's levels",

@@ -10,17 +10,23 @@ from typing import Any, Literal
 
 from .project import Cursor, Project
 
-JobKind = Literal["grading", "sitting", "generating", "comparing"]
+JobKind = Literal["grading", "sitting", "generating", "comparing", "draft", "items"]
 
-JOB_SUBJECTS: Mapping[JobKind, tuple[str, str]] = {
-    "grading": ("graders", "grader_key"),
-    "sitting": ("students", "student_key"),
-    "generating": ("generators", "generator_key"),
-    "comparing": ("answer_judges", "judge_key"),
+_OWN = ("jobs", "job_key", "request->>'$.model'")
+JOB_SUBJECTS: Mapping[JobKind, tuple[str, str, str]] = {
+    "grading": ("graders", "grader_key", "name"),
+    "sitting": ("students", "student_key", "name"),
+    "generating": ("generators", "generator_key", "name"),
+    "comparing": ("answer_judges", "judge_key", "name"),
+    "draft": _OWN,
+    "items": _OWN,
 }
-"""For each kind of job, the table of its subjects and the key column of this table."""
-_SUBJECTS = " UNION ALL ".join(
-    f"SELECT {key} AS subject_key, name FROM {table}" for table, key in JOB_SUBJECTS.values()
+"""For each kind of job, the table of its subjects, the key column of this table, and SQL for the name.
+
+Models that draft have no table: their job is its own subject, and its request names the model.
+"""
+_SUBJECTS = " UNION ".join(
+    f"SELECT {key} AS subject_key, {name} AS name FROM {table}" for table, key, name in JOB_SUBJECTS.values()
 )
 """SQL for the names of all subjects of jobs. Their keys are unique, because they come from one sequence."""
 _LARGEST = 2**63 - 1
@@ -32,7 +38,7 @@ class Job:
     """A job.
 
     Args:
-        name: name of the grader, examinee, generator or answer check.
+        name: name of the grader, examinee, generator, answer check or drafting model.
         request: the request; its field `told` is the price tag shown before the start.
         state: running, waiting (for batches), done, cancelled, stopped, failed, interrupted or imported.
         done, failed: numbers of usable results and of failures.
@@ -70,7 +76,7 @@ def recorded_jobs(
 
     Args:
         keys: keys of the jobs to return; None for all.
-        subject: key of the jobs' grader, examinee or model; None for any.
+        subject: key of the jobs' grader, examinee, generator or answer check; None for any.
         state: the jobs' state; None for any.
     """
     return [
@@ -86,20 +92,23 @@ def recorded_jobs(
     ]
 
 
-def add_job(cursor: Cursor, kind: JobKind, subject: int, request: Mapping[str, Any], total: int, author: str) -> int:
+def add_job(
+    cursor: Cursor, kind: JobKind, subject: int | None, request: Mapping[str, Any], total: int, author: str
+) -> int:
     """Record a new job as running and return its key.
 
     Args:
-        subject: key of the grader, examinee or model.
+        subject: key of the grader, examinee, generator or answer check; None if the request names a model instead.
         request: the part of the request to keep, as a JSON object.
         total: the expected number of results.
     """
-    rows = cursor.execute(
+    job = int(cursor.execute("SELECT nextval('keys')").fetchall()[0][0])
+    cursor.execute(
         "INSERT INTO jobs (job_key, kind, subject_key, request, state, total, done, failed, message, author,"
-        " started_at) VALUES (nextval('keys'), ?, ?, ?, 'running', ?, 0, 0, '', ?, now()::TIMESTAMP) RETURNING job_key",
-        [kind, subject, json.dumps(request), total, author],
-    ).fetchall()
-    return int(rows[0][0])
+        " started_at) VALUES (?, ?, ?, ?, 'running', ?, 0, 0, '', ?, now()::TIMESTAMP)",
+        [job, kind, subject or job, json.dumps(request), total, author],
+    )
+    return job
 
 
 def count_results(cursor: Cursor, job: int, done: int, failed: int, more: int = 0) -> None:

@@ -45,7 +45,7 @@ def coast(project: Project) -> Project:
     with project.transaction() as cursor:
         add_queries(cursor, [Query("exam", "Exam"), Query("other", "Another")], replace=True)
         add_passages(cursor, [Passage("tides", "Slack water comes first."), Passage("wind", "It is cold.")])
-    bank.add_generations(project, [DRAFTED], "ann")
+    project.write(lambda cursor: bank.add_generations(cursor, [DRAFTED], "ann"))
     return project
 
 
@@ -137,7 +137,8 @@ def test_what_cannot_be_kept_of_an_item_changes_nothing(coast: Project, change: 
 
 
 def test_everything_of_items_goes_out_and_comes_back(coast: Project, tmp_path: Path) -> None:
-    bank.add_generations(coast, [replace(DRAFTED, item=DraftedItem("exam/b", CHOICES, "The moon"))], "ann")
+    other = replace(DRAFTED, item=DraftedItem("exam/b", CHOICES, "The moon"))
+    coast.write(lambda cursor: bank.add_generations(cursor, [other], "ann"))
     bank.accept(coast, [proposals(coast)[0].key], "ann")
     save_drafts(coast, "ann", "one of two")
     set_categories(coast, [ITEM.question_id], "bloom", ["Applying", "Applying"], "ann")

@@ -73,7 +73,7 @@ def test_thresholds_are_recorded_when_items_are_accepted(tmp_path: Path) -> None
         wrote.append(
             Generation(*made_by, (f"{METALS[at % 12]}: {one.text}",), "raw", passage_id=f"p{at}", item=drafted)
         )
-    add_generations(project, wrote, "ann")
+    project.write(lambda cursor: add_generations(cursor, wrote, "ann"))
     project.close()
     filters = ("--near", "1", "--any-reference")
     checked = run(path, "items", "check", "--of", "proposals", *filters, "--json")

@@ -18,18 +18,19 @@ from exam_workbench import bank
 from exam_workbench.bank import STATES, accept, edit_proposal, empty_generations, marks, proposals, put_back, reject
 from exam_workbench.bank.proposals import provenance
 from exam_workbench.bank.repeats import normalised
-from exam_workbench.catalogue import save_prompt
+from exam_workbench.catalogue import save_prompt, set_price
 from exam_workbench.cli import cli
 from exam_workbench.errors import GradingError, InputError
-from exam_workbench.graders import CUT_OFF, EMPTY, USES, Control, built_in
+from exam_workbench.exchange.checking import faults
+from exam_workbench.graders import CUT_OFF, EMPTY, USES, Control, Price, built_in
 from exam_workbench.graders.endpoint.absence import ANSWERS_AGAIN
 from exam_workbench.graders.prompts.prompt import fenced
 from exam_workbench.graders.reading.parsing import EMPTY_LIST, ITEM_NOT_TEXT, MALFORMED, WITHOUT_JSON
 from exam_workbench.grading import Report, draft_answer_key, make_drafter, passages_for_key, suggest
 from exam_workbench.grading.drafting import Drafter
-from exam_workbench.jobs import job_control
+from exam_workbench.jobs import Progress, job_control, jobs
 from exam_workbench.labels import Policy
-from exam_workbench.project import Project, add_passages, add_queries, open_project
+from exam_workbench.project import Project, activity, add_passages, add_queries, asked_models, open_project
 from exam_workbench.types import Passage, Query, Question, Subtopic
 from tests.made.endpoint_server import EndpointServer, Reply, Seen, chat, status, too_many
 from tests.made.projects import copy_of, grade, judge
@@ -263,7 +264,7 @@ def test_each_answer_is_stored_before_progress_is_told(sea: Project, model: Mode
         model(lambda seen: questions(f"{seen.prompt[-60:]}?")),
         "salt",
         "birds",
-        watch=lambda done, total: told.append((done, total, len(proposals(sea)))),
+        watch=lambda _, progress: told.append((progress.done, progress.total, len(proposals(sea)))),
     )
     assert told[0] == (0, 3, 0)
     assert told[-1] == (3, 3, 3)
@@ -273,6 +274,53 @@ def test_each_answer_is_stored_before_progress_is_told(sea: Project, model: Mode
 def test_a_cap_on_calls_ends_it_and_says_what_was_not_asked(sea: Project, model: Model) -> None:
     report = suggest(sea, model(lambda seen: questions("A?")), None, "ann", control=Control(max_calls=1, concurrency=1))
     assert (report.asked, report.stopped) == (1, 2)
+
+
+# The record of the job
+
+
+def test_drafting_is_a_recorded_job_with_its_request_counts_and_usage(sea: Project, model: Model) -> None:
+    set_price(sea, "writer-1", Price(1.0, 2.0), "ann")
+    suggested(sea, model(lambda seen: questions("V?") if "vents" in seen.prompt else chat("prose")), "salt", n=3)
+    (job,) = jobs(sea, "draft")
+    assert (job.name, job.state, job.total, job.done, job.failed, job.author) == ("writer-1", "done", 2, 1, 1, "ann")
+    assert job.request == {"model": "writer-1", "drafts": "question", "query_ids": ["salt"], "n": 3}
+    assert job.calls == 2 and job.input_tokens and job.cost and job.ended_at
+    assert asked_models(sea)
+    assert not sea.read(lambda cursor: list(faults(cursor)))
+    draft_answer_key(sea, model(lambda seen: chat("Minerals.")), "salt/1", "rivers", "ann")
+    key, _ = jobs(sea, "draft")
+    assert (key.request["drafts"], key.request["passage_id"], key.done) == ("answer key", "rivers", 1)
+    acts = [(one.act, one.detail["job"]) for one in activity(sea).acts if "draft" in one.act]
+    assert acts == [(act, one.key) for one in (key, job) for act in ("draft questions", "start draft")]
+
+
+def test_a_drafting_job_that_a_limit_or_an_error_ends_is_recorded_so(sea: Project, model: Model) -> None:
+    suggest(sea, model(lambda seen: questions("A?")), None, "ann", control=Control(max_calls=1, concurrency=1))
+    with refusal("key-required", kind=GradingError):
+        suggested(sea, model(lambda seen: status(401)))
+    assert [(job.state, job.done, job.total) for job in jobs(sea, "draft")] == [("failed", 0, 1), ("stopped", 1, 3)]
+
+
+class Gone(BaseException):
+    """Ends a script from outside, as when a screen is closed."""
+
+
+@pytest.mark.parametrize(("end", "times"), [(KeyboardInterrupt, 1), (Gone, 9)])
+def test_drafting_that_is_ended_from_outside_keeps_what_came(
+    sea: Project, model: Model, end: type[BaseException], times: int
+) -> None:
+    # The script of a closed screen is ended at each of its further steps.
+    ends = [end] * times
+
+    def watch(_: str, progress: Progress) -> None:
+        if progress.done and ends:
+            raise ends.pop()
+
+    with pytest.raises(end):
+        suggested(sea, model(lambda seen: questions("A?")), control=Control(concurrency=1), watch=watch)
+    (job,) = jobs(sea, "draft")
+    assert (job.state, job.done, texts(sea)) == ("cancelled", 1, ["A?"])
 
 
 # From proposal to question
@@ -562,6 +610,22 @@ def test_from_a_shell_one_generates_lists_accepts_and_saves(shell: Callable[...,
     ]
     in_bank = json.loads(shell("bank", "list", "--query", "birds", "--json").stdout)["questions"]
     assert [question["text"] for question in in_bank] == ["A one?"]
+
+
+def test_from_a_shell_a_drafting_job_is_listed_and_one_whose_process_died_is_marked(
+    shell: Callable[..., Any], sea: Project
+) -> None:
+    with EndpointServer(lambda seen: questions("A?")) as server:
+        asked = ("generate", "--query", "birds", "--model", "m", "--base-url", server.url)
+        assert shell(*asked).exit_code == 0
+        project = open_project(sea.path)
+        with project.transaction() as cursor:
+            cursor.execute("UPDATE jobs SET state = 'running', ended_at = NULL")
+        project.close()
+        assert shell(*asked).exit_code == 0
+    listed = json.loads(shell("jobs", "--kind", "draft", "--json").stdout)["jobs"]
+    assert [(job["state"], job["graded"], job["calls"]) for job in listed] == [("done", 1, 1), ("interrupted", 1, 1)]
+    assert json.loads(shell("jobs", "--json").stdout) == {"jobs": []}
 
 
 def test_from_a_shell_an_answer_key_is_drafted(shell: Callable[..., Any]) -> None:

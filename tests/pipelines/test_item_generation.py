@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import json
+import multiprocessing
+import os
 import re
+import threading
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 from pathlib import Path
@@ -17,6 +20,7 @@ from exam_workbench.errors import GradingError, InputError
 from exam_workbench.graders import USES, Control, Price, built_in
 from exam_workbench.graders.prompts.prompt import fenced
 from exam_workbench.grading import Drafter, make_drafter
+from exam_workbench.jobs import jobs
 from exam_workbench.pipelines import (
     Wanted,
     exam_items,
@@ -27,7 +31,15 @@ from exam_workbench.pipelines import (
     statistics,
 )
 from exam_workbench.pipelines.item_generation import chunks_to_ask, shuffle_seed, shuffled
-from exam_workbench.project import Project, activity, add_passages, add_queries, write_runs
+from exam_workbench.project import (
+    Project,
+    activity,
+    add_passages,
+    add_queries,
+    close_interrupted,
+    open_project,
+    write_runs,
+)
 from exam_workbench.project.runs import stage_rankings
 from exam_workbench.types import Passage, Query, Ranked
 from tests.made.endpoint_server import EndpointServer, Reply, Seen, chat, no_structure, status
@@ -95,7 +107,9 @@ def test_each_passage_becomes_a_proposal_with_its_choices_in_the_order_of_the_se
         return item(seen)
 
     drafter = model(answers)
-    report = generate_items(corpus, drafter, "ann", Wanted(domain="DevOps"), watch=lambda *far: told.append(far))
+    report = generate_items(
+        corpus, drafter, "ann", Wanted(domain="DevOps"), watch=lambda _, far: told.append((far.done, far.total))
+    )
 
     assert (report.asked, len(report.keys), report.failed, report.stopped) == (4, 4, [], 0)
     assert told[0] == (0, 4) and told[-1] == (4, 4)
@@ -162,6 +176,12 @@ def test_work_that_was_stopped_goes_on_with_the_rest_alone(corpus: Project, mode
     assert sorted(asked) == ["0", "1", "2", "3"]
     with refusal("no-passage-left"):
         generate_items(corpus, drafter, "ann")
+    rest, capped = jobs(corpus, "items")
+    assert [(job.state, job.total, job.done, job.failed, job.calls) for job in (capped, rest)] == [
+        ("stopped", 4, 3, 0, 3),
+        ("done", 1, 1, 0, 1),
+    ]
+    assert (rest.name, rest.request["query_id"], rest.request["domain"]) == ("writer-1", "exam", Wanted.domain)
 
 
 def test_what_cannot_be_read_is_counted_by_part_and_asked_again_where_that_is_said(
@@ -246,11 +266,47 @@ def test_an_endpoint_that_cannot_be_used_is_told_and_what_came_stays(corpus: Pro
     assert proposals(corpus) == []
 
 
+def write_until_killed(path: Path, url: str) -> None:
+    """Write items, and die as soon as the first are stored."""
+    project = open_project(path)
+    drafter = make_drafter({"model": "writer-1", "base_url": url, "attempts": 1})
+    generate_items(
+        project, drafter, "ann", control=Control(concurrency=1),
+        watch=lambda _, progress: os._exit(9) if progress.done else None,
+    )  # fmt: skip
+
+
+def test_writing_that_was_killed_is_marked_and_goes_on_with_the_rest(corpus: Project) -> None:
+    corpus.close()
+    killed_now = threading.Event()
+
+    def answers(seen: Seen) -> Reply:
+        if len(server.seen) > 2:
+            killed_now.wait(60)
+        return item(seen)
+
+    with EndpointServer(answers) as server:
+        context = multiprocessing.get_context("spawn")
+        process = context.Process(target=write_until_killed, args=(corpus.path, server.url))
+        process.start()
+        process.join(60)
+        killed_now.set()
+        assert process.exitcode == 9
+        again = open_project(corpus.path)
+        assert close_interrupted(again) == 1
+        (killed,) = jobs(again, "items")
+        assert (killed.state, killed.done, len(proposed_items(again))) == ("interrupted", killed.done, killed.done)
+        assert 0 < killed.done < 4
+        drafter = make_drafter({"model": "writer-1", "base_url": server.url, "attempts": 1})
+        assert generate_items(again, drafter, "ann").asked == 4 - killed.done
+        again.close()
+
+
 def test_the_part_that_failed_is_read_again_by_the_parser_of_today(corpus: Project) -> None:
     made = bank.Generation(
         "item", "q1", "m", "exam-item", "f00d", (), "Question: Why?", "an old reason", passage_id="p0"
     )
-    bank.add_generations(corpus, [made, replace(made, raw="", reason="timed out")], "ann")
+    corpus.write(lambda cursor: bank.add_generations(cursor, [made, replace(made, raw="", reason="timed out")], "ann"))
     found = making_of(corpus, "q1")
     assert found is not None and found.by_part == {"question": 0, "choices": 1, "key": 1}
     assert found.no_answer == 1

@@ -11,7 +11,7 @@ import pytest
 from exam_workbench.graders import Control
 from exam_workbench.graders.endpoint.absence import ANSWERS_AGAIN
 from exam_workbench.grading import make_drafter
-from exam_workbench.jobs import Extent
+from exam_workbench.jobs import Extent, jobs
 from exam_workbench.pipelines import (
     GeneratorPlan,
     JudgePlan,
@@ -121,4 +121,5 @@ def test_writing_shows_what_it_waits_for_and_can_be_paused_and_stopped(project: 
     writing.control.pause()
     assert writing.control.paused and not writing.over
     writing.control.cancel()
-    assert writing.wait(60) and (writing.result.asked, writing.result.stopped, writing.progress.message) == (0, 3, "")
+    assert writing.wait(60) and (writing.result.asked, writing.result.stopped) == (0, 3)
+    assert writing.progress.state == jobs(project, "items")[0].state == "cancelled"

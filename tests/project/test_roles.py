@@ -16,7 +16,7 @@ from exam_workbench.errors import NotAllowed, WorkbenchError
 from exam_workbench.exchange import exporting, import_files, recorded
 from exam_workbench.formats import Source
 from exam_workbench.graders import make_grader
-from exam_workbench.grading import Request, Scope, make_plan, price_tag, start_job
+from exam_workbench.grading import Request, Scope, make_drafter, make_plan, price_tag, start_job, suggest
 from exam_workbench.jobs import jobs, trial_control
 from exam_workbench.labels import Policy, basis
 from exam_workbench.leaderboard import (
@@ -132,7 +132,7 @@ def graded(project: Project, by: str) -> None:
 
 
 def asked(project: Project, by: str) -> None:
-    bank.add_generations(project, [], by)
+    suggest(project, make_drafter({"model": "m", "base_url": "http://localhost:9"}), ["q1"], by)
 
 
 def sat(project: Project, by: str) -> None:

@@ -47,7 +47,8 @@ def test_what_is_next_follows_what_waits(project: Project) -> None:
     put_draft(project, "lea", replace(BANK[0], text="Who is A?"))
     assert (next_of(project), counted(project)) == (["question_bank"], ["1"])
     save_drafts(project, "lea")
-    (key,) = add_generations(project, [Generation("question", "q1", "m", "p", "h", ("Why A?",), "raw")], "olga")
+    made = Generation("question", "q1", "m", "p", "h", ("Why A?",), "raw")
+    (key,) = project.write(lambda cursor: add_generations(cursor, [made], "olga"))
     assert (next_of(project), counted(project)) == (["question_bank"], ["1"])
     reject(project, [key], "lea")
     for passage in ("p1", "p2"):

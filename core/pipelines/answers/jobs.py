@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any, TypeVar
 
@@ -92,21 +92,16 @@ def run_job(
         job = add_job(cursor, "comparing" if compares else "generating", key, work.asked, work.total, author)
         log(cursor, author, f"start {work.things}", job=job, by=name, count=work.total)
 
-    def results() -> Iterator[Sequence[Result]]:
-        yield from come(control)
-
-    def told(cursor: Cursor, final: Progress) -> None:
-        log(
-            cursor, author, f"{work.things} {final.state}", job=job, by=name, count=final.graded, failed=final.failed,
-        )  # fmt: skip
-
     carrier = Carrier[Result](
         project, job, Progress("running", work.total), lambda progress: report(name, progress), control,
         lambda cursor, some: write(cursor, key, some, job), failed,
     )  # fmt: skip
     return carry(
-        carrier, results, "Start again", "to continue", "The model",
-        lambda: said_of_models(work.model.model, control.models), told,
+        carrier, lambda: come(control), "Start again", "to continue", "The model",
+        lambda: said_of_models(work.model.model, control.models),
+        lambda cursor, final: log(
+            cursor, author, f"{work.things} {final.state}", job=job, by=name, count=final.graded, failed=final.failed
+        ),
     )  # fmt: skip
 
 

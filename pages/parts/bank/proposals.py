@@ -5,7 +5,7 @@ from string import ascii_uppercase
 
 import streamlit as st
 
-from exam_workbench import bank, errors, grading
+from exam_workbench import bank, errors, grading, jobs
 from exam_workbench.project import Project, passage_texts
 from pages.parts.bank import window as bank_window
 from pages.parts.shared import model_place, policy_widgets, presses, ui
@@ -305,14 +305,15 @@ def _offered(passage: grading.KeyPassage) -> str:
     return f"{', '.join(said)}: {ui.shortened(passage.text, 100)}"
 
 
-def _ask(query_id: str, settings: dict[str, str], work: Callable[[grading.Watch], grading.Report]) -> None:
+def _ask(query_id: str, settings: dict[str, str], work: Callable[[jobs.Report], grading.Report]) -> None:
     """Ask the model and show the progress; the dialog closes after the answers."""
     model_place.remember_settings(settings)
     bar = st.progress(0.0, text=ASKED)
 
-    def watch(done: int, total: int) -> None:
-        if done:
-            bar.progress(done / total, text=f"{done} of {total} requests answered")
+    def watch(model: str, progress: jobs.Progress) -> None:
+        if progress.done:
+            text = f"{progress.done} of {progress.total} requests answered"
+            bar.progress(progress.done / progress.total, text=text)
 
     try:
         report = work(watch)
