@@ -98,6 +98,7 @@ _STAR, _NO_STAR = "★⭐🌟✭", "☆✩✰"
 _STARS = re.compile(
     rf"(?<![0-9{_STAR}])(?P<full>[{_STAR}]{{0,9}})(?P<empty>[{_NO_STAR}]{{0,9}})(?<=[{_STAR}{_NO_STAR}])"
 )
+_BETWEEN_SYLLABLES = re.compile(r"[\u3040-\u9fff\uac00-\ud7a3][0-9]|[0-9][\u3040-\u9fff\uac00-\ud7a3]")
 _UNIT = re.compile(r"(?<=[0-9])\s?(?:分|点|점|星)(?![^\W\d_])|(?<=[为為是])(?=[0-9])")
 _WORDS = ("zero", "one", "two", "three", "four", "five")
 _WORD = re.compile(
@@ -151,6 +152,7 @@ def names_number(text: str) -> bool:
     text = _plain(text, 0)
     return (
         any(not _in_word(text, number) for number in _NUMBER.finditer(text))
+        or _BETWEEN_SYLLABLES.search(text) is not None
         or any(unicodedata.category(sign) in ("No", "Nl") or sign in _STAR + _NO_STAR for sign in text)
         or _UNREADABLE.search(text) is not None
     )
