@@ -117,7 +117,9 @@ def read_boards(source: Source, report: Report, queries: Collection[str] = (), f
         report.refuse(
             source.name, None, "form-differs", f"the file is {'JSON' if in_json else 'a table'}, but --form is {form}"
         )
-    elif in_json and (form or is_record(Beginning.of(source)) or _are_objects(filled)):
+    elif in_json and (
+        form or is_record(Beginning.of(source)) or any(line.lstrip()[:1] == "{" for _, line in filled[1:2])
+    ):
         with refusing(report, source.name, None):
             found = [(board, "") for board in _of_table(_of_records(filled, source.name, report), source, report)]
     elif in_json:
@@ -157,10 +159,6 @@ def is_trec_eval_output(cells: list[str]) -> bool:
 def is_record(beginning: Beginning | None) -> bool:
     """Return whether a first line is a record in the form jsonl."""
     return beginning is not None and roles_of(list(beginning.keys)).keys() >= LONG
-
-
-def _are_objects(lines: list[tuple[int, str]]) -> bool:
-    return len(lines) > 1 and lines[1][1].lstrip().startswith("{")
 
 
 def write_board_form(form: str, measure: str, rows: Iterable[tuple[str, str, float, int]], out: TextIO) -> None:

@@ -38,7 +38,6 @@ NARRATIVE_KEYS = ("description", "topic_description", "narrative", "problem_stat
 TOPIC_KEYS = {"collection_ids", "limit", "word_limit"}
 """Keys of AutoJudge's topics with numbers or lists, which are ignored."""
 NAMED = re.compile("quer|topic")
-_JSONL = re.compile(r"\.jsonl(\.gz)?$", re.IGNORECASE)
 _READ = (ID_KEYS, TEXT_KEYS, *((key,) for key in (*NARRATIVE_KEYS, "answer", "answers")))
 
 
@@ -153,16 +152,15 @@ def is_text_table(beginning: Beginning) -> bool:
         return False
     # Three columns or more with numbers in the last may be judgments, scores or values of measures.
     values = len(rows[0]) > 2 and is_number(rows[0][-1])
-    if values or all("." in row[0] and is_number(row[0]) for row in rows):
-        return False
-    return not all(is_number(row[1]) for row in rows[1:] or rows if len(row) > 1)
+    numbers = all(is_number(row[1]) for row in rows[1:] or rows if len(row) > 1)
+    return not (values or numbers or all("." in row[0] and is_number(row[0]) for row in rows))
 
 
 def _read(source: Source, report: Report) -> Iterator[tuple[int, Query]]:
     lines = open_lines(source, report, Limits(WHOLE))
     number, line = next((each for each in lines if each[1] and not each[1].isspace()), (0, ""))
     if line.lstrip().startswith("[") or (
-        line.lstrip().startswith("{") and not (_JSONL.search(source.file) or _is_row(line))
+        line.lstrip().startswith("{") and not (source.file.lower().endswith((".jsonl", ".jsonl.gz")) or _is_row(line))
     ):
         read = _list if line.lstrip().startswith("[") else _map
         yield from read(source, report, number, [line, *(rest for _, rest in lines)])

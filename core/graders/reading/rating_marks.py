@@ -91,14 +91,17 @@ _SENTENCE = 60
 _FIRST_ITEM = re.compile(r"\W*+1[.)](?![0-9])")
 _SECOND_ITEM = re.compile(r"\s[^\w\n]{0,8}2[.)](?!\w)")
 _FEW_WORDS = re.compile(r"[\W_]*(?:\w+\s){0,2}[\W_]*")
-_UNREADABLE = re.compile(rf"(?<![^\W_])(?:{'|'.join(RATING_WORDS)}){_SCALE}[\s*_\"'`]{{0,9}}:", re.IGNORECASE)
+_SYLLABLE = r"[\u3040-\u9fff\uac00-\ud7a3]"
+_UNREADABLE = re.compile(
+    rf"(?<![^\W_])(?:{'|'.join(RATING_WORDS)}){_SCALE}[\s*_\"'`]{{0,9}}:|{_SYLLABLE}[0-9]|[0-9]{_SYLLABLE}",
+    re.IGNORECASE,
+)
 
 _FORMS = str.maketrans("：／（）［］，．＝；。", ":/()[],.=;.", "\ufe0f\u20e3")
 _STAR, _NO_STAR = "★⭐🌟✭", "☆✩✰"
 _STARS = re.compile(
     rf"(?<![0-9{_STAR}])(?P<full>[{_STAR}]{{0,9}})(?P<empty>[{_NO_STAR}]{{0,9}})(?<=[{_STAR}{_NO_STAR}])"
 )
-_BETWEEN_SYLLABLES = re.compile(r"[\u3040-\u9fff\uac00-\ud7a3][0-9]|[0-9][\u3040-\u9fff\uac00-\ud7a3]")
 _UNIT = re.compile(r"(?<=[0-9])\s?(?:分|点|점|星)(?![^\W\d_])|(?<=[为為是])(?=[0-9])")
 _WORDS = ("zero", "one", "two", "three", "four", "five")
 _WORD = re.compile(
@@ -148,11 +151,11 @@ def begins_with_rating(text: str, top: int) -> bool:
 
 
 def names_number(text: str) -> bool:
-    """Return whether a text has a number outside of words, or a rating word before a colon without a readable value."""
+    """Return whether a text has a number outside of words or between syllables, or a rating word before a colon
+    without a readable value."""
     text = _plain(text, 0)
     return (
         any(not _in_word(text, number) for number in _NUMBER.finditer(text))
-        or _BETWEEN_SYLLABLES.search(text) is not None
         or any(unicodedata.category(sign) in ("No", "Nl") or sign in _STAR + _NO_STAR for sign in text)
         or _UNREADABLE.search(text) is not None
     )
