@@ -628,7 +628,7 @@ def _joined(found: Sequence[tuple[Source, Board]], name: str, report: Report) ->
 def _check_systems(cursor: Cursor, source: Source, board: Board, report: Report) -> None:
     """Refuse a leaderboard if most of its systems or text cells are queries or passages of the project."""
     systems = {row.run for row in board.rows}
-    for named, what in ((systems, "systems"), (board.apart, "cells in text columns")):
+    for named, what in ((systems, "systems"), ({board.measure}, "measures"), (board.apart, "cells in text columns")):
         for table, noun in (("queries", "query"), ("passages", "passage")):
             known = cursor.execute(
                 f"SELECT {noun}_id FROM {table} WHERE {noun}_id IN (SELECT unnest(?::VARCHAR[]))", [list(named)]

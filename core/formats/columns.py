@@ -27,15 +27,15 @@ ROLES = {
     "query": ("queryid", "qid", "topicid", "topicno", "query", "topic", "requestid", "narrativeid"),
     "passage": (
         "passageid",
+        "segmentid",
+        "pid",
         "docno",
         "docid",
         "corpusid",
-        "segmentid",
         "documentid",
         "passage",
         "doc",
         "document",
-        "pid",
     ),
     "relevance": ("relevance", "rel", "label", "judgment", "judgement", "grade"),
     "rank": ("rank",),
@@ -52,6 +52,12 @@ MEASURE = re.compile(
     re.IGNORECASE,
 )
 """Names of measures."""
+
+STANDARD = re.compile(
+    r".+@[0-9]+|(?:p|recall|(?:ndcg|map)_cut|success|set_[a-z]+)_?[0-9]*|(?:gm_)?map|ap|bpref|n?dcg|r_?prec|m?rr|recip_rank",
+    re.IGNORECASE,
+)
+"""Names of measures that are hardly ever names of systems."""
 
 INTEGER = re.compile(r"[+-]?[0-9]+")
 USUAL = 10
@@ -130,7 +136,7 @@ def _named(roles: dict[str, int], cells: list[list[str]], separator: str, names:
         return Layout("qrels", (query, -1, passage, value), separator, names, doubt)
     if "score" not in roles:
         return None
-    whole = not ranked and all(map(INTEGER.fullmatch, values))
+    whole = not ranked and all(is_number(value) and float(value).is_integer() for value in values)
     doubt = "the scores may be judgments or run scores; name their column relevance, or add ranks" if whole else ""
     places = (query, -1, passage, roles.get("rank", -1), roles["score"], roles.get("run", -1))
     return Layout("runs", places, separator, names, doubt)
@@ -190,9 +196,10 @@ def kind_of_map(beginning: Beginning) -> str | None:
     outer = _INNER.findall(beginning.text)
     numbers = _NUMBER.findall(beginning.text)
     measures = [bool(MEASURE.fullmatch(name)) for name in outer]
+    leaves = _LEAF.findall(beginning.text)
     if all(measures):
-        return "leaderboard"
-    if any(measures) or all(map(MEASURE.fullmatch, _LEAF.findall(beginning.text))):
+        return None if all(map(STANDARD.fullmatch, leaves)) else "leaderboard"
+    if any(measures) or all(map(MEASURE.fullmatch, leaves)):
         return None
     if all(INTEGER.fullmatch(number) and abs(int(number)) <= USUAL for number in numbers):
         return "qrels"

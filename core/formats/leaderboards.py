@@ -15,7 +15,7 @@ from ..errors import InputError, Report
 from ..tables import LATEX, disarmed, rearmed
 from ..text import first_few
 from ..types import Board, BoardRow
-from .columns import LITERALS, MEANS, MEASURE, kind_of_map, layout_of, may_be_number, roles_of
+from .columns import LITERALS, MEANS, MEASURE, STANDARD, kind_of_map, layout_of, may_be_number, roles_of
 from .file_kind import Beginning, FileKind
 from .source import (
     SMALL,
@@ -50,11 +50,6 @@ KEYS = ("run_id", "topic_id", "measure", "value")
 LONG = roles_of(KEYS).keys()
 """The keys of a jsonl record as we write them, and the roles that a record needs. Other names for the roles are
 allowed (`ROLES`)."""
-STANDARD = re.compile(
-    r".+@[0-9]+|(?:p|recall|(?:ndcg|map)_cut|success|set_[a-z]+)_?[0-9]*|(?:gm_)?map|ap|bpref|n?dcg|r_?prec|m?rr|recip_rank",
-    re.IGNORECASE,
-)
-"""Names of measures that are hardly ever names of systems."""
 STD_ERROR = re.compile(r"(.* )?(std[_ -]?err(or)?|exam-std|n-exam-std|\+/-)", re.IGNORECASE)
 ORIGINAL_RANK = re.compile(r"orig_\w+_rank")
 FOOTER = re.compile(r"spearman|kendall|pearson|min_rating|qrel_file|\s+\S")
@@ -122,7 +117,9 @@ def read_boards(source: Source, report: Report, queries: Collection[str] = (), f
         report.refuse(
             source.name, None, "form-differs", f"the file is {'JSON' if in_json else 'a table'}, but --form is {form}"
         )
-    elif in_json and (form or is_record(Beginning.of(source))):
+    elif in_json and (
+        form or is_record(Beginning.of(source)) or any(line.lstrip()[:1] == "{" for _, line in filled[1:2])
+    ):
         with refusing(report, source.name, None):
             found = [(board, "") for board in _of_table(_of_records(filled, source.name, report), source, report)]
     elif in_json:
@@ -136,6 +133,13 @@ def read_boards(source: Source, report: Report, queries: Collection[str] = (), f
                 _name_columns(table, frozenset(queries), form)
                 found += [(board, suffix) for board in _of_table(table, source, report)]
     found = [(board, suffix) for board, suffix in found if board.rows]
+    if any(all(STANDARD.fullmatch(row.run) for row in board.rows) for board, _ in found):
+        report.refuse(
+            source.name,
+            None,
+            "not-a-leaderboard",
+            "the systems have names of measures; name a column of systems run, and a column of measures measure",
+        )
     report.require(found, source.name, "leaderboard")
     boards: dict[str, Board] = {}
     several = len({board.measure for board, _ in found}) > 1
@@ -369,6 +373,13 @@ def _of_table(table: _Table, source: Source, report: Report) -> Iterator[Board]:
             texts.append(at)
         else:
             values.append(at)
+    others = [header[at] for at in values if not MEASURE.fullmatch(header[at]) and at != roles.get("score")]
+    if run_at < 0 and others:
+        raise Refused(
+            "ambiguous-columns",
+            f"the columns {first_few(others)} have no names of measures; if these are systems, write a line for each"
+            " system and query, with the columns run, query, measure and value",
+        )
     if measure_at >= 0 and len(values) > 1:
         values = [at for at in values if at == roles.get("score")]
         if not values:
@@ -550,7 +561,8 @@ def _is_table(beginning: Beginning) -> bool:
     # White-space-separated lines need equal numbers of cells; otherwise any text would match.
     even = "\t" in beginning.lines[0] or len({len(row) for row in (first, *rest)}) == 1
     roles = roles_of(first)
-    others = {roles.get(role) for role in ("query", "run", "rank")}
+    # Without a column of queries or systems, the first has systems, whose names may be numbers.
+    others = {roles.get(role) for role in ("query", "run", "rank")} - {None} or {0}
     return (even and "passage" not in roles) and any(
         at not in others and may_be_number(cell) for row in beginning.cells[1:2] for at, cell in enumerate(row)
     )

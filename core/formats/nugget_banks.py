@@ -79,7 +79,7 @@ def with_weight(importance: Any, remark: Remark) -> dict[str, Any]:
         return {"active": False}
     if not isinstance(importance, str):
         return {"weight": importance}
-    weight = float(importance) if is_number(importance) else IMPORTANCE.get(importance, importance)
+    weight = float(importance) if is_number(importance) else IMPORTANCE.get(importance.lower(), importance)
     remark("importance-as-weight", f"importance {importance} becomes weight {weight}")
     return {"weight": weight}
 
@@ -176,7 +176,7 @@ def wording(entry: dict[str, Any]) -> tuple[str, str]:
     if "question" in entry and "claim" in entry:
         raise Refused("two-texts", "a nugget has both question and claim; keep one of them")
     word = "claim" if "claim" in entry else "question"
-    return word, good_text(entry.get(word), f"{word}'s text")
+    return word, good_text(value_of(entry, ("question", "claim"), "nugget's text"), f"{word}'s text")
 
 
 def nugget_row(entry: dict[str, Any], parent: str | None, query_id: str, remark: Remark) -> dict[str, Any]:

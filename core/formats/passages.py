@@ -24,7 +24,8 @@ from .source import (
     write_objects,
 )
 
-ID_KEYS = ("passage_id", "docid", "id", "pid", "paragraph_id", "doc_id", "_id", "docno", "segment_id", "corpus_id")
+ID_KEYS = ("passage_id", "segment_id", "pid", "paragraph_id", "docid", "id", "doc_id", "_id", "docno", "corpus_id")
+"""Ids of parts come before those of whole documents, which MS MARCO's passages have, too."""
 TEXT_KEYS = ("text", "passage", "contents", "body", "segment", "content", "abstract")
 NAMED = re.compile("passage|corpus|collection|doc")
 LONG = 200

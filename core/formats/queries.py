@@ -160,17 +160,18 @@ def is_text_table(beginning: Beginning) -> bool:
     rows = beginning.cells
     if "\t" not in beginning.lines[0] or any(len(row) < 2 for row in rows[:3]) or is_trec_eval_output(rows[0]):
         return False
-    # Three columns with numbers in the last may be judgments, scores or values of measures.
-    values = len(rows[0]) == 3 and is_number(rows[0][2])
-    if values or all("." in row[0] and is_number(row[0]) for row in rows):
-        return False
-    return not all(is_number(row[1]) for row in rows if len(row) > 1)
+    # Three columns or more with numbers in the last may be judgments, scores or values of measures.
+    values = len(rows[0]) > 2 and is_number(rows[0][-1])
+    numbers = all(is_number(row[1]) for row in rows[1:] or rows if len(row) > 1)
+    return not (values or numbers or all("." in row[0] and is_number(row[0]) for row in rows))
 
 
 def _read(source: Source, report: Report, topics: list[KeptObject]) -> Iterator[tuple[int, Query]]:
     lines = open_lines(source, report, Limits(WHOLE))
     number, line = next((each for each in lines if each[1] and not each[1].isspace()), (0, ""))
-    if line.lstrip().startswith("[") or (line.lstrip().startswith("{") and not _is_row(line)):
+    if line.lstrip().startswith("[") or (
+        line.lstrip().startswith("{") and not (source.file.lower().endswith((".jsonl", ".jsonl.gz")) or _is_row(line))
+    ):
         read = _list if line.lstrip().startswith("[") else _map
         yield from read(source, report, number, [line, *(rest for _, rest in lines)])
         return
@@ -252,7 +253,10 @@ KIND = FileKind(
     looks_like={
         "list": lambda beginning: is_outline_list(beginning.text),
         "record": lambda beginning: is_outline(beginning.keys) or has_keys(beginning.keys),
-        "map": lambda beginning: bool(_TEXTS.match(beginning.text)) and not any(map(_NAMES.fullmatch, beginning.keys)),
+        "map": lambda beginning: (
+            bool(_TEXTS.match(beginning.text))
+            and not (beginning.named("jsonl") or any(map(_NAMES.fullmatch, beginning.keys)))
+        ),
         "cells": lambda beginning: has_keys(set(beginning.header)) or is_text_table(beginning),
     },
 )

@@ -390,11 +390,12 @@ def _rubric_item(item: dict[str, Any], query_id: str, facet_id: str | None) -> Q
     if isinstance(choices, dict):
         key = choices.get(key, key) if isinstance(key, str) else key
         choices = list(choices.values())
-    kind = "nugget" if "nugget_id" in item else "choice" if choices else "question"
+    word = "nugget" if "nugget_id" in item else "question"
+    kind = "choice" if choices and word == "question" else word
     row = {
         "query_id": query_id,
-        "question_id": item.get("nugget_id" if kind == "nugget" else "question_id"),
-        "text": good_text(item.get("nugget_text" if kind == "nugget" else "question_text"), f"{kind}'s text"),
+        "question_id": item.get(f"{word}_id"),
+        "text": good_text(value_of(item, (f"{word}_text", "text"), f"{kind}'s text"), f"{kind}'s text"),
         "kind": kind,
         "subtopic_id": item.get("facet_id", facet_id),
         "answer_key": key,

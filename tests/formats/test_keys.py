@@ -39,6 +39,8 @@ def noted(report: Report) -> int:
         ({"docno": "d", "body": "They eat.", "extra": " ", "number": 3}, "They eat.", 0),
         ({"passage_id": "d", "doc_id": "whole", "text": "They eat."}, "They eat.", 1),
         ({"passage_id": "d", "id": "d", "contents": "They eat."}, "They eat.", 0),
+        ({"pid": "d", "passage": "They eat.", "spans": "(0,9)", "docid": "whole"}, "They eat.", 2),
+        ({"docid": "whole", "segment_id": "d", "segment": "They eat."}, "They eat.", 1),
     ],
 )
 def test_passages_keep_their_titles_and_unread_keys_are_noted(row: dict[str, Any], text: str, notes: int) -> None:
@@ -93,11 +95,14 @@ def test_tables_name_their_columns_in_any_order_and_with_any_separator() -> None
         (read_queries, {"qid": "q", "words": "t"}, ("words", "title")),
         (read_bank, {"topic": "q", "nuggets": []}, ("topic", "nuggets", "qid")),
         (read_bank, {"query_id": "q", "facts": {}}, ("facts", "question_text")),
+        (read_bank, {"qid": "q", "nuggets": [{"nugget": "t", "label": "vital"}]}, ("label", "text")),
+        (read_bank, {"qid": "q", "nugget_bank": [{"fact": "t"}]}, ("fact", "question", "claim")),
+        (read_queries, {"number": "q", "utterance": "t"}, ("number", "utterance", "qid")),
     ],
 )
 def test_a_missing_key_is_named_with_the_keys_that_are_there(read: Any, row: dict[str, Any], names: list[str]) -> None:
     report = Report()
-    list(read(source(row, row), report) or ()) if read is not read_bank else read(source(row, row), report)
+    list(read(source(row), report) or ()) if read is not read_bank else read(source(row), report)
     with pytest.raises(FileError) as refusal:
         report.raise_if_refused()
     assert all(name in refusal.value.problems[0].reason for name in names)
@@ -106,7 +111,7 @@ def test_a_missing_key_is_named_with_the_keys_that_are_there(read: Any, row: dic
 def test_nuggets_of_trec_rag_have_weights_by_importance() -> None:
     nuggets = [
         {"text": "Bees eat nectar", "importance": "vital", "assignment": "support"},
-        {"text": "Bees sleep", "importance": "okay"},
+        {"text": "Bees sleep", "importance": "Okay"},
         {"text": "Bees fly", "importance": "failed"},
         {"text": "Bees sing", "importance": 3},
         {"text": "Bees hum"},

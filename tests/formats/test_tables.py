@@ -196,12 +196,48 @@ def test_queries_of_the_project_are_no_systems(project: Project) -> None:
         "system\tMAP\nq1\t0.5\nq2\t0.4\n",
         '{"q1": 0.5, "q2": 0.25}',
         "run\tneed\tMAP\na\tq1\t.1\na\tq2\t.2\n",
+        "system\tq1\tq2\nbm25\t0.5\t0.4\ndense\t0.3\t0.1\n",
     ):
         with pytest.raises(FileError):
             import_files(project, "leaderboard", [source(text)], "ann")
     assert boards(project) == []
     # A system may be called as a query.
     import_files(project, "leaderboard", [source("system\tMAP\nq1\t0.5\nx\t0.4\ny\t0.4\n")], "ann")
+
+
+def test_columns_of_systems_and_names_of_measures_are_not_read_as_measures_and_systems() -> None:
+    for text in (
+        "topic\tbm25\tdense\n301\t0.5\t0.4\n302\t0.3\t0.1\n",
+        "metric\tscore\nnDCG@10\t0.5\nmap\t0.3\n",
+        "measure\tbm25\nP_10\t0.5\nbpref\t0.3\n",
+        "\tbm25\tdense\nMAP\t0.5\t0.4\nRR@10\t0.3\t0.1\n",
+        '{"nDCG@10": 0.5, "map": 0.3}',
+        '{"ndcg": {"NDCG@1": 0.5, "NDCG@10": 0.6}, "map": {"MAP@10": 0.3}}',
+    ):
+        assert refused("leaderboard", text)
+    assert scores("topic\tMAP\n301\t0.5\n302\t0.3\n") == {"MAP": {"f": 0.4}}
+
+
+def test_objects_per_line_that_are_no_values_are_refused_by_key() -> None:
+    assert "measure" in refused("leaderboard", '{"system": "a", "qid": "1", "ndcg": 0.1}\n' * 2)
+
+
+def test_small_whole_scores_with_a_point_are_neither_judgments_nor_a_run() -> None:
+    text = "query-id\tcorpus-id\tscore\nx-1\td-1\t1.0\nx-1\td-2\t0.0\n"
+    assert detect(source(text)) not in ("runs", "qrels", "leaderboard")
+    assert refused("runs", text) and refused("qrels", text) and refused("leaderboard", text)
+
+
+@pytest.mark.parametrize(
+    ("text", "kind"),
+    [
+        ("id\ttext\ttitle\n1\tBees eat nectar\tBees\n2\tBees sleep\tBees\n", "passages"),
+        ("run\tneed\tmetric\t0.1\nrun\tother\tmetric\t0.2\n", None),
+        ("run\tnDCG@10\na\t0.5\na\t0.3\n", "leaderboard"),
+    ],
+)
+def test_numbers_in_one_column_do_not_decide_alone(text: str, kind: str | None) -> None:
+    assert detect(source(text, "corpus.tsv")) == kind
 
 
 def test_an_evaluation_by_query_is_compared_over_common_queries(project: Project) -> None:

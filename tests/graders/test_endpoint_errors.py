@@ -166,6 +166,7 @@ FLAGGED = [
     error(400, "The response was filtered", code="content_filter"),
     error(400, "Input text data may contain inappropriate content.", code="data_inspection_failed"),
     error(400, "Content Exists Risk", type="invalid_request_error"),
+    error(400, "系统检测到输入或生成内容可能包含不安全或敏感内容", code="1301"),
     body(200, {"error": {"code": 403, "message": "blocked by moderation"}}),
     chat(None, finish="PROHIBITED_CONTENT"),
     chat("", finish="content_filter: SAFETY"),

@@ -77,7 +77,7 @@ def test_of_different_ratings_the_last_one_that_is_marked_counts(text: str, rati
         "It is not a rating of 5", "A rating of 5 would need more details.", "Rating: 5?", "8 months", "4 out of 50",
         "4 out of 5 dentists agree", "3/5 of the people", "Hotel rates rose by 4", "1, 2 and 3", "6 stars", "★★★★★★★",
         "1. The passage describes a war. 2. It gives dates.", "1) It fits. 2) It is short.", "1. A\n2. B", "4 weeks",
-        "★",
+        "★", "評価は4です", "这段话我打4分", "점수는 4점입니다", "我认为应该给4分左右", "四4", "4分钟",
     ],
 )  # fmt: skip
 def test_numbers_that_nothing_marks_as_the_rating_fail(text: str) -> None:

@@ -27,7 +27,9 @@ REASONED = 'A rating of 1 fits? No, wait. Yes. Rating: 2\n\nA, hmm {"rating": 3}
 MARKS = [
     ("<think>", "</think>"), ("<thinking>", "</thinking>"), ("<thought>\n", "</thought>"), ("<THINK>", "</THINK>"),
     ("<thoughts>", "</thoughts>"), ("<reasoning>", "</reasoning>"), ("<analysis>", "</analysis>"),
-    ("<scratchpad>", "</scratchpad>"), ("<thinking_process>", "</thinking_process>"), ("<cot>", "</cot>"),
+    ("<scratchpad>", "</scratchpad>"), ("<rationale>", "</rationale>"),
+    ("<planning>", "</planning>"), ("<internal>", "</internal>"),
+    ("<thinking_process>", "</thinking_process>"), ("<cot>", "</cot>"),
     ("[THINK]", "[/THINK]"), ("<seed:think>", "</seed:think>"), ("◁think▷", "◁/think▷"),
     ("<|think|>", "<|/think|>"), ("<|begin_of_thought|>", "<|end_of_thought|>\n<|begin_of_solution|>"),
     ("<|START_THINKING|>", "<|END_THINKING|><|START_RESPONSE|>"), ("Thinking...\n", "\n...done thinking.\n"),

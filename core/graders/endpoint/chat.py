@@ -412,7 +412,7 @@ _FILTER_CODES = {
 }
 _FILTERED = re.compile(
     r"content[ _-]?(?:exists risk|filter|management|policy)|data inspection|flagged|guardrail|high risk|inappropriate"
-    r"|moderation|prohibited|responsible ?ai|safety|sensitive|usage polic|violat"
+    r"|moderation|prohibited|responsible ?ai|safety|sensitive|usage polic|violat|\u654f\u611f"
 )
 _ACCOUNT = re.compile(r"\b(?:account|api key|organi[sz]ation|subscription)\b")
 _STOPPED = re.compile(r"blocklist|filter|guardrail|moderation|prohibited|recitation|safety|sensitive|spii")

@@ -91,7 +91,11 @@ _SENTENCE = 60
 _FIRST_ITEM = re.compile(r"\W*+1[.)](?![0-9])")
 _SECOND_ITEM = re.compile(r"\s[^\w\n]{0,8}2[.)](?!\w)")
 _FEW_WORDS = re.compile(r"[\W_]*(?:\w+\s){0,2}[\W_]*")
-_UNREADABLE = re.compile(rf"(?<![^\W_])(?:{'|'.join(RATING_WORDS)}){_SCALE}[\s*_\"'`]{{0,9}}:", re.IGNORECASE)
+_SYLLABLE = r"[\u3040-\u9fff\uac00-\ud7a3]"
+_UNREADABLE = re.compile(
+    rf"(?<![^\W_])(?:{'|'.join(RATING_WORDS)}){_SCALE}[\s*_\"'`]{{0,9}}:|{_SYLLABLE}[0-9]|[0-9]{_SYLLABLE}",
+    re.IGNORECASE,
+)
 
 _FORMS = str.maketrans("：／（）［］，．＝；。", ":/()[],.=;.", "\ufe0f\u20e3")
 _STAR, _NO_STAR = "★⭐🌟✭", "☆✩✰"
@@ -147,7 +151,8 @@ def begins_with_rating(text: str, top: int) -> bool:
 
 
 def names_number(text: str) -> bool:
-    """Return whether a text has a number outside of words, or a rating word before a colon without a readable value."""
+    """Return whether a text has a number outside of words or between syllables, or a rating word before a colon
+    without a readable value."""
     text = _plain(text, 0)
     return (
         any(not _in_word(text, number) for number in _NUMBER.finditer(text))

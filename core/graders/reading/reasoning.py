@@ -5,7 +5,8 @@ from __future__ import annotations
 import re
 
 _KIND = (
-    r"[\w:. -]{0,24}?(?:think|thought|reason|analys[ei]s|reflection|scratch|deliberat|monologue|(?<![a-z])cot(?![a-z]))"
+    r"[\w:. -]{0,24}?(?:think|thought|reason|rational|planning|internal|analys[ei]s|reflection|scratch|deliberat"
+    r"|monologue|(?<![a-z])cot(?![a-z]))"
     r"[\w:. -]{0,24}"
 )
 _CLOSES = re.compile(
