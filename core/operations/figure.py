@@ -25,7 +25,7 @@ ENDINGS = (".pdf", ".svg", ".png", ".json")
 def figure(
     opening: Opening,
     *,
-    name: Annotated[str, Argument(choices=FIGURES)],
+    name: Annotated[str, Argument(choices=FIGURES, metavar="FIGURE")],
     output: Annotated[
         str, Option("-o", "--output", help=f"Output file; its ending is {', '.join(ENDINGS)}.", file="write")
     ],
