@@ -11,10 +11,13 @@ from ..run_names import short_names
 from ..study import Difference, QueryPoints, SystemPoint, outstanding
 from .marks import ACCENT, FAINT, GREY, PADDING, Chart, emphasis, legend, names_axis, pick, replaced_by
 
-WIDTH, HEIGHT = 330, 460
-"""Least width of a scatter plot, with which names are placed, and its height, in pixels."""
-LETTER, LINE, DOT = 6.2, 12.0, 8.0
+HEIGHT = 460
+CLOUD, PRINTED_CLOUD = (280, 320), (400, 380)
+"""Least width and height of the cloud of points on a screen and in print, in pixels; names are placed for this size."""
+LETTER, LINE, DOT = 7.0, 13.0, 8.0
 """Width of a letter, height of a name and size of a point, in pixels."""
+GAP = 0.04
+"""Space between cells, as a share of a cell."""
 FEW = 8
 """Number of systems up to which there is plenty of space."""
 LEGEND_HEIGHT = 115
@@ -27,7 +30,13 @@ Box = tuple[float, float, float, float]
 """Left, top, right and bottom of a name or a point, in pixels."""
 
 
-def system_scatter(points: Sequence[SystemPoint], x_name: str, y_name: str, marked: str | None = None) -> Chart:
+def system_scatter(
+    points: Sequence[SystemPoint],
+    x_name: str,
+    y_name: str,
+    marked: str | None = None,
+    size: tuple[int, int] = CLOUD,
+) -> Chart:
     """Return a scatter plot of systems on two leaderboards with bars of one standard error; a click picks `run`.
 
     Names that would overlap are left out.
@@ -35,9 +44,10 @@ def system_scatter(points: Sequence[SystemPoint], x_name: str, y_name: str, mark
     Args:
         x_name, y_name: titles of the leaderboards.
         marked: the run to highlight.
+        size: least width and height of the cloud of points, in pixels.
     """
     short = short_names(point.run for point in points)
-    places = _name_places(points, short, marked)
+    places = _name_places(points, short, marked, size)
     table = pd.DataFrame(
         [
             {
@@ -81,13 +91,15 @@ def system_scatter(points: Sequence[SystemPoint], x_name: str, y_name: str, mark
     ).properties(height=HEIGHT, padding=PADDING)
 
 
-def _name_places(points: Sequence[SystemPoint], short: dict[str, str], marked: str | None) -> dict[str, int]:
+def _name_places(
+    points: Sequence[SystemPoint], short: dict[str, str], marked: str | None, size: tuple[int, int]
+) -> dict[str, int]:
     """Return the side of each name that overlaps no point and no other name; the largest changes of rank go first."""
     (left, width), (top, height) = (
         (min(values), (max(values) - min(values)) or 1.0)
         for values in ([point.x for point in points], [-point.y for point in points])
     )
-    at = {p.run: ((p.x - left) / width * WIDTH, (-p.y - top) / height * HEIGHT) for p in points}
+    at = {p.run: ((p.x - left) / width * size[0], (-p.y - top) / height * size[1]) for p in points}
     taken: list[Box] = [(x - DOT / 2, y - DOT / 2, x + DOT / 2, y + DOT / 2) for x, y in at.values()]
     places: dict[str, int] = {}
     # The highlighted system has a name in any case.
@@ -96,7 +108,7 @@ def _name_places(points: Sequence[SystemPoint], short: dict[str, str], marked: s
         for side, (align, dx, dy) in enumerate(SIDES):
             start = x + dx - (LETTER * len(short[run]) if align == "right" else 0)
             box = (start, y + dy - LINE / 2, start + LETTER * len(short[run]), y + dy + LINE / 2)
-            free = not any(_overlap(box, other) for other in taken) and box[0] >= -DOT and box[2] <= WIDTH + 2 * DOT
+            free = not any(_overlap(box, other) for other in taken) and box[0] >= -DOT and box[2] <= size[0] + 2 * DOT
             if free or (run == marked and side == len(SIDES) - 1):
                 places[run] = side
                 taken.append(box)
@@ -179,9 +191,21 @@ def difference_matrix(rows: Sequence[Difference], order: Sequence[str]) -> Chart
     y_axis = names_axis((), labelAngle=0, labelExpr=by_name, grid=False)
     why = [alt.Tooltip("undefined:N", title="Reason for no test")] if VERDICTS[2] in shown else []
     base = alt.Chart(table).encode(
-        alt.X("run:N", sort=list(order), title=None, axis=x_axis, scale=alt.Scale(domain=list(order)[:-1])),
+        alt.X(
+            "run:N",
+            sort=list(order),
+            title=None,
+            axis=x_axis,
+            scale=alt.Scale(domain=list(order)[:-1], paddingInner=GAP),
+        ),
         # The best system has no cells in its row, but its label is needed.
-        alt.Y("against:N", sort=list(order), title=None, axis=y_axis, scale=alt.Scale(domain=list(order))),
+        alt.Y(
+            "against:N",
+            sort=list(order),
+            title=None,
+            axis=y_axis,
+            scale=alt.Scale(domain=list(order), paddingInner=GAP),
+        ),
         tooltip=[
             alt.Tooltip("run:N", title="Better"),
             alt.Tooltip("against:N", title="Worse"),
@@ -196,7 +220,8 @@ def difference_matrix(rows: Sequence[Difference], order: Sequence[str]) -> Chart
         "verdict:N", title=None, scale=alt.Scale(domain=shown, range=[colours[verdict] for verdict in shown]),
         legend=legend(symbolStrokeColor=GREY, symbolStrokeWidth=1),
     )  # fmt: skip
-    cells = base.mark_rect(stroke=FAINT, strokeWidth=1).encode(colour).add_params(pick("run", "against"))
+    outlined = alt.when(f"datum.verdict === '{VERDICTS[2]}'").then(alt.value(FAINT))
+    cells = base.mark_rect(strokeWidth=1).encode(colour, stroke=outlined).add_params(pick("run", "against"))
     dots = base.mark_circle(size=16, opacity=1).transform_filter("datum.bars === 'overlap'")
     side = 40 if len(order) <= FEW else 22 if len(order) <= 30 else 18
     # Screen readers would announce an empty layer as an image without a name.

@@ -90,7 +90,8 @@ def _leaderboards(project: Project, wanted: FigureRequest) -> Chart | None:
 def _scatter(project: Project, wanted: FigureRequest) -> Chart | None:
     found = _compared(project, wanted)
     points, _ = study.system_points(found.official, found.board)
-    return comparisons.system_scatter(points, _title(found.official), _title(found.board)) if points else None
+    titles = (_title(found.official), _title(found.board))
+    return comparisons.system_scatter(points, *titles, size=comparisons.PRINTED_CLOUD) if points else None
 
 
 def _slope(project: Project, wanted: FigureRequest) -> Chart:

@@ -56,9 +56,9 @@ SCREENS = ("exam", "students", "items", "improve")
 ITEMS = 40
 
 
-def put_sat(project: Project) -> None:
+def put_sat(project: Project, prefix: str = "p") -> None:
     """An exam of forty items that chance, with five seeds, and the longest choice have sat."""
-    put_exam(project, ITEMS, ("jars", "metals"))
+    put_exam(project, ITEMS, ("jars", "metals"), prefix)
     for seed in range(5):
         add_student(project, Plan("random", seed=seed, name=f"chance {seed}"), "ann")
     add_student(project, Plan("longest", name="longest"), "ann")
