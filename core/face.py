@@ -278,7 +278,8 @@ class Project:
             InputError: an unknown figure, or the project lacks its data.
         """
         # Imported here, because most scripts draw nothing and Altair loads slowly.
-        from .charts import FigureRequest, draw_figure, for_print
+        from .charts import for_print
+        from .operations.project_figures import FigureRequest, draw_figure
 
         measures = (measure,) if isinstance(measure, str) else tuple(measure)
         wanted = FigureRequest(measures, source, self._policy(settings), against, tuple(runs), exam, by, audit)

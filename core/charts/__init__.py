@@ -3,29 +3,26 @@
 from __future__ import annotations
 
 from .audit_forecast import forecast_chart
-from .comparisons import difference_matrix, query_scatter, system_scatter
+from .comparisons import PRINTED_CLOUD, difference_matrix, query_scatter, system_scatter
 from .exam_charts import LINE_COLOURS, ability_curves, accuracy_chart, information_curves, topic_chart
 from .leaderboards import COLOURS, coverage_chart, leaderboard_chart, panel_chart, slope_chart
 from .marks import PICKED, Chart
 from .printing import CONVERTING, FORMATS, for_print, for_screen, picture
-from .project_figures import FIGURES, FigureRequest, draw_figure
 from .threshold_curves import VALUES, threshold_chart
 
 __all__ = [
     "COLOURS",
     "CONVERTING",
-    "FIGURES",
     "FORMATS",
     "LINE_COLOURS",
     "PICKED",
+    "PRINTED_CLOUD",
     "VALUES",
     "Chart",
-    "FigureRequest",
     "ability_curves",
     "accuracy_chart",
     "coverage_chart",
     "difference_matrix",
-    "draw_figure",
     "for_print",
     "for_screen",
     "forecast_chart",

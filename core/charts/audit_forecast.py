@@ -6,7 +6,7 @@ import altair as alt
 import pandas as pd
 
 from ..audit import Forecast, Goal
-from .marks import ACCENT, GREY, PADDING, Chart, legend
+from .marks import ACCENT, GREY, PADDING, Chart, layered, legend
 
 DESIGNS = {
     "width": "with the grader's labels",
@@ -30,20 +30,26 @@ def forecast_chart(found: Forecast, goal: Goal) -> Chart:
     colours = alt.Scale(domain=designs, range=[ACCENT, GREY, GREY])
     dashes = alt.Scale(domain=designs, range=[[1, 0], [1, 0], [4, 4]])
     tooltip = [
-        alt.Tooltip("judgments:Q", title="Judgments", format=",d"), alt.Tooltip("half:Q", title="±", format=".4f")
-    ]  # fmt: skip
-    lines = alt.Chart(pd.DataFrame(rows, columns=["judgments", "half", "design"])).mark_line(strokeWidth=2).encode(
-        alt.X(
-            "judgments:Q", title="Judgments", scale=alt.Scale(nice=False, zero=True), axis=alt.Axis(tickCount=8)
-        ),
-        alt.Y("half:Q", title=WIDTHS.get(goal.aim, "Half width (median system)"), axis=alt.Axis(tickCount=5)),
-        alt.Color(
-            "design:N", sort=designs, title=None, scale=colours,
-            legend=legend(direction="vertical", symbolType="stroke"),
-        ),
-        alt.StrokeDash("design:N", sort=designs, title=None, scale=dashes),
-        tooltip=[alt.Tooltip("design:N", title="Design"), *tooltip],
-    )  # fmt: skip
+        alt.Tooltip("judgments:Q", title="Judgments", format=",d"),
+        alt.Tooltip("half:Q", title="±", format=".4f"),
+    ]
+    lines = (
+        alt.Chart(pd.DataFrame(rows, columns=["judgments", "half", "design"]))
+        .mark_line(strokeWidth=2)
+        .encode(
+            alt.X("judgments:Q", title="Judgments", scale=alt.Scale(nice=False, zero=True), axis=alt.Axis(tickCount=8)),
+            alt.Y("half:Q", title=WIDTHS.get(goal.aim, "Half width (median system)"), axis=alt.Axis(tickCount=5)),
+            alt.Color(
+                "design:N",
+                sort=designs,
+                title=None,
+                scale=colours,
+                legend=legend(direction="vertical", symbolType="stroke"),
+            ),
+            alt.StrokeDash("design:N", sort=designs, title=None, scale=dashes),
+            tooltip=[alt.Tooltip("design:N", title="Design"), *tooltip],
+        )
+    )
     layers = [lines]
     if found.needed is not None and found.needed <= found.curve[-1].judgments:
         needed = pd.DataFrame([{"judgments": found.needed, "says": f"{found.needed:,} needed"}])
@@ -57,8 +63,6 @@ def forecast_chart(found: Forecast, goal: Goal) -> Chart:
         layers.append(
             alt.Chart(now)
             .mark_point(filled=True, size=110, color=ACCENT, opacity=1)
-            .encode(
-                alt.X("judgments:Q"), alt.Y("half:Q"), tooltip=[alt.Tooltip("says:N", title="State"), *tooltip]
-            )
-        )  # fmt: skip
-    return alt.layer(*layers).properties(height=360, padding=PADDING)
+            .encode(alt.X("judgments:Q"), alt.Y("half:Q"), tooltip=[alt.Tooltip("says:N", title="State"), *tooltip])
+        )
+    return layered(*layers, height=360, padding=PADDING)

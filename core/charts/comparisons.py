@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 import altair as alt
 import pandas as pd
 
 from ..run_names import short_names
 from ..study import Difference, QueryPoints, SystemPoint, outstanding
-from .marks import ACCENT, FAINT, GREY, PADDING, Chart, emphasis, legend, names_axis, pick, replaced_by
+from .marks import ACCENT, FAINT, GREY, PADDING, Chart, emphasis, layered, legend, names_axis, pick, replaced_by
 
 HEIGHT = 460
 CLOUD, PRINTED_CLOUD = (280, 320), (400, 380)
@@ -23,7 +24,7 @@ FEW = 8
 LEGEND_HEIGHT = 115
 """Height for the legend of a chart and its axis."""
 VERDICTS = ("separated", "not separated", "no test")
-SIDES = (("left", 8, -8), ("right", -8, -8), ("left", 8, 10), ("right", -8, 10))
+SIDES: tuple[tuple[Any, int, int], ...] = (("left", 8, -8), ("right", -8, -8), ("left", 8, 10), ("right", -8, 10))
 """Alignment and distance of a name from its point, the preferred place first."""
 
 Box = tuple[float, float, float, float]
@@ -66,7 +67,8 @@ def system_scatter(
     scale = alt.Scale(zero=False, nice=True)
     x, y = alt.X("x:Q", title=x_name, scale=scale), alt.Y("y:Q", title=y_name, scale=scale)
     base = alt.Chart(table).encode(
-        x, y,
+        x,
+        y,
         tooltip=[
             alt.Tooltip("run:N", title="Run"),
             alt.Tooltip("x:Q", title=x_name, format=".4f"),
@@ -76,10 +78,10 @@ def system_scatter(
             alt.Tooltip("y_error:Q", title="Standard error ", format=".4f"),
             alt.Tooltip("y_rank:Q", title="Rank "),
         ],
-    )  # fmt: skip
+    )
     coloured = base.encode(color=emphasis(ACCENT, GREY))
     bars = coloured.mark_rule(strokeOpacity=0.45)
-    return alt.layer(
+    return layered(
         bars.encode(alt.X("x_low:Q", title=x_name, scale=scale), alt.X2("x_high:Q")),
         bars.encode(alt.Y("y_low:Q", title=y_name, scale=scale), alt.Y2("y_high:Q")),
         coloured.mark_circle(size=85, opacity=1).add_params(pick("run")),
@@ -88,7 +90,9 @@ def system_scatter(
             for side, (align, dx, dy) in enumerate(SIDES)
             if side in places.values()
         ),
-    ).properties(height=HEIGHT, padding=PADDING)
+        height=HEIGHT,
+        padding=PADDING,
+    )
 
 
 def _name_places(
@@ -148,23 +152,29 @@ def query_scatter(found: QueryPoints, x_name: str, y_name: str, alike: bool, mar
     scale = alt.Scale(domain=ends, nice=True) if equal else alt.Scale(zero=False, nice=True)
     x, y = alt.X("x:Q", title=x_name, scale=scale), alt.Y("y:Q", title=y_name, scale=scale)
     skipped = [alt.Tooltip("skipped:N", title="Skipped by")] if table["skipped"].any() else []
-    dots = alt.Chart(table).mark_point(strokeWidth=1.6).encode(
-        x, y,
-        stroke=emphasis(ACCENT, GREY),
-        fill=emphasis(ACCENT, GREY),
-        fillOpacity=alt.when("datum.answered").then(alt.value(0.75)).otherwise(alt.value(0)),
-        size=emphasis(190, 80),
-        order="marked:Q",
-        tooltip=[
-            alt.Tooltip("text:N", title="Query"),
-            alt.Tooltip("x:Q", title=x_name, format=".4f"),
-            alt.Tooltip("y:Q", title=y_name, format=".4f"),
-            alt.Tooltip("gain:Q", title="Difference", format="+.4f"),
-            *skipped,
-        ],
-    ).add_params(pick("query_id"))  # fmt: skip
+    dots = (
+        alt.Chart(table)
+        .mark_point(strokeWidth=1.6)
+        .encode(
+            x,
+            y,
+            stroke=emphasis(ACCENT, GREY),
+            fill=emphasis(ACCENT, GREY),
+            fillOpacity=alt.when("datum.answered").then(alt.value(0.75)).otherwise(alt.value(0)),
+            size=emphasis(190, 80),
+            order="marked:Q",
+            tooltip=[
+                alt.Tooltip("text:N", title="Query"),
+                alt.Tooltip("x:Q", title=x_name, format=".4f"),
+                alt.Tooltip("y:Q", title=y_name, format=".4f"),
+                alt.Tooltip("gain:Q", title="Difference", format="+.4f"),
+                *skipped,
+            ],
+        )
+        .add_params(pick("query_id"))
+    )
     draws = alt.Chart(pd.DataFrame({"x": ends, "y": ends})).mark_line(strokeDash=[4, 4], strokeWidth=1, color=GREY)
-    return alt.layer(*([draws.encode(x, y)] if alike else []), dots).properties(height=HEIGHT)
+    return layered(*([draws.encode(x, y)] if alike else []), dots, height=HEIGHT)
 
 
 def difference_matrix(rows: Sequence[Difference], order: Sequence[str]) -> Chart:
@@ -217,14 +227,16 @@ def difference_matrix(rows: Sequence[Difference], order: Sequence[str]) -> Chart
         ],
     )
     colour = alt.Color(
-        "verdict:N", title=None, scale=alt.Scale(domain=shown, range=[colours[verdict] for verdict in shown]),
+        "verdict:N",
+        title=None,
+        scale=alt.Scale(domain=shown, range=[colours[verdict] for verdict in shown]),
         legend=legend(symbolStrokeColor=GREY, symbolStrokeWidth=1),
-    )  # fmt: skip
+    )
     outlined = alt.when(f"datum.verdict === '{VERDICTS[2]}'").then(alt.value(FAINT))
     cells = base.mark_rect(strokeWidth=1).encode(colour, stroke=outlined).add_params(pick("run", "against"))
     dots = base.mark_circle(size=16, opacity=1).transform_filter("datum.bars === 'overlap'")
     side = 40 if len(order) <= FEW else 22 if len(order) <= 30 else 18
     # Screen readers would announce an empty layer as an image without a name.
-    return alt.layer(cells, *([dots] if (table["bars"] == "overlap").any() else [])).properties(
-        height=side * max(3, len(order)) + LEGEND_HEIGHT
+    return layered(
+        cells, *([dots] if (table["bars"] == "overlap").any() else []), height=side * max(3, len(order)) + LEGEND_HEIGHT
     )

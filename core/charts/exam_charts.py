@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from typing import Any
 
 import altair as alt
 import pandas as pd
 
 from ..measures.item_response import GRID, Analysis, information_by_category, mean_information
 from ..pipelines import Row, TopicRow
-from .marks import ACCENT, GREY, Chart, legend, names_axis
+from .marks import ACCENT, GREY, Chart, layered, legend, names_axis
 
 HEIGHT = 24
 """Height of a row in pixels."""
@@ -52,18 +53,17 @@ def accuracy_chart(board: Sequence[Row], baselines: Mapping[str, float]) -> Char
         ],
     )
     lines = alt.Chart(pd.DataFrame(list(baselines.items()), columns=["what", "share"]))
-    return alt.layer(
+    return layered(
         base.mark_rule(color=GREY).encode(alt.X("low:Q", title="Accuracy", scale=scale), alt.X2("high:Q")),
         base.mark_circle(size=60, color=ACCENT, opacity=1).encode(
             alt.X("accuracy:Q", title="Accuracy", scale=scale, axis=axis)
         ),
         lines.mark_rule(strokeDash=[4, 4], color=GREY).encode(
             alt.X("share:Q"),
-            tooltip=[
-                alt.Tooltip("what:N", title="Baseline"), alt.Tooltip("share:Q", title="Accuracy", format=".1%")
-            ],
+            tooltip=[alt.Tooltip("what:N", title="Baseline"), alt.Tooltip("share:Q", title="Accuracy", format=".1%")],
         ),
-    ).properties(height=HEIGHT * max(2, len(rows)) + AROUND)  # fmt: skip
+        height=HEIGHT * max(2, len(rows)) + AROUND,
+    )
 
 
 def topic_chart(rows: Sequence[TopicRow], order: Sequence[str]) -> Chart:
@@ -96,10 +96,11 @@ def topic_chart(rows: Sequence[TopicRow], order: Sequence[str]) -> Chart:
         ],
     )
     shades = alt.Scale(domain=[0, 1], range=["#f1f3f5", "#7fa3cf"])
-    return alt.layer(
+    return layered(
         base.mark_rect().encode(alt.Color("accuracy:Q", scale=shades, legend=None)),
         base.mark_text(fontSize=11, color="#1d232b").encode(text="said:N"),
-    ).properties(height=(HEIGHT + 4) * max(2, len(order)) + AROUND)
+        height=(HEIGHT + 4) * max(2, len(order)) + AROUND,
+    )
 
 
 def information_curves(
@@ -131,25 +132,29 @@ def ability_curves(
         columns=["name", "ability", "information"],
     )
     # The colours of the theme suit light and dark pages.
-    scheme = alt.Undefined if len(curves) <= LINE_COLOURS else "tableau10"
+    scheme: Any = alt.Undefined if len(curves) <= LINE_COLOURS else "tableau10"
     reach = [min(grid[0], *abilities), max(grid[-1], *abilities)] if abilities else [grid[0], grid[-1]]
     colour = alt.Color(
         "name:N", title=None, scale=alt.Scale(domain=list(curves), scheme=scheme), legend=legend(columns=3)
-    )  # fmt: skip
-    named = {"color": colour} if len(curves) <= NAMED_LINES else {"detail": alt.Detail("name:N")}
-    lines = alt.Chart(table).mark_line(strokeWidth=2 if "color" in named else 1, color=GREY).encode(
-        alt.X("ability:Q", title="Ability", scale=alt.Scale(domain=reach), axis=alt.Axis(tickCount=12)),
-        alt.Y("information:Q", title=title),
-        **named,
-        tooltip=[
-            alt.Tooltip("name:N", title="Curve"),
-            alt.Tooltip("ability:Q", title="Ability", format=".1f"),
-            alt.Tooltip("information:Q", title=title, format=".3f"),
-        ],
-    )  # fmt: skip
+    )
+    named: dict[str, Any] = {"color": colour} if len(curves) <= NAMED_LINES else {"detail": alt.Detail("name:N")}
+    lines = (
+        alt.Chart(table)
+        .mark_line(strokeWidth=2 if "color" in named else 1, color=GREY)
+        .encode(
+            alt.X("ability:Q", title="Ability", scale=alt.Scale(domain=reach), axis=alt.Axis(tickCount=12)),
+            alt.Y("information:Q", title=title),
+            **named,
+            tooltip=[
+                alt.Tooltip("name:N", title="Curve"),
+                alt.Tooltip("ability:Q", title="Ability", format=".1f"),
+                alt.Tooltip("information:Q", title=title, format=".3f"),
+            ],
+        )
+    )
     examinees = alt.Chart(pd.DataFrame({"ability": list(abilities)}, columns=["ability"]))
     # At zero information, which is the bottom of a chart of any height.
     ticks = examinees.mark_tick(color=GREY, thickness=2, size=12, orient="vertical", aria=False).encode(
         alt.X("ability:Q"), y=alt.datum(0)
     )
-    return alt.layer(lines, ticks).properties(height=300)
+    return layered(lines, ticks, height=300)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import textwrap
 from collections.abc import Sequence
+from typing import Any
 
 import altair as alt
 import pandas as pd
@@ -11,7 +12,7 @@ import pandas as pd
 from ..leaderboard import CoverCurves, Leaderboard
 from ..run_names import short_names
 from ..study import Panel
-from .marks import ACCENT, GREY, PADDING, ROW_HEIGHT, Chart, emphasis, legend, names_axis, pick, replaced_by
+from .marks import ACCENT, GREY, PADDING, ROW_HEIGHT, Chart, emphasis, layered, legend, names_axis, pick, replaced_by
 
 BRACKET = 8
 """Width of a bracket and the space before it, in pixels."""
@@ -22,13 +23,24 @@ LEGEND_HEIGHT = 115
 SCALED = "Score, scaled from 0 (lowest) to 1 (highest)"
 SLOPE_ENDS = [alt.expr("min(160, width * 0.46)"), alt.expr("width - min(160, width * 0.46)")]
 """Space for a short name and a rank on either side, as long as some width is left for the lines."""
+ENDS: tuple[tuple[Any, int], ...] = (("right", -9), ("left", 9))
+"""Alignment and distance of the names at the left and at the right end of a line."""
 TITLE_LENGTH = 24
 TITLE_LINE = 14
 LETTER, SWATCH = 7, 34
 """Width in pixels of a letter of the legend, and of the symbol before a name with its margin."""
 COLOURS = (
-    "#4c78a8", "#f58518", "#e45756", "#72b7b2", "#54a24b", "#eeca3b", "#b279a2", "#ff9da6", "#9d755d", "#bab0ac",
-)  # fmt: skip
+    "#4c78a8",
+    "#f58518",
+    "#e45756",
+    "#72b7b2",
+    "#54a24b",
+    "#eeca3b",
+    "#b279a2",
+    "#ff9da6",
+    "#9d755d",
+    "#bab0ac",
+)
 """The palette tableau10, whose colours are easy to distinguish."""
 
 
@@ -56,7 +68,7 @@ def leaderboard_chart(board: Leaderboard, groups: Sequence[tuple[int, int]] = ()
         lanes[lane : lane + 1] = [last]
         brackets.append({"run": order[first], "last": order[last], "lane": lane})
     y = alt.Y("run:N", sort=order, title=None, axis=names_axis(order, grid=True), scale=alt.Scale(domain=order))
-    score = {"title": board.measure, "scale": alt.Scale(zero=False), "axis": alt.Axis(tickCount=6)}
+    score: dict[str, Any] = {"title": board.measure, "scale": alt.Scale(zero=False), "axis": alt.Axis(tickCount=6)}
     tooltip = [
         alt.Tooltip("run:N", title="Run"),
         alt.Tooltip("score:Q", title="Score", format=".4f"),
@@ -64,13 +76,15 @@ def leaderboard_chart(board: Leaderboard, groups: Sequence[tuple[int, int]] = ()
     ]
     base = alt.Chart(table).encode(y, tooltip=tooltip)
     groups_drawn = alt.Chart(pd.DataFrame(brackets, columns=["run", "last", "lane"]))
-    return alt.layer(
+    return layered(
         base.mark_rule(color=GREY, strokeWidth=1.2).encode(alt.X("low:Q", **score), alt.X2("high:Q")),
         base.mark_circle(color=ACCENT, size=50, opacity=1).encode(alt.X("score:Q", **score)),
         groups_drawn.mark_rule(color=GREY, strokeWidth=2, strokeCap="round").encode(
             x=alt.value(alt.expr(f"width + {BRACKET} * (datum.lane + 1)")), y=y, y2=alt.Y2("last:N")
         ),
-    ).properties(height=ROW_HEIGHT * max(3, len(order)), padding=PADDING | {"right": BRACKET * (len(lanes) + 1)})
+        height=ROW_HEIGHT * max(3, len(order)),
+        padding=PADDING | {"right": BRACKET * (len(lanes) + 1)},
+    )
 
 
 def panel_chart(panel: Panel, marked: str | None = None) -> Chart:
@@ -87,7 +101,10 @@ def panel_chart(panel: Panel, marked: str | None = None) -> Chart:
     base = alt.Chart(table).encode(
         # The systems are on the vertical axis, since names on a horizontal one would overlap.
         alt.Y(
-            "run:N", sort=panel.order, title=None, axis=names_axis(panel.order, grid=True),
+            "run:N",
+            sort=panel.order,
+            title=None,
+            axis=names_axis(panel.order, grid=True),
             scale=alt.Scale(domain=panel.order, paddingInner=0.4),
         ),
         alt.YOffset("board:N", sort=boards),
@@ -101,17 +118,17 @@ def panel_chart(panel: Panel, marked: str | None = None) -> Chart:
             alt.Tooltip("std_error:Q", title="Standard error", format=".4f"),
             alt.Tooltip("scaled:Q", title="Scaled score", format=".3f"),
         ],
-    )  # fmt: skip
+    )
     scaled = alt.X("scaled:Q", title=SCALED, axis=alt.Axis(tickCount=6))
     shape = alt.Shape("board:N", scale=alt.Scale(domain=boards), title=None, legend=key)
-    return alt.layer(
+    return layered(
         base.mark_line(strokeWidth=1, strokeOpacity=0.45).encode(scaled, detail="board:N", order="place:Q"),
         base.mark_rule(strokeWidth=1.2).encode(alt.X("low:Q", title=SCALED), alt.X2("high:Q")),
         base.mark_point(filled=True)
         .encode(scaled, shape, size=emphasis(150, 48))
         .add_params(pick("run", "board"), chosen),
-    ).properties(
-        height=max(BOARD_HEIGHT * len(boards) + 8, ROW_HEIGHT) * len(panel.order) + LEGEND_HEIGHT, padding=PADDING
+        height=max(BOARD_HEIGHT * len(boards) + 8, ROW_HEIGHT) * len(panel.order) + LEGEND_HEIGHT,
+        padding=PADDING,
     )
 
 
@@ -153,10 +170,17 @@ def slope_chart(
     wrapped = {title: textwrap.wrap(title, TITLE_LENGTH) for title in titles}
     further_lines = TITLE_LINE * (max(map(len, wrapped.values())) - 1)
     boards = alt.Axis(
-        labelAngle=0, labelLimit=0, orient="top", domain=False, ticks=False, grid=False,
+        labelAngle=0,
+        labelLimit=0,
+        orient="top",
+        domain=False,
+        ticks=False,
+        grid=False,
         labelAlign=alt.when("datum.index == 0").then(alt.value("right")).otherwise(alt.value("left")),
-        labelExpr=replaced_by(wrapped), labelPadding=16 + further_lines, labelLineHeight=TITLE_LINE,
-    )  # fmt: skip
+        labelExpr=replaced_by(wrapped),
+        labelPadding=16 + further_lines,
+        labelLineHeight=TITLE_LINE,
+    )
     base = alt.Chart(table).encode(
         alt.X("board:N", sort=list(places), title=None, axis=boards, scale=alt.Scale(range=SLOPE_ENDS)),
         alt.Y("place:Q", scale=alt.Scale(reverse=True, zero=False, nice=False), axis=None),
@@ -168,13 +192,14 @@ def slope_chart(
         ],
     )
     named = base.encode(text="name:N", color=alt.when("datum.marked").then(alt.value(ACCENT)))
-    return alt.layer(
+    return layered(
         base.mark_line(point=True).encode(strokeWidth=emphasis(3, 1.3)),
         *(
             named.mark_text(align=side, dx=dx).transform_filter(alt.FieldEqualPredicate(field="board", equal=board))
-            for board, side, dx in zip(titles, ("right", "left"), (-9, 9), strict=True)
+            for board, (side, dx) in zip(titles, ENDS, strict=True)
         ),
-    ).properties(height=ROW_HEIGHT * max(3, len(common)) + further_lines + 50)
+        height=ROW_HEIGHT * max(3, len(common)) + further_lines + 50,
+    )
 
 
 def coverage_chart(found: CoverCurves, chosen: Sequence[str], colours: Sequence[str] = COLOURS) -> Chart:
@@ -186,24 +211,35 @@ def coverage_chart(found: CoverCurves, chosen: Sequence[str], colours: Sequence[
     """
     table = pd.DataFrame(
         [
-            {"run": curve.run, "k": k, "score": score, "error": error,
-             "low": score - (error or 0), "high": score + (error or 0)}
-            for curve in found.curves if curve.run in chosen
+            {
+                "run": curve.run,
+                "k": k,
+                "score": score,
+                "error": error,
+                "low": score - (error or 0),
+                "high": score + (error or 0),
+            }
+            for curve in found.curves
+            if curve.run in chosen
             for k, (score, error) in enumerate(zip(curve.scores, curve.std_errors, strict=True), 1)
         ],
         columns=["run", "k", "score", "error", "low", "high"],
-    )  # fmt: skip
+    )
     # The legend has as many names per row as fit, so that it does not narrow the chart.
     names = short_names(chosen)
     widest = LETTER * max(map(len, names.values()), default=0) + SWATCH
     columns = alt.expr(f"max(1, floor(width / {widest}))")
     base = alt.Chart(table).encode(
         alt.X(
-            "k:Q", title="Passages read", scale=alt.Scale(domain=[1, found.max_k], nice=False),
+            "k:Q",
+            title="Passages read",
+            scale=alt.Scale(domain=[1, found.max_k], nice=False),
             axis=alt.Axis(tickMinStep=1),
         ),
         alt.Color(
-            "run:N", title=None, scale=alt.Scale(domain=list(chosen), range=list(colours[: len(chosen)])),
+            "run:N",
+            title=None,
+            scale=alt.Scale(domain=list(chosen), range=list(colours[: len(chosen)])),
             legend=legend(columns=columns, labelExpr=replaced_by(names), symbolOpacity=1),
         ),
         tooltip=[
@@ -212,7 +248,7 @@ def coverage_chart(found: CoverCurves, chosen: Sequence[str], colours: Sequence[
             alt.Tooltip("score:Q", title="Coverage", format=".4f"),
             alt.Tooltip("error:Q", title="Standard error", format=".4f"),
         ],
-    )  # fmt: skip
+    )
     scored = base.encode(alt.Y("score:Q", title="EXAM-Cover", scale=alt.Scale(zero=True)))
     layers = [
         base.mark_area(opacity=1, fillOpacity=0.08).encode(alt.Y("low:Q", title="EXAM-Cover"), alt.Y2("high:Q")),
@@ -222,4 +258,4 @@ def coverage_chart(found: CoverCurves, chosen: Sequence[str], colours: Sequence[
     if found.pool_depth < found.max_k:
         end = alt.Chart(pd.DataFrame({"k": [found.pool_depth]}))
         layers.append(end.mark_rule(strokeDash=[4, 4], color=GREY).encode(alt.X("k:Q")))
-    return alt.layer(*layers).properties(height=480)
+    return layered(*layers, height=480)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Mapping
-from typing import Any
+from typing import Any, cast
 
 import altair as alt
 
@@ -30,15 +30,25 @@ def replaced_by(texts: Mapping[str, Any]) -> str:
     return f"{json.dumps(texts)}[datum.label]"
 
 
+def layered(*layers: Any, **properties: Any) -> Chart:
+    """Return a chart of layers, the last one on top."""
+    return cast(Chart, alt.layer(*layers).properties(**properties))
+
+
 def names_axis(names: Iterable[str], **options: Any) -> alt.Axis:
     """Return an axis with a short name for each of these runs."""
-    usual = {"labelExpr": replaced_by(short_names(names)), "labelLimit": 0, "labelOverlap": False, "labelFlush": False}
+    usual: dict[str, Any] = {
+        "labelExpr": replaced_by(short_names(names)),
+        "labelLimit": 0,
+        "labelOverlap": False,
+        "labelFlush": False,
+    }
     return alt.Axis(**(usual | {"ticks": False, "domain": False} | options))
 
 
 def legend(**options: Any) -> alt.Legend:
     """Return a legend above the chart."""
-    return alt.Legend(**({"orient": "top", "labelLimit": 0} | options))
+    return alt.Legend(**{"orient": "top", "labelLimit": 0, **options})
 
 
 def emphasis(value: Any, otherwise: Any) -> Any:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable
 from threading import Lock
-from typing import Any
+from typing import Any, cast
 
 import altair as alt
 import vl_convert
@@ -25,19 +25,22 @@ GRID = "#e3e6e9"
 
 def for_screen(chart: Chart, dark: bool) -> Chart:
     """Return a chart with text that is legible on a light or on a dark page."""
-    return chart.configure(**text_colours(dark))
+    return cast(Chart, chart.configure(**text_colours(dark)))
 
 
 def for_print(chart: Chart, width: int = WIDTH) -> Chart:
     """Return a chart with the width, fonts and lines of a printed figure, on white."""
     text = {"labelColor": INK[False], "titleColor": INK[False], "titleFontWeight": "normal"}
-    return chart.properties(width=width, background="white").configure(
-        **text_colours(False),
-        font=FONT,
-        axis={**text, "gridColor": GRID, "domain": False, "ticks": False, "labelPadding": 6, "labelFlush": False},
-        legend=text,
-        range={"category": CATEGORIES},
-        view={"stroke": None},
+    return cast(
+        Chart,
+        chart.properties(width=width, background="white").configure(
+            **text_colours(False),
+            font=FONT,
+            axis={**text, "gridColor": GRID, "domain": False, "ticks": False, "labelPadding": 6, "labelFlush": False},
+            legend=text,
+            range={"category": CATEGORIES},
+            view={"stroke": None},
+        ),
     )
 
 

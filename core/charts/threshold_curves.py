@@ -6,7 +6,7 @@ import altair as alt
 import pandas as pd
 
 from ..pipelines import AgreementRow
-from .marks import GREY, Chart, legend
+from .marks import GREY, Chart, layered, legend
 
 VALUES = ("accuracy", "kappa", "precision", "recall")
 
@@ -22,18 +22,22 @@ def threshold_chart(row: AgreementRow, threshold: float) -> Chart:
     marks = [("Your threshold", threshold)]
     if row.tested is not None:
         marks.append(("Best threshold", row.tested.threshold))
-    lines = alt.Chart(pd.DataFrame(points, columns=["what", "threshold", "value"])).mark_line(strokeWidth=2).encode(
-        alt.X("threshold:Q", title="Threshold", scale=alt.Scale(domain=[0, row.judge.top])),
-        alt.Y("value:Q", title=None),
-        alt.Color(
-            "what:N", title=None, scale=alt.Scale(domain=[name.capitalize() for name in VALUES]), legend=legend()
-        ),
-        tooltip=[
-            alt.Tooltip("what:N", title="Measure"),
-            alt.Tooltip("threshold:Q", title="Threshold", format=".2f"),
-            alt.Tooltip("value:Q", title="Value", format=".3f"),
-        ],
-    )  # fmt: skip
+    lines = (
+        alt.Chart(pd.DataFrame(points, columns=["what", "threshold", "value"]))
+        .mark_line(strokeWidth=2)
+        .encode(
+            alt.X("threshold:Q", title="Threshold", scale=alt.Scale(domain=[0, row.judge.top])),
+            alt.Y("value:Q", title=None),
+            alt.Color(
+                "what:N", title=None, scale=alt.Scale(domain=[name.capitalize() for name in VALUES]), legend=legend()
+            ),
+            tooltip=[
+                alt.Tooltip("what:N", title="Measure"),
+                alt.Tooltip("threshold:Q", title="Threshold", format=".2f"),
+                alt.Tooltip("value:Q", title="Value", format=".3f"),
+            ],
+        )
+    )
     rules = alt.Chart(pd.DataFrame(marks, columns=["what", "threshold"])).mark_rule(strokeDash=[4, 4], color=GREY)
     where = [alt.Tooltip("what:N"), alt.Tooltip("threshold:Q", format=".2f")]
-    return alt.layer(lines, rules.encode(alt.X("threshold:Q"), tooltip=where)).properties(height=260)
+    return layered(lines, rules.encode(alt.X("threshold:Q"), tooltip=where), height=260)

@@ -14,10 +14,22 @@ from .policy import PolicyOptions
 from .registry import operation
 
 FIGURES = (
-    "leaderboard", "leaderboards", "scatter", "slope", "significance", "queries", "coverage", "examinees", "topics",
-    "characteristic-curves", "item-information", "information", "shortening", "audit",
-)  # fmt: skip
-"""The keys of `charts.FIGURES`, because the help must not load Altair."""
+    "leaderboard",
+    "leaderboards",
+    "scatter",
+    "slope",
+    "significance",
+    "queries",
+    "coverage",
+    "examinees",
+    "topics",
+    "characteristic-curves",
+    "item-information",
+    "information",
+    "shortening",
+    "audit",
+)
+"""The keys of `project_figures.FIGURES`, because the help must not load Altair."""
 ENDINGS = (".pdf", ".svg", ".png", ".json")
 
 
@@ -69,7 +81,8 @@ def figure(
     if ending not in ENDINGS:
         raise InputError("unknown-ending", f"Unknown kind of file '{output}'.", f"Endings: {', '.join(ENDINGS)}")
     # Imported here, because Altair loads slowly.
-    from ..charts import FigureRequest, draw_figure, for_print, picture
+    from ..charts import for_print, picture
+    from .project_figures import FigureRequest, draw_figure
 
     wanted = FigureRequest(measures or FigureRequest.measures, source, policy, against, runs, exam, by, audit)
     with opening() as project:

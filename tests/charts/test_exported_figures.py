@@ -15,11 +15,12 @@ from click.testing import CliRunner
 import exam_workbench as ew
 from exam_workbench import cli
 from exam_workbench.audit import Goal, design
-from exam_workbench.charts import FIGURES, FORMATS, FigureRequest, draw_figure, leaderboard_chart, system_scatter
+from exam_workbench.charts import FORMATS, leaderboard_chart, system_scatter
 from exam_workbench.labels import Policy
 from exam_workbench.leaderboard import Leaderboard
 from exam_workbench.leaderboard.board import System
 from exam_workbench.operations import figure
+from exam_workbench.operations.project_figures import FIGURES, FigureRequest, draw_figure
 from exam_workbench.project import Project, activity, open_project
 from exam_workbench.study import SystemPoint
 from tests.made.projects import let_go, made_project

@@ -9,13 +9,11 @@ from typing import Any
 
 import altair as alt
 
-from .. import audit, leaderboard, pipelines, study
+from .. import audit, charts, leaderboard, pipelines, study
 from ..errors import InputError, unknown_name
 from ..labels import Policy
 from ..measures import item_response
 from ..project import Project
-from . import audit_forecast, comparisons, exam_charts, leaderboards
-from .marks import Chart
 
 NOTE_LENGTH = 80
 LINES = 5
@@ -46,7 +44,7 @@ class FigureRequest:
     audit: str | None = None
 
 
-def draw_figure(project: Project, name: str, wanted: FigureRequest) -> Chart:
+def draw_figure(project: Project, name: str, wanted: FigureRequest) -> charts.Chart:
     """Return the figure of a name in `FIGURES`.
 
     Raises:
@@ -69,103 +67,99 @@ def _title(board: leaderboard.Leaderboard) -> str:
     return f"{'Exam' if board.source == 'exam' else board.source} {board.measure}"
 
 
-def _noted(chart: Chart, notes: Iterable[str]) -> Chart:
+def _noted(chart: charts.Chart, notes: Iterable[str]) -> charts.Chart:
     """Return a chart with sentences above it about data that it does not show."""
     told = [line for note in notes for line in textwrap.wrap(note, NOTE_LENGTH)]
     return chart.properties(title=alt.Title("", subtitle=told)) if told else chart
 
 
-def _leaderboard(project: Project, wanted: FigureRequest) -> Chart:
+def _leaderboard(project: Project, wanted: FigureRequest) -> charts.Chart:
     board = next(iter(_boards(project, wanted).values()))
     groups = study.alike(board, study.remembered_pairs(project, board, "t")).groups
-    return _noted(leaderboards.leaderboard_chart(board, groups), [board.says_ungraded])
+    return _noted(charts.leaderboard_chart(board, groups), [board.says_ungraded])
 
 
-def _leaderboards(project: Project, wanted: FigureRequest) -> Chart | None:
+def _leaderboards(project: Project, wanted: FigureRequest) -> charts.Chart | None:
     official = leaderboard.official_board(project, wanted.against, wanted.measures[0], wanted.policy)
     found = study.panel(official, _boards(project, wanted), _title(official))
-    return _noted(leaderboards.panel_chart(found), found.left_out.values()) if found.marks else None
+    return _noted(charts.panel_chart(found), found.left_out.values()) if found.marks else None
 
 
-def _scatter(project: Project, wanted: FigureRequest) -> Chart | None:
+def _scatter(project: Project, wanted: FigureRequest) -> charts.Chart | None:
     found = _compared(project, wanted)
     points, _ = study.system_points(found.official, found.board)
     titles = (_title(found.official), _title(found.board))
-    return comparisons.system_scatter(points, *titles, size=comparisons.PRINTED_CLOUD) if points else None
+    return charts.system_scatter(points, *titles, size=charts.PRINTED_CLOUD) if points else None
 
 
-def _slope(project: Project, wanted: FigureRequest) -> Chart:
+def _slope(project: Project, wanted: FigureRequest) -> charts.Chart:
     found = _compared(project, wanted)
-    return leaderboards.slope_chart(
-        found.official, found.board, titles=(_title(found.official), _title(found.board))
-    )  # fmt: skip
+    return charts.slope_chart(found.official, found.board, titles=(_title(found.official), _title(found.board)))
 
 
 def _compared(project: Project, wanted: FigureRequest) -> leaderboard.Comparison:
-    return leaderboard.compare(
-        project, wanted.measures[0], wanted.against, wanted.source, policy=wanted.policy
-    )  # fmt: skip
+    return leaderboard.compare(project, wanted.measures[0], wanted.against, wanted.source, policy=wanted.policy)
 
 
-def _significance(project: Project, wanted: FigureRequest) -> Chart | None:
+def _significance(project: Project, wanted: FigureRequest) -> charts.Chart | None:
     board = next(iter(_boards(project, wanted).values()))
     rows = study.remembered_pairs(project, board, "t")
-    return comparisons.difference_matrix(rows, list(board.scores)) if rows else None
+    return charts.difference_matrix(rows, list(board.scores)) if rows else None
 
 
-def _queries(project: Project, wanted: FigureRequest) -> Chart | None:
+def _queries(project: Project, wanted: FigureRequest) -> charts.Chart | None:
     board = next(iter(_boards(project, wanted).values()))
     first, second = (*wanted.runs, *(run for run in board.scores if run not in wanted.runs), "", "")[:2]
     found = study.query_points(project, board, first, board, second)
-    return comparisons.query_scatter(found, first, second, alike=True) if found.points else None
+    return charts.query_scatter(found, first, second, alike=True) if found.points else None
 
 
-def _coverage(project: Project, wanted: FigureRequest) -> Chart:
+def _coverage(project: Project, wanted: FigureRequest) -> charts.Chart:
     found = leaderboard.cover_curves(project, wanted.policy, leaderboard.DEFAULT_MAX_K, wanted.runs or None)
     order = found.order(wanted.policy.cutoff)
-    return leaderboards.coverage_chart(found, order if wanted.runs else order[:LINES])
+    return charts.coverage_chart(found, order if wanted.runs else order[:LINES])
 
 
-def _examinees(project: Project, wanted: FigureRequest) -> Chart | None:
+def _examinees(project: Project, wanted: FigureRequest) -> charts.Chart | None:
     rows = pipelines.exam_board(pipelines.responses(project, query_id=wanted.exam))
     known = pipelines.statistics(pipelines.exam_items(project, wanted.exam))
-    return exam_charts.accuracy_chart(rows, known.baselines) if rows else None
+    return charts.accuracy_chart(rows, known.baselines) if rows else None
 
 
-def _topics(project: Project, wanted: FigureRequest) -> Chart | None:
+def _topics(project: Project, wanted: FigureRequest) -> charts.Chart | None:
     found = pipelines.responses(project, query_id=wanted.exam)
     order = [row.student.name for row in pipelines.exam_board(found)]
-    return exam_charts.topic_chart(rows, order) if (rows := pipelines.by_topic(found)) else None
+    return charts.topic_chart(rows, order) if (rows := pipelines.by_topic(found)) else None
 
 
-def _of_items(title: str, values: Callable[..., Any]) -> Callable[[Project, FigureRequest], Chart]:
-    def draw(project: Project, wanted: FigureRequest) -> Chart:
+def _of_items(title: str, values: Callable[..., Any]) -> Callable[[Project, FigureRequest], charts.Chart]:
+    def draw(project: Project, wanted: FigureRequest) -> charts.Chart:
         told = pipelines.abilities(project, wanted.exam)
         curves = values(item_response.GRID, told.fit.items).T.tolist()
         names = [row.item for row in told.items]
-        return exam_charts.ability_curves(dict(zip(names, curves, strict=True)), told.fit.theta.tolist(), title)
+        return charts.ability_curves(dict(zip(names, curves, strict=True)), told.fit.theta.tolist(), title)
 
     return draw
 
 
-def _information(project: Project, wanted: FigureRequest) -> Chart:
+def _information(project: Project, wanted: FigureRequest) -> charts.Chart:
     told = pipelines.abilities(project, wanted.exam)
     kinds = pipelines.item_kinds(project, pipelines.exam_items(project, wanted.exam))
-    curves, _ = exam_charts.information_curves(told, kinds[wanted.by] if wanted.by else {})
-    return exam_charts.ability_curves(curves, told.fit.theta.tolist())
+    curves, _ = charts.information_curves(told, kinds[wanted.by] if wanted.by else {})
+    return charts.ability_curves(curves, told.fit.theta.tolist())
 
 
-def _shortening(project: Project, wanted: FigureRequest) -> Chart:
+def _shortening(project: Project, wanted: FigureRequest) -> charts.Chart:
     steps = pipelines.shorter(project, wanted.exam).steps
-    return exam_charts.ability_curves({f"{step.items} items": step.curve.tolist() for step in steps})
+    return charts.ability_curves({f"{step.items} items": step.curve.tolist() for step in steps})
 
 
-def _audit(project: Project, wanted: FigureRequest) -> Chart:
+def _audit(project: Project, wanted: FigureRequest) -> charts.Chart:
     found = audit.find_audit(project, wanted.audit)
-    return audit_forecast.forecast_chart(audit.forecast(project, found), found.goal)
+    return charts.forecast_chart(audit.forecast(project, found), found.goal)
 
 
-FIGURES: dict[str, Callable[[Project, FigureRequest], Chart | None]] = {
+FIGURES: dict[str, Callable[[Project, FigureRequest], charts.Chart | None]] = {
     "leaderboard": _leaderboard,
     "leaderboards": _leaderboards,
     "scatter": _scatter,
