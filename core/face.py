@@ -8,7 +8,7 @@ from __future__ import annotations
 import warnings
 from collections.abc import Iterable, Mapping
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import orjson
 import pandas as pd
@@ -24,6 +24,9 @@ from .leaderboard import DEFAULT_MEASURE, Leaderboard, compare, coverage_measure
 from .project import Project as StoredProject
 from .project import create as create_project
 from .project import current_author, open_project
+
+if TYPE_CHECKING:
+    from altair import LayerChart
 
 FilePath = str | Path
 Records = Iterable[Any]
@@ -245,6 +248,42 @@ class Project:
         """
         found = compare(self._stored, measure, against, source, policy=self._policy(settings))
         return dict(vars(found.correlation))
+
+    def figure(
+        self,
+        name: str,
+        measure: str | Iterable[str] = DEFAULT_MEASURE,
+        *,
+        source: str = "exam",
+        against: str = "judgments",
+        runs: Iterable[str] = (),
+        exam: str | None = None,
+        by: str | None = None,
+        audit: str | None = None,
+        **settings: Any,
+    ) -> LayerChart:
+        """Return a figure as an Altair chart. Save it with `chart.save("figure.pdf")`.
+
+        Args:
+            name: as in `exam export figure`: leaderboard, leaderboards, scatter, slope, significance, queries,
+                coverage, examinees, topics, characteristic-curves, item-information, information, shortening, audit.
+            measure: one or, for leaderboards, several.
+            source, against: of the leaderboard, and of the official one; see `leaderboard` and `correlate`.
+            runs: the systems of queries or coverage; empty for the best.
+            exam: only items of this query.
+            by: bloom, question type or topic: curves of information for each category.
+            audit: the name of the audit. Default: the newest that has not ended.
+
+        Raises:
+            InputError: an unknown figure, or the project lacks its data.
+        """
+        # Imported here, because most scripts draw nothing and Altair loads slowly.
+        from .charts import for_print
+        from .operations.project_figures import FigureRequest, draw_figure
+
+        measures = (measure,) if isinstance(measure, str) else tuple(measure)
+        wanted = FigureRequest(measures, source, self._policy(settings), against, tuple(runs), exam, by, audit)
+        return for_print(draw_figure(self._stored, name, wanted))
 
     def _policy(self, settings: Mapping[str, Any]) -> Policy:
         return Policy(**{"min_judgment": usual_min_judgment(self._stored), **settings})

@@ -20,5 +20,5 @@ with ui.errors():
             items,
             pipelines.responses(project, query_id=exam),
             told,
-            pipelines.categories(project, items),
+            pipelines.item_kinds(project, items),
         )

@@ -91,11 +91,27 @@ class Commands(click.Group):
                 formatter.write_dl([(name.ljust(width), summary) for name, summary in summaries.items()])
 
 
+class CommandOrGroup(click.Group):
+    """A command with arguments, instead of which the name of a further command may stand."""
+
+    allow_extra_args = False
+    allow_interspersed_args = True
+
+    def make_context(
+        self, info_name: str | None, args: list[str], parent: click.Context | None = None, **extra: Any
+    ) -> click.Context:
+        """Return the context of the further command if the arguments begin with its name."""
+        if args and (further := self.commands.get(args[0])) is not None:
+            return further.make_context(f"{info_name} {args[0]}", args[1:], parent, **extra)
+        return super().make_context(info_name, args, parent, **extra)
+
+
 def _group_of(word: str, own: Description | None, found: list[Description]) -> click.Group:
     commands = {name: command_of(one, name) for one in found if (name := one.name.partition(" ")[2])}
     if own is not None:
         alone = command_of(own, word)
-        return click.Group(
+        kind = CommandOrGroup if any(one.option.positional for one in own.parameters) else click.Group
+        return kind(
             word, commands, params=alone.params, callback=_unless_subcommand(alone.callback), help=alone.help,
             invoke_without_command=True,
         )  # fmt: skip

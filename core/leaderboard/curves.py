@@ -42,6 +42,11 @@ class CoverCurves:
     pool_depth: int
     policy: Policy
 
+    def order(self, k: int) -> list[str]:
+        """Return the runs by falling coverage at a rank depth, or at the greatest one if that is smaller."""
+        at = min(k, self.max_k) - 1
+        return [curve.run for curve in sorted(self.curves, key=lambda curve: -curve.scores[at])]
+
     def as_dict(self) -> dict[str, Any]:
         """Return the curves as plain values, as `--json` prints them."""
         return {

@@ -16,6 +16,7 @@ if TYPE_CHECKING:
 MODULES = {
     "new_project": ("init",),
     "files": ("demo", "import", "export"),
+    "figure": ("export",),
     "status": ("status",),
     "bank": ("bank",),
     "drafts": ("bank",),
@@ -69,7 +70,7 @@ SECTIONS: dict[str, dict[str, str]] = {
         ),
         "leaderboard": "Show the leaderboard: systems ordered by a measure, with standard errors.",
         "correlate": "Correlate a leaderboard with the official leaderboard.",
-        "export": "Export qrels, leaderboards, other files or the whole project.",
+        "export": "Export qrels, leaderboards, figures, other files or the whole project.",
         "check": "Check a project's integrity: file, keys, values, hashes, revisions, publications.",
         "serve": "Start the app in the browser.",
     },

@@ -227,7 +227,7 @@ def export(
     ] = None,
     policy: PolicyOptions,
 ) -> str | None:
-    """Export qrels, leaderboards, other files or the whole project.
+    """Export qrels, leaderboards, figures, other files or the whole project.
 
     \b
     qrels             labels, or the judgments of --source
@@ -245,6 +245,7 @@ def export(
     bundle            zip of qrels, manifest, bank, leaderboards and overrides
     project           everything, for exam import project: folder or .zip of Parquet files
     grades            grades, for exam file-leaderboard: folder of Parquet files
+    figure NAME       charts for papers: see exam export figure --help
     """
     if manifest and what not in ("qrels", "bundle"):
         raise InputError(

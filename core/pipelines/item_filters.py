@@ -547,6 +547,11 @@ def categories(
     }
 
 
+def item_kinds(project: Project, items: Sequence[Item]) -> dict[str, dict[str, tuple[str, ...]]]:
+    """Return the categories of items as `categories` does, and their topics as a further scheme."""
+    return {**categories(project, items), "topic": {item.question_id: (item.topic,) for item in items if item.topic}}
+
+
 @dataclass(frozen=True)
 class Making:
     """Numbers of items that models wrote from passages, by outcome.
@@ -614,6 +619,12 @@ class ExamStatistics:
     question_length: float | None
     question_types: dict[str, int] = field(default_factory=dict)
     topics: dict[str, int] = field(default_factory=dict)
+
+    @property
+    def baselines(self) -> dict[str, float]:
+        """Accuracies of answers that ignore the question, by description; empty without items."""
+        known = {f"always {self.fixed_letter}": self.fixed_answer, "always the longest choice": self.longest_answer}
+        return {what: share for what, share in known.items() if share is not None}
 
 
 def making_of(project: Project, query_id: str | None = None) -> Making | None:

@@ -579,7 +579,7 @@ def test_the_app_ends_with_the_command_that_serves_it(exam: Exam, tmp_path: Path
         assert probe.connect_ex(("localhost", port)) != 0
 
 
-READS = ("status", "bank list", "leaderboard", "jobs", "--help")
+READS = ("status", "bank list", "leaderboard", "jobs", "export queries -o -", "export figure --help", "--help")
 LOADS = f"""
 import json, sys, exam_workbench.cli
 for words in {READS}:
@@ -607,7 +607,7 @@ def loaded(tmp_path_factory: pytest.TempPathFactory) -> dict[str, set[str]]:
 def test_what_only_reads_loads_no_library_of_models_and_none_that_only_others_need(
     loaded: dict[str, set[str]], command: str
 ) -> None:
-    heavy = {"torch", "transformers", "openai", "streamlit", "scipy", "simplemma", "nltk", "altair"}
+    heavy = {"torch", "transformers", "openai", "streamlit", "scipy", "simplemma", "nltk", "altair", "vl_convert"}
     assert "exam_workbench.project" in loaded[command]
     assert heavy & loaded[command] == set()
 

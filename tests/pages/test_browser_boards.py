@@ -110,3 +110,26 @@ def test_a_system_opens_where_it_stands_and_back_comes_back_to_it(
         "() => { const name = document.querySelector('h1'), at = name.getBoundingClientRect();"
         " return at.left < 100 && name.contains(document.elementFromPoint(at.left + 5, at.top + at.height / 2)); }"
     )
+
+
+def test_a_click_on_a_mark_of_a_chart_opens_its_system_or_query(
+    projects: Path, server: Server, chromium_page: Page
+) -> None:
+    page = chromium_page
+    project = new_project(projects / "marks.duckdb")
+    fill(project, QUESTIONS, RATINGS, RUNS)
+    judge(project, JUDGED)
+    project.close()
+    for view, mark, opened in (
+        ("All boards", "point", ["system"]),
+        ("Two boards", "circle", ["system"]),
+        ("Two systems", "point", ["compared"]),
+        ("Significance", "rect mark", ["better.+system", "worse.+system"]),
+    ):
+        visit(page, f"{server.address}/leaderboard?project=marks&view={view}")
+        marks = page.locator(f"[data-testid=stVegaLiteChart] path[aria-roledescription='{mark}']")
+        # A name or another mark may lie above it.
+        marks.last.click(force=True)
+        for name in opened:
+            expect(page).to_have_url(re.compile(f"[?&]{name}=[^&]"))
+        ready(page)

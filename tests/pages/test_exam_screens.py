@@ -9,6 +9,7 @@ from collections.abc import Iterator
 import pytest
 
 from exam_workbench import bank
+from exam_workbench.charts import ability_curves
 from exam_workbench.jobs import current_job
 from exam_workbench.measures.item_response import GRID
 from exam_workbench.pipelines import (
@@ -26,7 +27,6 @@ from exam_workbench.pipelines import (
 )
 from exam_workbench.pipelines import exam_items as items_of
 from exam_workbench.project import Project, add_passages
-from pages.parts.exams import boards as exam_charts
 from pages.parts.exams import worth
 from pages.parts.exams.worth import CRITERION_NAMES
 from tests.made.endpoint_calls import until
@@ -56,9 +56,9 @@ SCREENS = ("exam", "students", "items", "improve")
 ITEMS = 40
 
 
-def put_sat(project: Project) -> None:
+def put_sat(project: Project, prefix: str = "p") -> None:
     """An exam of forty items that chance, with five seeds, and the longest choice have sat."""
-    put_exam(project, ITEMS, ("jars", "metals"))
+    put_exam(project, ITEMS, ("jars", "metals"), prefix)
     for seed in range(5):
         add_student(project, Plan("random", seed=seed, name=f"chance {seed}"), "ann")
     add_student(project, Plan("longest", name="longest"), "ann")
@@ -150,9 +150,9 @@ def test_items_come_with_what_they_are_worth_the_least_first(shared: Project) ->
 
 
 def test_chosen_items_show_their_curves_and_every_student_is_drawn_where_it_is(shared: Project) -> None:
-    spec = exam_charts.information_chart({"a": [0.5] * len(GRID)}, [-4.5, 0.0, 1.0])
-    ticks = spec["datasets"][spec["layer"][1]["data"]["name"]]["ability"]
-    assert list(ticks) == [-4.5, 0, 1] and spec["layer"][0]["encoding"]["x"]["scale"]["domain"] == [-4.5, 3]
+    spec = ability_curves({"a": [0.5] * len(GRID)}, [-4.5, 0.0, 1.0]).to_dict()
+    ticks = [row["ability"] for row in spec["datasets"][spec["layer"][1]["data"]["name"]]]
+    assert ticks == [-4.5, 0, 1] and spec["layer"][0]["encoding"]["x"]["scale"]["domain"] == [-4.5, 3]
     app = visit("items")
     before = len(charts(app))
     app.session_state["worth of items"] = {"selection": {"rows": [0, 1], "columns": [], "cells": []}}

@@ -9,9 +9,9 @@ from hypothesis import strategies as st
 from exam_workbench.labels import Policy
 from exam_workbench.leaderboard import compare, leaderboard, per_query_scores
 from exam_workbench.project import Project, gold_name
+from exam_workbench.run_names import short_names
 from exam_workbench.study import alike
 from exam_workbench.study.significance import compare_all
-from pages.parts.shared.charts import short_names
 from pages.parts.shared.ui import number
 from tests.made.projects import fill, judge
 from tests.made.screens import (

@@ -1,16 +1,14 @@
 """Agreement of answer checks with people or with a model, and the best threshold."""
 
-import pandas as pd
 import streamlit as st
 
-from exam_workbench import exchange, formats, measures, pipelines, text
+from exam_workbench import charts, exchange, formats, measures, pipelines, text
 from exam_workbench.project import Project
 from pages.parts.answers import asking, looking, tables
-from pages.parts.shared import charts, html, presses, ui
-from pages.parts.shared.charts import Spec, chart, layer, number, over, word
+from pages.parts.shared import html, presses, ui
+from pages.parts.shared.chart_display import draw_chart
 
 MODEL = "judge"
-VALUES = ("accuracy", "kappa", "precision", "recall")
 
 
 def truth(project: Project) -> tuple[str, list[pipelines.PeopleSaid]] | None:
@@ -98,7 +96,7 @@ def table(project: Project, beside: str, said: list[pipelines.PeopleSaid]) -> li
 
 
 def _values(row: pipelines.AgreementRow) -> list[measures.Interval]:
-    return [getattr(row.against, name) for name in VALUES]
+    return [getattr(row.against, name) for name in charts.VALUES]
 
 
 def _bounded(one: measures.Interval) -> str:
@@ -134,10 +132,10 @@ def curve(rows: list[pipelines.AgreementRow]) -> None:
     near = min(row.curve, key=lambda point: abs(point.threshold - limit))
     usual = limit == row.threshold
     facts = st.columns(4)
-    for column, name in zip(facts, VALUES, strict=True):
+    for column, name in zip(facts, charts.VALUES, strict=True):
         value = getattr(row.against, name).value if usual else getattr(near, name)
         column.container(key=f"metric {name}").metric(name.capitalize(), ui.number(value))
-    st.vega_lite_chart(_chart(row, limit))
+    draw_chart(charts.threshold_chart(row, limit))
     if row.tested is not None:
         told = row.tested
         st.caption(
@@ -145,33 +143,6 @@ def curve(rows: list[pipelines.AgreementRow]) -> None:
             f" other {told.tested_on:,} answers: {ui.number(told.tested.kappa.value)}, and"
             f" {ui.number(told.usual.kappa.value)} at the usual threshold."
         )
-
-
-def _chart(row: pipelines.AgreementRow, limit: float) -> Spec:
-    points = pd.DataFrame(
-        [
-            {"what": name.capitalize(), "threshold": point.threshold, "value": getattr(point, name)}
-            for point in row.curve
-            for name in VALUES
-            if getattr(point, name) is not None
-        ],
-        columns=["what", "threshold", "value"],
-    )
-    marks = [{"threshold": limit, "what": "Your threshold"}]
-    if row.tested is not None:
-        marks.append({"threshold": row.tested.threshold, "what": "Best threshold"})
-    x = number("threshold", title="Threshold", scale={"domain": [0, row.judge.top]})
-    colour = word(
-        "what", title=None, scale={"domain": [name.capitalize() for name in VALUES]}, legend={"orient": "top"}
-    )
-    tooltip = [word("what", title="Measure"), number("threshold", title="Threshold", format=".2f"),
-               number("value", title="Value", format=".3f")]  # fmt: skip
-    lines = layer(
-        "line", {"x": x, "y": number("value", title=None), "color": colour, "tooltip": tooltip}, strokeWidth=2
-    )
-    rules = layer("rule", {"x": number("threshold"), "tooltip": [word("what"), number("threshold", format=".2f")]},
-                  strokeDash=[4, 4], color=charts.GREY)  # fmt: skip
-    return chart(points, lines, over(pd.DataFrame(marks), rules), height=260)
 
 
 def ask_model(project: Project, said: list[pipelines.PeopleSaid]) -> None:

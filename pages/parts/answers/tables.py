@@ -21,8 +21,9 @@ from exam_workbench.pipelines import (
     row_values,
 )
 from exam_workbench.project import Project
+from exam_workbench.run_names import short_names
 from pages.parts.answers import desk
-from pages.parts.shared import address, charts, components, html, policy_widgets, ui
+from pages.parts.shared import address, components, html, policy_widgets, ui
 
 KEY = "answers-grid"
 MEASURES: dict[Measured, str] = {
@@ -286,7 +287,7 @@ def draw_choices(project: Project, evaluation: pipelines.Evaluation) -> None:
 def _html(found: measures.Choosing, reference: str) -> str:
     most = {run: max(choice.chance.get(run, 0.0) for choice in found.choices) for run in found.runs}
     runs = sorted(found.runs, key=lambda run: -most[run])[:RUNS]
-    short = charts.short_names(found.runs)
+    short = short_names(found.runs)
     heads = "".join(
         f'<th class="run{" less" if at >= FEW_RUNS else ""}" title="{html.visible(run)}">'
         f"{html.visible(short[run])}</th>"

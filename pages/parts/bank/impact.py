@@ -7,10 +7,11 @@ import streamlit as st
 
 from exam_workbench import bank, catalogue, grading, jobs, labels, leaderboard, measures, review, study, types
 from exam_workbench.project import Project, passage_texts, sources
+from exam_workbench.run_names import short_names
 from exam_workbench.text import first_few, how_many
 from pages.parts.bank import review as bank_review
 from pages.parts.bank import window as bank_window
-from pages.parts.shared import charts, html, job_progress, policy_widgets, presses, ui
+from pages.parts.shared import html, job_progress, policy_widgets, presses, ui
 
 FLIPS_SHOWN = 5
 QUERY = 40
@@ -374,7 +375,7 @@ def _picture(systems: Sequence[review.SystemChange]) -> str:
     def at(rank: int | float | None) -> float:
         return MARGIN + step * ((rank or 1) - 1)
 
-    short = charts.short_names((one.run for one in ranked), NAMED)
+    short = short_names((one.run for one in ranked), NAMED)
     lines, named, free = [], [], -100.0
     for one in sorted(ranked, key=lambda one: (one.rank_before == one.rank_after, one.rank_after or 0)):
         moved = one.rank_before != one.rank_after

@@ -9,8 +9,9 @@ import streamlit as st
 
 from exam_workbench import labels, leaderboard, study
 from exam_workbench.project import Project, sources
+from exam_workbench.run_names import short_names
 from exam_workbench.text import how_many
-from pages.parts.shared import address, charts, components, ui
+from pages.parts.shared import address, components, ui
 
 LONG_NAME, SHORT_NAME = 60, 24
 """Maximum characters shown of a run's name, in wide and in narrow places."""
@@ -100,7 +101,7 @@ def shown(
     if official and official.board.measure == board.measure:
         own = theirs = (min(own[0], theirs[0]), max(own[1], theirs[1]))
     runs = [system.run for system in board.systems]
-    long, short = charts.short_names(runs, LONG_NAME), charts.short_names(runs, SHORT_NAME)
+    long, short = short_names(runs, LONG_NAME), short_names(runs, SHORT_NAME)
     place = {run: at for at, run in enumerate(runs)}
     return {
         "title": mine.title,

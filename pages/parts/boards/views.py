@@ -7,8 +7,9 @@ from typing import cast
 import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
-from exam_workbench import labels, leaderboard, measures, text
+from exam_workbench import charts, labels, leaderboard, measures, text
 from exam_workbench.project import IMPORTED, Project, boards, gold_name, gold_texts, mark_gold, run_names
+from exam_workbench.run_names import short_names
 from exam_workbench.study import PANEL_MEASURES as MEASURES
 from exam_workbench.study import (
     BoardChoice,
@@ -24,7 +25,8 @@ from exam_workbench.study import (
     system_points,
 )
 from pages.parts.boards.board import Column, closer, query_links, returned
-from pages.parts.shared import address, charts, figures, presses, ui
+from pages.parts.shared import address, presses, ui
+from pages.parts.shared.chart_display import draw_chart
 
 AXIS_TITLE = 44
 """Characters of a system's name along an axis."""
@@ -111,14 +113,6 @@ def correlation_strip(
     st.container(key="rests-on").caption(f"{compared.queries.says} {more}")
 
 
-def take(chart: str, **fields: str) -> None:
-    """Copy the clicked item of a chart to widgets: key of the widget -> field of the chart."""
-    picked = st.session_state[chart].selection.get(figures.PICKED)
-    if picked:
-        for key, field in fields.items():
-            st.session_state[key] = picked[0][field]
-
-
 def board_choice(at: DeltaGenerator, label: str, offered: Mapping[str, BoardChoice], default: str, key: str) -> str:
     """Draw a choice of a leaderboard and return it; it is reset if the head of the screen names another default."""
     options = list(offered)
@@ -148,11 +142,7 @@ def all_boards(screen: Screen) -> None:
         return
     options = [system.run for system in found[reference].systems]
     run = st.session_state.get("system")
-    chart = "panel of boards"
-    st.vega_lite_chart(
-        figures.panel(drawn, run), key=chart, selection_mode=[figures.PICKED],
-        on_select=lambda: take(chart, **{"system": "run", "system's board": "board"}),
-    )  # fmt: skip
+    draw_chart(charts.panel_chart(drawn, run), "panel of boards", {"system": "run", "system's board": "board"})
     st.caption(
         f"Systems in the order of {ui.plain(reference)}. Click a system to see its queries, or a name in the legend to"
         " highlight a leaderboard.",
@@ -197,15 +187,13 @@ def two_boards(screen: Screen) -> None:
     if not points:
         return
     slope, scatter = st.container(key="beside-boards").columns([10, 11], gap="small")
-    slope.vega_lite_chart(charts.slope(compared.official, compared.board, run, (first, second)))
-    chart = "scatter of systems"
+    with slope:
+        draw_chart(charts.slope_chart(compared.official, compared.board, run, (first, second)))
     with scatter:
-        st.vega_lite_chart(
-            figures.system_scatter(points, first, second, run), key=chart, selection_mode=[figures.PICKED],
-            on_select=lambda: take(chart, system="run"),
-        )  # fmt: skip
-        some = " Only some systems with different ranks are named." if len(points) > figures.NAMED_POINTS else ""
-        st.caption(f"Bars are one standard error.{some} Click a system to see its queries.")
+        draw_chart(charts.system_scatter(points, first, second, run), "scatter of systems", {"system": "run"})
+        st.caption(
+            "Bars are one standard error. Names that would overlap are left out. Click a system to see its queries."
+        )
     if run:
         closer(screen.project, y, x, run, beside=first)
 
@@ -244,7 +232,7 @@ def system_pair(
         st.info("The two systems have no common query.", icon=":material/help:")
         return
     same = x == y
-    short = charts.short_names((system.run for board in (x, y) for system in board.systems), AXIS_TITLE)
+    short = short_names((system.run for board in (x, y) for system in board.systems), AXIS_TITLE)
     names = [
         short[run] if same else f"{short[run]}: {board.source} {board.measure}"
         for board, run in ((x, first), (y, second))
@@ -276,13 +264,10 @@ def system_pair(
         st.caption(f"Excluded: {text.how_many(found.left_out, 'queries')} with only one score.")
     texts = {point.query_id: point.text for point in found.points}
     query = st.session_state.get("compared")
-    chart = "scatter of queries"
     left, right = st.container(key="beside-systems").columns([12, 9], gap="medium")
     with left:
-        st.vega_lite_chart(
-            figures.query_scatter(found, names[0], names[1], x.measure == y.measure, query), key=chart,
-            selection_mode=[figures.PICKED], on_select=lambda: take(chart, compared="query_id"),
-        )  # fmt: skip
+        scatter = charts.query_scatter(found, names[0], names[1], x.measure == y.measure, query)
+        draw_chart(scatter, "scatter of queries", {"compared": "query_id"})
         if any(point.skipped for point in found.points):
             st.caption("Hollow points: one system skipped the query and scores 0.")
     with right:
@@ -406,11 +391,8 @@ def matrix(screen: Screen) -> None:
     for reason in sorted({row.undefined for row in rows if row.undefined}):
         st.caption(f":material/help: Some pairs have no test. {ui.plain(reason)}")
     runs = [system.run for system in board.systems]
-    chart = "matrix of differences"
-    st.vega_lite_chart(
-        figures.difference_matrix(rows, runs), key=chart, selection_mode=[figures.PICKED],
-        on_select=lambda: take(chart, **{"better system": "run", "worse system": "against"}),
-    )  # fmt: skip
+    sets = {"better system": "run", "worse system": "against"}
+    draw_chart(charts.difference_matrix(rows, runs), "matrix of differences", sets)
     left, right = st.columns(2)
     first = left.selectbox("Better system", runs, index=None, key="better system", bind="query-params")
     second = right.selectbox("Worse system", runs, index=None, key="worse system", bind="query-params")

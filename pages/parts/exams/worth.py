@@ -7,7 +7,7 @@ from typing import cast
 
 import streamlit as st
 
-from exam_workbench import errors, pipelines, text
+from exam_workbench import charts, errors, pipelines, text
 from exam_workbench.measures.item_response import (
     CRITERIA,
     ESTIMATORS,
@@ -22,13 +22,12 @@ from exam_workbench.measures.item_response import (
     Model,
     Planting,
     information,
-    information_by_category,
-    mean_information,
     probability,
 )
 from exam_workbench.project import Project
-from pages.parts.exams import boards, facts
+from pages.parts.exams import facts
 from pages.parts.shared import presses, ui
+from pages.parts.shared.chart_display import draw_chart
 
 SCHEMES = {"bloom": "Bloom's level", "question type": "Question word", "topic": "Topic"}
 MODEL_NAMES = {"3pl": "With guessing (3PL)", "2pl": "Without guessing (2PL)", "1pl": "Difficulty alone (1PL)"}
@@ -110,8 +109,8 @@ def draw(
     for row in chosen[:1]:
         facts.show(project, by_id[row.item])
         _failing(found, row.item)
-    _curves_of_items(told, chosen[: boards.COLOURS])
-    _curves(told, kinds, items)
+    _curves_of_items(told, chosen[: charts.LINE_COLOURS])
+    _curves(told, kinds)
 
 
 def _held(row: ItemWorth, kind: str) -> str:
@@ -181,23 +180,17 @@ def _curves_of_items(told: Analysis, chosen: Sequence[ItemWorth]) -> None:
         ("Probability of a right answer", probability(GRID, few)), ("Information", information(GRID, few))
     ):  # fmt: skip
         curves = dict(zip([row.item for row in chosen], values.T.tolist(), strict=True))
-        st.vega_lite_chart(boards.information_chart(curves, told.fit.theta.tolist(), title))
+        draw_chart(charts.ability_curves(curves, told.fit.theta.tolist(), title))
 
 
-def _curves(told: Analysis, kinds: Mapping[str, Mapping[str, Sequence[str]]], items: Sequence[pipelines.Item]) -> None:
+def _curves(told: Analysis, kinds: Mapping[str, Mapping[str, Sequence[str]]]) -> None:
     st.markdown("**Information by ability**")
     scheme = st.segmented_control(
         "By", ["all", *SCHEMES], default="all", format_func=lambda name: SCHEMES.get(name, "All items"), key="by",
         required=True, bind="query-params", label_visibility="collapsed",
     )  # fmt: skip
-    curves = {f"all {len(told.items)} items": mean_information(told.fit.items).tolist()}
-    few: Mapping[str, int] = {}
-    if scheme != "all":
-        topics = {item.question_id: (item.topic,) if item.topic else () for item in items}
-        of = topics if scheme == "topic" else kinds[str(scheme)]
-        parts, few = information_by_category(told.fit.items, [of.get(row.item, ()) for row in told.items])
-        curves |= {f"{part.name} ({part.items})": part.values.tolist() for part in parts}
-    st.vega_lite_chart(boards.information_chart(curves, told.fit.theta.tolist()))
+    curves, few = charts.information_curves(told, kinds.get(str(scheme), {}))
+    draw_chart(charts.ability_curves(curves, told.fit.theta.tolist()))
     st.caption(
         "Each tick is an examinee."
         + (
@@ -214,7 +207,7 @@ CRITERION_NAMES = {"information": "Information", "d": "Discrimination (d)", "ite
 def draw_shortening(project: Project, exam: str, items: Sequence[pipelines.Item], found: Improvement) -> None:
     """Draw the steps, their curves, and the list of items to confirm."""
     curves = {f"{step.items} items": step.curve.tolist() for step in found.steps}
-    st.vega_lite_chart(boards.information_chart(curves))
+    draw_chart(charts.ability_curves(curves))
     st.dataframe(
         {
             "Items": [step.items for step in found.steps],

@@ -1,9 +1,11 @@
 """Helpers of all screens: the open project, the person, errors as sentences, and small drawing functions."""
 
 import asyncio
+import importlib
 import logging
 import os
 import re
+import threading
 from collections import Counter
 from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
 from contextlib import asynccontextmanager, contextmanager
@@ -54,6 +56,8 @@ async def served(_: st.App) -> AsyncIterator[None]:
 
     The project named at its start is open from then on, so that commands and scripts find it there.
     """
+    # The first chart would wait for Altair otherwise.
+    threading.Thread(target=importlib.import_module, args=["exam_workbench.charts"], daemon=True).start()
     server.send_at_once()
     server.open_doors(_own_address())
     # A command may arrive before anyone opens a screen.

@@ -1,0 +1,112 @@
+"""Short, distinct names of runs, for charts and tables."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from functools import lru_cache
+
+NAME_LENGTH = 22
+LEFT_OUT = 4
+"""Least length of a common beginning that is left out."""
+ELLIPSIS = "…"
+BETWEEN = "_-+./: "
+WORD = re.compile(rf"[^{re.escape(BETWEEN)}]+[{re.escape(BETWEEN)}]*|[{re.escape(BETWEEN)}]+")
+"""A word of a name with the separators after it."""
+
+
+def short_names(names: Iterable[str], length: int = NAME_LENGTH) -> dict[str, str]:
+    """Return short, distinct names of runs by their full names.
+
+    A common beginning is left out, unless all names fit. If a name is still too long, some of its words are left out.
+    The first to go are those that are most common among names with the same first word. The shortened name stays
+    unique. An ellipsis marks each gap.
+
+    Args:
+        length: characters for a name; exceeded only if the name would be ambiguous.
+    """
+    return dict(_short_names(tuple(dict.fromkeys(names)), length))
+
+
+@lru_cache(maxsize=64)
+def _short_names(whole: tuple[str, ...], length: int) -> dict[str, str]:
+    shared = _beginning(whole) if any(len(name) > length for name in whole) else 0
+    shown = {name: (ELLIPSIS if shared else "") + name[shared:] for name in whole}
+    words = {name: WORD.findall(name[shared:]) for name in whole}
+    times = Counter(word for found in words.values() for word in _bare(found))
+    near = Counter((found[0], word) for found in words.values() for word in _bare(found) if found)
+    for name, found in words.items():
+        common = [(near[found[0], word.strip(BETWEEN)], times[word.strip(BETWEEN)]) for word in found]
+        others = {_letters(said) for other, said in shown.items() if other != name}
+        shown[name] = _without_common(found, common, length, bool(shared), others, shown[name])
+    shown = {
+        # The middle is cut, since names of runs often differ at their end.
+        name: said
+        if len(said) <= length
+        else f"{said[: length // 3 + 1].rstrip(ELLIPSIS)}{ELLIPSIS}{said[length // 3 + 2 - length :].lstrip(ELLIPSIS)}"
+        for name, said in shown.items()
+    }
+    for alike in _alike(shown):
+        # If that is not enough, names are shown around the first character that differs.
+        part = next((at for at, signs in enumerate(zip(*alike, strict=False)) if len(set(signs)) > 1), 0)
+        apart = max(part - 2, 0)
+        shown |= {name: f"{name[:5]}{ELLIPSIS}{name[apart:][:8]}{ELLIPSIS}{name[-7:]}" for name in alike}
+    for alike in _alike(shown):
+        shown |= {name: name for name in alike}
+    return shown
+
+
+def _beginning(names: Sequence[str]) -> int:
+    """Return the length of the common beginning, up to the end of a word; 0 if it is too short to leave out."""
+    if len(names) < 2:
+        return 0
+    first, last = min(names), max(names)
+    # The alphabetically first and last name share only what all names share. At least one character of each name is
+    # kept.
+    most = min(map(len, names)) - 1
+    shared = first[: next((at for at in range(most) if first[at] != last[at]), most)]
+    end = max((shared.rfind(sign) for sign in BETWEEN), default=-1) + 1
+    return end if end >= LEFT_OUT else 0
+
+
+def _bare(words: list[str]) -> set[str]:
+    """Return the words of a name without separators."""
+    return {word.strip(BETWEEN) for word in words}
+
+
+def _letters(name: str) -> str:
+    """Return a name without separators, as two shortened names must differ in more than those."""
+    return "".join(sign for sign in name if sign not in BETWEEN + ELLIPSIS)
+
+
+def _without_common(
+    words: list[str], common: list[tuple[int, int]], length: int, begun: bool, others: set[str], whole: str
+) -> str:
+    """Return a name without as many of its words as needed, most common first, from the left; the first word stays.
+
+    Args:
+        common: per word, how many names with the same first word contain it, and how many such names exist.
+        begun: whether the beginning is left out already.
+        others: the letters of the other shortened names.
+        whole: the name without further gaps.
+    """
+    kept, said = dict(enumerate(words)), whole
+    for at in sorted(range(1, len(words)), key=lambda at: (-common[at][0], at)):
+        if len(said) <= length or common[at][1] < 2:
+            break
+        fewer = {place: word for place, word in kept.items() if place != at}
+        shorter = ELLIPSIS * begun
+        for place in range(len(words)):
+            shorter += fewer.get(place, "" if shorter.endswith(ELLIPSIS) else ELLIPSIS)
+        if _letters(shorter) not in others and len(shorter) < len(said):
+            kept, said = fewer, shorter
+    return said
+
+
+def _alike(shown: Mapping[str, str]) -> list[list[str]]:
+    """Return groups of names that would look the same."""
+    groups: dict[str, list[str]] = {}
+    for name, said in shown.items():
+        groups.setdefault(said, []).append(name)
+    return [group for group in groups.values() if len(group) > 1]

@@ -1,0 +1,28 @@
+"""Charts on screens; a click on a mark can set widgets."""
+
+from collections.abc import Mapping
+
+import streamlit as st
+
+from exam_workbench import charts
+
+
+def draw_chart(chart: charts.Chart, key: str | None = None, sets: Mapping[str, str] | None = None) -> None:
+    """Draw a chart.
+
+    Args:
+        sets: for each widget that a click on a mark sets, the field of the mark. Needs a key.
+    """
+    shown = charts.for_screen(chart, st.context.theme.type == "dark")
+    with charts.CONVERTING:
+        if key is None or sets is None:
+            st.altair_chart(shown)
+        else:
+            st.altair_chart(shown, key=key, selection_mode=[charts.PICKED], on_select=lambda: _set_widgets(key, sets))
+
+
+def _set_widgets(key: str, sets: Mapping[str, str]) -> None:
+    picked = st.session_state[key].selection.get(charts.PICKED)
+    if picked:
+        for widget, field in sets.items():
+            st.session_state[widget] = picked[0][field]

@@ -1,0 +1,137 @@
+"""Figures: each is drawn from a project, is a file of its kind, and shows what the leaderboards say."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+from xml.etree import ElementTree
+
+import altair
+import pytest
+from click.testing import CliRunner
+
+import exam_workbench as ew
+from exam_workbench import cli
+from exam_workbench.audit import Goal, design
+from exam_workbench.charts import FORMATS, leaderboard_chart, system_scatter
+from exam_workbench.labels import Policy
+from exam_workbench.leaderboard import Leaderboard
+from exam_workbench.leaderboard.board import System
+from exam_workbench.operations import figure
+from exam_workbench.operations.project_figures import FIGURES, FigureRequest, draw_figure
+from exam_workbench.project import Project, activity, open_project
+from exam_workbench.study import SystemPoint
+from tests.made.projects import let_go, made_project
+from tests.made.refusals import refusal
+from tests.made.screens import put_small
+from tests.pages.test_exam_screens import put_sat
+
+HOSTILE = "</script><b>'\"\\ Ω"
+STARTS = {".pdf": b"%PDF", ".png": b"\x89PNG", ".svg": b"<svg"}
+
+
+def fill_all(project: Project) -> None:
+    """Leaderboards, one system with a hostile name, an exam with examinees, and an audit."""
+    put_small(project)
+    put_sat(project, "item")
+    with project.transaction() as cursor:
+        cursor.execute("UPDATE runs SET name = ? WHERE name = 'fair'", [HOSTILE])
+    design(project, "first", "P@3", Goal("best"), seed=1, author="org")
+
+
+@pytest.fixture(scope="module")
+def path(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
+    folder = tmp_path_factory.mktemp("figures")
+    project = made_project(folder / "p.duckdb", fill_all)
+    project.close()
+    yield folder / "p.duckdb"
+    let_go(folder)
+
+
+def export(path: Path, *words: str) -> None:
+    given = ["export", "figure", *words, "--project", str(path)]
+    result = CliRunner().invoke(cli.cli, given, catch_exceptions=False, standalone_mode=False)
+    assert result.exit_code == 0, result.output
+
+
+def rows_of(chart: Any, layer: int) -> list[dict[str, Any]]:
+    """The data of a layer, after validation against Vega-Lite's schema."""
+    spec = chart.to_dict()
+    altair.LayerChart.validate(spec)
+    found: list[dict[str, Any]] = spec["datasets"][spec["layer"][layer].get("data", spec.get("data"))["name"]]
+    return found
+
+
+def test_the_command_offers_the_figures_and_kinds_of_files_that_exist() -> None:
+    assert set(figure.FIGURES) == set(FIGURES)
+    assert set(figure.ENDINGS) == set(FORMATS)
+
+
+@pytest.mark.parametrize("name", FIGURES)
+def test_each_figure_becomes_a_picture_and_names_are_shown_as_text(path: Path, tmp_path: Path, name: str) -> None:
+    export(path, name, "-o", str(tmp_path / "f.svg"))
+    drawn = ElementTree.parse(tmp_path / "f.svg")
+    assert not list(drawn.iter("{http://www.w3.org/2000/svg}script"))
+    shown = {text.text for text in drawn.iter("{http://www.w3.org/2000/svg}text")}
+    assert len(shown) > 3
+    if name in ("leaderboard", "leaderboards", "coverage"):
+        assert HOSTILE in shown
+
+
+@pytest.mark.parametrize("ending", STARTS)
+def test_a_file_is_of_the_kind_of_its_ending_and_is_logged(path: Path, tmp_path: Path, ending: str) -> None:
+    export(path, "leaderboard", "-o", str(tmp_path / f"board{ending.upper()}"), "--width", "200")
+    assert (tmp_path / f"board{ending.upper()}").read_bytes().startswith(STARTS[ending])
+    project = open_project(path)
+    assert activity(project).acts[0].act == "export figure leaderboard"
+    project.close()
+
+
+def test_json_is_the_chart_itself(path: Path, tmp_path: Path) -> None:
+    export(path, "scatter", "-o", str(tmp_path / "f.json"), "--width", "300")
+    spec = json.loads((tmp_path / "f.json").read_text())
+    altair.LayerChart.validate(spec)
+    assert spec["width"] == 300
+
+
+def test_an_unknown_ending_or_system_writes_nothing(path: Path, tmp_path: Path) -> None:
+    with refusal("unknown-ending", "board.docx"):
+        export(path, "leaderboard", "-o", str(tmp_path / "board.docx"))
+    with refusal("unknown-system", "nobody"):
+        export(path, "queries", "--run", "nobody", "-o", str(tmp_path / "f.svg"))
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_figures_without_data_are_refused(project: Project) -> None:
+    with refusal("unknown-figure", "pie"):
+        draw_figure(project, "pie", FigureRequest())
+    for name in "examinees", "topics":
+        with refusal("empty-figure", name):
+            draw_figure(project, name, FigureRequest())
+
+
+def test_a_notebook_gets_the_same_chart(path: Path) -> None:
+    with ew.open(path) as project:
+        chart = project.figure("leaderboards", ["nDCG@10", "AP"], min_rating=2)
+        scores = dict(zip(*(project.leaderboard("AP", min_rating=2)[name] for name in ("run", "score")), strict=True))
+    rows = rows_of(chart, 2)
+    assert len({row["board"] for row in rows}) == 3
+    assert {row["run"]: row["score"] for row in rows if row["board"].endswith("AP")} == scores
+
+
+def test_brackets_join_systems_that_are_not_separated_and_do_not_overlap() -> None:
+    systems = [System(name, 9 - place, 1.0, 0, place) for place, name in enumerate("abcde", 1)]
+    groups = [(0, 2), (1, 3), (3, 4)]
+    rows = rows_of(leaderboard_chart(Leaderboard("AP", "made", Policy(), systems, {}), groups), 2)
+    assert [(row["run"], row["last"], row["lane"]) for row in rows] == [("a", "c", 0), ("b", "d", 1), ("d", "e", 0)]
+
+
+def test_a_scatter_plot_names_systems_unless_names_would_overlap() -> None:
+    apart = [SystemPoint(f"s{at}", at, 0.1, at, (at * 7) % 10, 0.1, 1) for at in range(10)]
+    same = [SystemPoint(name, 5.0, None, 1, 9.5, None, 1) for name in ("first", "second", "third", "fourth", "fifth")]
+    rows = rows_of(system_scatter([*apart, *same], "x", "y", marked="fifth"), 2)
+    named = {row["run"] for row in rows if row["side"] is not None}
+    assert {point.run for point in apart} <= named
+    assert "fifth" in named and not {point.run for point in same} <= named
