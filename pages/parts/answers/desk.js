@@ -1,55 +1,15 @@
 // The cases of answers: filters and list, and the open case in three columns with its proposal below. The next cases
 // are loaded already, so that a key leads on at once.
 
-export default (given) => showIn(Desk, given);
+const UNANSWERED = { skipped: "The run has no passage for this query.", waiting: "Not answered yet." };
 
-const isField = (node) => node && /^(INPUT|TEXTAREA|SELECT)$/.test(node.tagName);
-const deepest = (root) => {
-  let at = root.activeElement;
-  while (at?.shadowRoot?.activeElement) at = at.shadowRoot.activeElement;
-  return at;
-};
+KINDS.answers = class extends Desk {
+  desks = {};
+  done = new Set();
+  notes = {};
 
-class Desk extends Drawn {
-  constructor(parent) {
-    super();
-    this.acts = new Acts();
-    this.desks = {};
-    this.done = new Set();
-    this.notes = {};
-    this.head = make("div", { class: "head" });
-    this.list = make("ol", { class: "list", "aria-label": "Cases" });
-    this.news = make("div", { class: "news", role: "status" });
-    this.pane = make("section", { class: "case", "aria-label": "Open case" });
-    parent.append(
-      make(
-        "div",
-        { class: "desk" },
-        make("section", { class: "left", "aria-label": "Queue" }, this.head, this.list),
-        make("div", { class: "right" }, this.news, this.pane),
-      ),
-    );
-  }
-
-  key(event) {
-    if (document.querySelector("[role=dialog]") || event.ctrlKey || event.metaKey) return;
-    if (event.altKey) {
-      // On a Mac, Alt changes the letters of J and K, but not the key codes.
-      if (event.keyCode === 74) this.step(1, event);
-      if (event.keyCode === 75) this.step(-1, event);
-      return;
-    }
-    const letter = event.key.toUpperCase();
-    if (event.shiftKey || isField(deepest(document)) || !this.data.letters.some((one) => one.letter === letter)) return;
-    if (!this.desks[this.open]) return;
-    event.preventDefault();
-    // Streamlit has its own shortcuts for some of these letters.
-    event.stopPropagation();
-    if (!event.repeat) this.confirm(letter);
-  }
-
-  act(name, said) {
-    this.last = this.acts.add(name, said);
+  act(name, values) {
+    this.last = super.act(name, values);
   }
 
   confirm(letter) {
@@ -62,21 +22,15 @@ class Desk extends Drawn {
     this.go(next);
   }
 
-  step(by, event) {
-    event?.preventDefault();
-    const next = this.beside(by);
-    if (next) this.choose(next);
-  }
-
   beside(by) {
     const { ids } = this.data;
-    for (let at = ids.indexOf(this.open) + by; at >= 0 && at < ids.length; at += by) {
-      if (!this.done.has(ids[at])) return ids[at];
-    }
-    return null;
+    let at = ids.indexOf(this.open) + by;
+    while (this.done.has(ids[at])) at += by;
+    return ids[at] ?? null;
   }
 
-  choose(id) {
+  choose(at, id) {
+    if (!id) return this.act("open", { at });
     this.act("open", { case: id });
     this.go(id);
   }
@@ -85,284 +39,133 @@ class Desk extends Drawn {
   go(id) {
     this.open = id;
     this.moved = true;
-    this.showOpenRow();
-    this.showCase();
+    this.redraw();
   }
 
-  show(data, send) {
-    this.acts.taken(data.taken, send);
-    this.data = data;
+  hear(data) {
     const behind = this.last !== undefined && data.taken < this.last;
-    this.desks = data.desks;
-    if (!behind) {
-      this.done = new Set();
-      if (this.open !== undefined && this.open !== data.open) this.moved = true;
-      this.open = data.open;
-    }
-    this.part("head", [data.count, data.filters], () => this.showHead());
-    this.part("list", [data.rows, data.first, data.total], () => this.showList());
-    this.showOpenRow();
-    this.part("news", [data.said, data.error], () => this.showNews());
-    this.showCase();
-    this.acts.again();
+    this.desks = behind ? { ...this.desks, ...data.desks } : data.desks;
+    if (behind) return;
+    this.done.clear();
+    if (this.open !== undefined && this.open !== data.open) this.moved = true;
+    this.open = data.open;
   }
 
-  showHead() {
-    const { count, filters } = this.data;
-    this.head.replaceChildren(
-      make("b", { class: "count" }, count),
-      ...filters.map((one) =>
-        make(
-          "label",
-          { class: "choice" },
-          make("span", {}, one.title),
-          make(
-            "select",
-            { onchange: (event) => this.act("filter", { name: one.name, value: event.target.value }) },
-            ...one.options.map(([value, words]) => make("option", { value, selected: value === one.held }, words)),
-          ),
-        ),
-      ),
-    );
-  }
-
-  showList() {
-    const { rows, first, total, page } = this.data;
-    const items = rows.map((row) =>
-      make(
-        "li",
-        {},
-        make(
-          "button",
-          { type: "button", class: `row${row.done ? " done" : ""}`, "data-id": row.id, onclick: () => this.choose(row.id) },
-          badge(row.case, row.kind),
-          make(
-            "span",
-            { class: "words" },
-            make("span", { class: "query", dir: "auto" }, row.query),
-            make("span", { class: "quiet" }, [row.where, row.done ? "confirmed" : row.stake].filter(Boolean).join(" · ")),
-          ),
-        ),
-      ),
-    );
-    const beyond = (words, at) =>
-      make("li", {}, make("button", { type: "button", class: "beyond", onclick: () => this.act("open", { at }) }, words));
-    if (first > 0) items.unshift(beyond(`Earlier: ${first.toLocaleString("en")} cases`, first - page));
-    const rest = total - first - rows.length;
-    if (rest > 0) items.push(beyond(`Later: ${rest.toLocaleString("en")} cases`, first + rows.length));
-    this.list.replaceChildren(...items);
-  }
-
-  showOpenRow() {
-    for (const row of this.list.querySelectorAll(".row")) {
-      const here = row.dataset.id === this.open;
-      row.classList.toggle("gone", this.done.has(row.dataset.id));
-      if (here) row.setAttribute("aria-current", "true");
-      else row.removeAttribute("aria-current");
-      if (here && this.drawn.row !== this.open) keepInSight(row, this.list);
-    }
-    this.drawn.row = this.open;
-  }
-
-  showNews() {
-    const { said, error } = this.data;
-    const parts = [];
-    if (said) {
-      parts.push(make("span", { dir: "auto" }, said.words));
-      if (said.undo) {
-        const { do: name, ...rest } = said.undo;
-        parts.push(make("button", { type: "button", class: "link", onclick: () => this.act(name, rest) }, "Undo"));
-      }
-    }
-    if (error) parts.push(make("b", {}, `${error.message} ${error.hint}`));
-    this.news.replaceChildren(...parts);
-  }
-
-  showCase() {
+  view(data) {
     const open = this.desks[this.open];
-    this.part("pane", [this.open, open ?? null, this.data.empty, this.beside(1), this.beside(-1)], () => {
-      if (!open) {
-        const words = this.open ? "Loading the next case…" : this.data.empty;
-        this.pane.replaceChildren(make("p", { class: "empty", role: "status" }, words));
-        return;
-      }
-      this.draw(open);
-    });
+    const row = (one) => [
+      badge(one.case, one.kind),
+      h("span.words", h("span.query", { dir: "auto" }, one.query),
+        quiet([one.where, one.done ? "confirmed" : one.stake].filter(Boolean).join(" · "))),
+    ];
+    const kind = (one) => `${one.done ? "done" : ""} ${this.done.has(one.id) ? "gone" : ""}`.trim();
+    return h("div.answers.desk",
+      h("section.left", { "aria-label": "Queue" }, this.filters(data),
+        this.cases(this.open, (at, id) => this.choose(at, id), kind, row)),
+      h("div.right",
+        this.news(data, ({ do: name, ...rest }) => this.act(name, rest)),
+        h("section.case", { "aria-label": "Open case", key: this.open },
+          open ? this.case(open) : h("p.empty", { role: "status" }, this.open ? "Loading the next case…"
+            : data.empty))));
   }
 
-  draw(open) {
-    const turn = (words, by, key) =>
-      make(
-        "button",
-        {
-          type: "button",
-          disabled: !this.beside(by),
-          title: `${by > 0 ? "Next" : "Previous"} case (Alt+${key})`,
-          "aria-keyshortcuts": `Alt+${key}`,
-          onclick: () => this.step(by),
-        },
-        words,
-      );
-    const title = make("h2", { tabIndex: -1, dir: "auto" }, open.query);
-    this.pane.replaceChildren(
-      make(
-        "header",
-        {},
-        title,
-        make("span", { class: "turn" }, turn("‹ Previous", -1, "K"), turn("Next ›", 1, "J")),
-      ),
-      make(
-        "p",
-        { class: "facts" },
-        make("span", { class: "quiet" }, open.where),
-        ...open.verdicts.map((one) =>
-          make(
-            "span",
-            { class: `verdict ${one.value === null ? "none" : one.value ? "yes" : "no"}`, title: one.says },
-            `${one.name} ${one.value === null ? "?" : one.value ? "✓" : "✗"}`,
-            make("span", { class: "unseen" }, `: ${one.says}`),
-          ),
-        ),
-      ),
-      make("div", { class: "three" }, this.asked(open), this.retrieved(open), this.gold(open)),
+  filters(data) {
+    return h("div.head", h("b.count", data.count), data.filters.map((one) =>
+      h("label.choice", h("span", one.title),
+        h("select", { onchange: ({ target }) => this.act("filter", { name: one.name, value: target.value }),
+          value: one.held },
+          one.options.map(([value, words]) => h("option", { value }, words))))));
+  }
+
+  case(open) {
+    const step = (words, by, key, title) => this.step(words, key, this.beside(by),
+      () => this.choose(null, this.beside(by)), title);
+    return [
+      h("header",
+        h("h2", { tabindex: -1, dir: "auto" }, open.query),
+        h("span.turn", step("‹ Previous", -1, "K", "Previous case"), step("Next ›", 1, "J", "Next case"))),
+      h("p.facts", quiet(open.where),
+        open.verdicts.map((one) => h("span.verdict", { class: one.value === null ? "none" : one.value ? "yes" : "no",
+          title: one.says },
+          `${one.name} ${one.value === null ? "?" : one.value ? "✓" : "✗"}`, h("span.unseen", `: ${one.says}`)))),
+      h("div.three",
+        this.column("Gold answers", "asked", "Gold answers",
+          open.answers.map((one) => h("p.said.gold", { dir: "auto" }, one)),
+          !open.answers.length && h("p.quiet", "No gold answers, so it is unknown if an answer is right.")),
+        this.retrieved(open),
+        this.column(open.draws.length > 1 ? `${open.draws.length} answers from the gold passages`
+          : "Answer from the gold passages", "",
+          "Answers from the gold passages",
+          open.draws.map((one) => h("p.said", { dir: "auto" }, one)),
+          !open.draws.length && h("p.quiet", open.failed ? "Generation failed." : "Not answered yet."),
+          open.gold.map((one) => this.passage(open, one, "")),
+          open.more > 0 && h("p.quiet", `and ${open.more} more gold passages`))),
       this.decide(open),
-    );
-    if (this.moved) {
-      this.moved = false;
-      if (!isField(deepest(document))) title.focus({ preventScroll: true });
-      showFrom(this.pane);
-    }
+    ];
   }
 
-  asked(open) {
-    return make(
-      "section",
-      { class: "column asked", "aria-label": "Gold answers" },
-      make("h3", {}, "Gold answers"),
-      ...(open.answers.length
-        ? open.answers.map((one) => make("p", { class: "said gold", dir: "auto" }, one))
-        : [make("p", { class: "quiet" }, "No gold answers, so it is unknown if an answer is right.")]),
-    );
+  column(title, kind, label, ...inside) {
+    return h("section.column", { class: kind, "aria-label": label }, h("h3", title), inside);
   }
 
   retrieved(open) {
-    const said =
+    const add = { title: "Use this if the answer is right (case E)",
+      onclick: () => this.act("add answer", { case: open.id }) };
+    return this.column("Generated from the retrieved passages", "", "Generated from the retrieved passages",
       open.answer === null
-        ? make("p", { class: "quiet" }, { skipped: "The run has no passage for this query.", waiting: "Not answered yet." }[open.state] ?? `No answer: ${open.note}`)
-        : make("p", { class: "said", dir: "auto" }, open.answer);
-    const can = open.answer !== null && !open.held;
-    return make(
-      "section",
-      { class: "column", "aria-label": "Generated from the retrieved passages" },
-      make("h3", {}, "Generated from the retrieved passages"),
-      said,
-      open.answer !== null && open.note ? make("p", { class: "quiet" }, open.note) : null,
-      open.held ? make("p", { class: "quiet" }, "This is a gold answer.") : null,
-      can
-        ? make(
-            "button",
-            { type: "button", class: "small", title: "Use this if the answer is right (case E)", onclick: () => this.act("add answer", { case: open.id }) },
-            "Add as gold answer",
-          )
-        : null,
-      ...open.retrieved.map((one) => this.passage(open, one, `${one.rank}.`)),
-    );
-  }
-
-  gold(open) {
-    return make(
-      "section",
-      { class: "column", "aria-label": "Answers from the gold passages" },
-      make("h3", {}, open.draws.length > 1 ? `${open.draws.length} answers from the gold passages` : "Answer from the gold passages"),
-      ...(open.draws.length
-        ? open.draws.map((one) => make("p", { class: "said", dir: "auto" }, one))
-        : [make("p", { class: "quiet" }, open.failed ? "Generation failed." : "Not answered yet.")]),
-      ...open.gold.map((one) => this.passage(open, one, "")),
-      open.more ? make("p", { class: "quiet" }, `and ${open.more} more gold passages`) : null,
-    );
+        ? h("p.quiet", UNANSWERED[open.state] ?? `No answer: ${open.note}`)
+        : [h("p.said", { dir: "auto" }, open.answer), open.note && h("p.quiet", open.note)],
+      open.held ? h("p.quiet", "This is a gold answer.") : open.answer !== null
+        && h("button.small", add, "Add as gold answer"),
+      open.retrieved.map((one) => this.passage(open, one, `${one.rank}.`)));
   }
 
   passage(open, one, place) {
     const name = `${place} ${one.id}`.trim();
-    const marks = one.parts.map(([text, inside]) => (inside ? make("mark", {}, text) : text));
-    const body = one.parts.length ? marks : [make("span", { class: "quiet" }, "The text is not imported.")];
-    const about = [];
-    if (one.rank && one.gold) about.push(make("span", { class: "tag" }, "gold"));
-    if (one.rank && one.judged !== null) {
-      about.push(
-        make("span", { class: "quiet" }, `you judged ${one.judged}`),
-        make("button", { type: "button", class: "link", onclick: () => this.act("unjudge", { case: open.id, passage: one.id }) }, "Withdraw"),
-      );
-    } else if (one.rank && !one.gold && one.parts.length) {
-      about.push(
-        make(
-          "button",
-          { type: "button", class: "link", title: "Use this if the passage contains the answer (case A)",
-            "aria-label": `Judge passage ${one.rank} as relevant`,
-            onclick: () => this.act("judge", { case: open.id, passage: one.id }) },
-          "Judge as relevant",
-        ),
-      );
-    }
-    return make(
-      "div",
-      { class: `passage${one.pointed ? " pointed" : ""}` },
-      make("div", { class: "of" }, make("span", { class: "name", title: one.id }, name), ...about),
-      make("div", { class: "text", dir: "auto", tabIndex: 0, role: "region", "aria-label": `Passage ${name}` }, ...body),
-    );
+    const at = { case: open.id, passage: one.id };
+    const relevant = {
+      title: "Use this if the passage contains the answer (case A)",
+        "aria-label": `Judge passage ${one.rank} as relevant`,
+      onclick: () => this.act("judge", at),
+    };
+    const about = one.rank && [
+      one.gold && h("span.tag", "gold"),
+      one.judged !== null
+        ? [quiet(`you judged ${one.judged}`),
+          h("button.link", { key: "withdraw", onclick: () => this.act("unjudge", at) }, "Withdraw")]
+        : !one.gold && one.parts.length > 0 && h("button.link", { key: "judge", ...relevant }, "Judge as relevant"),
+    ];
+    return h("div.passage", { class: one.pointed ? "pointed" : "" },
+      h("div.of", h("span.name", { title: one.id }, name), about),
+      h("div.text", { dir: "auto", tabindex: 0, role: "region", "aria-label": `Passage ${name}` },
+        one.parts.length ? one.parts.map(([text, inside]) => (inside ? h("mark", text) : text))
+          : quiet("The text is not imported.")));
   }
 
   decide(open) {
-    const mine = open.confirmed.find((one) => one.mine);
-    const note = make("input", {
-      class: "note",
-      placeholder: "Note (optional)",
-      "aria-label": "Note",
-      value: this.notes[open.id] || "",
-      oninput: (event) => (this.notes[open.id] = event.target.value),
-    });
-    return make(
-      "section",
-      { class: "decide", "aria-label": "Decision on the case" },
-      make(
-        "p",
-        { class: "proposal" },
-        open.proposed ? badge(open.proposed, open.kind) : null,
-        make("span", { dir: "auto" }, open.proposed ? `Proposed: ${open.reason}` : open.reason),
-        open.stake ? make("span", { class: "quiet" }, `If confirmed, ${open.stake}.`) : null,
-      ),
-      ...open.confirmed.map((one) =>
-        make(
-          "p",
-          { class: "confirmed" },
-          make("b", {}, `${one.by}: ${one.case}`),
-          make("span", { dir: "auto" }, ` ${one.says}${one.note ? ` (${one.note})` : ""} `),
-          one.mine ? make("button", { type: "button", class: "link", onclick: () => this.act("take back", { case: open.id }) }, "Withdraw") : null,
-        ),
-      ),
-      make(
-        "div",
-        { class: "keys", role: "group", "aria-label": mine ? "Change the case" : "Confirm a case" },
-        ...this.data.letters.map(({ letter, short, says }) =>
-          make(
-            "button",
-            {
-              type: "button",
-              class: `letter${letter === open.proposed ? " first" : ""}`,
-              title: says,
-              "aria-keyshortcuts": letter.toLowerCase(),
-              onclick: () => this.confirm(letter),
-            },
-            make("kbd", {}, letter.toLowerCase()),
-            make("span", {}, short),
-          ),
-        ),
-      ),
-      note,
-    );
+    const letter = ({ letter: name, short, says }) =>
+      h("button.letter", { class: name === open.proposed ? "first" : "", title: says,
+        "aria-keyshortcuts": name.toLowerCase(), onclick: () => this.confirm(name) },
+        h("kbd", name.toLowerCase()), h("span", short));
+    return h("section.decide", { "aria-label": "Decision on the case" },
+      h("p.proposal",
+        open.proposed && badge(open.proposed, open.kind),
+        h("span", { dir: "auto" }, open.proposed ? `Proposed: ${open.reason}` : open.reason),
+        open.stake && quiet(`If confirmed, ${open.stake}.`)),
+      open.confirmed.map((one) => h("p.confirmed",
+        h("b", `${one.by}: ${one.case}`),
+          h("span", { dir: "auto" }, ` ${one.says}${one.note ? ` (${one.note})` : ""} `),
+        one.mine && h("button.link", { onclick: () => this.act("take back", { case: open.id }) }, "Withdraw"))),
+      h("div.keys", { role: "group", "aria-label": open.confirmed.some((one) => one.mine) ? "Change the case"
+        : "Confirm a case" },
+        this.data.letters.map(letter)),
+      h("input.note", {
+        placeholder: "Note (optional)", "aria-label": "Note", value: this.notes[open.id] ?? "",
+        oninput: ({ target }) => (this.notes[open.id] = target.value),
+      }));
   }
-}
+};
 
 function badge(letter, kind) {
-  return make("span", { class: `badge ${kind}`, title: letter ? `Case ${letter}` : "No case proposed" }, letter || "–");
+  return h("span.badge", { class: kind, title: letter ? `Case ${letter}` : "No case proposed" }, letter || "–");
 }

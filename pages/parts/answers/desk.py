@@ -34,8 +34,6 @@ LONGEST = 6_000
 PASSAGES = 12
 """Largest number of shown gold passages."""
 
-case_list = components.component("cases_of_answers", *components.ACTING, "answers/desk.css", "answers/desk.js")
-
 
 def arrive(project: Project) -> None:
     """Apply the filters and the open case of the URL if a person followed a link. Call once per full script run."""
@@ -291,8 +289,7 @@ def draw(project: Project, view: pipelines.View) -> None:
     if at.sources:
         # The line at the top names the sources of gold passages and offers the present answer checks.
         st.rerun()
-    data = shown(project, at.evaluation, at.said, at.error)
-    case_list(key=KEY, data=data | {"taken": asked.taken}, on_acts_change=asked.note)
+    asked.draw("answers", shown(project, at.evaluation, at.said, at.error))
 
 
 def _place(act: components.Act) -> tuple[str, str, int]:

@@ -18,8 +18,6 @@ KEY = "judging"
 AHEAD = 6
 """Minimum number of passages in the browser, if so many are left."""
 
-_component = components.component("judging_desk", *components.ACTING, "audit/judging.css", "audit/judging.js")
-
 
 def draw(project: Project, audit: room.Audit) -> None:
     """Draw the assessor's desk if there is a batch."""
@@ -48,8 +46,7 @@ def desk(project: Project, audit: room.Audit) -> None:
         batch = room.batches(project, audit)[-1]
         hands = [] if batch.ended else room.deal_ahead(project, audit, person, AHEAD)
         left = hands[0].left if hands else 0 if batch.ended else room.left(project, audit)
-        data = _shown(project, audit, person, batch, hands) | {"left": left, "taken": asked.taken, "error": error}
-        _component(key=KEY, data=data, on_acts_change=asked.note)
+        asked.draw("judging", _shown(project, audit, person, batch, hands) | {"left": left, "error": error})
 
 
 def _shown(

@@ -463,10 +463,6 @@ ORDERS: dict[review.Order, str] = {
     "kappa": "Largest effect on kappa",
 }
 
-_component = components.component(
-    "cases_of_the_queue", *components.ACTING, "review/cases.css", "review/cases_settling.js", "review/cases.js"
-)
-
 
 def set_widgets(project: Project) -> None:
     """Set the filters as in the address."""
@@ -488,9 +484,9 @@ def queue_view(project: Project, left: review.Side, right: review.Side, policy: 
     found = review.agreement(project, left, right)
     cell = table.chosen_cell(found)
     data = shown(project, left, right, found, cell, listed(desk, cell), policy, order)
-    data |= {"taken": asked.taken, "said": desk.said, "error": desk.error, "weighed": desk.weighed}
+    data |= {"said": desk.said, "error": desk.error, "weighed": desk.weighed}
     place.write()
-    _component(key=KEY, data=data, on_acts_change=asked.note)
+    asked.draw("cases", data)
 
 
 def _filters(

@@ -1,4 +1,17 @@
-"""Parts of screens that run in the browser."""
+"""Parts of screens that run in the browser.
+
+A desk is a list of items, the open item, and a person's actions, each with a key. The component `desk` draws all of
+them: `kind` in its data names the content. Further fields that all kinds share:
+
+- `taken`: number of the latest action that the server has taken.
+- `home`: if it changes, the browser starts again, because unsent text and actions belong to the former one.
+- `rows`, `first`, `total`, `page`: a page of the list, the number of items before it, of all, and of a full page.
+- `open`: the open item. Kinds that lead on before the server answers get the next items, too.
+- `said`: the result of the last action, with the action that undoes it; `error`: why an action failed.
+
+The browser sends actions as `acts`: each has a rising number as `id`, its name as `do`, and further values. It sends an
+action again until `taken` confirms it. A key presses the button that names it in `aria-keyshortcuts`.
+"""
 
 import time
 from collections.abc import Callable, Iterator
@@ -31,6 +44,16 @@ def component(name: str, *files: str, html: str | None = None) -> Callable[..., 
     )
     return st.components.v2.component(name, html=html, css=css or None, js=js)
 
+
+_DESKS = ("review/cases", "audit/judging", "answers/desk")
+_desk = component(
+    "desk",
+    "shared/desk.css",
+    *(f"{name}.css" for name in _DESKS),
+    "shared/elements.js",
+    "shared/desk.js",
+    *(f"{name}.js" for name in _DESKS),
+)
 
 TOLD = 20.0
 """Seconds for which a failure to save is shown, unless another action follows."""
@@ -67,6 +90,10 @@ class Asked:
             if act["id"] > self.taken:
                 self.acts.append(act)
                 self.taken = act["id"]
+
+    def draw(self, kind: str, data: dict[str, Any]) -> None:
+        """Draw the desk of a kind."""
+        _desk(key=self.key, data={"kind": kind, "taken": self.taken, **data}, on_acts_change=self.note)
 
     def press(self, act: Act) -> None:
         """Note the press of a Streamlit button near the component; a callback."""
