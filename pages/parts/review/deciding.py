@@ -21,17 +21,12 @@ _LISTED, _HERE_DECIDED = "listed to decide", "decided in this tab"
 _LACKING = "lacking to decide"
 """Session key of the list that is shown because the place in the address is in no list."""
 
-_component = components.component(
-    "way_through_decisions", *components.ACTING, "review/deciding.css", "review/deciding.js"
-)
-
 
 def draw(project: Project, listed: list[review.Contested], at: int) -> None:
     """Draw the position in the list and the buttons to move on; a pressed digit decides the open place."""
     first = max(0, at - AHEAD)
     data = {
         "home": project.name,
-        "taken": _asked().taken,
         "chosen": listed[at].place,
         "places": [one.place for one in listed[first : at + AHEAD + 1]],
         "decided": [stated(one) for one in listed[first : at + AHEAD + 1]],
@@ -41,7 +36,7 @@ def draw(project: Project, listed: list[review.Contested], at: int) -> None:
         "judged": list(SCALE),
         "rated": list(types.RATINGS),
     }
-    _component(key=KEY, data=data, on_acts_change=_asked().note)
+    _asked().draw("decisions", data)
 
 
 def stated(one: review.Contested) -> str | None:

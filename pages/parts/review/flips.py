@@ -32,8 +32,6 @@ CAUSE_NAMES = {
 ADDRESS = {"cause": "cause", "query": "flips_of", "page": "flips-page", "why": "why"}
 """Address parameters of the choices made here."""
 
-_component = components.component("labels_that_differ", *components.ACTING, "review/flips.css", "review/flips.js")
-
 
 @st.fragment
 def labels(project: Project, found: review.StateChanges) -> None:
@@ -66,9 +64,8 @@ def labels(project: Project, found: review.StateChanges) -> None:
         "rows": _rows(project, found, part, texts),
         "page": page,
         "pages": pages,
-        "taken": asked.taken,
     }
-    _component(key=KEY, data=data, on_acts_change=asked.note)
+    asked.draw("flips", data)
 
 
 def _keep() -> None:

@@ -16,8 +16,6 @@ PASSAGES_A_PAGE = 40
 Place = tuple[str, str]
 """Query id and passage id."""
 
-_list = components.component("passage_list", "review/passage_list.css", "shared/making.js", "review/passage_list.js")
-
 
 def passage_list(
     project: Project,
@@ -43,12 +41,11 @@ def passage_list(
     """
     mine = source_of(ui.person()) if ui.person() else source
     own = {} if mine is None or mine == source else given_in(project, mine)
-    _list(
-        key=KEY,
-        data={
+    judgments().draw(
+        "passages",
+        {
             "home": project.name,
             "scale": list(SCALE),
-            "taken": judgments().taken,
             "total": found.total,
             "place": found.here.place if found.here else None,
             "page": found.page,
@@ -62,7 +59,6 @@ def passage_list(
         },
         on_open_change=on_open,
         on_page_change=on_page,
-        on_acts_change=judgments().note,
     )
 
 

@@ -23,11 +23,12 @@ from typing import Any
 import streamlit as st
 
 from exam_workbench.errors import WorkbenchError
-from pages.parts.shared import person
+from pages.parts.shared import person, streamlit_bridge
 
 _PARTS = Path(__file__).parents[1]
+
+
 ACTING = ("shared/making.css", "shared/making.js")
-"""Files that precede those of a component that reports actions (`Asked`)."""
 
 
 def component(name: str, *files: str, html: str | None = None) -> Callable[..., Any]:
@@ -42,18 +43,33 @@ def component(name: str, *files: str, html: str | None = None) -> Callable[..., 
         "\n".join((_PARTS / file).read_text(encoding="utf-8") for file in files if file.endswith(suffix))
         for suffix in (".css", ".js")
     )
-    return st.components.v2.component(name, html=html, css=css or None, js=js)
+    return st.components.v2.component(name, html=html, css=css or None, js=f"{streamlit_bridge.SCRIPT}\n{js}")
 
 
-_DESKS = ("review/cases", "audit/judging", "answers/desk")
-_desk = component(
-    "desk",
-    "shared/desk.css",
-    *(f"{name}.css" for name in _DESKS),
-    "shared/elements.js",
-    "shared/desk.js",
-    *(f"{name}.js" for name in _DESKS),
-)
+_DESK = ("shared/elements.js", "shared/desk.css", "shared/desk.js")
+_KINDS = {
+    "desk": (
+        "review/cases", "review/passages", "review/ratings", "review/decisions", "audit/judging", "answers/answers",
+    ),
+    "table": ("review/flips",),
+}  # fmt: skip
+"""The files of each component: each draws a kind of content, which has the name of the file."""
+_COMPONENTS = {
+    Path(file).name: drawn
+    for name, files in _KINDS.items()
+    for drawn in [component(name, *_DESK, *(f"{file}{suffix}" for file in files for suffix in (".css", ".js")))]
+    for file in files
+}
+
+
+def draw(kind: str, key: str, data: dict[str, Any], **callbacks: Callable[[], None]) -> Any:
+    """Draw the content of a kind, and return its state.
+
+    Args:
+        callbacks: called after events of the browser, such as `on_open_change`.
+    """
+    return _COMPONENTS[kind](key=key, data={"kind": kind, **data}, **callbacks)
+
 
 TOLD = 20.0
 """Seconds for which a failure to save is shown, unless another action follows."""
@@ -91,9 +107,9 @@ class Asked:
                 self.acts.append(act)
                 self.taken = act["id"]
 
-    def draw(self, kind: str, data: dict[str, Any]) -> None:
-        """Draw the desk of a kind."""
-        _desk(key=self.key, data={"kind": kind, "taken": self.taken, **data}, on_acts_change=self.note)
+    def draw(self, kind: str, data: dict[str, Any], **callbacks: Callable[[], None]) -> None:
+        """Draw the content of a kind, whose actions are noted here."""
+        draw(kind, self.key, {"taken": self.taken, **data}, on_acts_change=self.note, **callbacks)
 
     def press(self, act: Act) -> None:
         """Note the press of a Streamlit button near the component; a callback."""

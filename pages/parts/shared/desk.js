@@ -37,6 +37,7 @@ class Desk extends Part {
   actions = new Actions();
 
   show(data, tell, hold) {
+    if (this.outlasts) this.actions = actionsOf(`${data.kind} ${data.home}`);
     this.actions.taken(data.taken, tell);
     super.show(data, tell, hold);
     this.actions.again();
