@@ -102,7 +102,7 @@ def rows(app: AppTest) -> str:
 
 def url(app: AppTest, name: str) -> str:
     """What the URL says of a parameter, or is completed with in the browser."""
-    value = app.query_params[name] if name in app.query_params else holds(app, "place")[name]
+    value = app.query_params[name] if name in app.query_params else holds(app, "place")["values"][name]
     return value if isinstance(value, str) else value[-1]
 
 

@@ -1,6 +1,7 @@
 // The cases of answers: filters and list, and the open case in three columns with its proposal below. The next cases
 // are loaded already, so that a key leads on at once.
 
+const LOADING = "Loading the next case…";
 const UNANSWERED = { skipped: "The run has no passage for this query.", waiting: "Not answered yet." };
 
 KINDS.answers = class extends Desk {
@@ -65,15 +66,14 @@ KINDS.answers = class extends Desk {
       h("div.right",
         this.news(data, ({ do: name, ...rest }) => this.act(name, rest)),
         h("section.case", { "aria-label": "Open case", key: this.open },
-          open ? this.case(open) : h("p.empty", { role: "status" }, this.open ? "Loading the next case…"
-            : data.empty))));
+          open ? this.case(open) : h("p.empty", { role: "status" }, this.open ? LOADING : data.empty))));
   }
 
   filters(data) {
     return h("div.head", h("b.count", data.count), data.filters.map((one) =>
       h("label.choice", h("span", one.title),
-        h("select", { onchange: ({ target }) => this.act("filter", { name: one.name, value: target.value }),
-          value: one.held },
+        h("select",
+          { value: one.held, onchange: ({ target }) => this.act("filter", { name: one.name, value: target.value }) },
           one.options.map(([value, words]) => h("option", { value }, words))))));
   }
 
@@ -115,8 +115,8 @@ KINDS.answers = class extends Desk {
       open.answer === null
         ? h("p.quiet", UNANSWERED[open.state] ?? `No answer: ${open.note}`)
         : [h("p.said", { dir: "auto" }, open.answer), open.note && h("p.quiet", open.note)],
-      open.held ? h("p.quiet", "This is a gold answer.") : open.answer !== null
-        && h("button.small", add, "Add as gold answer"),
+      open.held && h("p.quiet", "This is a gold answer."),
+      open.answer !== null && !open.held && h("button.small", add, "Add as gold answer"),
       open.retrieved.map((one) => this.passage(open, one, `${one.rank}.`)));
   }
 
@@ -167,5 +167,5 @@ KINDS.answers = class extends Desk {
 };
 
 function badge(letter, kind) {
-  return h("span.badge", { class: kind, title: letter ? `Case ${letter}` : "No case proposed" }, letter || "–");
+  return h("span.chip.badge", { class: kind, title: letter ? `Case ${letter}` : "No case proposed" }, letter || "–");
 }

@@ -91,8 +91,8 @@ KINDS.judging = class extends Desk {
       card && h("header.query",
         h("h2", { dir: "auto" }, card.of.text),
         card.of.narrative && h("p.narrative", { dir: "auto", tabindex: 0 }, card.of.narrative)),
-      h("section.pane", { "aria-label": "Passage to judge" }, nothing ?? [this.strip(card), this.passage(card),
-        this.label()]),
+      h("section.pane", { "aria-label": "Passage to judge" }, 
+        nothing ?? [this.strip(card), this.passage(card), this.label()]),
       card && this.keys(),
       card && h("aside.asked", { tabindex: 0, "aria-label": "Questions of this query", key: `asked ${card.query}` },
         h("h3", card.of.questions.length ? "Questions of this query" : "This query has no questions."),
@@ -122,8 +122,8 @@ KINDS.judging = class extends Desk {
   }
 
   passage(card) {
-    if (card.text !== null) return h("div.passage", { key: this.at, dir: "auto", tabindex: 0, role: "group",
-      "aria-label": "Passage" }, card.text);
+    const given = { key: this.at, dir: "auto", tabindex: 0, role: "group", "aria-label": "Passage" };
+    if (card.text !== null) return h("div.passage", given, card.text);
     return h("p.missing", { key: this.at, tabindex: 0 },
       "This passage has no text, so you cannot judge it. Press c (Cannot judge), or import the passages.");
   }
@@ -140,8 +140,7 @@ KINDS.judging = class extends Desk {
         const about = at === here ? "current" : sign ? `${says}. Judge again` : "not judged yet";
         return h("button.step", {
           class: at === here ? "here" : "", disabled: at === here || !sign, title: about,
-            "aria-label": `Passage ${at + 1}: ${about}`,
-          onclick: () => this.judge("take back", null, keyOf(one)),
+          "aria-label": `Passage ${at + 1}: ${about}`, onclick: () => this.judge("take back", null, keyOf(one)),
         }, sign || "·");
       }),
       card.again && quiet("Second judgment: another assessor has judged this passage."));
@@ -169,7 +168,7 @@ KINDS.judging = class extends Desk {
         this.data.scale.map(({ value, says }) =>
           h("button.value", { "aria-keyshortcuts": String(value), onclick: () => this.judge("judge", value) },
             h(`b.r${Math.min(5, value)}`, value), says && h("span", says)))),
-      h("div.others",
+      h("div.others-of",
         act("Cannot judge", "c", () => this.judge("cannot say")),
         act("Skip", "s", () => this.judge("skip")),
         act("Undo", "u", () => this.judge("take back", null, latest), !latest),

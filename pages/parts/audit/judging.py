@@ -12,7 +12,7 @@ import streamlit as st
 from exam_workbench import audit as room
 from exam_workbench.errors import WorkbenchError
 from exam_workbench.project import Project
-from pages.parts.shared import components, html, ui
+from pages.parts.shared import actions, html, ui
 
 KEY = "judging"
 AHEAD = 6
@@ -34,7 +34,7 @@ def desk(project: Project, audit: room.Audit) -> None:
     person = ui.person()
     if not person:
         ui.empty("Your name is missing.", "Enter your name above. Your judgments are stored under it.")
-    asked = components.asked_of(KEY)
+    asked = actions.asked_of(KEY)
     error = None
     with ui.errors():
         for act in asked.each():
@@ -94,16 +94,16 @@ def _card(hand: room.Hand, card: room.Card) -> dict[str, Any]:
     }
 
 
-def _judge(project: Project, audit: room.Audit, person: str, act: components.Act) -> None:
+def _judge(project: Project, audit: room.Audit, person: str, act: actions.Act) -> None:
     room.judge(project, audit, act["query"], act["passage"], int(act["value"]), person)
 
 
 def _on_passage(
     what: Callable[[Project, room.Audit, str, str, str], object],
-) -> Callable[[Project, room.Audit, str, components.Act], None]:
+) -> Callable[[Project, room.Audit, str, actions.Act], None]:
     """Wrap an action that needs only a passage and a person."""
 
-    def do_it(project: Project, audit: room.Audit, person: str, act: components.Act) -> None:
+    def do_it(project: Project, audit: room.Audit, person: str, act: actions.Act) -> None:
         what(project, audit, act["query"], act["passage"], person)
 
     return do_it
@@ -114,22 +114,22 @@ def _looked(audit: room.Audit) -> str:
     return f"labels shown in audit {audit.key}"
 
 
-def _look(project: Project, audit: room.Audit, person: str, act: components.Act) -> None:
+def _look(project: Project, audit: room.Audit, person: str, act: actions.Act) -> None:
     found = room.look(project, audit, act["query"], act["passage"], person)
     about = {"query": act["query"], "passage": act["passage"], "label": found.label, "highest": found.highest}
     st.session_state.setdefault(_looked(audit), []).append(about)
 
 
-def _board(project: Project, audit: room.Audit, person: str, act: components.Act) -> None:
+def _board(project: Project, audit: room.Audit, person: str, act: actions.Act) -> None:
     st.session_state["view"] = "Board"
     st.rerun(scope="app")
 
 
-def _again(project: Project, audit: room.Audit, person: str, act: components.Act) -> None:
+def _again(project: Project, audit: room.Audit, person: str, act: actions.Act) -> None:
     """Do nothing: the assigned passages are read again after every action."""
 
 
-ACTS: Mapping[str, Callable[[Project, room.Audit, str, components.Act], None]] = {
+ACTS: Mapping[str, Callable[[Project, room.Audit, str, actions.Act], None]] = {
     "judge": _judge,
     "cannot say": _on_passage(room.cannot_say),
     "skip": _on_passage(room.skip),

@@ -46,8 +46,8 @@ KINDS.cases = class extends Desk {
       h("div.right", {},
         gone && !said ? h("div.news", { role: "status" }, gone) : this.news({ said, error: open ? null : error },
           () => this.act("put back")),
-        h("section.case", { "aria-label": "Open case", key: open?.id ?? "" }, open ? this.case(open)
-          : h("p.empty", {}, empty))));
+        h("section.case", { "aria-label": "Open case", key: open?.id ?? "" }, 
+          open ? this.case(open) : h("p.empty", empty))));
   }
 
   agreement() {
@@ -60,7 +60,7 @@ KINDS.cases = class extends Desk {
     };
     const why = Map.groupBy(coefficients.filter((one) => one.why), (one) => one.why);
     return h("section.tables", { "aria-label": "Agreement" },
-      h("div.bar", {},
+      h("div.bar-of", {},
         segments("small", "table", "Table", tables.map((one, at) => [at, one.title]), this.table, choose),
         h("span.kappa", { title: kappa.says }, `${kappa.name} ${kappa.value}`)),
       this.grid(tables[this.table], names),
@@ -86,7 +86,8 @@ KINDS.cases = class extends Desk {
         found.rows.map((row) => h("tr",
           h("th", { scope: "row" }, row.name), row.cells.map((cell) => h("td", this.cell(cell))),
           edge(count(row.total)), edge(row.kappa, { title: row.why }))),
-        h("tr", h("th.quiet", { scope: "row" }, "total"), found.totals.map((total) => h("td.quiet", count(total))),
+        h("tr",
+          h("th.quiet", { scope: "row" }, "total"), found.totals.map((total) => h("td.quiet", count(total))),
           edge(count(found.all)),
           h("td.edge"))));
   }
@@ -98,9 +99,9 @@ KINDS.cases = class extends Desk {
       this.act("cell", { cell: cell.open ? "" : cell.cell });
     };
     return h("button.cell", {
-      class: cell.agrees ? "agrees" : "", disabled: !cell.count, title: says + (cell.agrees ? ", counts as agreement"
-        : ""), "aria-label": says,
-      "aria-pressed": String(cell.open), "data-cell": cell.cell, style: { "--depth": cell.depth }, onclick,
+      class: cell.agrees ? "agrees" : "", disabled: !cell.count,
+      title: says + (cell.agrees ? ", counts as agreement" : ""), "aria-label": says, "aria-pressed": String(cell.open),
+      "data-cell": cell.cell, style: { "--depth": cell.depth }, onclick,
     }, count(cell.count));
   }
 
@@ -109,7 +110,7 @@ KINDS.cases = class extends Desk {
     return h("div.head", {},
       h("div.count", h("b", words), filters.length > 0 && quiet("filtered by"),
         filters.map((one) => filter(one.says, () => this.act("clear", { what: one.what }), one.what)),
-          hidden && quiet(hidden)),
+        hidden && quiet(hidden)),
       explains && h("p.quiet", explains));
   }
 
@@ -250,8 +251,8 @@ class Settling {
             type: "text", value: reason, autocomplete: "off", required: true, placeholder: "Explain briefly (required)",
             oninput: ({ target }) => this.change({ reason: target.value }),
           })),
-        h("div.buttons", { title: this.lacks }, h("button.first", { type: "submit", disabled: Boolean(this.lacks) },
-          words))));
+        h("div.buttons", { title: this.lacks },
+          h("button.first", { type: "submit", disabled: Boolean(this.lacks) }, words))));
   }
 
   question(one, input) {
@@ -287,12 +288,11 @@ class Settling {
   }
 
   ratings() {
-    return h("div.ratings", { role: "radiogroup", "aria-label": "New rating" }, quiet("New rating"),
+    return h("div.ratings-of", { role: "radiogroup", "aria-label": "New rating" }, quiet("New rating"),
       this.open.ratings.map((rating) => h(`label.rating.chip.r${rating}`,
         h("input", {
           type: "radio", name: "rating", value: String(rating), checked: this.draft.rating === rating,
-            "aria-label": String(rating),
-          onchange: () => this.change({ rating }),
+          "aria-label": String(rating), onchange: () => this.change({ rating }),
         }), h("span", rating))));
   }
 

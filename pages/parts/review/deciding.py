@@ -7,7 +7,7 @@ import streamlit as st
 
 from exam_workbench import review, text, types
 from exam_workbench.project import SCALE, Project
-from pages.parts.shared import address, components
+from pages.parts.shared import actions, address
 
 KEY = "deciding"
 AHEAD = 20
@@ -131,7 +131,7 @@ def act(project: Project) -> None:
 
     here: dict[review.Place, datetime] = st.session_state.setdefault(_HERE_DECIDED, {})
 
-    def save(one: components.Act, author: str) -> str:
+    def save(one: actions.Act, author: str) -> str:
         if one["do"] == "accept":
             return f"Saved {text.how_many(review.accept_agreed(project, str(one['query']), author), 'decisions')}."
         place = _place(one)
@@ -145,11 +145,11 @@ def act(project: Project) -> None:
         )
         return f"Decision saved: {one['value']}."
 
-    components.save_all(asked, decided, project.name, save, _called)
+    actions.save_all(asked, decided, project.name, save, _called)
 
 
-def _asked() -> components.Asked:
-    return components.asked_of(KEY)
+def _asked() -> actions.Asked:
+    return actions.asked_of(KEY)
 
 
 def _places() -> address.Places:
@@ -166,7 +166,7 @@ def _named(place: review.Place) -> dict[str, str]:
     return {name: key or "" for name, key in zip(NAMES, place, strict=True)}
 
 
-def _place(act: components.Act) -> review.Place:
+def _place(act: actions.Act) -> review.Place:
     query_id, passage_id, question_id = act["place"]
     return str(query_id), str(passage_id), None if question_id is None else str(question_id)
 
@@ -175,7 +175,7 @@ def _reason(project: Project, place: review.Place) -> str:
     return f"reason {project.name} {place}"
 
 
-def _called(act: components.Act) -> str:
+def _called(act: actions.Act) -> str:
     if act["do"] == "accept":
         return f"Your acceptance of the agreed values for query {act['query']}"
     _, passage_id, question_id = act["place"]

@@ -26,9 +26,9 @@ KINDS.decisions = class extends Desk {
   view({ places, first, total }) {
     const step = (by, words, title, sign, key) => h("button", {
       title: `${title} (${sign})`, "aria-keyshortcuts": key, disabled: !places[this.at + by],
-        onclick: () => this.walk(by),
+      onclick: () => this.walk(by),
     }, words);
-    return h("div.decisions",
+    return h("div.steps",
       quiet(`${count(first + this.at + 1)} of ${count(total)}`),
       step(-1, "Previous", "Previous pair", "←", "ArrowLeft"),
       step(1, "Next", "Next pair", "→", "ArrowRight"));

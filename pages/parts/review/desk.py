@@ -9,7 +9,7 @@ import streamlit as st
 from exam_workbench import catalogue, errors, labels, review, types
 from exam_workbench.project import Project, passage_texts
 from pages.parts.review.passage_list import Place
-from pages.parts.shared import components, html, policy_widgets, presses, ui, views
+from pages.parts.shared import actions, html, policy_widgets, presses, ui, views
 
 OVERRIDES_A_PAGE = 10
 OVERRIDE_LIST = "override list"
@@ -39,7 +39,7 @@ def questions(
         foretold = desk.label, review.label_with(project, policy, desk, bench.tried)
     asked = desk.asked if hidden else review.strongest_first(desk.asked)
     opened = st.query_params.get("question")
-    components.asked_of(KEY).draw(
+    actions.asked_of(KEY).draw(
         "ratings",
         {
             "at": (desk.query_id, desk.passage_id),
@@ -97,7 +97,7 @@ def present_bench() -> Bench:
 
 def act(project: Project) -> None:
     """Do the pending actions below the passage once: try, override, withdraw, confirm, or show a grader's output."""
-    bench, asked = present_bench(), components.asked_of(KEY)
+    bench, asked = present_bench(), actions.asked_of(KEY)
     author = ui.person() if asked.acts else ""
     done = []
     for one in list(asked.acts):
@@ -111,7 +111,7 @@ def act(project: Project) -> None:
         ui.author()
 
 
-def _do(project: Project, bench: Bench, act: components.Act, author: str) -> str:
+def _do(project: Project, bench: Bench, act: actions.Act, author: str) -> str:
     """Do an action of the component; return its name, or an empty text if it was refused."""
     what = str(act["do"])
     if what == "look":
@@ -136,7 +136,7 @@ def _do(project: Project, bench: Bench, act: components.Act, author: str) -> str
     return what
 
 
-def _change(project: Project, what: str, act: components.Act, author: str) -> list[int]:
+def _change(project: Project, what: str, act: actions.Act, author: str) -> list[int]:
     """Override ratings, or confirm or withdraw overrides; return the keys of new overrides."""
     if not author:
         # The page asks for the name. The typed text stays in the browser and can be sent again.

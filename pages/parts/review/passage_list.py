@@ -8,7 +8,7 @@ import streamlit as st
 from exam_workbench.project import SCALE, Project, Qrels, source_of
 from exam_workbench.project import judgments as given_in
 from exam_workbench.review import Found, Listed
-from pages.parts.shared import components, ui
+from pages.parts.shared import actions, ui
 
 KEY = "passage-list"
 PASSAGES_A_PAGE = 40
@@ -62,9 +62,9 @@ def passage_list(
     )
 
 
-def judgments() -> components.Asked:
+def judgments() -> actions.Asked:
     """Return the unsaved judgments of this browser tab, given by key or by button."""
-    return components.asked_of(KEY)
+    return actions.asked_of(KEY)
 
 
 def chosen() -> Place | None:

@@ -75,6 +75,7 @@ KINDS.ratings = class extends Desk {
       else ratings[one.id] = 0;
     }
     this.change(ratings, this.draft.reason || NOT_RELEVANT);
+    this.find("form input").focus();
     this.find("form input").select();
   }
 
@@ -94,8 +95,8 @@ KINDS.ratings = class extends Desk {
     const help = can && "Focus a question, then press 0 to 5 to override its rating. Press ↑ or ↓ to move.";
     return h("div.ratings",
       h("div.top", h("span.dim", { title: help }, about), this.rated.length > 0 && this.none()),
-      h("div.rows", { role: "group", "aria-label": "Questions", key: String(at), onkeydown: (event) =>
-        this.move(event) },
+      h("div.rows",
+        { role: "group", "aria-label": "Questions", key: String(at), onkeydown: (event) => this.move(event) },
         [...questions].sort((one, other) => place(one) - place(other)).map((one) => this.row(one))),
       this.tray());
   }
@@ -119,16 +120,15 @@ KINDS.ratings = class extends Desk {
     const more = () => this.act("look", { question: one.opened ? "" : one.id });
     return h("div.row", {
       key: one.id, class: `${hidden ? "bare" : ""} ${draft === undefined ? "" : "drafted"}`.trim(),
-        "data-place": one.id, role: "group",
-      tabindex: 0, "aria-label": inWords,
+      "data-place": one.id, role: "group", tabindex: 0, "aria-label": inWords,
     },
     !hidden && this.scale(one, draft),
     this.about(one),
     !hidden && h("button.link", {
       title: one.opened ? "Hide the full grader output" : "Show the full grader output",
-        "aria-expanded": String(Boolean(one.opened)),
+      "aria-expanded": String(Boolean(one.opened)),
       "aria-label": `${one.opened ? "Less" : "More"} of question ${one.number}`, "data-place": `more ${one.id}`,
-        onclick: more,
+      onclick: more,
     }, one.opened ? "Less" : "More"),
     one.opened && this.raw(one));
   }
@@ -137,16 +137,14 @@ KINDS.ratings = class extends Desk {
     const machine = one.said[0];
     const cell = (rating) => {
       const on = one.rating === rating;
-      const kind = [on && `on r${rating}`, on && draft !== undefined && "was", draft === rating
-        && "draft"].filter(Boolean).join(" ");
+      const kinds = [on && `on r${rating}`, on && draft !== undefined && "was", draft === rating && "draft"];
       const onclick = () => {
         this.set(one, rating);
         if (Object.keys(this.draft.ratings).length) this.focusReason();
       };
       return h("button.cell", {
-        class: kind, tabindex: -1, "data-place": `${rating} ${one.id}`, disabled: !this.canRate(one),
-          "aria-label": `Rate ${rating}`,
-        "aria-pressed": String(on), onclick,
+        class: kinds.filter(Boolean).join(" "), tabindex: -1, "data-place": `${rating} ${one.id}`,
+        disabled: !this.canRate(one), "aria-label": `Rate ${rating}`, "aria-pressed": String(on), onclick,
       }, rating);
     };
     const state = isMissing(one) && {
@@ -155,28 +153,27 @@ KINDS.ratings = class extends Desk {
       "not asked": h("span.state.ungraded",
         { title: "The grader does not grade this question. It does not count for the label." }, "not asked"),
     }[machine?.status];
-    return h("div.rated", one.number === 0 ? chip(one.rating ?? machine?.rating)
-      : h("div.scale", [0, 1, 2, 3, 4, 5].map(cell)), state);
+    return h("div.rated",
+      one.number === 0 ? chip(one.rating ?? machine?.rating) : h("div.scale", [0, 1, 2, 3, 4, 5].map(cell)), state);
   }
 
   about(one) {
     const { hidden } = this.data;
     const asked = one.said?.[0]?.status !== "not asked";
-    const more = [...one.about, ...(!hidden && one.number && !one.counts && asked ? ["does not count for the label"]
-      : [])];
+    const idle = !hidden && one.number > 0 && !one.counts && asked;
+    const more = [...one.about, ...(idle ? ["does not count for the label"] : [])];
     const dim = (words) => h("span.dim", words);
-    const held = one.override?.held;
+    const { held, rating } = one.override ?? {};
     return h("div",
       h("div", { dir: "auto" },
         one.number > 0 && dim(`${one.number} `), h("span.words", one.words),
-          one.gives && [" ", h("span.gives", "sets the label")],
+        one.gives && [" ", h("span.gives", "sets the label")],
         more.length > 0 && [" ", dim(more.join(" · "))]),
       !hidden && one.said.map((said) => this.said(said, one)),
       one.override && h("div.person", { dir: "auto" },
-        h("span.state.yours", held ? `rating ${one.override.rating} awaits adjudication`
-          : `overridden to ${one.override.rating}`),
-        " ", dim(`by ${one.override.by}: ${one.override.reason} `), this.doing("Withdraw override", "withdraw",
-          one.override, one)),
+        h("span.state", held ? `rating ${rating} awaits adjudication` : `overridden to ${rating}`),
+        " ", dim(`by ${one.override.by}: ${one.override.reason} `),
+        this.doing("Withdraw override", "withdraw", one.override, one)),
       one.stale?.map((old) => h("div.person", { dir: "auto" },
         h("span.state.stale", `stale override with rating ${old.rating}`),
         " ", dim(`by ${old.by}, for the wording “${old.wording}”: ${old.reason} `),
@@ -242,9 +239,8 @@ KINDS.ratings = class extends Desk {
       h("form", { hidden: !some, onsubmit: (event) => (event.preventDefault(), this.override()) },
         h("input", {
           type: "text", "aria-label": "Reason", placeholder: "Reason: why is the grader's rating wrong?",
-            autocomplete: "off",
-          value: draft.reason, readonly: Boolean(this.sent), onkeydown: (event) => this.typed(event),
-          oninput: ({ target }) => this.change(draft.ratings, target.value),
+          autocomplete: "off", value: draft.reason, readonly: Boolean(this.sent),
+          onkeydown: (event) => this.typed(event), oninput: ({ target }) => this.change(draft.ratings, target.value),
         }),
         h("button.do", { type: "submit", disabled: Boolean(this.sent) }, words),
         h("button.link", { onclick: () => this.drop() }, "Discard")),

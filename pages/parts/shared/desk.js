@@ -72,16 +72,17 @@ class Desk extends Part {
   cases(open, go, kind, inside) {
     const { rows, first, total, page } = this.data;
     const beyond = (words, many, at) =>
-      many > 0 && h("li", { key: words }, h("button.beyond", { onclick: () => go(at) },
-        `${words} cases (${count(many)})`));
+      many > 0 &&
+      h("li", { key: words }, h("button.beyond", { onclick: () => go(at) }, `${words} cases (${count(many)})`));
     const row = (one, at) =>
       h("li", { key: one.id },
         h("button.row", { class: kind(one), "data-id": one.id, "aria-current": one.id === open && "true",
           onclick: () => go(first + at, one.id) },
           inside(one, first + at)));
     return h("ol.list", { "aria-label": "Cases" },
-      beyond("Earlier", first, Math.max(0, first - page)), rows.map(row), beyond("Later", total - first - rows.length,
-        first + rows.length));
+      beyond("Earlier", first, Math.max(0, first - page)),
+      rows.map(row),
+      beyond("Later", total - first - rows.length, first + rows.length));
   }
 
   // The result of the last action, with its undo.

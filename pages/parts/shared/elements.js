@@ -21,8 +21,11 @@ function h(selector, given, ...inside) {
 }
 
 const flat = (inside) =>
-  inside.flatMap((one) => (typeof one === "function" ? flat([one()]) : Array.isArray(one) ? flat(one) : one
-    || one === 0 ? [one] : []));
+  inside.flatMap((one) => {
+    if (typeof one === "function") return flat([one()]);
+    if (Array.isArray(one)) return flat(one);
+    return one || one === 0 ? [one] : [];
+  });
 
 const fits = (node, one) =>
   node.key === undefined && (one instanceof Wanted ? node.localName === one.tag : node.nodeType === Node.TEXT_NODE);
@@ -42,7 +45,8 @@ function draw(parent, ...inside) {
     const key = one.given?.key;
     let node = key === undefined ? at : keyed.get(key);
     if (key === undefined) while (node && !fits(node, one)) node = node.nextSibling;
-    if (!node) node = parent.insertBefore(one instanceof Wanted ? begin(one) : new Text(), at);
+    const anew = !node;
+    if (anew) node = parent.insertBefore(one instanceof Wanted ? begin(one) : new Text(), at);
     else if (key !== undefined && node !== at) parent.insertBefore(node, at);
     else {
       // Elements before the next fitting one are not wanted any more.
@@ -50,6 +54,7 @@ function draw(parent, ...inside) {
       at = at.nextSibling;
     }
     fill(node, one);
+    if (anew) one.given?.made?.(node);
   }
   while (at) at = drop(at);
 }
@@ -64,7 +69,6 @@ function drop(node) {
 function begin({ tag, given }) {
   const node = document.createElement(tag);
   node.key = given.key;
-  given.made?.(node);
   return node;
 }
 
@@ -87,7 +91,8 @@ function fill(node, one) {
 
 function put(node, name, now, was) {
   if (LIVE.has(name) && name in node) {
-    if (now !== undefined && node[name] !== now) node[name] = now;
+    const same = node.type === "number" ? node.valueAsNumber === now : node[name] === now;
+    if (now !== undefined && !same) node[name] = now;
   } else if (now === was) return;
   else if (name.startsWith("on")) node[name] = now ?? null;
   else if (name === "style") {
@@ -206,6 +211,8 @@ class Part {
 
   hear() {}
 
+  view() {}
+
   drawn() {}
 
   show(data, tell, hold) {
@@ -215,11 +222,17 @@ class Part {
   }
 
   redraw() {
-    const at = this.root.getRootNode().activeElement;
+    // An element that is removed may lose the focus, which may ask for another drawing.
+    this.again = this.drawing;
+    if (this.drawing) return;
+    const root = this.root.getRootNode();
+    const at = root.activeElement;
+    this.drawing = true;
     draw(this.root, this.view(this.data));
+    this.drawing = false;
+    if (this.again) return this.redraw();
     // An element that was moved loses the focus.
-    if (at?.isConnected && this.root.contains(at)
-      && this.root.getRootNode().activeElement !== at) at.focus({ preventScroll: true });
+    if (at?.isConnected && this.root.contains(at) && root.activeElement !== at) at.focus({ preventScroll: true });
     this.drawn(this.data);
   }
 
