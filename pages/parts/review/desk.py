@@ -140,7 +140,7 @@ def _change(project: Project, what: str, act: actions.Act, author: str) -> list[
     """Override ratings, or confirm or withdraw overrides; return the keys of new overrides."""
     if not author:
         # The page asks for the name. The typed text stays in the browser and can be sent again.
-        raise errors.WorkbenchError("no-name", "Your name is not set.", "Enter your name, then try again.")
+        raise errors.WorkbenchError("no-name", "Your name is missing.", "Enter your name, then try again.")
     if what == "override":
         return labels.override_all(project, str(act["at"][1]), ratings_of(act["ratings"]), str(act["reason"]), author)
     if what == "confirm":
