@@ -9,7 +9,7 @@ from exam_workbench import bank, catalogue, labels, review, types
 from exam_workbench.project import Project
 from pages.parts.review import changes, flips
 from pages.parts.review import changes as change_views
-from pages.parts.shared import address, html, policy_widgets, ui
+from pages.parts.shared import address, html, policy_widgets, streamlit_bridge, ui
 
 SIDES = {"from": "Before", "to": "After"}
 # A wide window always shows the choices of the states; a narrow one shows them on demand.
@@ -146,7 +146,7 @@ def come_back(project: Project) -> dict[str, str]:
         Further parts of the address; empty if the person did not return in this way.
     """
     states: dict[str, str] = st.session_state.get(flips.STATES, {})
-    back = address.went_back() or "passage" in st.query_params
+    back = streamlit_bridge.went_back() or "passage" in st.query_params
     said = states.keys() & set(st.query_params)
     if said or not (back and address.arrived() and st.session_state.get(OF) == project.name):
         return {}

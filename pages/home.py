@@ -89,7 +89,6 @@ def qrels_download(project: Project) -> None:
     )
 
 
-panels.follow()
 ui.begin(STYLE)
 st.markdown(WHAT_THIS_IS)
 try:

@@ -7,24 +7,24 @@ import streamlit as st
 from exam_workbench import bank, text
 from exam_workbench.project import Project
 from pages.parts.bank import impact, review, rows, window
-from pages.parts.shared import address, pick_list, policy_widgets, presence, ui
+from pages.parts.shared import address, pick_list, policy_widgets, presence, streamlit_bridge, ui
 from pages.parts.shared.awaited_edits import TO_EDIT
 
 QUERIES = "queries"
 """Key of the list of queries."""
 
-STYLE = """
+STYLE = streamlit_bridge.style("""
 /* What is unsaved stays in sight, and so do the queries, what is asked, and the impact. */
-[data-testid="stHeader"] { background: var(--ew-ground); }
-.stApp { --ew-ground: light-dark(#ffffff, #16191c); }
+${header} { background: var(--ew-ground); }
+${app} { --ew-ground: light-dark(#ffffff, #16191c); }
 .st-key-bank { position: sticky; top: 2.5rem; z-index: 90; }
 .st-key-bank::after { content: ""; position: absolute; inset: -0.4rem -0.5rem; z-index: -1;
   background: var(--ew-ground); }
-[data-testid="stLayoutWrapper"]:has(> :is(.st-key-queries-side, .st-key-impact)) { position: sticky; top: 6.6rem; }
+${layoutWrapper}:has(> :is(.st-key-queries-side, .st-key-impact)) { position: sticky; top: 6.6rem; }
 .st-key-impact { max-height: calc(100vh - 7.2rem); overflow-y: auto; gap: 0.45rem; }
 .st-key-queries-side { --pick-height: calc(100vh - 10.2rem); }
 /* What is told in passing does not lie over the buttons that are in sight. */
-[data-testid="stToastContainer"] { top: auto !important; bottom: 1rem; }
+${toastContainer} { top: auto !important; bottom: 1rem; }
 .asked-for { font-size: 0.92rem; line-height: 1.45; white-space: pre-wrap; overflow-wrap: anywhere;
   unicode-bidi: plaintext; max-height: round(down, 30vh, 1.45em); overflow-y: auto; margin: 0.2rem 0 0;
   background: linear-gradient(var(--ew-ground) 0 0) bottom / 100% 1.45em no-repeat local,
@@ -49,16 +49,16 @@ STYLE = """
 .moves :is(th, td):first-child { text-align: left; width: auto; overflow-wrap: anywhere; }
 .moves th { color: var(--ew-dim); font-weight: 400; } .moves .moved { color: var(--ew-flipped); font-weight: 600; }
 @media (max-width: 1150px) {
-  .st-key-bank-columns > div > [data-testid="stHorizontalBlock"] { flex-wrap: wrap; }
-  .st-key-bank-columns > div > [data-testid="stHorizontalBlock"] > :nth-child(1) { flex: 1 1 100%; }
-  .st-key-bank-columns > div > [data-testid="stHorizontalBlock"] > :nth-child(2) { flex: 3 1 0; min-width: 0; }
-  .st-key-bank-columns > div > [data-testid="stHorizontalBlock"] > :nth-child(3) { flex: 2 1 0; min-width: 0; }
-  [data-testid="stLayoutWrapper"]:has(> .st-key-queries-side) { position: static; }
+  .st-key-bank-columns > div > ${horizontalBlock} { flex-wrap: wrap; }
+  .st-key-bank-columns > div > ${horizontalBlock} > :nth-child(1) { flex: 1 1 100%; }
+  .st-key-bank-columns > div > ${horizontalBlock} > :nth-child(2) { flex: 3 1 0; min-width: 0; }
+  .st-key-bank-columns > div > ${horizontalBlock} > :nth-child(3) { flex: 2 1 0; min-width: 0; }
+  ${layoutWrapper}:has(> .st-key-queries-side) { position: static; }
   .st-key-queries-side { --pick-height: 7rem; }
-  [data-testid="stLayoutWrapper"]:has(> .st-key-impact) { top: 8.9rem; }
+  ${layoutWrapper}:has(> .st-key-impact) { top: 8.9rem; }
   .st-key-impact { max-height: calc(100vh - 9.5rem); }
 }
-"""
+""")
 
 
 def opened(project: Project, found: list[bank.QueryOverview]) -> int:

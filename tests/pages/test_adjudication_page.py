@@ -161,7 +161,7 @@ def test_keys_that_come_together_are_each_of_the_place_that_was_chosen_then(diff
 
 
 def test_the_address_names_what_opens_where_one_came_without_naming_it(differing: Project) -> None:
-    assert holds(visit("adjudication"), "place") == {"query": "q1", "passage": "p1", "question": ""}
+    assert holds(visit("adjudication"), "place")["values"] == {"query": "q1", "passage": "p1", "question": ""}
 
 
 def test_a_link_opens_a_place_under_the_standing_that_it_has_now(differing: Project) -> None:
@@ -173,7 +173,7 @@ def test_a_link_opens_a_place_under_the_standing_that_it_has_now(differing: Proj
     # Whoever chooses another list sees that one, though the address came by a link; where it is empty it says so.
     app.segmented_control("adjudicated state").set_value("differs")
     assert holds(sound(app.run()), "deciding")["chosen"] == list(second)
-    assert holds(app, "place")["passage"] == "p2"
+    assert holds(app, "place")["values"]["passage"] == "p2"
     decide(differing, second, 2, "by the guidelines", "olga")
     assert holds(visit("adjudication", query="q1", passage="p2"), "deciding")["chosen"] == list(second)
     assert shows(visit("adjudication"), "nothing-listed")
@@ -182,12 +182,12 @@ def test_a_link_opens_a_place_under_the_standing_that_it_has_now(differing: Proj
 def test_the_address_follows_whoever_looks_at_what_is_decided(differing: Project) -> None:
     decide(differing, ("q1", "p1", None), 2, "by the guidelines", "olga")
     app = visit("adjudication")
-    assert holds(app, "place")["passage"] == "p2"
+    assert holds(app, "place")["values"]["passage"] == "p2"
     app.query_params.update(query="q1", passage="p2")
     app.segmented_control("adjudicated state").set_value("decided")
     sound(app.run())
     assert holds(app, "deciding")["chosen"][1] == "p1"
-    assert holds(app, "place") == {"query": "q1", "passage": "p1", "question": ""}
+    assert holds(app, "place")["values"] == {"query": "q1", "passage": "p1", "question": ""}
 
 
 def test_a_link_to_what_is_not_there_says_so(differing: Project) -> None:
@@ -209,7 +209,7 @@ def test_after_a_decision_the_next_one_in_the_list_opens(project: Project) -> No
         app.button("decide 2").click()
         sound(app.run())
         assert holds(app, "deciding")["chosen"][1] == there
-        assert holds(app, "place")["passage"] == there
+        assert holds(app, "place")["values"]["passage"] == there
 
 
 def test_a_browser_that_is_behind_leads_nowhere_back(differing: Project) -> None:

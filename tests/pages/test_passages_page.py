@@ -102,7 +102,7 @@ def rows(app: AppTest) -> str:
 
 def url(app: AppTest, name: str) -> str:
     """What the URL says of a parameter, or is completed with in the browser."""
-    value = app.query_params[name] if name in app.query_params else holds(app, "place")[name]
+    value = app.query_params[name] if name in app.query_params else holds(app, "place")["values"][name]
     return value if isinstance(value, str) else value[-1]
 
 
@@ -120,13 +120,14 @@ def walk(app: AppTest, step: str) -> AppTest:
     return tell(app, "passage-list", "open", holds(app, "passage-list")[step])
 
 
-def do(app: AppTest, what: str, number: int = 1, **more: object) -> AppTest:
+def do(app: AppTest, what: str, number: int | None = None, **more: object) -> AppTest:
     """Let the questions report an act; its number tells it from others."""
-    at = holds(app, "question-ratings")["at"]
-    return tell(app, "question-ratings", "act", {"id": str(number), "what": what, "at": at, **more})
+    held = holds(app, "question-ratings")
+    act = {"id": number or held["taken"] + 1, "do": what, "at": held["at"], **more}
+    return tell(app, "question-ratings", "acts", [act])
 
 
-def rate(app: AppTest, ratings: dict[str, int], reason: str = "it only asks", number: int = 1) -> AppTest:
+def rate(app: AppTest, ratings: dict[str, int], reason: str = "it only asks", number: int | None = None) -> AppTest:
     """Override ratings of the open passage for one reason."""
     return do(app, "override", number, ratings=ratings, reason=reason)
 
@@ -196,7 +197,7 @@ class TestReading:
         assert [(old["key"], old["rating"], old["wording"]) for old in one["stale"]] == [(key, 0, "What is A?")]
         app = do(app, "confirm", keys=[key])
         assert (asked(app)["q1/a"]["override"]["rating"], asked(app)["q1/a"]["stale"]) == (0, [])
-        app = do(app, "withdraw", 2, keys=[asked(app)["q1/a"]["override"]["key"]])
+        app = do(app, "withdraw", keys=[asked(app)["q1/a"]["override"]["key"]])
         assert asked(app)["q1/a"]["override"] is None
         assert overrides(small) == []
 
@@ -338,7 +339,7 @@ class TestOverriding:
         return visit("passages", query="q1", passage=passage, question=question, against="assessors")
 
     def attempt(self, app: AppTest, ratings: dict[str, int]) -> AppTest:
-        return tell(app, "question-ratings", "try", {"at": holds(app, "question-ratings")["at"], "ratings": ratings})
+        return do(app, "try", ratings=ratings)
 
     def test_before_it_is_made_its_effect_is_shown(self, shared: Project) -> None:
         app = self.attempt(self.open(), {"q1/a": 0})
@@ -363,7 +364,7 @@ class TestOverriding:
         assert (given["rating"], given["reason"]) == (0, "it only asks")
         assert "ann" in given["by"]
         assert asked(app)["q1/a"]["said"][0]["rating"] == 5
-        app = do(app, "withdraw", 2, keys=[one.key])
+        app = do(app, "withdraw", keys=[one.key])
         assert overrides(small) == []
         assert label(app).startswith("Label 5")
         assert not shows(app, "effect made")
@@ -373,19 +374,19 @@ class TestOverriding:
         made = holds(app, "question-ratings")["made"]
         assert [(one.key, one.reason) for one in reversed(overrides(small))] == [(k, "not relevant") for k in made]
         assert label(app).startswith("Label 0")
-        app = do(app, "withdraw", 2, keys=made)
+        app = do(app, "withdraw", keys=made)
         assert overrides(small) == []
         assert holds(app, "question-ratings")["made"] == []
 
     def test_what_comes_twice_is_done_once(self, small: Project) -> None:
-        app = rate(rate(self.open(), {"q1/a": 0}), {"q1/a": 0})
+        app = rate(rate(self.open(), {"q1/a": 0}, number=1), {"q1/a": 0}, number=1)
         assert len(overrides(small)) == 1
-        assert holds(app, "question-ratings")["handled"] == "1"
+        assert holds(app, "question-ratings")["taken"] == 1
 
     def test_without_a_reason_it_is_refused(self, shared: Project) -> None:
         app = rate(self.open(), {"q1/a": 0}, " ")
-        assert holds(app, "question-ratings")["handled"] == "1"
-        assert holds(app, "question-ratings")["refused"][0] == "empty-reason"
+        assert holds(app, "question-ratings")["taken"] == 1
+        assert holds(app, "question-ratings")["refused"]["code"] == "empty-reason"
         assert overrides(shared) == []
 
     def test_what_somebody_else_withdrew_before_is_said(self, small: Project) -> None:
@@ -393,7 +394,7 @@ class TestOverriding:
         app = self.open()
         withdraw(small, key, "bob")
         app = do(app, "withdraw", keys=[key])
-        assert holds(app, "question-ratings")["refused"][0]
+        assert holds(app, "question-ratings")["refused"]["code"]
         assert asked(app)["q1/a"]["override"] is None
 
     def test_all_overrides_are_listed_and_each_opens_its_passage(self, small: Project) -> None:
@@ -416,9 +417,9 @@ class TestOverriding:
         app = self.open("q1/c", "p4")
         assert "no number in the output" in asked(app)["q1/c"]["said"][0]["more"]
         assert asked(app)["q1/c"]["said"][0]["raw"] == "I <b>cannot</b>"
-        app = tell(app, "question-ratings", "look", "")
+        app = do(app, "look", question="")
         assert "raw" not in asked(app)["q1/c"]["said"][0]
-        app = tell(app, "question-ratings", "look", "q1/c")
+        app = do(app, "look", question="q1/c")
         assert asked(app)["q1/c"]["opened"]
         assert url(app, "question") == "q1/c"
 

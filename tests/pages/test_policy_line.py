@@ -116,7 +116,7 @@ def test_a_browser_that_did_not_name_the_project_yet_takes_no_choice_back(shared
 
 def test_an_address_names_its_project_without_a_step_of_the_history(shared: Project) -> None:
     app = visit("export")
-    assert holds(app, "place-project") == {"project": "test", "screen": "export"}
+    assert holds(app, "place-project")["values"] == {"project": "test"}
     assert all(link.proto.query_string == "project=test" for link in app.sidebar.get("page_link"))
     assert "project" not in app.query_params, "to set it would be a step"
 

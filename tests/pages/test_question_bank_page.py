@@ -36,6 +36,7 @@ from tests.made.screens import (
     shows,
     small,
     sound,
+    tell,
     texts,
     visit,
 )
@@ -287,7 +288,7 @@ class TestQuestionBank:
         listed = holds(app, "queries")
         assert [row["text"] for row in listed["rows"]] == ["query q1", "query q2"]
         assert "query=q2" in listed["rows"][1]["href"]
-        leave(app, "queries", picked={"id": "q2", "n": 1, "session": listed["session"]})
+        tell(app, "queries", "acts", [{"id": 1, "do": "pick", "choice": "q2"}])
         assert app.query_params["query"] == "q2"
         assert texts(app) == ["What is D?", "What is E?"]
         assert holds(app, "questions")["query"]["previous"] == "q1"

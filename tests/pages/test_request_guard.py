@@ -14,8 +14,9 @@ from streamlit.runtime.session_manager import SessionInfo
 from streamlit.runtime.uploaded_file_manager import UploadedFileRec
 from streamlit.runtime.websocket_session_manager import WebsocketSessionManager
 
-from pages.parts.shared import request_guard
-from pages.parts.shared.request_guard import RequestGuard, release_uploads
+from pages.parts.shared import request_guard, streamlit_bridge
+from pages.parts.shared.request_guard import RequestGuard
+from pages.parts.shared.streamlit_bridge import release_sessions
 
 HOUR = 3600
 
@@ -56,10 +57,10 @@ def test_files_of_a_tab_are_kept_until_it_cannot_come_back(
     for name in "closed", "never there":
         add(uploads, name)
     serve(monkeypatch, uploads, HOUR, tab)
-    release_uploads()
+    release_sessions()
     assert set(uploads.file_storage) == {"closed"} and not tab.ended
     serve(monkeypatch, uploads, -1, tab)
-    release_uploads()
+    release_sessions()
     # What a screen made of its files goes, too.
     assert not uploads.file_storage and tab.ended and not tab.session_state
 
@@ -68,7 +69,7 @@ def test_files_that_were_imported_make_room_for_others(
     monkeypatch: pytest.MonkeyPatch, uploads: MemoryUploadedFileManager
 ) -> None:
     monkeypatch.setattr(
-        request_guard, "get_script_run_ctx", lambda: SimpleNamespace(session_id="mine", uploaded_file_mgr=uploads)
+        streamlit_bridge, "get_script_run_ctx", lambda: SimpleNamespace(session_id="mine", uploaded_file_mgr=uploads)
     )
     for session, size in ("mine", 10), ("mine", 20), ("other", 10):
         add(uploads, session, size)

@@ -129,7 +129,7 @@ class TestChanges:
         assert metric(app, "metric differing") == "2"
         assert [one["name"] for one in flips(app)["causes"]] == ["reworded", "retired"]
         assert [(row["before"], row["after"]) for row in flips(app)["rows"]] == [(5, 2), (3, None)]
-        named = holds(app, "place")
+        named = holds(app, "place")["values"]
         assert (named["from-version"], named["to-version"]) == ("1", "2")
 
     def test_labels_that_rest_on_a_part_are_told_and_marked(self, shared: Project) -> None:
@@ -171,7 +171,7 @@ class TestChanges:
         assert row["questions"] == ["What is B?"]
         assert [one["name"] for one in flips(app)["causes"]] == ["override"]
         assert app.query_params["from-overrides"] == "no"
-        assert holds(app, "place")["to-overrides"] == "yes"
+        assert holds(app, "place")["values"]["to-overrides"] == "yes"
         app.query_params["from-overrides"] = "yes"
         assert shows(sound(app.run()), "same-states")
 
@@ -208,7 +208,7 @@ class TestChanges:
         sound(app.switch_page("pages/changes.py").run())
         assert (app.selectbox("from-version").value, app.selectbox("to-tau").value) == (2, 2)
         assert app.segmented_control("differs").value == "Leaderboard"
-        written = holds(app, "place")
+        written = holds(app, "place")["values"]
         assert {name: written[name] for name in ("from-version", "to-tau", "differs")} == {
             "from-version": "2", "to-tau": "2", "differs": "Leaderboard",
         }  # fmt: skip

@@ -15,7 +15,7 @@ from exam_workbench.measures.answers import CASES, RECALL_FAILURES, RETEVAL_FAIL
 from exam_workbench.project import Project, add_gold_answer, judging, withdraw_gold_answer
 from exam_workbench.text import how_many
 from pages.parts.answers import looking
-from pages.parts.shared import address, components, html, ui
+from pages.parts.shared import actions, address, html, ui
 
 KEY = "answer-cases"
 NAMES = ("run", "k", "case", "show", "at")
@@ -33,8 +33,6 @@ LONGEST = 6_000
 """Largest number of shown characters of a passage."""
 PASSAGES = 12
 """Largest number of shown gold passages."""
-
-case_list = components.component("cases_of_answers", *components.ACTING, "answers/desk.css", "answers/desk.js")
 
 
 def arrive(project: Project) -> None:
@@ -272,7 +270,7 @@ class Desk:
         """The current evaluation, remembered until a change is saved."""
         return pipelines.evaluate(self.project, self.view)
 
-    def say(self, words: str, undo: components.Act | None = None) -> None:
+    def say(self, words: str, undo: actions.Act | None = None) -> None:
         """Show a message about an action, until the next one."""
         self.said = {"words": html.as_shown(words), "undo": undo}
         st.session_state[SAID] = self.said
@@ -281,7 +279,7 @@ class Desk:
 @st.fragment
 def draw(project: Project, view: pipelines.View) -> None:
     """Draw the list and the open case, and do the person's actions since the last run."""
-    asked = components.asked_of(KEY)
+    asked = actions.asked_of(KEY)
     at = Desk(project, view)
     for act in asked.each():
         try:
@@ -291,18 +289,17 @@ def draw(project: Project, view: pipelines.View) -> None:
     if at.sources:
         # The line at the top names the sources of gold passages and offers the present answer checks.
         st.rerun()
-    data = shown(project, at.evaluation, at.said, at.error)
-    case_list(key=KEY, data=data | {"taken": asked.taken}, on_acts_change=asked.note)
+    asked.draw("answers", shown(project, at.evaluation, at.said, at.error))
 
 
-def _place(act: components.Act) -> tuple[str, str, int]:
+def _place(act: actions.Act) -> tuple[str, str, int]:
     found = place_of(str(act["case"]))
     if found is None:
         raise errors.WorkbenchError("unknown-case", "This case no longer exists.", "Go to the next case.")
     return found
 
 
-def _open(at: Desk, act: components.Act) -> None:
+def _open(at: Desk, act: actions.Act) -> None:
     name = str(act.get("case") or "")
     if not name:
         rows = listed(at.project, at.evaluation)
@@ -311,12 +308,12 @@ def _open(at: Desk, act: components.Act) -> None:
     put(at=name)
 
 
-def _filter(at: Desk, act: components.Act) -> None:
+def _filter(at: Desk, act: actions.Act) -> None:
     if act["name"] in NAMES:
         put(**{act["name"]: str(act["value"]), "at": ""})
 
 
-def _confirm(at: Desk, act: components.Act) -> None:
+def _confirm(at: Desk, act: actions.Act) -> None:
     query_id, run, k = _place(act)
     letter = pipelines.check_case(str(act["letter"]))
     author = ui.author()
@@ -331,14 +328,14 @@ def _confirm(at: Desk, act: components.Act) -> None:
     put(at=str(act.get("next") or ""))
 
 
-def _take_back(at: Desk, act: components.Act) -> None:
+def _take_back(at: Desk, act: actions.Act) -> None:
     query_id, run, k = _place(act)
     pipelines.take_back_case(at.project, at.evaluation, query_id, run, k, ui.author())
     at.say("Decision withdrawn. The case is open again.")
     put(at=str(act["case"]))
 
 
-def _judge(at: Desk, act: components.Act) -> None:
+def _judge(at: Desk, act: actions.Act) -> None:
     query_id, run, k = _place(act)
     author = ui.author()
     row = pipelines.case_at(at.project, at.evaluation, query_id, run, k)
@@ -352,14 +349,14 @@ def _judge(at: Desk, act: components.Act) -> None:
     put(at=str(act["case"]))
 
 
-def _unjudge(at: Desk, act: components.Act) -> None:
+def _unjudge(at: Desk, act: actions.Act) -> None:
     query_id, _, _ = _place(act)
     judging.withdraw(at.project, query_id, str(act["passage"]), ui.author())
     at.say("Judgment withdrawn.")
     at.sources = True
 
 
-def _add_answer(at: Desk, act: components.Act) -> None:
+def _add_answer(at: Desk, act: actions.Act) -> None:
     query_id, run, k = _place(act)
     answer = pipelines.case_at(at.project, at.evaluation, query_id, run, k).line.answer
     if answer is None:
@@ -372,13 +369,13 @@ def _add_answer(at: Desk, act: components.Act) -> None:
     put(at=str(act["case"]))
 
 
-def _remove_answer(at: Desk, act: components.Act) -> None:
+def _remove_answer(at: Desk, act: actions.Act) -> None:
     query_id, _, _ = _place(act)
     withdraw_gold_answer(at.project, query_id, str(act["answer"]), ui.author())
     at.say("Gold answer removed.")
 
 
-ACTS: Mapping[str, Callable[[Desk, components.Act], None]] = {
+ACTS: Mapping[str, Callable[[Desk, actions.Act], None]] = {
     "open": _open,
     "filter": _filter,
     "confirm": _confirm,

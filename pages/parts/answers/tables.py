@@ -23,7 +23,7 @@ from exam_workbench.pipelines import (
 from exam_workbench.project import Project
 from exam_workbench.run_names import short_names
 from pages.parts.answers import desk
-from pages.parts.shared import address, components, html, policy_widgets, ui
+from pages.parts.shared import actions, address, html, policy_widgets, ui
 
 KEY = "answers-grid"
 MEASURES: dict[Measured, str] = {
@@ -35,8 +35,6 @@ MEASURES: dict[Measured, str] = {
 }
 QUERIES = 400
 """Largest number of queries shown in an open cell."""
-
-_component = components.component("table_of_answers", *components.ACTING, "answers/grid.css", "answers/grid.js")
 
 
 def draw_grid(project: Project, evaluation: Evaluation) -> None:
@@ -89,12 +87,10 @@ def _missing(evaluation: Evaluation) -> None:
 
 @st.fragment
 def _table(project: Project, evaluation: Evaluation) -> None:
-    asked = components.asked_of(KEY)
+    asked = actions.asked_of(KEY)
     for act in asked.each():
-        if act["do"] == "query":
-            st.switch_page("pages/cases.py", query_params=act["there"])
         address.say({"cell": str(act["cell"])})
-    _component(key=KEY, data=shown(project, evaluation) | {"taken": asked.taken}, on_acts_change=asked.note)
+    asked.draw("grid", shown(project, evaluation))
 
 
 def shown(project: Project, evaluation: Evaluation) -> dict[str, Any]:
@@ -174,8 +170,7 @@ def _detail(project: Project, evaluation: Evaluation, cell: str) -> dict[str, An
                 "why": _why(line, measure),
                 "answer": html.as_shown(line.answer or ""),
                 "draw": html.as_shown(next(iter(evaluation.gold[line.query_id].draws), "")),
-                "there": (there := {"project": project.name, **desk.there(line.query_id, run, k)}),
-                "href": "cases?" + urlencode(there),
+                "href": "cases?" + urlencode({"project": project.name, **desk.there(line.query_id, run, k)}),
             }
             for value, line in lines[:QUERIES]
         ],

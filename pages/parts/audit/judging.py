@@ -12,13 +12,11 @@ import streamlit as st
 from exam_workbench import audit as room
 from exam_workbench.errors import WorkbenchError
 from exam_workbench.project import Project
-from pages.parts.shared import components, html, ui
+from pages.parts.shared import actions, html, ui
 
 KEY = "judging"
 AHEAD = 6
 """Minimum number of passages in the browser, if so many are left."""
-
-_component = components.component("judging_desk", *components.ACTING, "audit/judging.css", "audit/judging.js")
 
 
 def draw(project: Project, audit: room.Audit) -> None:
@@ -36,7 +34,7 @@ def desk(project: Project, audit: room.Audit) -> None:
     person = ui.person()
     if not person:
         ui.empty("Your name is missing.", "Enter your name above. Your judgments are stored under it.")
-    asked = components.asked_of(KEY)
+    asked = actions.asked_of(KEY)
     error = None
     with ui.errors():
         for act in asked.each():
@@ -48,8 +46,7 @@ def desk(project: Project, audit: room.Audit) -> None:
         batch = room.batches(project, audit)[-1]
         hands = [] if batch.ended else room.deal_ahead(project, audit, person, AHEAD)
         left = hands[0].left if hands else 0 if batch.ended else room.left(project, audit)
-        data = _shown(project, audit, person, batch, hands) | {"left": left, "taken": asked.taken, "error": error}
-        _component(key=KEY, data=data, on_acts_change=asked.note)
+        asked.draw("judging", _shown(project, audit, person, batch, hands) | {"left": left, "error": error})
 
 
 def _shown(
@@ -97,16 +94,16 @@ def _card(hand: room.Hand, card: room.Card) -> dict[str, Any]:
     }
 
 
-def _judge(project: Project, audit: room.Audit, person: str, act: components.Act) -> None:
+def _judge(project: Project, audit: room.Audit, person: str, act: actions.Act) -> None:
     room.judge(project, audit, act["query"], act["passage"], int(act["value"]), person)
 
 
 def _on_passage(
     what: Callable[[Project, room.Audit, str, str, str], object],
-) -> Callable[[Project, room.Audit, str, components.Act], None]:
+) -> Callable[[Project, room.Audit, str, actions.Act], None]:
     """Wrap an action that needs only a passage and a person."""
 
-    def do_it(project: Project, audit: room.Audit, person: str, act: components.Act) -> None:
+    def do_it(project: Project, audit: room.Audit, person: str, act: actions.Act) -> None:
         what(project, audit, act["query"], act["passage"], person)
 
     return do_it
@@ -117,22 +114,22 @@ def _looked(audit: room.Audit) -> str:
     return f"labels shown in audit {audit.key}"
 
 
-def _look(project: Project, audit: room.Audit, person: str, act: components.Act) -> None:
+def _look(project: Project, audit: room.Audit, person: str, act: actions.Act) -> None:
     found = room.look(project, audit, act["query"], act["passage"], person)
     about = {"query": act["query"], "passage": act["passage"], "label": found.label, "highest": found.highest}
     st.session_state.setdefault(_looked(audit), []).append(about)
 
 
-def _board(project: Project, audit: room.Audit, person: str, act: components.Act) -> None:
+def _board(project: Project, audit: room.Audit, person: str, act: actions.Act) -> None:
     st.session_state["view"] = "Board"
     st.rerun(scope="app")
 
 
-def _again(project: Project, audit: room.Audit, person: str, act: components.Act) -> None:
+def _again(project: Project, audit: room.Audit, person: str, act: actions.Act) -> None:
     """Do nothing: the assigned passages are read again after every action."""
 
 
-ACTS: Mapping[str, Callable[[Project, room.Audit, str, components.Act], None]] = {
+ACTS: Mapping[str, Callable[[Project, room.Audit, str, actions.Act], None]] = {
     "judge": _judge,
     "cannot say": _on_passage(room.cannot_say),
     "skip": _on_passage(room.skip),

@@ -146,14 +146,10 @@ def _rate(name: str, share: room.Share) -> str:
 
 KEY = "audited"
 
-_component = components.component(
-    "audited_board", *components.ACTING, "audit/board.css", "shared/scale.js", "audit/board.js"
-)
-
 
 def draw_board(board: room.AuditBoard) -> None:
     """Draw the leaderboard; a click on a system shows its differences from the others."""
-    _component(key=KEY, data=shown(board))
+    components.draw("audited", KEY, shown(board))
 
 
 def shown(board: room.AuditBoard) -> dict[str, Any]:

@@ -1,132 +1,110 @@
-const SAVE = 83, UNDO = 90, REDO = 89, ADD = 78, NEXT = 74, PREVIOUS = 75;
+// The unsaved changes of a person in all queries, and the keys of the question bank.
+
+const BANK_KEYS = { 90: "undo", 89: "redo", 78: "add", 74: "next", 75: "previous" };
+const SAVE = 83;
 const FIELDS = "textarea, input:not([type=checkbox]):not([type=radio]):not([type=file])";
-const bars = new WeakMap();
 
-function build(parent) {
-  let data = null;
-  const button = (label, name, keys, className = "") =>
-    make("button", { type: "button", textContent: label, className, title: keys, onclick: () => name() });
-  const undo = button("Undo", () => act("undo"), "Alt+Z");
-  const redo = button("Redo", () => act("redo"), "Alt+Y");
-  const discard = button("Discard all", () => act("discard"), "Discard all your unsaved changes. You can undo this.");
-  const save = button("Save version", () => store(), "Ctrl+S", "main");
-  const said = make("div", { className: "said", role: "status" });
-  const others = make("div", { className: "others", role: "status" });
-  const note = make("input", { type: "text", "aria-label": "Note" });
-  note.addEventListener("input", () => channel.write(note.value));
-  undo.setAttribute("aria-keyshortcuts", "Alt+Z");
-  redo.setAttribute("aria-keyshortcuts", "Alt+Y");
-  save.setAttribute("aria-keyshortcuts", "Control+S");
-  for (const one of [undo, redo, save]) one.append(keyHint(one.title));
-  for (const [key, one] of Object.entries({ undo, redo, discard, save, note })) one.dataset.key = key;
-  const bar = make("div", { className: "bar" }, make("div", { className: "state" }, said, others), undo, redo, note, discard, save);
-  parent.append(bar);
-
-  function act(name) {
+KINDS.bar = class extends Part {
+  act(name, more = {}) {
     channel.flush();
-    channel.push({ act: name });
+    channel.push({ act: name, ...more });
   }
-  function store() {
+
+  save() {
     channel.flush();
     channel.push({ act: "save", note: channel.note() });
   }
-  function show(given) {
-    channel.hear(given);
+
+  late() {
+    this.redraw();
+  }
+
+  leave() {
+    channel.leave(this);
+  }
+
+  show(data, tell, hold) {
+    channel.join(this, (acts) => hold("acts", acts));
+    super.show(data, tell, hold);
+  }
+
+  hear(data) {
+    channel.hear(data);
+    const { before } = this;
     // If nothing is unsaved, and nothing can be undone or redone, a note has no use. Another person's save leaves the
     // note as it is.
-    const same = data?.project === given.project && data.author === given.author;
-    const nothing = !given.unsaved && !given.undo && !given.redo;
-    if (nothing || (same && given.saved > data.version)) channel.write("");
-    data = given;
-    const count = given.unsaved;
-    const about = [];
-    if (count) {
-      about.push(make("b", { textContent: `${count} unsaved change${count > 1 ? "s" : ""}` }));
-      about.push(` in ${given.queries} quer${given.queries > 1 ? "ies" : "y"}, based on version ${given.version}`);
-    } else if (given.version) about.push(`Bank version ${given.version}. No unsaved changes.`);
-    else about.push("No bank version saved yet.");
-    said.replaceChildren(...about);
-    bar.classList.toggle("changed", count > 0);
-    Object.assign(bar.dataset, { unsaved: count, version: given.version ?? 0 });
-    const told = channel.late ? "Waiting for the server. Your changes are kept in this window." : given.said;
-    said.title = said.textContent;
-    others.textContent = told || given.others;
-    others.title = told || (given.others && `${given.others} ${given.help}`);
-    others.classList.toggle("told", Boolean(told));
-    undo.disabled = !given.undo;
-    redo.disabled = !given.redo;
-    discard.disabled = save.disabled = !count || given.conflicts > 0;
-    note.disabled = !count;
-    note.placeholder = given.note || "Note: what changed and why";
-    note.title = count ? `Default note: ${given.note}` : "";
-    if (note.value !== channel.note()) note.value = channel.note();
+    const same = before?.project === data.project && before.author === data.author;
+    if ((!data.unsaved && !data.undo && !data.redo) || (same && data.saved > before.version)) channel.write("");
   }
-  return { show, store, act, late: () => data && show(data), next: () => data?.next, previous: () => data?.previous };
-}
 
-// Typed text reaches the server when its field loses focus, or after a pause. A shortcut sends it first, so that it
-// acts on the text that the person sees. During typing, Undo applies to the typed text, like Ctrl+Z.
-function listen(part) {
-  const mine = new AbortController();
-  const typedIn = new WeakSet();
-  const entered = new WeakMap();
-  const on = (name, does) => window.addEventListener(name, does, { capture: true, signal: mine.signal });
-  const take = (event) => {
-    event.preventDefault();
-    event.stopImmediatePropagation();
-  };
-  on("focus", (event) => {
-    if (event.target === window && channel.window) channel.push({ act: "look" });
-  });
-  on("pagehide", () => channel.flush());
-  on("focusin", (event) => entered.set(event.composedPath()[0], event.composedPath()[0].value));
-  on("input", (event) => typedIn.add(event.composedPath()[0]));
-  on("focusout", (event) => typedIn.delete(event.composedPath()[0]));
-  on("keydown", (event) => {
-    const key = event.keyCode;
-    const ctrl = (event.ctrlKey || event.metaKey) && !event.altKey;
-    const alt = event.altKey && !event.ctrlKey && !event.metaKey;
-    const save = ctrl && !event.shiftKey && key === SAVE;
-    const field = focused()?.matches(FIELDS) ? focused() : null;
-    if (ctrl && event.key === "Enter") {
-      typedIn.delete(field);
-      channel.flush();
-    } else if (alt && [UNDO, REDO].includes(key) && typedIn.has(field)) {
-      take(event);
-      // The browser would go on with changes in a previously edited field.
-      if (key === REDO || field.value !== entered.get(field)) document.execCommand(key === UNDO ? "undo" : "redo");
-    } else if (save || (alt && [UNDO, REDO, ADD, NEXT, PREVIOUS].includes(key))) {
-      // Shortcuts do nothing behind an open dialog: a redraw would close it and lose its typed text.
-      take(event);
-      if (document.querySelector("[data-testid=stDialog]")) return;
-      // Text in other fields of the page, such as the name, is sent when the field loses focus.
-      if (field && !field.getRootNode().host) field.blur();
-      if (save) part.store();
-      else if (key === UNDO) part.act("undo");
-      else if (key === REDO) part.act("redo");
-      else if (key === ADD) globalThis.examWorkbenchBank.add?.();
-      else {
-        const query = key === NEXT ? part.next() : part.previous();
+  view(data) {
+    const { unsaved, version } = data;
+    const told = channel.late ? "Waiting for the server. Your changes are kept in this window." : data.said;
+    const about = unsaved
+      ? [h("b", plural(unsaved, "unsaved change")),
+        ` in ${data.queries} quer${data.queries > 1 ? "ies" : "y"}, based on version ${version}`]
+      : version ? `Bank version ${version}. No unsaved changes.` : "No bank version saved yet.";
+    const button = (words, key, onclick, disabled, keys = null, title = keys) =>
+      h("button", { class: key === "save" ? "main" : "", "data-key": key, title,
+        "aria-keyshortcuts": keys?.replace("Ctrl", "Control"), disabled, onclick },
+        words, keys && keyHint(keys));
+    const none = !unsaved || data.conflicts > 0;
+    const others = told || (data.others && `${data.others} ${data.help}`);
+    return h("div.bar.bank-bar", { class: unsaved ? "changed" : "", "data-unsaved": unsaved,
+      "data-version": version ?? 0 },
+      h("div.state",
+        h("div.said", { role: "status", title: [about].flat().map((one) => one.inside?.[0] ?? one).join("") }, about),
+        h("div.others", { role: "status", class: told ? "told" : "", title: others }, told || data.others)),
+      button("Undo", "undo", () => this.act("undo"), !data.undo, "Alt+Z"),
+      button("Redo", "redo", () => this.act("redo"), !data.redo, "Alt+Y"),
+      h("input", {
+        type: "text", "data-key": "note", "aria-label": "Note", disabled: !unsaved,
+        placeholder: data.note || "Note: what changed and why", title: unsaved ? `Default note: ${data.note}` : "",
+        value: channel.note(), oninput: ({ target }) => channel.write(target.value),
+      }),
+      button("Discard all", "discard", () => this.act("discard"), none, null,
+        "Discard all your unsaved changes. You can undo this."),
+      button("Save version", "save", () => this.save(), none, "Ctrl+S"));
+  }
+
+  // Typed text reaches the server when its field loses focus, or after a pause. A shortcut sends it first, so that it
+  // acts on the text that the person sees. During typing, Undo applies to the typed text, like Ctrl+Z.
+  listen(on) {
+    const typedIn = new WeakSet();
+    const entered = new WeakMap();
+    const field = (event) => event.composedPath()[0];
+    on("focus", (event) => event.target === window && channel.window && channel.push({ act: "look" }));
+    on("pagehide", () => channel.flush());
+    on("focusin", (event) => entered.set(field(event), field(event).value));
+    on("input", (event) => typedIn.add(field(event)));
+    on("focusout", (event) => typedIn.delete(field(event)));
+    on("keydown", (event) => {
+      const ctrl = (event.ctrlKey || event.metaKey) && !event.altKey;
+      const key = event.altKey && !event.ctrlKey && !event.metaKey && BANK_KEYS[event.keyCode];
+      const box = focused()?.matches(FIELDS) ? focused() : null;
+      if (ctrl && event.key === "Enter") {
+        typedIn.delete(box);
         channel.flush();
-        if (query) channel.push({ act: "open", query });
+      } else if (["undo", "redo"].includes(key) && typedIn.has(box)) {
+        swallow(event);
+        // The browser would go on with changes in a previously edited field.
+        if (key === "redo" || box.value !== entered.get(box)) document.execCommand(key);
+      } else if (key || (ctrl && !event.shiftKey && event.keyCode === SAVE)) {
+        // Shortcuts do nothing behind an open dialog: a redraw would close it and lose its typed text.
+        swallow(event);
+        if (!document.querySelector(STREAMLIT.dialog)) this.press(key || "save", box);
       }
-    }
-  });
-  return mine;
-}
-
-export default function ({ data, parentElement, setStateValue }) {
-  let bar = bars.get(parentElement);
-  if (!bar) {
-    const part = build(parentElement);
-    bar = { part, keys: listen(part) };
-    bars.set(parentElement, bar);
+    });
   }
-  channel.join(bar.part, (acts) => setStateValue("acts", acts));
-  bar.part.show(data);
-  return () => {
-    bar.keys.abort();
-    channel.leave(bar.part);
-    bars.delete(parentElement);
-  };
-}
+
+  press(key, box) {
+    // Text in other fields of the page, such as the name, is sent when the field loses focus.
+    if (box && !box.getRootNode().host) box.blur();
+    const query = this.data[key];
+    if (key === "save") this.save();
+    else if (key === "add") channel.add?.();
+    else if (key === "undo" || key === "redo") this.act(key);
+    else if (query) this.act("open", { query });
+    else channel.flush();
+  }
+};

@@ -1,33 +1,20 @@
-// Numbered actions of this tab in the question bank, kept until the server has done them: see window.py. Every
-// component of the bank begins with this file; the first one that loads makes the channel for all.
+// Numbered actions of this tab in the question bank, kept until the server has done them: see window.py.
 
-const KEPT = "exam-workbench-bank";
+const BANK = "exam-workbench-bank";
 const AGAIN = [4000, 8000, 16000, 30000];
 
 function makeChannel() {
   const channel = { acts: [], unseen: [], last: 0, window: null, place: {}, refused: {}, notes: {}, late: false };
-  const parts = new Set();
+  const joined = new Set();
   let send = null;
   let timer = null;
   let tries = 0;
 
   // After a reload or a server failure, only typed changes are sent again; other actions are dropped.
   const typed = () => channel.acts.filter((act) => act.act === "edit" || act.act === "add");
-  try {
-    const kept = JSON.parse(sessionStorage.getItem(KEPT) ?? "{}");
-    channel.acts = kept.acts ?? [];
-    channel.notes = kept.notes ?? {};
-  } catch {
-    // Without storage, only text typed just before a reload is lost.
-  }
-
-  channel.keep = () => {
-    try {
-      sessionStorage.setItem(KEPT, JSON.stringify({ acts: typed(), notes: channel.notes }));
-    } catch {
-      // See above.
-    }
-  };
+  const { acts = [], notes = {} } = kept(sessionStorage, BANK);
+  Object.assign(channel, { acts, notes });
+  channel.keep = () => keep(sessionStorage, BANK, { acts: typed(), notes: channel.notes });
 
   // The note of a version belongs to one person and one project.
   const whose = () => JSON.stringify([channel.place.project, channel.place.author]);
@@ -49,11 +36,10 @@ function makeChannel() {
   const ask = () => {
     const open = channel.acts.some((act) => !(act.n in channel.refused));
     if (!open) return;
-    const app = document.querySelector("[data-testid=stApp]");
     tries += 1;
     channel.late = true;
-    for (const part of parts) part.late?.();
-    if (app?.dataset.testScriptState === "running") timer = setTimeout(ask, AGAIN[0]);
+    for (const part of joined) part.late?.();
+    if (document.querySelector(STREAMLIT.running)) timer = setTimeout(ask, AGAIN[0]);
     else deliver();
   };
 
@@ -65,14 +51,14 @@ function makeChannel() {
   };
 
   channel.join = (part, sender) => {
-    parts.add(part);
+    joined.add(part);
     if (sender) send = sender;
   };
-  channel.leave = (part) => parts.delete(part);
+  channel.leave = (part) => joined.delete(part);
 
   // Send all typed text of the bank, before a shortcut acts on it.
   channel.flush = () => {
-    for (const part of parts) part.flush?.();
+    for (const part of joined) part.flush?.();
   };
 
   // Each component hears the results for itself, with its own data. The bar is drawn before the questions, so the bar
@@ -82,7 +68,8 @@ function makeChannel() {
       channel.window = data.window;
       // The server may have done some of these actions without this tab hearing of it. A value that was typed here is
       // not another person's edit.
-      const mine = (act) => typed().filter((one) => one.id === act.id && one.field === act.field).map((one) => one.value);
+      const mine = (act) => typed().filter((one) => one.id === act.id && one.field === act.field).map((one) =>
+        one.value);
       const again = typed().map(({ n, window, ...act }) => ({
         ...act,
         ...(act.act === "edit" ? { mine: mine(act) } : {}),
@@ -123,26 +110,3 @@ function makeChannel() {
 }
 
 const channel = (globalThis.examWorkbenchBank ??= makeChannel());
-
-function make(tag, set = {}, ...children) {
-  const node = document.createElement(tag);
-  for (const [name, value] of Object.entries(set)) {
-    if (name.startsWith("on")) node.addEventListener(name.slice(2), value);
-    else if (name.includes("-") || name === "role") node.setAttribute(name, value);
-    else node[name] = value;
-  }
-  node.append(...children);
-  return node;
-}
-
-// The visible shortcut of a button; screen readers get it from `aria-keyshortcuts`.
-function keyHint(keys) {
-  return make("kbd", { textContent: keys, "aria-hidden": "true" });
-}
-
-// The field with the caret, also inside a component.
-function focused() {
-  let found = document.activeElement;
-  while (found?.shadowRoot?.activeElement) found = found.shadowRoot.activeElement;
-  return found;
-}

@@ -11,10 +11,6 @@ from pages.parts.bank import review as bank_review
 from pages.parts.bank import window as bank_window
 from pages.parts.shared import components, ui
 
-_questions = components.component(
-    "questions_of_a_query", "bank/question_list.css", "bank/channel.js", "bank/question_list.js"
-)
-
 LIST = "questions"
 """Key of the component with the questions."""
 
@@ -67,7 +63,7 @@ def editor(
         else f"{whole} grades passages for the whole query and uses none of these questions.",
         "rows": [_row(one, saved.get(one.question_id), diagnosis, twins.get(one.question_id)) for one in questions],
     }
-    _questions(key=LIST, data=data)
+    components.draw("questions", LIST, data)
     _asked_dialog(project, query.query_id, questions)
 
 
@@ -193,8 +189,6 @@ DIALOGS = {"split": _split, "solo": bank_review.solo, "history": bank_review.his
 """Dialogs about one question, by name."""
 
 
-_bar = components.component("bar_of_the_bank", "bank/bar.css", "bank/channel.js", "bank/bar.js")
-
 WHOSE = (
     "Only these people can save or discard them. If you made them under another name, enter that name in the sidebar."
 )
@@ -231,7 +225,7 @@ def bar(project: Project, query: bank.QueryOverview, previous: str, following: s
         "next": following,
     }
     # `take_in` reads the state of the component under this key.
-    _bar(key=bank_window.KEY, data=data, on_acts_change=lambda: None)
+    components.draw("bar", bank_window.KEY, data, on_acts_change=lambda: None)
     # This container is there even when empty. If the elements below moved up, the browser would recreate them and the
     # caret would be lost.
     with st.container():

@@ -20,16 +20,6 @@ FIXED = {
     "Pairs": "Share of the needed pairs with a grade. The remaining pairs are ungraded or failed.",
 }
 
-_component = components.component(
-    "agreements",
-    "boards/board.css",
-    "boards/agreements.css",
-    "boards/queries.js",
-    "shared/scale.js",
-    "boards/table.js",
-    "boards/agreements.js",
-)
-
 
 def draw(
     table: study.MetaTable,
@@ -51,9 +41,10 @@ def draw(
     fixed = [_fixed(row) for row in table.rows]
     # Columns that are empty in all rows are left out.
     told = [name for name in FIXED if any(row[name] for row in fixed)]
-    _component(
-        key=f"{KEY} after {len(table.rows)}" if so_far else KEY,
-        data={
+    components.draw(
+        "agreements",
+        f"{KEY} after {len(table.rows)}" if so_far else KEY,
+        {
             "table": {
                 "heat": heat,
                 "fixed": [{"title": name, "help": FIXED[name]} for name in told],

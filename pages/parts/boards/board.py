@@ -26,11 +26,6 @@ ROOM = 0.04
 """Share of a scale that is left free at either end."""
 
 
-_component = components.component(
-    "board_of_systems", "boards/board.css", "boards/queries.js", "shared/scale.js", "boards/table.js", "boards/board.js"
-)
-
-
 @dataclass(frozen=True)
 class Column:
     """A further column of a leaderboard.
@@ -72,9 +67,10 @@ def draw(
         opened: the open system, as `detail` returns it.
         follow: callbacks for clicks, such as `on_open_change`; None if nothing can be opened.
     """
-    _component(
-        key=KEY,
-        data={
+    components.draw(
+        "systems",
+        KEY,
+        {
             "board": shown(mine, official, alike, columns, follow is not None),
             "open": opened["run"] if opened else "",
             "detail": opened,
@@ -248,15 +244,6 @@ def link(screen: str, **query: str) -> str:
 """Characters of a passage in a link to it."""
 QUERIES_KEY = "queries of a system"
 
-_queries = components.component(
-    "queries_of_a_system",
-    "boards/board.css",
-    "boards/queries.js",
-    "shared/scale.js",
-    "boards/table.js",
-    "boards/system.js",
-)
-
 
 @st.fragment
 def closer(
@@ -274,8 +261,8 @@ def closer(
     """
     name = beside or (f"{official.source} {official.measure}" if official else "")
     _, asked = followed()
-    _queries(
-        key=QUERIES_KEY, data=detail(project, board, official, run, name, asked),
+    components.draw(
+        "queries", QUERIES_KEY, detail(project, board, official, run, name, asked),
         on_ask_change=lambda: put(QUERY, st.session_state[QUERIES_KEY].get("ask")),
     )  # fmt: skip
 

@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Mapping
 from datetime import UTC, datetime, timedelta
 from typing import Any, NoReturn
-from urllib.parse import parse_qs, urlencode, urlsplit
+from urllib.parse import urlencode
 
 import streamlit as st
 
@@ -19,8 +19,6 @@ Block = dict[str, Any]
 
 MORE = 50
 """Largest number of places that a line of counts lists; the rest is a number."""
-
-_panels = components.component("panels", "home/panels.css", "home/panels.js", html='<div class="panels"></div>')
 
 
 def to(screen: str, **query: str | int) -> str:
@@ -38,24 +36,7 @@ def draw(key: str, panels: Iterable[dict[str, Any]], framed: bool = True) -> Non
         panels: made by `panel`.
         framed: whether each panel has a border.
     """
-    _panels(key=key, data={"panels": list(panels), "framed": framed}, on_go_change=lambda: follow_later(key))
-
-
-def follow_later(key: str) -> None:
-    """Note a clicked link of a component for `follow`.
-
-    Args:
-        key: of the component, whose trigger `go` is the address of the link.
-    """
-    st.session_state["go to"] = st.session_state[key]["go"]
-
-
-def follow() -> None:
-    """Follow the link that was just clicked, if any; this ends the run."""
-    link = urlsplit(str(st.session_state.pop("go to", None) or ""))
-    screen = next(iter(screens.SCREENS)) if link.path == "." else link.path
-    if screen in screens.SCREENS:
-        go(screen, {name: values[-1] for name, values in parse_qs(link.query).items()})
+    components.draw("panels", key, {"panels": list(panels), "framed": framed})
 
 
 def go(screen: str, query: Mapping[str, str]) -> NoReturn:

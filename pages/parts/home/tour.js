@@ -1,17 +1,4 @@
 // The tour: a greeting with three steps, then a card that stays in sight and points at the element of each step.
-const make = (name, className, ...inside) => {
-  const made = document.createElement(name);
-  if (className) made.className = className;
-  made.append(...inside);
-  return made;
-};
-
-const button = (words, className, act) => {
-  const made = make("button", className, words);
-  made.type = "button";
-  made.onclick = act;
-  return made;
-};
 
 // Also inside components, whose elements are in shadow roots.
 const all = (selector, root = document) => [
@@ -19,87 +6,64 @@ const all = (selector, root = document) => [
   ...[...root.querySelectorAll("*")].flatMap((one) => (one.shadowRoot ? all(selector, one.shadowRoot) : [])),
 ];
 
-const find = ({ kind, words }) =>
+const pointedAt = ({ points_at: kind, words }) =>
   kind === "field"
     ? all("textarea, input").find((one) => one.value.startsWith(words))
     : all("main button, section button, button").find((one) =>
-        (one.getAttribute("aria-label") || one.textContent).trim().startsWith(words),
-      );
+        (one.getAttribute("aria-label") || one.textContent).trim().startsWith(words));
 
-let looking = null;
-let pointed = null;
+KINDS.tour = class extends Part {
+  hear(data) {
+    this.leave();
+    if (data.mode !== "stop") return;
+    setCookie(data.stop_cookie, String(data.number - 1), null);
+    this.looking = setInterval(() => this.point(pointedAt(data)), 400);
+  }
 
-const release = () => {
-  clearInterval(looking);
-  if (pointed) pointed.style.outline = pointed.style.outlineOffset = "";
-  looking = pointed = null;
-};
-
-const point = (data) => {
-  let seen = false;
-  release();
-  looking = setInterval(() => {
-    const found = find(data);
-    if (found === pointed && found?.style.outline) return;
-    if (pointed) pointed.style.outline = "";
-    pointed = found || null;
+  // Mark an element, also if it was redrawn; scroll to it once.
+  point(found) {
+    if (found === this.pointed && found?.style.outline) return;
+    if (this.pointed) this.pointed.style.outline = "";
+    this.pointed = found;
     if (!found) return;
     found.style.outline = "3px solid var(--st-primary-color, #2f6399)";
     found.style.outlineOffset = "3px";
-    if (!seen) found.scrollIntoView({ block: "center" });
-    seen = true;
-  }, 400);
-};
-
-export default function ({ data, parentElement, setTriggerValue }) {
-  const root = parentElement.querySelector(".tour");
-  const told = JSON.stringify(data);
-  if (root.told === told) return release;
-  root.told = told;
-  const secure = location.protocol === "https:" ? "; secure" : "";
-  const end = () => {
-    document.cookie = `${data.cookie}=1; path=/; max-age=34560000; samesite=lax${secure}`;
-    document.cookie = `${data.stop_cookie}=; path=/; max-age=0; samesite=lax${secure}`;
-    release();
-    setTriggerValue("end", true);
-  };
-  root.className = `tour ${data.mode}`;
-  if (data.mode === "greeting") {
-    const stops = make("ol", "");
-    data.stops.forEach((stop, at) => {
-      const item = make("li", stop.done ? "done" : "", button(stop.title, "link", () => setTriggerValue("stop", at)));
-      if (stop.done) item.append(make("span", "soft", " done"));
-      stops.append(item);
-    });
-    root.replaceChildren(
-      make("h2", "", "Welcome. Three steps to know the app"),
-      stops,
-      make("p", "soft", data.why),
-      make("div", "row", button("Start the tour", "primary", () => setTriggerValue("stop", 0)), button("Skip the tour", "", end)),
-    );
-  } else if (data.mode === "about") {
-    root.replaceChildren(
-      make("p", "soft", data.why, " ", button("Take the tour", "link", () => setTriggerValue("again", true))),
-    );
-  } else {
-    const last = data.number === data.of;
-    document.cookie = `${data.stop_cookie}=${data.number - 1}; path=/; samesite=lax${secure}`;
-    root.setAttribute("role", "region");
-    root.setAttribute("aria-label", "Tour");
-    root.replaceChildren(
-      make("div", "soft", `Tour, step ${data.number} of ${data.of}`),
-      make("h2", "", data.title),
-      make("p", "", data.todo),
-      make(
-        "div",
-        "row",
-        last
-          ? button("Done", "primary", end)
-          : button("Next", "primary", () => setTriggerValue("stop", data.number)),
-        last ? "" : button("End the tour", "end", end),
-      ),
-    );
-    point(data);
+    if (!this.seen) found.scrollIntoView({ block: "center" });
+    this.seen = true;
   }
-  return release;
-}
+
+  leave() {
+    clearInterval(this.looking);
+    if (this.pointed) this.pointed.style.outline = this.pointed.style.outlineOffset = "";
+    this.seen = this.pointed = null;
+  }
+
+  end() {
+    setCookie(this.data.cookie, "1");
+    setCookie(this.data.stop_cookie, "");
+    this.leave();
+    this.tell("end", true);
+  }
+
+  view({ mode, why, stops, number, of, title, todo }) {
+    const go = (stop) => () => this.tell("stop", stop);
+    const skip = (words, kind) => h("button", { class: kind, onclick: () => this.end() }, words);
+    if (mode === "about") {
+      const again = h("button.link", { onclick: () => this.tell("again", true) }, "Take the tour");
+      return h("div.tour.about", h("p.soft", why, " ", again));
+    }
+    if (mode === "greeting") {
+      return h("div.tour.greeting",
+        h("h2", "Welcome. Three steps to know the app"),
+        h("ol", stops.map((stop, place) => h("li", h("button.link", { onclick: go(place) }, stop.title),
+          stop.done && h("span.soft", " done")))),
+        h("p.soft", why),
+        h("div.buttons", h("button.primary", { onclick: go(0) }, "Start the tour"), skip("Skip the tour", "")));
+    }
+    return h("div.tour.stop", { role: "region", "aria-label": "Tour" },
+      h("div.soft", `Tour, step ${number} of ${of}`), h("h2", title), h("p", todo),
+      h("div.buttons", number === of
+        ? skip("Done", "primary")
+        : [h("button.primary", { onclick: go(number) }, "Next"), skip("End the tour", "end")]));
+  }
+};

@@ -6,7 +6,7 @@ from typing import Any
 import streamlit as st
 
 from pages.parts.home import panels
-from pages.parts.shared.components import component
+from pages.parts.shared import components
 
 COOKIE = "exam-workbench-toured"
 STOP_COOKIE = "exam-workbench-tour-stop"
@@ -67,8 +67,6 @@ WHY_SO = (
     " and overrides."
 )
 
-_tour = component("tour", "home/tour.css", "home/tour.js", html='<div class="tour"></div>')
-
 
 def over() -> bool:
     """Return whether this browser has skipped or finished the tour."""
@@ -113,7 +111,6 @@ def accompany(screen: str) -> None:
     if at is None:
         return
     stop = STOPS[at]
-    following = STOPS[at + 1].title if at + 1 < len(STOPS) else ""
     kind, words = stop.points_at
     _draw(
         "tour",
@@ -123,10 +120,8 @@ def accompany(screen: str) -> None:
             "of": len(STOPS),
             "title": stop.title,
             "todo": stop.todo,
-            "next": following,
-            "kind": kind,
+            "points_at": kind,
             "words": words,
-            "back": panels.to(stop.screen, **stop.query),
         },
     )
 
@@ -141,9 +136,10 @@ def _go(at: int) -> None:
 
 
 def _draw(key: str, data: dict[str, Any]) -> None:
-    _tour(
-        key=key,
-        data=data | {"cookie": COOKIE, "stop_cookie": STOP_COOKIE},
+    components.draw(
+        "tour",
+        key,
+        data | {"cookie": COOKIE, "stop_cookie": STOP_COOKIE},
         on_stop_change=lambda: _asked(key),
         on_end_change=_end,
         on_again_change=_again,

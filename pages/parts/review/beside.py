@@ -15,7 +15,7 @@ from exam_workbench.project import (
 )
 from exam_workbench.review import Desk
 from pages.parts.review import passage_list
-from pages.parts.shared import components, html, presses, ui
+from pages.parts.shared import actions, components, html, presses, ui
 
 
 def act(project: Project) -> None:
@@ -30,7 +30,7 @@ def act(project: Project) -> None:
     acts = list(asked.acts)
     notes = {at: str(st.session_state.get(_note(at)) or "") for at in map(_at, acts)}
 
-    def save(one: components.Act, author: str) -> str:
+    def save(one: actions.Act, author: str) -> str:
         if one["do"] == "withdraw":
             # If another window has withdrawn it already, nothing is left to do.
             if own_judgment(project, *_at(one), author) is not None:
@@ -40,14 +40,14 @@ def act(project: Project) -> None:
         judging.judge(project, *_at(one), value, author, notes[_at(one)])
         return f"Judgment saved: {value}, {SCALE[value]}."
 
-    def called(one: components.Act) -> str:
+    def called(one: actions.Act) -> str:
         what = f"Your judgment {one['value']}" if one["do"] == "judge" else "The withdrawal of your judgment"
         return f"{what} for passage {one['passage']}"
 
-    components.save_all(asked, acts, project.name, save, called)
+    actions.save_all(asked, acts, project.name, save, called)
 
 
-def _at(act: components.Act) -> tuple[str, str]:
+def _at(act: actions.Act) -> tuple[str, str]:
     return str(act["query"]), str(act["passage"])
 
 
@@ -97,20 +97,6 @@ def known(project: Project, desk: Desk) -> None:
 COOKIE = "exam-workbench-blind"
 KEY = "blind"
 
-# A window writes a new choice once. Writing it in every run would overwrite later choices of other windows.
-_remember = st.components.v2.component(
-    "remember_blind",
-    js="""
-let written = null;
-export default function ({ data }) {
-  if (data.blind === null || data.blind === written) return;
-  written = data.blind;
-  const secure = location.protocol === "https:" ? "; secure" : "";
-  document.cookie = `${data.cookie}=yes; path=/; max-age=${written ? 34560000 : 0}; samesite=lax${secure}`;
-}
-""",
-)
-
 
 def is_blind() -> bool:
     """Return whether other people's ratings and judgments are hidden; known before the first drawing, also after a
@@ -132,8 +118,8 @@ def blind_toggle() -> None:
         help="Hide ratings, labels, ranks and other assessors' judgments until you have judged the passage."
         " This browser keeps the setting until you switch it off.",
     )  # fmt: skip
-    chosen = st.session_state[KEY] if "blind chosen" in st.session_state else None
-    _remember(key="remember blind", data={"cookie": COOKIE, "blind": chosen})
+    chosen = ("yes" if st.session_state[KEY] else "") if "blind chosen" in st.session_state else None
+    components.draw("cookie", "remember blind", {"cookie": COOKIE, "value": chosen})
 
 
 def blind_beside(project: Project, query_id: str, passage_id: str) -> None:

@@ -11,7 +11,7 @@ from exam_workbench import errors, labels, review
 from exam_workbench.project import Project, pooled_queries
 from exam_workbench.text import how_many
 from pages.parts.review import place, settling, table
-from pages.parts.shared import address, components, html, policy_widgets, ui
+from pages.parts.shared import actions, address, html, policy_widgets, ui
 
 SAID = "said of the cases"
 DONE = "done of the cases"
@@ -58,7 +58,7 @@ class Desk:
         st.session_state.pop(SAID, None)
 
 
-def do(desk: Desk, act: components.Act) -> None:
+def do(desk: Desk, act: actions.Act) -> None:
     """Do an action of the component, and show why it failed if it did."""
     try:
         ACTS[act["do"]](desk, act)
@@ -91,34 +91,34 @@ def _place(case: str) -> tuple[str, str, str | None]:
     return query_id, passage_id, question_id or None
 
 
-def _open(desk: Desk, act: components.Act) -> None:
+def _open(desk: Desk, act: actions.Act) -> None:
     desk.forget()
     place.put(case=act.get("case") or "", at=int(act["at"]))
 
 
-def _list_cell(desk: Desk, act: components.Act) -> None:
+def _list_cell(desk: Desk, act: actions.Act) -> None:
     desk.forget()
     place.put(cell=act["cell"], case="", at="")
 
 
-def _clear(desk: Desk, act: components.Act) -> None:
+def _clear(desk: Desk, act: actions.Act) -> None:
     # The filter by query is cleared in `cases`, where its widget is drawn.
     place.put(**{act["what"]: ""}, case="", at="")
 
 
-def _read(desk: Desk, act: components.Act) -> None:
+def _read(desk: Desk, act: actions.Act) -> None:
     more = {"question": act["question"]} if act.get("question") else {}
     place.write()
     there = {"query": act["query"], "passage": act["passage"], **more}
     st.switch_page("pages/passages.py", query_params={**address.travelling(), **there})
 
 
-def _to_bank(desk: Desk, act: components.Act) -> None:
+def _to_bank(desk: Desk, act: actions.Act) -> None:
     place.write()
     settling.to_bank(act["query"], act["passage"])
 
 
-def _put_back(desk: Desk, act: components.Act) -> None:
+def _put_back(desk: Desk, act: actions.Act) -> None:
     undone = st.session_state.get(DONE)
     if undone is not None:
         desk.say(settling.put_back(desk.project, undone.case, undone.overridden), False)
@@ -126,7 +126,7 @@ def _put_back(desk: Desk, act: components.Act) -> None:
         st.session_state.pop(DONE)
 
 
-def _case(desk: Desk, act: components.Act) -> review.Row:
+def _case(desk: Desk, act: actions.Act) -> review.Row:
     """Return the case of an action, at its present place in the queue."""
     row = review.row_of(desk.project, desk.left, desk.right, _place(act["case"]))
     if row is None:
@@ -142,7 +142,7 @@ def _number(desk: Desk, case: str, cell: review.Cell | None) -> int | None:
     return next((page.first + at for at, row in enumerate(page.rows) if id_of(row) == case), None)
 
 
-def _weigh(desk: Desk, act: components.Act) -> None:
+def _weigh(desk: Desk, act: actions.Act) -> None:
     row = _case(desk, act)
     # Other people's actions may have moved the case. Without this, another case would open in its place and the typed
     # text would be lost.
@@ -153,13 +153,13 @@ def _weigh(desk: Desk, act: components.Act) -> None:
         desk.weighed = found | {"case": act["case"]}
 
 
-def _reopen(desk: Desk, act: components.Act) -> None:
+def _reopen(desk: Desk, act: actions.Act) -> None:
     row = _case(desk, act)
     if row.settling is not None:
         desk.say(settling.put_back(desk.project, row.settling.case, bool(act.get("withdraw"))), False)
 
 
-def _settle(desk: Desk, act: components.Act) -> None:
+def _settle(desk: Desk, act: actions.Act) -> None:
     row = _case(desk, act)
     if row.settling is None and act.get("values") not in (None, [row.pair.left, row.pair.right]):
         _say_changed(desk, act, row)
@@ -185,7 +185,7 @@ def _settle(desk: Desk, act: components.Act) -> None:
         settling.to_bank(row.pair.query_id, row.pair.passage_id, act.get("question") or None)
 
 
-def _say_changed(desk: Desk, act: components.Act, row: review.Row) -> None:
+def _say_changed(desk: Desk, act: actions.Act, row: review.Row) -> None:
     """Refuse an action that was meant for earlier values of the case, which stays open with the typed text."""
     case, now = act["case"], (row.pair.left, row.pair.right)
     found = review.agreement(desk.project, desk.left, desk.right)
@@ -204,7 +204,7 @@ def _say_changed(desk: Desk, act: components.Act, row: review.Row) -> None:
     desk.say(f"{words} Check the case, then resolve it again.", False, case)
 
 
-def _say_settled(desk: Desk, act: components.Act, row: review.Row, error: review.AlreadySettled) -> None:
+def _say_settled(desk: Desk, act: actions.Act, row: review.Row, error: review.AlreadySettled) -> None:
     """Refuse to settle a case that another person has settled meanwhile; show who, how, and the typed text."""
     done = error.settling
     place.put(case=act["case"] if with_settled() else "")
@@ -213,17 +213,17 @@ def _say_settled(desk: Desk, act: components.Act, row: review.Row, error: review
     desk.say(f"{words if words.endswith(('.', '!', '?')) else words + '.'} {_typed(act)}", False, act["case"])
 
 
-def _lost(act: components.Act, row: review.Row) -> str:
+def _lost(act: actions.Act, row: review.Row) -> str:
     """Return a sentence with the unsaved action and its case."""
     query = ui.shortened(row.pair.query_text, 80)
     return f"Your {ACT_WORDS[act['how']]} for passage {row.pair.passage_id} of query “{query}” was not saved."
 
 
-def _typed(act: components.Act) -> str:
+def _typed(act: actions.Act) -> str:
     return f"Your text: “{ui.shortened(str(act.get('reason') or ''), 300)}”"
 
 
-ACTS: Mapping[str, Callable[[Desk, components.Act], None]] = {
+ACTS: Mapping[str, Callable[[Desk, actions.Act], None]] = {
     "open": _open,
     "cell": _list_cell,
     "clear": _clear,
@@ -463,10 +463,6 @@ ORDERS: dict[review.Order, str] = {
     "kappa": "Largest effect on kappa",
 }
 
-_component = components.component(
-    "cases_of_the_queue", *components.ACTING, "review/cases.css", "review/cases_settling.js", "review/cases.js"
-)
-
 
 def set_widgets(project: Project) -> None:
     """Set the filters as in the address."""
@@ -480,7 +476,7 @@ def set_widgets(project: Project) -> None:
 @st.fragment
 def queue_view(project: Project, left: review.Side, right: review.Side, policy: labels.Policy | None) -> None:
     """Draw the filters, the table, the cases, and the open case."""
-    asked = components.asked_of(KEY)
+    asked = actions.asked_of(KEY)
     order, measure = _filters(project, left, right, review.agreement(project, left, right), asked)
     desk = Desk(project, left, right, policy, order, measure)
     for act in asked.each():
@@ -488,13 +484,13 @@ def queue_view(project: Project, left: review.Side, right: review.Side, policy: 
     found = review.agreement(project, left, right)
     cell = table.chosen_cell(found)
     data = shown(project, left, right, found, cell, listed(desk, cell), policy, order)
-    data |= {"taken": asked.taken, "said": desk.said, "error": desk.error, "weighed": desk.weighed}
+    data |= {"said": desk.said, "error": desk.error, "weighed": desk.weighed}
     place.write()
-    _component(key=KEY, data=data, on_acts_change=asked.note)
+    asked.draw("cases", data)
 
 
 def _filters(
-    project: Project, left: review.Side, right: review.Side, found: review.Agreement, asked: components.Asked
+    project: Project, left: review.Side, right: review.Side, found: review.Agreement, asked: actions.Asked
 ) -> tuple[review.Order, str]:
     """Draw the filters; return the order and its measure."""
     about_questions = isinstance(left, review.Person) or isinstance(right, review.Person)

@@ -1,385 +1,346 @@
-// The queue of disagreements: the small table, the list of cases, the open case.
+// The queue of disagreements: the agreement of both sides as a small table, the list of cases, the open case.
 
-export default (given) => showIn(Desk, given);
+KINDS.cases = class extends Desk {
+  table = 0;
 
-class Desk extends Drawn {
-  constructor(parent) {
-    super();
-    this.acts = new Acts();
-    this.table = 0;
-    this.tables = make("section", { class: "tables", "aria-label": "Agreement" });
-    this.head = make("div", { class: "head" });
-    this.list = make("ol", { class: "list", "aria-label": "Cases" });
-    this.queue = make("section", { class: "queue", "aria-label": "Queue" }, this.head, this.list);
-    this.news = make("div", { class: "news", role: "status" });
-    this.pane = make("section", { class: "case", "aria-label": "Open case" });
-    this.node = make(
-      "div",
-      { class: "desk" },
-      make("div", { class: "left" }, this.tables, this.queue),
-      make("div", { class: "right" }, this.news, this.pane),
-    );
-    parent.append(this.node);
-  }
-
-  act(name, said = {}) {
+  act(name, values = {}) {
     // On a second press the case is already being settled, and another one would be open in its place.
-    if (name === "settle" && this.sent?.case === said.case) return;
-    if (name !== "weigh") this.node.setAttribute("aria-busy", "true");
-    const id = this.acts.add(name, said);
-    if (name === "settle") this.sent = { id, case: said.case };
-  }
-
-  key(event) {
-    if (!event.altKey || event.ctrlKey || event.metaKey || document.querySelector("[role=dialog]")) return;
-    // On a Mac, Alt changes the letters of J and K, but not the key codes.
-    if (event.keyCode === 74) this.step(1, event);
-    if (event.keyCode === 75) this.step(-1, event);
-  }
-
-  step(by, event) {
-    event?.preventDefault();
-    const { open, total } = this.data;
-    const at = open ? open.at + by : -1;
-    if (at < 0 || at >= total) return;
-    this.go(at);
+    if (name === "settle" && this.sent?.case === values.case) return;
+    const id = super.act(name, values);
+    if (name === "settle") this.sent = { id, case: values.case };
+    if (name === "weigh") return;
+    this.busy = true;
+    this.redraw();
   }
 
   go(at) {
-    const row = this.data.rows[at - this.data.first];
     this.moved = true;
-    this.act("open", { at, case: row ? row.id : "" });
+    this.act("open", { at, case: this.data.rows[at - this.data.first]?.id ?? "" });
   }
 
-  show(data, send) {
-    this.acts.taken(data.taken, send);
-    this.data = data;
-    this.node.removeAttribute("aria-busy");
-    if (!this.drafts || this.drawn.home !== data.home) this.drafts = new Drafts(data.home);
-    this.drawn.home = data.home;
-    if (this.sent && this.sent.id <= data.taken) {
-      const refused = data.said?.refused === this.sent.case;
-      if (!data.error && !refused) {
-        this.drafts.drop(this.sent.case);
-        this.moved = true;
-        // The same case is still open, so its form for the next override is made again.
-        if (data.open?.id === this.sent.case) delete this.drawn.pane;
-      }
-      // The typed text is kept. If another case is open now, the list scrolls to it.
-      if (refused) this.moved = data.open?.id !== this.sent.case;
-      this.sent = null;
+  hear(data) {
+    this.busy = false;
+    if (this.before?.home !== data.home) this.drafts = kept(sessionStorage, `exam-settling ${data.home}`);
+    if (data.weighed) this.weighed = data.weighed;
+    this.trouble = data.error ?? (this.before?.open?.id === data.open?.id ? this.trouble : null);
+    if (!this.sent || this.sent.id > data.taken) return;
+    const refused = data.said?.refused === this.sent.case;
+    if (!data.error && !refused) {
+      delete this.drafts[this.sent.case];
+      this.keep();
+      this.weighed = this.weighing = null;
     }
-    this.part("tables", this.aboutTables(), () => this.showTables());
-    this.part("head", [data.count, data.hidden, data.filters, data.explains], () => this.showHead());
-    this.part("list", [data.rows, data.first, data.total], () => this.showList());
-    this.showOpenRow();
-    this.part("news", [data.said, data.gone, data.open ? null : data.error], () => this.showNews());
-    this.part("pane", [data.open, data.empty, data.names, data.total], () => this.showCase());
-    this.form?.show(data.weighed, data.error);
-    this.acts.again();
+    // If another case is open now, the list scrolls to it. The typed text of a refused action is kept.
+    this.moved = refused ? data.open?.id !== this.sent.case : !data.error || this.moved;
+    this.sent = null;
   }
 
-  aboutTables() {
-    const { tables, coefficients, to_merge, missing, names } = this.data;
-    return [tables, coefficients, to_merge, missing, names, this.table];
+  keep() {
+    keep(sessionStorage, `exam-settling ${this.data.home}`, this.drafts);
   }
 
-  showTables() {
-    const { tables, coefficients, missing, names } = this.data;
-    const choice = make("div", { class: "segments small", role: "radiogroup", "aria-label": "Table" });
-    tables.forEach((one, at) => {
-      const input = make("input", {
-        type: "radio",
-        name: "table",
-        checked: at === this.table,
-        onchange: () => {
-          this.table = at;
-          this.part("tables", this.aboutTables(), () => this.showTables());
-          this.tables.querySelectorAll(".segments input")[at].focus();
-        },
-      });
-      choice.append(make("label", { class: "segment" }, input, make("span", {}, one.title)));
-    });
-    const found = tables[this.table];
+  view(data) {
+    const { open, empty, gone, said, error } = data;
+    return h("div.cases.desk", { "aria-busy": this.busy && "true" },
+      h("div.left", {}, this.agreement(), h("section.queue", { "aria-label": "Queue" }, this.head(), this.list())),
+      h("div.right", {},
+        gone && !said ? h("div.news", { role: "status" }, gone) : this.news({ said, error: open ? null : error },
+          () => this.act("put back")),
+        h("section.case", { "aria-label": "Open case", key: open?.id ?? "" }, 
+          open ? this.case(open) : h("p.empty", empty))));
+  }
+
+  agreement() {
+    const { tables, coefficients, to_merge: merges, missing, names } = this.data;
     // If the scales differ, the merged kappa is the one to compare, for both tables.
-    const kappa = coefficients[this.table || this.data.to_merge ? 0 : 1];
-    const held = this.tables.querySelector("details")?.open;
-    this.tables.replaceChildren(
-      make("div", { class: "bar" }, choice, make("span", { class: "kappa", title: kappa.says }, `${kappa.name} ${kappa.value}`)),
-      this.grid(found, names),
-      make(
-        "details",
-        { open: Boolean(held) },
-        make("summary", {}, "Agreement coefficients"),
-        make(
-          "dl",
-          {},
-          ...coefficients.flatMap((one) => [
-            make("dt", { title: one.says }, one.name),
-            make("dd", { title: one.says }, one.value),
-          ]),
-        ),
-        ...undefinedOnes(coefficients).map((words) => make("p", { class: "quiet" }, words)),
-        make("p", { class: "quiet" }, missing),
-      ),
-    );
+    const kappa = coefficients[this.table || merges ? 0 : 1];
+    const choose = (at) => {
+      this.table = at;
+      this.redraw();
+    };
+    const why = Map.groupBy(coefficients.filter((one) => one.why), (one) => one.why);
+    return h("section.tables", { "aria-label": "Agreement" },
+      h("div.bar-of", {},
+        segments("small", "table", "Table", tables.map((one, at) => [at, one.title]), this.table, choose),
+        h("span.kappa", { title: kappa.says }, `${kappa.name} ${kappa.value}`)),
+      this.grid(tables[this.table], names),
+      h("details", {},
+        h("summary", "Agreement coefficients"),
+        h("dl", coefficients.map((one) => [h("dt", { title: one.says }, one.name),
+          h("dd", { title: one.says }, one.value)])),
+        [...why].map(([reason, ones]) =>
+          h("p.quiet", `Undefined (${ones.map((one) => one.name).join(", ")}): ${reason}.`)),
+        h("p.quiet", missing)));
   }
 
   grid(found, names) {
-    const head = make(
-      "tr",
-      {},
-      make("th", { class: "corner", scope: "col" }, `${names[0]} ↓ ${names[1]} →`),
-      ...found.columns.map((name) => make("th", { scope: "col" }, name)),
-      make("th", { scope: "col", class: "quiet edge" }, "total"),
-      make("th", { scope: "col", class: "quiet edge", title: "Kappa of this value against all other values" }, "κ"),
-    );
-    const rows = found.rows.map((row) =>
-      make(
-        "tr",
-        {},
-        make("th", { scope: "row" }, row.name),
-        ...row.cells.map((cell) => make("td", {}, this.cell(cell))),
-        make("td", { class: "quiet edge" }, row.total.toLocaleString("en")),
-        make("td", { class: "quiet edge", title: row.why }, row.kappa),
-      ),
-    );
-    const last = make(
-      "tr",
-      {},
-      make("th", { scope: "row", class: "quiet" }, "total"),
-      ...found.totals.map((total) => make("td", { class: "quiet" }, total.toLocaleString("en"))),
-      make("td", { class: "quiet edge" }, found.all.toLocaleString("en")),
-      make("td", { class: "edge" }),
-    );
-    return make("table", { class: "cross" }, make("thead", {}, head), make("tbody", {}, ...rows, last));
+    const head = (words, given) => h("th", { scope: "col", ...given }, words);
+    const edge = (words, given) => h("td.quiet.edge", { ...given }, words);
+    return h("table.cross", {},
+      h("thead", h("tr",
+        head(`${names[0]} ↓ ${names[1]} →`, { class: "corner" }),
+        found.columns.map((name) => head(name)),
+        head("total", { class: "quiet edge" }),
+        head("κ", { class: "quiet edge", title: "Kappa of this value against all other values" }))),
+      h("tbody",
+        found.rows.map((row) => h("tr",
+          h("th", { scope: "row" }, row.name), row.cells.map((cell) => h("td", this.cell(cell))),
+          edge(count(row.total)), edge(row.kappa, { title: row.why }))),
+        h("tr",
+          h("th.quiet", { scope: "row" }, "total"), found.totals.map((total) => h("td.quiet", count(total))),
+          edge(count(found.all)),
+          h("td.edge"))));
   }
 
   cell(cell) {
-    const many = `${cell.count.toLocaleString("en")} pair${cell.count === 1 ? "" : "s"}`;
-    const button = make(
-      "button",
-      {
-        type: "button",
-        class: `cell${cell.agrees ? " agrees" : ""}`,
-        disabled: !cell.count,
-        title: `${cell.says}: ${many}${cell.agrees ? ", counts as agreement" : ""}`,
-        "aria-pressed": String(cell.open),
-        "data-cell": cell.cell,
-        style: { "--depth": cell.depth },
-        onclick: () => {
-          this.toQueue = true;
-          this.act("cell", { cell: cell.open ? "" : cell.cell });
-        },
-      },
-      cell.count.toLocaleString("en"),
-    );
-    button.setAttribute("aria-label", `${cell.says}: ${many}`);
-    return button;
+    const says = `${cell.says}: ${plural(cell.count, "pair")}`;
+    const onclick = () => {
+      this.toQueue = true;
+      this.act("cell", { cell: cell.open ? "" : cell.cell });
+    };
+    return h("button.cell", {
+      class: cell.agrees ? "agrees" : "", disabled: !cell.count,
+      title: says + (cell.agrees ? ", counts as agreement" : ""), "aria-label": says, "aria-pressed": String(cell.open),
+      "data-cell": cell.cell, style: { "--depth": cell.depth }, onclick,
+    }, count(cell.count));
   }
 
-  showHead() {
-    const { count, hidden, filters, explains } = this.data;
-    const words = filters.map((one) =>
-      make(
-        "button",
-        {
-          type: "button",
-          class: "filter",
-          title: "Clear filter",
-          "aria-label": `Clear filter: ${one.says}`,
-          onclick: () => this.act("clear", { what: one.what }),
-        },
-        make("span", { dir: "auto" }, one.says),
-        make("span", { class: "cross-off", "aria-hidden": "true" }, "✕"),
-      ),
-    );
-    this.head.replaceChildren(
-      make(
-        "div",
-        { class: "count" },
-        make("b", {}, count),
-        filters.length ? make("span", { class: "quiet" }, "filtered by") : null,
-        ...words,
-        hidden ? make("span", { class: "quiet" }, hidden) : null,
-      ),
-      ...(explains ? [make("p", { class: "quiet" }, explains)] : []),
-    );
-    if (this.toQueue) {
-      this.toQueue = false;
-      this.queue.scrollIntoView({ block: "nearest" });
-      this.head.querySelector("button.filter")?.focus({ preventScroll: true });
-    }
+  head() {
+    const { count: words, hidden, filters, explains } = this.data;
+    return h("div.head", {},
+      h("div.count", h("b", words), filters.length > 0 && quiet("filtered by"),
+        filters.map((one) => filter(one.says, () => this.act("clear", { what: one.what }), one.what)),
+        hidden && quiet(hidden)),
+      explains && h("p.quiet", explains));
   }
 
-  showList() {
-    const { rows, first, total } = this.data;
-    const items = rows.map((row, at) =>
-      make(
-        "li",
-        {},
-        make(
-          "button",
-          {
-            type: "button",
-            class: `row${row.settled ? " settled" : ""}`,
-            "data-id": row.id,
-            onclick: () => this.go(first + at),
-          },
-          make("span", { class: "place" }, (first + at + 1).toLocaleString("en")),
-          make("span", { class: "values" }, ...row.values.map((value) => chip(value))),
-          make(
-            "span",
-            { class: "words" },
-            make("span", { class: "query", dir: "auto" }, row.query),
-            make("span", { class: "text", dir: "auto" }, row.settled ? `Resolved. ${row.text}` : row.text),
-          ),
-        ),
-      ),
-    );
-    const beyond = (words, at) =>
-      make("li", {}, make("button", { type: "button", class: "beyond", onclick: () => this.go(at) }, words));
-    const { page } = this.data;
-    if (first > 0) items.unshift(beyond(`Earlier cases (${first.toLocaleString("en")})`, Math.max(0, first - page)));
-    const rest = total - first - rows.length;
-    if (rest > 0) items.push(beyond(`Later cases (${rest.toLocaleString("en")})`, first + rows.length));
-    this.list.replaceChildren(...items);
+  list() {
+    return this.cases(this.data.open?.id, (at) => this.go(at), (row) => row.settled && "settled", (row, at) => [
+      h("span.place", count(at + 1)),
+      h("span.values", row.values.map((value) => chip(value))),
+      h("span.words", h("span.query", { dir: "auto" }, row.query),
+        h("span.text", { dir: "auto" }, row.settled ? `Resolved. ${row.text}` : row.text)),
+    ]);
   }
 
-  showOpenRow() {
-    const open = this.data.open?.id;
-    let stands = "";
-    for (const [at, row] of [...this.list.querySelectorAll(".row")].entries()) {
-      const here = row.dataset.id === open;
-      if (here) row.setAttribute("aria-current", "true");
-      else row.removeAttribute("aria-current");
-      // An action on a case may move it within the list.
-      if (here) stands = `${open} ${this.data.first + at}`;
-      if (here && this.drawn.row !== stands) keepInSight(row, this.list);
-    }
-    this.drawn.row = stands;
-  }
-
-  showNews() {
-    const { said, error, open, gone } = this.data;
-    const parts = [];
-    if (gone && !said) parts.push(make("span", {}, gone));
-    if (said) {
-      parts.push(make(said.refused ? "b" : "span", { dir: "auto" }, said.words));
-      if (said.undo) {
-        parts.push(
-          make("button", { type: "button", class: "link", onclick: () => this.act("put back") }, "Undo"),
-        );
-      }
-    }
-    if (error && !open) parts.push(make("b", {}, `${error.message} ${error.hint}`));
-    this.news.replaceChildren(...parts);
-  }
-
-  showCase() {
-    const { open, empty, total } = this.data;
+  case(open) {
+    const { names, total } = this.data;
     this.form = null;
-    if (!open) {
-      this.pane.replaceChildren(make("p", { class: "empty" }, empty));
+    const step = (by, words, key, title) =>
+      this.step(words, key, open.at + by >= 0 && open.at + by < total, () => this.go(open.at + by), title);
+    return [
+      h("header",
+        h("h2", { tabindex: -1 }, `Case ${count(open.at + 1)} of ${count(total)}`),
+        h("span.versus", open.values.map((value, side) => [h("span", names[side]), chip(value)])),
+        h("span.turn", step(-1, "‹ Previous", "K", "Previous case"), step(1, "Next ›", "J", "Next case"))),
+      h("p.query", { dir: "auto" }, open.query),
+      open.question && h("p.question-of", { dir: "auto" }, open.question),
+      open.passage === null
+        ? h("p.quiet", open.text)
+        : h("div.passage", { dir: "auto", tabindex: 0, role: "region", "aria-label": "Passage" }, open.passage),
+      // The form already marks the questions that give the label.
+      !open.asked?.length && this.givers(open),
+      open.check && h("p.check", open.check),
+      open.settling ? this.settled(open) : (this.form = new Settling(this, open)).view(),
+      h("footer",
+        link("Open passage →", open.read,
+          () => this.act("read", { query: open.query_id, passage: open.passage_id, question: open.blamed })),
+        link("Open in question bank →", open.bank,
+          () => this.act("bank", { query: open.query_id, passage: open.passage_id }))),
+    ];
+  }
+
+  givers({ givers }) {
+    return givers.map((side) => h("div.giver",
+      quiet(givers.length > 1 ? `${side.side}: label from` : "label from"),
+      side.questions.map((one) => h("div", chip(one.rating), h("span", { dir: "auto" }, one.text))),
+      side.more > 0 && quiet(`and ${plural(side.more, "more question")}`)));
+  }
+
+  settled({ id, settling }) {
+    const reopen = () => this.act("reopen",
+      { case: id, withdraw: settling.override && this.find(".settled-by input").checked });
+    const withdraws = (box) => (box.checked = true);
+    return h("div.settled-by",
+      h("b", settling.words), h("p", { dir: "auto" }, settling.reason),
+      settling.override &&
+        h("label", h("input", { type: "checkbox", made: withdraws }),
+          `Also withdraw the override with rating ${settling.rating}`),
+      h("button.second", { onclick: reopen }, "Reopen case"));
+  }
+
+  drawn() {
+    if (this.toQueue && this.data.filters.some((one) => one.what === "cell")) {
+      this.toQueue = false;
+      this.find(".queue").scrollIntoView({ block: "nearest" });
+      this.find("button.filter")?.focus({ preventScroll: true });
+    }
+    this.form?.ask();
+    super.drawn();
+  }
+};
+
+// The form that settles the open case. Typed text stays in the browser until it is sent, and survives a reload.
+class Settling {
+  constructor(desk, open) {
+    const draft = (desk.drafts[open.id] ||= {});
+    const known = open.asked.map((one) => one.id);
+    if (!open.ways.some((way) => way.name === draft.how)) draft.how = open.ways[0].name;
+    if (draft.question !== "" && !known.includes(draft.question)) draft.question = known[0] ?? "";
+    draft.questions = (draft.questions ?? []).filter((id) => known.includes(id));
+    if (!draft.questions.length && !draft.chose) {
+      // A label does not change until every question that gives it is overridden.
+      const giving = open.asked.filter((one) => one.gives).map((one) => one.id);
+      Object.assign(draft, { questions: giving.length ? giving : known.slice(0, 1), rating: null });
+    }
+    if (!open.judged.includes(draft.source)) draft.source = open.judged[0] || "";
+    Object.assign(this, { desk, open, draft, known });
+  }
+
+  get lacks() {
+    const { how, questions, rating } = this.draft;
+    if (how !== "override") return "";
+    if (!questions.length) return "Choose a question first";
+    return rating === null || rating === undefined ? "Choose a rating first" : "";
+  }
+
+  // The server's answer, if it is about the present content of the form.
+  get weighed() {
+    const { weighed } = this.desk;
+    const { questions, rating } = this.draft;
+    const fits = weighed?.case === this.open.id && weighed.rating === rating
+      && String(weighed.questions) === String(questions);
+    return this.draft.how === "override" && fits ? weighed : null;
+  }
+
+  change(values) {
+    Object.assign(this.draft, values);
+    this.desk.keep();
+    this.desk.trouble = null;
+    this.desk.redraw();
+  }
+
+  // Ask the server for the effect of the rating; the form stays usable meanwhile.
+  ask() {
+    const { how, questions, rating } = this.draft;
+    const wanted = { case: this.open.id, questions, rating };
+    if (how !== "override" || this.lacks || this.weighed || this.desk.weighing === JSON.stringify(wanted)) return;
+    this.desk.weighing = JSON.stringify(wanted);
+    this.desk.act("weigh", wanted);
+  }
+
+  view() {
+    const { how, reason = "" } = this.draft;
+    const { message, hint } = this.desk.trouble ?? {};
+    const leaves = how !== "override" || !this.weighed || this.weighed.agrees || Boolean(this.draft.leaves);
+    const words = how === "edit" ? "Edit in question bank" : leaves ? "Resolve case" : "Override and keep case open";
+    const onsubmit = (event) => this.submit(event, leaves);
+    return h("form.settle", { "aria-label": "Resolve this case", novalidate: true, onsubmit },
+      segments("", "how", "Resolve by", this.open.ways.map((way) => [way.name, way.title]), how,
+        (name) => this.change({ how: name })),
+      h("div.fields", { key: how },
+        h("p.quiet", this.open.ways.find((way) => way.name === how).says),
+        how === "edit" && this.blamed(),
+        how === "override" && [this.overridden(), this.ratings()],
+        how === "dispute" && this.open.judged.length > 1 && this.sources()),
+      h("div.effect", { role: "status", hidden: how !== "override" }, this.weighed && this.effect(this.weighed)),
+      h("div.foot",
+        h("div.trouble", { role: "alert" }, message && [h("b", message), ` ${hint}`]),
+        h("label.said", h("span", how === "comment" ? "Comment" : "Reason"),
+          h("input.reason", {
+            type: "text", value: reason, autocomplete: "off", required: true, placeholder: "Explain briefly (required)",
+            oninput: ({ target }) => this.change({ reason: target.value }),
+          })),
+        h("div.buttons", { title: this.lacks },
+          h("button.first", { type: "submit", disabled: Boolean(this.lacks) }, words))));
+  }
+
+  question(one, input) {
+    const rated = chip(one.rating, one.rating === null ? "no rating" : `rated ${one.rating}`);
+    return h("label.question", input, rated, h("span", { dir: "auto" }, one.text),
+      one.gives && h("span.mark", "sets the label"));
+  }
+
+  // The choice of the question that is wrong, or of no question.
+  blamed() {
+    const radio = (id) =>
+      h("input", { type: "radio", name: "question", value: id, checked: this.draft.question === id,
+        onchange: () => this.change({ question: id }) });
+    return h("div.asked", { role: "radiogroup", "aria-label": "Question", made: inWholeRows },
+      this.open.asked.map((one) => this.question(one, radio(one.id))),
+      h("label.question", radio(""), h("span", "The question bank lacks a question")));
+  }
+
+  // The questions that get another rating; by default those that give the label. In the order of the list, not of the
+  // clicks.
+  overridden() {
+    const { questions } = this.draft;
+    const choose = (ids) => this.change({ questions: this.known.filter((id) => ids.includes(id)), chose: true });
+    const box = (given, ids) =>
+      h("input", { type: "checkbox", ...given, onchange: ({ target }) =>
+        choose(target.checked ? [...questions, ...ids] : questions.filter((id) => !ids.includes(id))) });
+    const all = box({ checked: questions.length === this.known.length }, this.known);
+    return h("div.asked", { role: "group", "aria-label": "Questions", made: inWholeRows },
+      this.known.length > 1 && h("label.question", { key: "all" }, all,
+        h("span", `All ${this.known.length} questions`)),
+      this.open.asked.map((one) => this.question(one,
+        box({ "data-overrides": one.id, checked: questions.includes(one.id) }, [one.id]))));
+  }
+
+  ratings() {
+    return h("div.ratings-of", { role: "radiogroup", "aria-label": "New rating" }, quiet("New rating"),
+      this.open.ratings.map((rating) => h(`label.rating.chip.r${rating}`,
+        h("input", {
+          type: "radio", name: "rating", value: String(rating), checked: this.draft.rating === rating,
+          "aria-label": String(rating), onchange: () => this.change({ rating }),
+        }), h("span", rating))));
+  }
+
+  sources() {
+    const { judged } = this.open;
+    return segments("", "source", "Source of the judgment", judged.map((one) => [one, one]), this.draft.source,
+      (source) => this.change({ source }));
+  }
+
+  effect({ words, moves, agrees }) {
+    return [
+      h("div", { class: moves ? "moves" : "" }, words),
+      this.open.alone && h("p.quiet",
+        "This table leaves overrides out. An override changes the labels, but not this table."),
+      !agrees && h("label.leaves",
+        h("input", { type: "checkbox", checked: Boolean(this.draft.leaves), onchange: ({ target }) =>
+          this.change({ leaves: target.checked }) }),
+        "The sides will still disagree. Resolve the case anyway"),
+    ];
+  }
+
+  submit(event, leaves) {
+    event.preventDefault();
+    const { how, question, questions, rating, source, reason = "" } = this.draft;
+    if (this.lacks) return;
+    if (!reason.trim()) {
+      this.desk.trouble = { message: "The reason is empty.", hint: "Explain briefly why you resolve this case." };
+      this.desk.redraw();
+      this.desk.find("input.reason").focus();
       return;
     }
-    const other = (words, by, key) =>
-      make(
-        "button",
-        {
-          type: "button",
-          disabled: open.at + by < 0 || open.at + by >= total,
-          title: `${words} (Alt+${key})`,
-          "aria-keyshortcuts": `Alt+${key}`,
-          onclick: () => this.step(by),
-        },
-        by > 0 ? "Next ›" : "‹ Previous",
-      );
-    const title = make("h2", { tabIndex: -1 }, `Case ${(open.at + 1).toLocaleString("en")} of ${total.toLocaleString("en")}`);
-    const parts = [
-      make("header", {}, title, this.values(open), make("span", { class: "turn" }, other("Previous case", -1, "K"), other("Next case", 1, "J"))),
-      make("p", { class: "query", dir: "auto" }, open.query),
-    ];
-    if (open.question) parts.push(make("p", { class: "question-of", dir: "auto" }, open.question));
-    parts.push(
-      open.passage === null
-        ? make("p", { class: "quiet" }, open.text)
-        : make("div", { class: "passage", dir: "auto", tabIndex: 0, role: "region", "aria-label": "Passage" }, open.passage),
-    );
-    // The form already marks the questions that give the label.
-    if (!open.asked?.length) parts.push(...this.givers(open));
-    if (open.check) parts.push(make("p", { class: "check" }, open.check));
-    if (open.settling) parts.push(this.settled(open));
-    else {
-      this.form = new Settle(open, this.drafts, (name, said) => this.act(name, said));
-      parts.push(this.form.node);
-    }
-    parts.push(
-      make(
-        "footer",
-        {},
-        link("Open passage →", open.read, () =>
-          this.act("read", { query: open.query_id, passage: open.passage_id, question: open.blamed }),
-        ),
-        link("Open in question bank →", open.bank, () =>
-          this.act("bank", { query: open.query_id, passage: open.passage_id }),
-        ),
-      ),
-    );
-    this.pane.replaceChildren(...parts);
-    if (this.moved) {
-      this.moved = false;
-      title.focus({ preventScroll: true });
-      showFrom(this.pane);
-    }
-  }
-
-  values(open) {
-    const { names } = this.data;
-    return make(
-      "span",
-      { class: "versus" },
-      ...open.values.flatMap((value, side) => [make("span", {}, names[side]), chip(value)]),
-    );
-  }
-
-  givers(open) {
-    const several = open.givers.length > 1;
-    return open.givers.map((side) =>
-      make(
-        "div",
-        { class: "giver" },
-        make("span", { class: "quiet" }, several ? `${side.side}: label from` : "label from"),
-        ...side.questions.map((one) => make("div", {}, chip(one.rating), make("span", { dir: "auto" }, one.text))),
-        side.more ? make("span", { class: "quiet" }, `and ${side.more} more question${side.more > 1 ? "s" : ""}`) : null,
-      ),
-    );
-  }
-
-  settled(open) {
-    const { words, reason, override, rating } = open.settling;
-    const box = make("input", { type: "checkbox", checked: true });
-    return make(
-      "div",
-      { class: "settled-by" },
-      make("b", {}, words),
-      make("p", { dir: "auto" }, reason),
-      override ? make("label", {}, box, `Also withdraw the override with rating ${rating}`) : null,
-      make(
-        "button",
-        {
-          type: "button",
-          class: "second",
-          onclick: () => this.act("reopen", { case: open.id, withdraw: override && box.checked }),
-        },
-        "Reopen case",
-      ),
-    );
+    const { id, values } = this.open;
+    this.desk.act("settle", { case: id, values, how, question, questions, rating, source, reason, leaves });
   }
 }
 
-function undefinedOnes(coefficients) {
-  const reasons = new Map();
-  for (const { name, why } of coefficients) if (why) reasons.set(why, [...(reasons.get(why) || []), name]);
-  return [...reasons].map(([why, names]) => `Undefined (${names.join(", ")}): ${why}.`);
+// Limit a scrolling list to whole rows.
+function inWholeRows(list) {
+  const limit = () => {
+    list.style.maxHeight = "";
+    const scrolls = list.scrollHeight > list.clientHeight + 1;
+    list.classList.toggle("scrolls", scrolls);
+    if (!scrolls) return;
+    const top = list.firstElementChild.offsetTop;
+    const ends = [...list.children].map((row) => row.offsetTop - top + row.offsetHeight);
+    const whole = ends.filter((end) => end <= list.clientHeight - 4).pop();
+    if (whole) list.style.maxHeight = `${whole + 4}px`;
+  };
+  // In the next frame, since a list that changes its height while it is measured would be measured again.
+  new ResizeObserver(() => requestAnimationFrame(limit)).observe(list);
 }

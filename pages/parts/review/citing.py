@@ -11,7 +11,7 @@ from exam_workbench.labels import SUPPORT, set_support
 from exam_workbench.leaderboard import Citation, citation_grader, citations, response_support
 from exam_workbench.project import Project, pooled_queries
 from pages.parts.shared import ui
-from pages.parts.shared.components import Act, asked_of, save_all
+from pages.parts.shared.actions import Act, asked_of, save_all
 from pages.parts.shared.html import text_html, visible
 
 KEY = "citing"

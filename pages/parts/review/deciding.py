@@ -7,7 +7,7 @@ import streamlit as st
 
 from exam_workbench import review, text, types
 from exam_workbench.project import SCALE, Project
-from pages.parts.shared import address, components
+from pages.parts.shared import actions, address
 
 KEY = "deciding"
 AHEAD = 20
@@ -21,17 +21,12 @@ _LISTED, _HERE_DECIDED = "listed to decide", "decided in this tab"
 _LACKING = "lacking to decide"
 """Session key of the list that is shown because the place in the address is in no list."""
 
-_component = components.component(
-    "way_through_decisions", *components.ACTING, "review/deciding.css", "review/deciding.js"
-)
-
 
 def draw(project: Project, listed: list[review.Contested], at: int) -> None:
     """Draw the position in the list and the buttons to move on; a pressed digit decides the open place."""
     first = max(0, at - AHEAD)
     data = {
         "home": project.name,
-        "taken": _asked().taken,
         "chosen": listed[at].place,
         "places": [one.place for one in listed[first : at + AHEAD + 1]],
         "decided": [stated(one) for one in listed[first : at + AHEAD + 1]],
@@ -41,7 +36,7 @@ def draw(project: Project, listed: list[review.Contested], at: int) -> None:
         "judged": list(SCALE),
         "rated": list(types.RATINGS),
     }
-    _component(key=KEY, data=data, on_acts_change=_asked().note)
+    _asked().draw("decisions", data)
 
 
 def stated(one: review.Contested) -> str | None:
@@ -136,7 +131,7 @@ def act(project: Project) -> None:
 
     here: dict[review.Place, datetime] = st.session_state.setdefault(_HERE_DECIDED, {})
 
-    def save(one: components.Act, author: str) -> str:
+    def save(one: actions.Act, author: str) -> str:
         if one["do"] == "accept":
             return f"Saved {text.how_many(review.accept_agreed(project, str(one['query']), author), 'decisions')}."
         place = _place(one)
@@ -150,11 +145,11 @@ def act(project: Project) -> None:
         )
         return f"Decision saved: {one['value']}."
 
-    components.save_all(asked, decided, project.name, save, _called)
+    actions.save_all(asked, decided, project.name, save, _called)
 
 
-def _asked() -> components.Asked:
-    return components.asked_of(KEY)
+def _asked() -> actions.Asked:
+    return actions.asked_of(KEY)
 
 
 def _places() -> address.Places:
@@ -171,7 +166,7 @@ def _named(place: review.Place) -> dict[str, str]:
     return {name: key or "" for name, key in zip(NAMES, place, strict=True)}
 
 
-def _place(act: components.Act) -> review.Place:
+def _place(act: actions.Act) -> review.Place:
     query_id, passage_id, question_id = act["place"]
     return str(query_id), str(passage_id), None if question_id is None else str(question_id)
 
@@ -180,7 +175,7 @@ def _reason(project: Project, place: review.Place) -> str:
     return f"reason {project.name} {place}"
 
 
-def _called(act: components.Act) -> str:
+def _called(act: actions.Act) -> str:
     if act["do"] == "accept":
         return f"Your acceptance of the agreed values for query {act['query']}"
     _, passage_id, question_id = act["place"]

@@ -9,10 +9,11 @@ import streamlit as st
 from exam_workbench import catalogue, errors, labels, review, types
 from exam_workbench.project import Project, passage_texts
 from pages.parts.review.passage_list import Place
-from pages.parts.shared import components, html, policy_widgets, presses, ui, views
+from pages.parts.shared import actions, html, policy_widgets, presses, ui, views
 
 OVERRIDES_A_PAGE = 10
 OVERRIDE_LIST = "override list"
+KEY = "question-ratings"
 WITHDRAWN = "Override withdrawn. The grader's rating counts again."
 
 
@@ -38,9 +39,9 @@ def questions(
         foretold = desk.label, review.label_with(project, policy, desk, bench.tried)
     asked = desk.asked if hidden else review.strongest_first(desk.asked)
     opened = st.query_params.get("question")
-    _ratings(
-        key=KEY,
-        data={
+    actions.asked_of(KEY).draw(
+        "ratings",
+        {
             "at": (desk.query_id, desk.passage_id),
             "tab": tab_of(project.name),
             "hidden": hidden,
@@ -50,13 +51,9 @@ def questions(
             "note": "" if policy is None else _about_scale(project, policy),
             "tried": bench.tried,
             "label": foretold,
-            "handled": bench.handled,
             "refused": bench.refused,
             "made": bench.made,
         },
-        on_act_change=_note_act,
-        on_try_change=_note_tried,
-        on_look_change=_open_question,
     )
     return foretold
 
@@ -71,59 +68,86 @@ def _about_scale(project: Project, policy: labels.Policy) -> str:
     )
 
 
-def _note_act() -> None:
-    # The run may end at any access to the session state. The component then sends the action again.
-    if act := told("act"):
-        present_bench().asked = act
+@dataclass
+class Bench:
+    """The state of a browser tab: one object for all its runs.
+
+    Args:
+        refused: number of the latest action, and why it failed; None if it did not.
+        place: the passage of the fields below.
+        tried: ratings that a person is trying, by question id.
+        made: keys of the latest overrides, which can be withdrawn together.
+    """
+
+    refused: dict[str, Any] | None = None
+    place: Place | None = None
+    tried: dict[str, int] = field(default_factory=dict)
+    made: list[int] = field(default_factory=list)
+
+    def about(self, place: Place) -> None:
+        """Reset the state if another passage is open now."""
+        if self.place != place:
+            self.place, self.tried, self.made = place, {}, []
 
 
-def _note_tried() -> None:
-    if tried := told("try"):
-        bench = present_bench()
-        bench.about((str(tried["at"][0]), str(tried["at"][1])))
-        bench.tried = ratings_of(tried["ratings"])
-
-
-def _open_question() -> None:
-    question_id = told("look")
-    if question_id:
-        st.query_params["question"] = str(question_id)
-    elif question_id is not None:
-        st.query_params.pop("question", None)
+def present_bench() -> Bench:
+    """Return the bench of this browser tab."""
+    return st.session_state.setdefault("override bench", Bench())
 
 
 def act(project: Project) -> None:
-    """Do the pending action below the passage once: override, withdraw or confirm."""
-    bench = present_bench()
-    asked = bench.asked
-    if asked is None or asked["id"] == bench.handled:
-        return
-    if not ui.person():
-        # The page asks for the name. The typed text stays in the browser and can be sent again.
-        bench.handled = asked["id"]
-        bench.refused = "no-name", "Your name is not set.", "Enter your name, then try again."
-    author = ui.author()
-    # The session is not accessed below, so that the run cannot end between the action and its note.
-    refused, made = None, None
-    try:
-        if asked["what"] == "override":
-            given = ratings_of(asked["ratings"])
-            made = labels.override_all(project, str(asked["at"][1]), given, str(asked["reason"]), author)
-        elif asked["what"] == "confirm":
-            labels.confirm(project, int(asked["keys"][0]), author)
-        else:
-            labels.withdraw_all(project, [int(key) for key in asked["keys"]], author)
-    except errors.WorkbenchError as error:
-        refused = error.code, error.message, error.hint
-    bench.handled, bench.refused = asked["id"], refused
-    if refused is not None:
-        return
-    if asked["what"] == "withdraw":
+    """Do the pending actions below the passage once: try, override, withdraw, confirm, or show a grader's output."""
+    bench, asked = present_bench(), actions.asked_of(KEY)
+    author = ui.person() if asked.acts else ""
+    done = []
+    for one in list(asked.acts):
+        # The session is not accessed during an action that changes the project, so that the run cannot end between it
+        # and its note.
+        done.append(_do(project, bench, one, author))
+        asked.take(one)
+    if "withdraw" in done:
         st.toast(WITHDRAWN, icon=":material/undo:")
-    bench.about((str(asked["at"][0]), str(asked["at"][1])))
-    bench.made = made or []
-    if made is not None:
-        bench.tried = {}
+    if done and not author and bench.refused:
+        ui.author()
+
+
+def _do(project: Project, bench: Bench, act: actions.Act, author: str) -> str:
+    """Do an action of the component; return its name, or an empty text if it was refused."""
+    what = str(act["do"])
+    if what == "look":
+        if act["question"]:
+            st.query_params["question"] = str(act["question"])
+        else:
+            st.query_params.pop("question", None)
+        return what
+    place, made = (str(act["at"][0]), str(act["at"][1])), []
+    bench.refused = None
+    if what != "try":
+        try:
+            made = _change(project, what, act, author)
+        except errors.WorkbenchError as error:
+            bench.refused = {"id": act["id"], "code": error.code, "message": error.message, "hint": error.hint or ""}
+            return ""
+    bench.about(place)
+    if what != "try":
+        bench.made = made
+    if what in ("try", "override"):
+        bench.tried = ratings_of(act["ratings"]) if what == "try" else {}
+    return what
+
+
+def _change(project: Project, what: str, act: actions.Act, author: str) -> list[int]:
+    """Override ratings, or confirm or withdraw overrides; return the keys of new overrides."""
+    if not author:
+        # The page asks for the name. The typed text stays in the browser and can be sent again.
+        raise errors.WorkbenchError("no-name", "Your name is missing.", "Enter your name, then try again.")
+    if what == "override":
+        return labels.override_all(project, str(act["at"][1]), ratings_of(act["ratings"]), str(act["reason"]), author)
+    if what == "confirm":
+        labels.confirm(project, int(act["keys"][0]), author)
+    else:
+        labels.withdraw_all(project, [int(key) for key in act["keys"]], author)
+    return []
 
 
 def effect(project: Project, desk: review.Desk, foretold: tuple[int | None, int | None] | None) -> None:
@@ -209,44 +233,6 @@ def open_passage(query_id: str, passage_id: str, question_id: str | None = None)
 
 
 KEY = "question-ratings"
-
-_ratings = components.component("ratings", "review/ratings.css", "review/ratings.js")
-
-
-@dataclass
-class Bench:
-    """The state of a browser tab: one object for all its runs.
-
-    Args:
-        asked: the latest action of the component.
-        handled: number of the latest action that was taken.
-        refused: code, message and hint if it failed, otherwise None.
-        place: the passage of the fields below.
-        tried: ratings that a person is trying, by question id.
-        made: keys of the latest overrides, which can be withdrawn together.
-    """
-
-    asked: dict[str, Any] | None = None
-    handled: str = ""
-    refused: tuple[str, str, str] | None = None
-    place: Place | None = None
-    tried: dict[str, int] = field(default_factory=dict)
-    made: list[int] = field(default_factory=list)
-
-    def about(self, place: Place) -> None:
-        """Reset the state if another passage is open now."""
-        if self.place != place:
-            self.place, self.tried, self.made = place, {}, []
-
-
-def present_bench() -> Bench:
-    """Return the bench of this browser tab."""
-    return st.session_state.setdefault("override bench", Bench())
-
-
-def told(name: str) -> Any:
-    """Return the component's latest report of a name; None without a report."""
-    return st.session_state[KEY].get(name)
 
 
 def _question(one: review.AskedQuestion, graders: Collection[str], hidden: bool, opened: bool) -> dict[str, Any]:

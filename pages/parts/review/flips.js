@@ -1,130 +1,55 @@
 // The labels that differ between two states: counts by cause and by query, and the labels themselves.
 
-export default (given) => showIn(Flips, given);
-
-class Flips {
-  constructor(parent) {
-    this.acts = new Acts();
-    this.facets = make("section", { class: "facets", "aria-label": "Numbers of labels" });
-    this.list = make("section", { class: "list", "aria-label": "Labels" });
-    parent.append(make("div", { class: "flips" }, this.facets, this.list));
-  }
-
-  show(data, send) {
-    this.acts.taken(data.taken, send);
-    this.data = data;
-    const held = this.held(this.facets) || this.held(this.list);
-    this.facets.replaceChildren(
-      this.facet("By cause", "cause", data.causes),
-      this.facet("By query", "query", data.queries),
-    );
-    this.list.replaceChildren(this.head(), ...data.rows.map((row) => this.row(row)), ...this.pages());
-    if (held) this.list.parentElement.querySelector(`[data-held="${CSS.escape(held)}"]`)?.focus({ preventScroll: true });
-    this.acts.again();
-  }
-
-  // The focused element, which gets the focus back after a redraw.
-  held(part) {
-    return part.getRootNode().activeElement?.dataset?.held;
+KINDS.flips = class extends Desk {
+  view(data) {
+    const chosen = [...data.causes.map((one) => ["cause", one]),
+      ...data.queries.map((one) => ["query", one])].filter(([, one]) => one.chosen);
+    return h("div.flips",
+      h("section.facets", { "aria-label": "Numbers of labels" },
+        this.facet("By cause", "cause", data.causes), this.facet("By query", "query", data.queries)),
+      h("section.list", { "aria-label": "Labels" },
+        h("div.total", h("b", data.count),
+          chosen.map(([what, one]) => filter(one.title, () => this.act(what, { name: "" }), what))),
+        data.rows.map((row) => this.row(row)),
+        data.pages > 1 && this.pages(data)));
   }
 
   facet(title, what, found) {
     const most = Math.max(1, ...found.map((one) => one.count));
-    const items = found.map((one) =>
-      make(
-        "li",
-        {},
-        make(
-          "button",
-          {
-            type: "button",
-            class: "bar-of",
-            "data-held": `${what} ${one.name}`,
-            "aria-pressed": String(one.chosen),
-            title: one.chosen ? "Show all labels" : "Show only these labels",
-            style: { "--share": one.count / most },
-            onclick: () => this.acts.add(what, { name: one.chosen ? "" : one.name }),
-          },
-          make("span", { class: "name", dir: "auto" }, one.title),
-          make("span", { class: "count" }, one.count.toLocaleString("en")),
-        ),
-      ),
-    );
-    return make("div", {}, make("h2", {}, title), make("ul", { class: "bars" }, ...items));
-  }
-
-  head() {
-    const chosen = [...this.data.causes.map((one) => ["cause", one]), ...this.data.queries.map((one) => ["query", one])];
-    const filters = chosen
-      .filter(([, one]) => one.chosen)
-      .map(([what, one]) =>
-        make(
-          "button",
-          {
-            type: "button",
-            class: "filter",
-            "aria-label": `Clear filter: ${one.title}`,
-            onclick: () => this.acts.add(what, { name: "" }),
-          },
-          make("span", { dir: "auto" }, one.title),
-          make("span", { "aria-hidden": "true" }, "✕"),
-        ),
-      );
-    return make("div", { class: "total" }, make("b", {}, this.data.count), ...filters);
+    return h("div", h("h2", title), h("ul.bars", found.map((one) => h("li", { key: one.name },
+      h("button.bar-of", {
+        "aria-pressed": String(one.chosen), title: one.chosen ? "Show all labels" : "Show only these labels",
+        style: { "--share": one.count / most }, onclick: () => this.act(what, { name: one.chosen ? "" : one.name }),
+      }, h("span.name", { dir: "auto" }, one.title), h("span.count", count(one.count)))))));
   }
 
   row(row) {
-    const name = `${row.query} ${row.passage}`;
-    const said = [
-      make("div", { class: "text", dir: "auto" }, link(row.text, row.href, () => this.acts.add("read", row.place))),
-      make("div", { class: "quiet", dir: "auto" }, row.query),
-      make("div", { class: "cause" }, make("b", {}, row.causes), row.waiting ? make("span", { class: "quiet" }, ` ${row.waiting}`) : null),
-      ...row.questions.map((text) => make("div", { class: "question", dir: "auto" }, text)),
-    ];
-    if (row.why) said.push(this.why(row.why));
-    return make(
-      "article",
-      { class: "flip" },
-      make("div", { class: "moved" }, chip(row.before, "before"), make("span", { "aria-label": "changed to" }, "→"), row.bound, chip(row.after, "after")),
-      make("div", { class: "said" }, ...said),
-      make(
-        "button",
-        {
-          type: "button",
-          "data-held": `why ${name}`,
-          "aria-expanded": String(Boolean(row.why)),
-          onclick: () => this.acts.add("why", { ...row.place, open: !row.why }),
-        },
-        row.why ? "Close" : "Why?",
-      ),
-    );
+    const open = Boolean(row.why);
+    return h("article.flip", { key: JSON.stringify(row.place) },
+      h("div.moved", chip(row.before, "before"), h("span", { "aria-label": "changed to" }, "→"), row.bound,
+        chip(row.after, "after")),
+      h("div.said",
+        h("div.text", { dir: "auto" }, link(row.text, row.href, () => this.act("read", row.place))),
+        h("div.quiet", { dir: "auto" }, row.query),
+        h("div.cause", h("b", row.causes), row.waiting && quiet(` ${row.waiting}`)),
+        row.questions.map((text) => h("div.question", { dir: "auto" }, text)),
+        open && this.why(row.why)),
+      h("button", { "aria-expanded": String(open), onclick: () => this.act("why", { ...row.place, open: !open }) },
+        open ? "Close" : "Why?"));
   }
 
   why(rows) {
-    const body = rows.map((one) =>
-      make(
-        "tr",
-        { class: one.did ? "did" : "" },
-        make("td", { dir: "auto" }, one.text),
-        make("td", {}, chip(one.before)),
-        make("td", {}, chip(one.after)),
-        make("td", { class: "quiet" }, one.said),
-      ),
-    );
-    const head = ["Question", "Before", "After", ""].map((words) => make("th", { scope: "col" }, words));
-    return make("table", {}, make("thead", {}, make("tr", {}, ...head)), make("tbody", {}, ...body));
+    return h("table",
+      h("thead", h("tr", ["Question", "Before", "After", ""].map((words) => h("th", { scope: "col" }, words)))),
+      h("tbody", rows.map((one) => h("tr", { class: one.did ? "did" : "" },
+        h("td", { dir: "auto" }, one.text), h("td", chip(one.before)), h("td", chip(one.after)),
+          h("td.quiet", one.said)))));
   }
 
-  pages() {
-    const { page, pages } = this.data;
-    if (pages < 2) return [];
-    const turn = (words, to) =>
-      make(
-        "button",
-        { type: "button", disabled: to < 1 || to > pages, "data-held": words, onclick: () => this.acts.add("page", { to }) },
-        words,
-      );
-    const where = make("span", { class: "quiet" }, `Page ${page} of ${pages}`);
-    return [make("nav", { "aria-label": "Pages" }, turn("‹ Previous", page - 1), where, turn("Next ›", page + 1))];
+  pages({ page, pages }) {
+    const turn = (words, to) => h("button", { disabled: to < 1 || to > pages, onclick: () => this.act("page", { to }) },
+      words);
+    return h("nav", { "aria-label": "Pages" }, turn("‹ Previous", page - 1), quiet(`Page ${page} of ${pages}`),
+      turn("Next ›", page + 1));
   }
-}
+};

@@ -8,7 +8,7 @@ import streamlit as st
 from exam_workbench import bank, review
 from exam_workbench.project import Project, passage_texts, pooled_queries
 from exam_workbench.text import how_many
-from pages.parts.shared import address, components, html, policy_widgets, ui
+from pages.parts.shared import actions, address, html, policy_widgets, ui
 
 KEY = "flips"
 KEPT = "place of the flips"
@@ -32,8 +32,6 @@ CAUSE_NAMES = {
 ADDRESS = {"cause": "cause", "query": "flips_of", "page": "flips-page", "why": "why"}
 """Address parameters of the choices made here."""
 
-_component = components.component("labels_that_differ", *components.ACTING, "review/flips.css", "review/flips.js")
-
 
 @st.fragment
 def labels(project: Project, found: review.StateChanges) -> None:
@@ -44,7 +42,7 @@ def labels(project: Project, found: review.StateChanges) -> None:
             + (" The leaderboards differ: choose Leaderboard." if found.scores_differ else "")
         )
         return
-    asked = components.asked_of(KEY)
+    asked = actions.asked_of(KEY)
     _keep()
     for act in asked.each():
         _do(found, act)
@@ -66,9 +64,8 @@ def labels(project: Project, found: review.StateChanges) -> None:
         "rows": _rows(project, found, part, texts),
         "page": page,
         "pages": pages,
-        "taken": asked.taken,
     }
-    _component(key=KEY, data=data, on_acts_change=asked.note)
+    asked.draw("flips", data)
 
 
 def _keep() -> None:
@@ -76,7 +73,7 @@ def _keep() -> None:
     st.session_state[KEPT] = {name: st.query_params.get(name, "") for name in ADDRESS.values()}
 
 
-def _do(found: review.StateChanges, act: components.Act) -> None:
+def _do(found: review.StateChanges, act: actions.Act) -> None:
     """Do an action of the component; each choice is one step for Back."""
     what = act["do"]
     if what == "read":

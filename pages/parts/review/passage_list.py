@@ -8,15 +8,13 @@ import streamlit as st
 from exam_workbench.project import SCALE, Project, Qrels, source_of
 from exam_workbench.project import judgments as given_in
 from exam_workbench.review import Found, Listed
-from pages.parts.shared import components, ui
+from pages.parts.shared import actions, ui
 
 KEY = "passage-list"
 PASSAGES_A_PAGE = 40
 
 Place = tuple[str, str]
 """Query id and passage id."""
-
-_list = components.component("passage_list", "review/passage_list.css", "shared/making.js", "review/passage_list.js")
 
 
 def passage_list(
@@ -43,12 +41,11 @@ def passage_list(
     """
     mine = source_of(ui.person()) if ui.person() else source
     own = {} if mine is None or mine == source else given_in(project, mine)
-    _list(
-        key=KEY,
-        data={
+    judgments().draw(
+        "passages",
+        {
             "home": project.name,
             "scale": list(SCALE),
-            "taken": judgments().taken,
             "total": found.total,
             "place": found.here.place if found.here else None,
             "page": found.page,
@@ -62,13 +59,12 @@ def passage_list(
         },
         on_open_change=on_open,
         on_page_change=on_page,
-        on_acts_change=judgments().note,
     )
 
 
-def judgments() -> components.Asked:
+def judgments() -> actions.Asked:
     """Return the unsaved judgments of this browser tab, given by key or by button."""
-    return components.asked_of(KEY)
+    return actions.asked_of(KEY)
 
 
 def chosen() -> Place | None:

@@ -10,35 +10,8 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import streamlit as st
-from streamlit.runtime.scriptrunner import get_script_run_ctx
-from streamlit.runtime.state import get_session_state
 
-# Streamlit's own writes to an address add a step to the browser's history; this component replaces the address.
-_name = st.components.v2.component(
-    "name_the_place",
-    js="""
-export default function ({ data }) {
-  const here = new URL(window.location.href);
-  for (const [name, value] of Object.entries(data))
-    if (value) here.searchParams.set(name, value);
-    else here.searchParams.delete(name);
-  window.history.replaceState(window.history.state, "", here);
-}
-""",
-)
-
-# Adding a missing project name must not add a step to the history. An address that names a project is not changed.
-_name_project = st.components.v2.component(
-    "name_the_project",
-    js="""
-export default function ({ data }) {
-  const here = new URL(window.location.href);
-  if (here.searchParams.has("project")) return;
-  here.searchParams.set("project", data.project);
-  window.history.replaceState(window.history.state, "", here);
-}
-""",
-)
+from pages.parts.shared import components, streamlit_bridge
 
 EVERYWHERE = ("project", "grader", "tau", "label", "weights", "measure", "against", "cutoff", "relevant")
 """The parameters that hold on every screen, each with the key of its widget."""
@@ -74,7 +47,7 @@ def arrive(screen: str) -> None:
         screen: the open screen; a link from another screen without choices keeps the present ones.
     """
     here, given = _here(), travelling()
-    back = went_back()
+    back = streamlit_bridge.went_back()
     moved = screen != here.screen
     # A browser may still send the address from before the project was added to it.
     known = {name: here.now[name] for name in ("project",) if name in here.now} | given
@@ -166,7 +139,7 @@ class Places:
         Args:
             given: the parameters of the screen.
         """
-        if home == self.home and not went_back() and given in self.been and not (given and arrived()):
+        if home == self.home and not streamlit_bridge.went_back() and given in self.been and not (given and arrived()):
             return False
         self.home, self.been = home, [given]
         return True
@@ -212,11 +185,6 @@ def arrived() -> bool:
     return _here().moved
 
 
-def went_back() -> bool:
-    """Return whether this run follows a step back or forward in the browser."""
-    return bool(getattr(get_script_run_ctx(), "is_history_navigation", False))
-
-
 def read_as(**place: str) -> None:
     """Make parameters readable from the address in this run; `begin_at` later writes them to the browser.
 
@@ -226,10 +194,7 @@ def read_as(**place: str) -> None:
     Args:
         place: by parameter; empty values are ignored.
     """
-    with get_session_state().query_params() as here:
-        for name, value in place.items():
-            if value:
-                here.set_with_no_forward_msg(name, value)
+    streamlit_bridge.make_readable(place)
 
 
 def begin_at(**place: str) -> None:
@@ -241,7 +206,7 @@ def begin_at(**place: str) -> None:
     Args:
         place: by parameter; empty values are removed.
     """
-    _name(key="place", data=place)
+    components.draw("address", "place", {"values": place, "missing": False})
 
 
 def name_project(name: str, screen: str) -> None:
@@ -253,11 +218,12 @@ def name_project(name: str, screen: str) -> None:
         name: name of the project.
         screen: the open screen.
     """
-    _name_project(key="place-project", data={"project": name, "screen": screen})
+    # With the screen, so that the browser is told again on the next one.
+    data = {"values": {"project": name}, "missing": True, "screen": screen}
+    components.draw("address", "place-project", data)
     if "project" not in st.query_params:
         # Links of this run then name the project, too. Setting it normally would add a step to the history.
-        with get_session_state().query_params() as here:
-            here.set_with_no_forward_msg("project", name)
+        streamlit_bridge.make_readable({"project": name})
 
 
 def travelling() -> dict[str, str]:

@@ -1,140 +1,60 @@
-"""Parts of screens that run in the browser."""
+"""Parts of screens that run in the browser.
 
-import time
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field
+A desk is a list of items, the open item, and a person's actions, each with a key. The component `desk` draws all of
+them: `kind` in its data names the content. Further fields that all kinds share:
+
+- `taken`: number of the latest action that the server has taken.
+- `home`: if it changes, the browser starts again, because unsent text and actions belong to the former one.
+- `rows`, `first`, `total`, `page`: a page of the list, the number of items before it, of all, and of a full page.
+- `open`: the open item. Kinds that lead on before the server answers get the next items, too.
+- `said`: the result of the last action, with the action that undoes it; `error`: why an action failed.
+
+The browser sends actions as `acts`: each has a rising number as `id`, its name as `do`, and further values. It sends an
+action again until `taken` confirms it. A key presses the button that names it in `aria-keyshortcuts`.
+"""
+
+import re
+from collections.abc import Callable
 from pathlib import Path
-from threading import Lock
 from typing import Any
 
 import streamlit as st
 
-from exam_workbench.errors import WorkbenchError
-from pages.parts.shared import person
+from pages.parts.shared import streamlit_bridge
 
 _PARTS = Path(__file__).parents[1]
-ACTING = ("shared/making.css", "shared/making.js")
-"""Files that precede those of a component that reports actions (`Asked`)."""
+_SHARED = ("shared/elements", "shared/desk")
+COMPONENTS = {
+    "desk": (
+        *_SHARED, "review/cases", "review/passages", "review/ratings", "review/decisions", "audit/judging",
+        "answers/answers", "bank/channel", "bank/questions", "bank/bar",
+    ),
+    "table": (
+        *_SHARED, "review/flips", "boards/scale", "boards/queries", "boards/systems", "boards/agreements",
+        "audit/audited", "answers/grid", "shared/picks", "home/panels",
+    ),
+    "page": ("shared/elements", "shared/desk", "shared/page", "home/tour"),
+}  # fmt: skip
+"""The scripts and style sheets of each component, below pages/parts."""
 
 
-def component(name: str, *files: str, html: str | None = None) -> Callable[..., Any]:
-    """Return a component that runs in the browser.
-
-    Args:
-        name: unique in the app.
-        files: style sheets and scripts, as paths below pages/parts, in loading order.
-        html: initial content.
-    """
-    css, js = (
-        "\n".join((_PARTS / file).read_text(encoding="utf-8") for file in files if file.endswith(suffix))
-        for suffix in (".css", ".js")
-    )
-    return st.components.v2.component(name, html=html, css=css or None, js=js)
+def _joined(name: str, suffix: str) -> str:
+    files = (_PARTS / f"{file}{suffix}" for file in COMPONENTS[name])
+    return "\n".join(file.read_text(encoding="utf-8") for file in files if file.exists())
 
 
-TOLD = 20.0
-"""Seconds for which a failure to save is shown, unless another action follows."""
+_DRAWS: dict[str, Callable[..., Any]] = {}
+"""The component that draws each kind of content."""
+for _name in COMPONENTS:
+    _js = f"{streamlit_bridge.SCRIPT}\n{_joined(_name, '.js')}"
+    _drawn = st.components.v2.component(_name, css=_joined(_name, ".css"), js=_js)
+    _DRAWS |= dict.fromkeys(re.findall(r"^KINDS\.(\w+) =", _js, re.MULTILINE), _drawn)
 
 
-Act = dict[str, Any]
-"""An action of a person: its number as `id`, its kind as `do`, and further fields."""
-
-
-@dataclass
-class Asked:
-    """The actions of a component that no run has done yet.
-
-    The browser sends an action again until it sees that it was taken. This is needed because Streamlit ends a run as
-    soon as the next message arrives, and then a callback's notes are lost.
+def draw(kind: str, key: str, data: dict[str, Any], **callbacks: Callable[[], None]) -> Any:
+    """Draw the content of a kind, and return its state.
 
     Args:
-        key: key of the component.
-        taken: number of the latest action that was noted.
-        saving: held while actions are saved, since a stopped run continues in parallel until it accesses the session
-            state.
-        refused: time and reason of the latest failure to save; the run that found it may have been ended.
+        callbacks: called after events of the browser, such as `on_open_change`.
     """
-
-    key: str
-    taken: int = 0
-    acts: list[Act] = field(default_factory=list)
-    saving: Lock = field(default_factory=Lock)
-    refused: tuple[float, str] = (0.0, "")
-
-    def note(self) -> None:
-        """Note the actions that the browser sent; a callback."""
-        for act in st.session_state[self.key].acts or []:
-            if act["id"] > self.taken:
-                self.acts.append(act)
-                self.taken = act["id"]
-
-    def press(self, act: Act) -> None:
-        """Note the press of a Streamlit button near the component; a callback."""
-        self.acts.append(act)
-
-    def take(self, act: Act) -> bool:
-        """Remove an action; return whether it was still to be done."""
-        try:
-            self.acts.remove(act)
-        except ValueError:
-            return False
-        return True
-
-    def each(self) -> Iterator[Act]:
-        """Yield the actions in order; each is yielded once, even if the run ends during it."""
-        while self.acts:
-            yield self.acts.pop(0)
-
-
-def asked_of(key: str) -> Asked:
-    """Return the pending actions of a component in this browser tab."""
-    found: Asked = st.session_state.setdefault(f"asked of {key}", Asked(key))
-    return found
-
-
-def save_all(
-    asked: Asked, acts: list[Act], home: str, save: Callable[[Act, str], str], called: Callable[[Act], str]
-) -> None:
-    """Save people's decisions in a project, each action separately, and show a message for each.
-
-    The session state is not accessed between an action and its saving, so that the run cannot end there. The screen
-    then shows the saved decisions, even if an earlier run saved them.
-
-    Args:
-        acts: selected from the pending ones by the caller; the next run may note others meanwhile.
-        home: the name of the project; each action names the project that it was made in.
-        save: saves an action under the person's name and returns a message; it must not access the session state
-            either.
-        called: returns the name of an action for the message that it was not saved.
-
-    Raises:
-        WorkbenchError: some were not saved, now or a moment ago; the message says which and why.
-    """
-    author = _author(asked) if acts else ""
-    saved, lost = [], []
-    with asked.saving:
-        if acts:
-            asked.refused = 0.0, ""
-        for act in filter(asked.take, acts):
-            try:
-                if act["home"] != home:
-                    raise WorkbenchError(
-                        "other-project", "It belongs to another project.", "Open that project and enter it again."
-                    )
-                saved.append(save(act, author))
-            except WorkbenchError as error:
-                lost.append(f"{called(act)} was not saved. {error.message} {error.hint or 'Enter it again.'}")
-        if lost:
-            asked.refused = time.monotonic(), " ".join(lost)
-    for said in saved:
-        st.toast(said, icon=":material/gavel:")
-    when, words = asked.refused
-    if words and time.monotonic() - when < TOLD:
-        raise WorkbenchError("not-saved", words)
-
-
-def _author(asked: Asked) -> str:
-    if not person.known():
-        # A person who has to enter a name first is asked to repeat the action.
-        asked.acts.clear()
-    return person.author()
+    return _DRAWS[kind](key=key, data={"kind": kind, **data}, **callbacks)

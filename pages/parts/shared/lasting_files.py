@@ -9,12 +9,8 @@ from contextvars import ContextVar
 from threading import Lock
 from typing import Any
 
-from streamlit.runtime import memory_media_file_storage
-from streamlit.runtime.media_file_manager import MediaFileManager
-from streamlit.runtime.media_file_storage import MediaFileKind
-from streamlit.runtime.memory_media_file_storage import MemoryFile, MemoryMediaFileStorage
-
-from pages.parts.shared import login
+from pages.parts.shared import login, streamlit_bridge
+from pages.parts.shared.streamlit_bridge import MediaFileKind, MediaFileManager, MemoryFile, MemoryMediaFileStorage
 
 SECONDS = 120.0
 """Seconds for which a file is kept after no screen shows it."""
@@ -86,8 +82,8 @@ class LastingFiles(MemoryMediaFileStorage):
 
 
 def install() -> None:
-    """Make the next app use this storage; Streamlit has no option for it."""
-    memory_media_file_storage.MemoryMediaFileStorage = LastingFiles
+    """Make the next app use this storage."""
+    streamlit_bridge.store_media_in(LastingFiles)
     add = MediaFileManager.add_deferred
 
     def add_deferred(manager: MediaFileManager, data_callable: Callable[[], Any], *given: Any, **further: Any) -> str:

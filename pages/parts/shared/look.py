@@ -10,6 +10,7 @@ from html import escape
 import streamlit as st
 
 from exam_workbench.types import RATINGS
+from pages.parts.shared import streamlit_bridge
 
 RATING_COLOURS = {
     "light": (("#e4e7ea", "#3d444b"), ("#d3ebe4", "#1d3d35"), ("#a9dccd", "#163a31"), ("#6cc0aa", "#0c2b23"),
@@ -57,53 +58,53 @@ MEANINGS = (
 )
 """Text colours with a meaning, each legible on the background of its theme."""
 
-STYLE = """
+STYLE = streamlit_bridge.style("""
 .ew-rating { display: inline-block; min-width: 1.55rem; padding: 0 0.35rem; border-radius: 0.3rem; text-align: center;
   font-weight: 650; font-variant-numeric: tabular-nums; line-height: 1.5; }
 .ew-rating.none { color: var(--ew-dim); border: 1px dashed currentColor; font-weight: 400; }
-[data-testid="stMainBlockContainer"] { padding: 2.2rem 2.2rem 4rem; }
+${mainBlockContainer} { padding: 2.2rem 2.2rem 4rem; }
 /* Where the menu is folded the mark stands up here, and does not lie over the name of the screen. */
-[data-testid="stHeader"] { height: 2.2rem; min-height: 0; }
+${header} { height: 2.2rem; min-height: 0; }
 /* The texts are the heroes: the name of the screen only says where one is. */
-[data-testid="stMain"] h1 { font-size: 1.3rem; padding: 0.2rem 0; }
-[data-testid="stHeading"] h2 { font-size: 1.15rem; padding: 0.6rem 0 0.2rem; }
-[data-testid="stCaptionContainer"] { color: var(--ew-dim); opacity: 1; }
-[data-testid="stWidgetLabel"][disabled] p { color: var(--ew-dim); }
-[data-testid="stSliderThumbValue"] p { color: light-dark(#1f2428, #e4e7ea); }
-.stApp button kbd { opacity: 0.85; }
-.stApp button[data-testid$="primary"] kbd { opacity: 1; }
+${main} h1 { font-size: 1.3rem; padding: 0.2rem 0; }
+${heading} h2 { font-size: 1.15rem; padding: 0.6rem 0 0.2rem; }
+${captionContainer} { color: var(--ew-dim); opacity: 1; }
+${widgetLabel}[disabled] p { color: var(--ew-dim); }
+${sliderThumbValue} p { color: light-dark(#1f2428, #e4e7ea); }
+${app} button kbd { opacity: 0.85; }
+${app} ${primaryButton} kbd { opacity: 1; }
 /* The blue of what is chosen or pointed at is too dark for words on a dark page. */
-[data-selected="true"]:is([data-variant="segmented_control"], [data-variant="pills"]) *,
-[data-testid="stMain"] button[kind="tertiary"]:is(:hover, :active, [aria-expanded="true"]) p {
+${selected} *,
+${main} button[kind="tertiary"]:is(:hover, :active, [aria-expanded="true"]) p {
   color: light-dark(#2f6399, #85b4e3); }
 :focus-visible { outline: 2px solid var(--ew-focus) !important; outline-offset: 1px; }
 /* A field cuts off what is drawn around the box within it: the ring goes around the field. */
-:is([data-testid$="RootElement"], [data-testid="stNumberInputContainer"],
-  :is([data-testid="stSelectbox"], [data-testid="stMultiSelect"]) [role="group"]) {
+:is(${fieldRoot}, ${numberInputContainer},
+  :is(${selectbox}, ${multiSelect}) [role="group"]) {
   &:has(:is(input, textarea):focus-visible) { outline: 2px solid var(--ew-focus); outline-offset: 1px; }
   :is(input, textarea):focus-visible { outline: none !important; } }
 /* A browser that is new here is asked for a name in one line. */
 .st-key-name-wanted { padding: 0.3rem 0.6rem; border: 1px solid var(--ew-line); border-radius: 0.4rem; }
-.st-key-name-wanted [data-testid="stCaptionContainer"] { margin-bottom: 0; }
-.st-key-name-wanted [data-testid="stCaptionContainer"] p { font-size: 0.87rem; line-height: 1.3; margin: 0; }
+.st-key-name-wanted ${captionContainer} { margin-bottom: 0; }
+.st-key-name-wanted ${captionContainer} p { font-size: 0.87rem; line-height: 1.3; margin: 0; }
 /* The line under the title: under which choices one looks. */
 .st-key-looking { gap: 0.4rem; padding-bottom: 0.2rem; border-bottom: 1px solid var(--ew-line); color: var(--ew-dim);
   flex-wrap: wrap; }
 .st-key-looking p { font-size: 0.93rem; text-wrap: pretty; }
 /* The same of answers: what it says may take two lines, and what changes it stands behind it. */
 .st-key-looking-at-answers { flex-wrap: nowrap; align-items: flex-start; gap: 0.4rem; }
-.st-key-looking-at-answers > :has([data-testid="stMarkdown"]) { flex: 0 1 auto; min-width: 0; }
-.st-key-looking-at-answers > :has([data-testid="stPopover"]) { flex: none; }
+.st-key-looking-at-answers > :has(${markdown}) { flex: 0 1 auto; min-width: 0; }
+.st-key-looking-at-answers > :has(${popover}) { flex: none; }
 .st-key-looking-at-answers button { min-height: 1.6rem; padding: 0 0.5rem; }
 .st-key-looking > :has(> .st-key-looking-beside) { margin-left: auto; flex: none; max-width: 100%; }
 .st-key-looking-beside { flex-wrap: nowrap; }
 @media (max-width: 1000px) { .st-key-looking-beside { flex-wrap: wrap; max-width: 100%; } }
 /* What a choice beside the line is called stands before it. */
-.st-key-looking-beside [data-testid="stSelectbox"] { display: flex; align-items: center; gap: 0.5rem; }
-.st-key-looking-beside [data-testid="stSelectbox"] > :not(label) { flex: 1; min-width: 0; width: auto; }
-.st-key-looking-beside [data-testid="stWidgetLabel"] { margin: 0; min-height: 0; flex: none; white-space: nowrap; }
+.st-key-looking-beside ${selectbox} { display: flex; align-items: center; gap: 0.5rem; }
+.st-key-looking-beside ${selectbox} > :not(label) { flex: 1; min-width: 0; width: auto; }
+.st-key-looking-beside ${widgetLabel} { margin: 0; min-height: 0; flex: none; white-space: nowrap; }
 .st-key-looking button { min-height: 1.6rem; padding: 0 0.5rem; }
-[data-testid="stSidebar"]:not([data-collapsed="true"]) { min-width: 14.5rem; max-width: 14.5rem; }
+${openSidebar} { min-width: 14.5rem; max-width: 14.5rem; }
 /* The entries of the menu. Below the title: the screens of an entry. */
 .st-key-menu { gap: 0.05rem; }
 .st-key-menu.st-key-menu > * { flex-shrink: 0; margin: 0; }
@@ -112,7 +113,7 @@ STYLE = """
 .st-key-tabs:empty { display: none; }
 .st-key-tabs a { padding: 0.1rem 0.7rem; border-radius: 0.3rem; }
 .st-key-menu a { min-height: 1.9rem; margin: 0; padding: 0.1rem 0.5rem; border-radius: 0.3rem; }
-[data-testid="stSidebarUserContent"] { padding-top: 0; }
+${sidebarUserContent} { padding-top: 0; }
 /* A row of a table, not a card. */
 [class*="st-key-question-"] { border-bottom: 1px solid rgba(128, 128, 128, 0.22); padding: 0 0 0.35rem 0.5rem;
   gap: 0.1rem; }
@@ -135,11 +136,11 @@ STYLE = """
   margin: 0 1px; }
 .asked { line-height: 1.4; overflow-wrap: anywhere; }
 /* A word as long as a book breaks off at the edge of its column, and pushes nothing aside. */
-[data-testid="stMain"] :is([data-testid="stMarkdownContainer"], [data-testid="stText"], [data-testid="stHtml"],
-  [data-testid="stHeading"], [data-testid="stAlert"], [data-testid="stCaptionContainer"], code) {
+${main} :is(${markdownContainer}, ${text}, ${html},
+  ${heading}, ${alert}, ${captionContainer}, code) {
   overflow-wrap: anywhere; }
-[data-testid="stMain"] button [data-testid="stMarkdownContainer"] { overflow-wrap: break-word; }
-[data-testid="stMain"] :is([data-testid="stMetricValue"], [data-testid="stMetricLabel"]) { min-width: 0; }
+${main} button ${markdownContainer} { overflow-wrap: break-word; }
+${main} :is(${metricValue}, ${metricLabel}) { min-width: 0; }
 .asked .words { white-space: pre-wrap; unicode-bidi: plaintext; }
 .asked .gray { color: var(--ew-dim); font-size: 0.87rem; }
 .asked .said { display: grid; grid-template-columns: 1.6rem 1fr; margin-top: 0.15rem; }
@@ -149,31 +150,31 @@ STYLE = """
 .asked .stale { color: var(--ew-changed); font-weight: 600; }
 [class*="st-key-question-"] textarea { line-height: 1.35; min-height: 2.6rem; padding: 0.4rem 0.6rem; }
 /* A page at work says so, and what is about to be drawn anew looks it; a moment's work shows nothing. */
-.stApp[data-test-script-state="running"]::after { content: ""; position: fixed; inset: 0 0 auto 0; height: 3px;
+${running}::after { content: ""; position: fixed; inset: 0 0 auto 0; height: 3px;
   z-index: 1000001; opacity: 0; pointer-events: none; animation: at-work 1.2s 0.4s linear infinite;
   background: linear-gradient(90deg, transparent, #3a78b5, transparent) 0 0 / 50% 100% repeat-x; }
 @keyframes at-work { from { opacity: 1; background-position-x: 0; } to { opacity: 1; background-position-x: 100vw; } }
 @keyframes appear { to { opacity: 1; } }
 /* Who asked for less motion sees a bar that stands still. */
 @media (prefers-reduced-motion: reduce) {
-  .stApp[data-test-script-state="running"]::after { animation: appear 0s 0.4s forwards; } }
-[data-stale="true"], [data-stale="true"] button { cursor: progress; }
+  ${running}::after { animation: appear 0s 0.4s forwards; } }
+${stale}, ${stale} button { cursor: progress; }
 /* Charts beside each other stand below each other where they would have no room to be read. */
-[class*="st-key-beside"] [data-testid="stHorizontalBlock"] { flex-wrap: wrap; }
-[class*="st-key-beside"] [data-testid="stColumn"] { min-width: min(24rem, 100%); }
+[class*="st-key-beside"] ${horizontalBlock} { flex-wrap: wrap; }
+[class*="st-key-beside"] ${column} { min-width: min(24rem, 100%); }
 /* The words of a chart: Streamlit's own grey is too light on a white page. */
-[data-testid="stVegaLiteChart"] svg text[fill="#808495"] { fill: var(--ew-dim); }
+${vegaLiteChart} svg text[fill="#808495"] { fill: var(--ew-dim); }
 /* What has no room in a box of choices ends in an ellipsis. */
-[data-testid="stSelectbox"] input { text-overflow: ellipsis; }
+${selectbox} input { text-overflow: ellipsis; }
 /* What others saved is told above the page, and moves nothing on it. */
-[data-testid="stLayoutWrapper"]:has(> .st-key-news) { position: fixed; top: 0; right: 2.2rem; z-index: 999991;
+${layoutWrapper}:has(> .st-key-news) { position: fixed; top: 0; right: 2.2rem; z-index: 999991;
   width: auto; }
 .st-key-news { height: 2.2rem; gap: 0.6rem; padding-left: 0.6rem; justify-content: flex-end;
   background: light-dark(#ffffff, #16191c); }
 /* What listens and shows nothing takes no room. */
 .st-key-remember, .st-key-place, .st-key-place-project, .st-key-redraw,
 .st-key-frame { display: none; }
-"""
+""")
 """Density, and other styles beyond the theme."""
 
 

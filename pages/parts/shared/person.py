@@ -7,23 +7,10 @@ from urllib.parse import unquote
 import streamlit as st
 
 from exam_workbench import errors, project
-from pages.parts.shared import login
+from pages.parts.shared import components, login
 
 COOKIE = "exam-workbench-name"
 LONGEST_NAME = 60
-
-# Streamlit can read cookies but not set them. Browsers keep one for about 400 days at most.
-_remember = st.components.v2.component(
-    "remember_the_name",
-    js="""
-export default function ({ data }) {
-  if (!data.name) return;
-  const secure = location.protocol === "https:" ? "; secure" : "";
-  document.cookie =
-    `${data.cookie}=${encodeURIComponent(data.name)}; path=/; max-age=34560000; samesite=lax${secure}`;
-}
-""",
-)
 
 
 def remembered() -> str:
@@ -92,8 +79,9 @@ def box() -> None:
             help="The activity log shows this name, and this browser remembers it. Another name is another person with"
             " separate unsaved changes.",
         )
-    said = known() if st.session_state.get("name said") else ""
-    _remember(key="remember", data={"cookie": COOKIE, "name": said})
+    # Streamlit can read cookies but not set them.
+    said = known() if st.session_state.get("name said") else None
+    components.draw("cookie", "remember", {"cookie": COOKIE, "value": said})
 
 
 def ask() -> None:

@@ -11,9 +11,6 @@ LOOKS_EVERY = 15.0
 
 
 # Only the browser knows whether a person is typing, reads a dialog, or has the window in sight.
-_redraw = components.component("redraw", "shared/redraw.js")
-
-
 @st.cache_resource(show_spinner=False)
 def _presence() -> review.Presence:
     return review.Presence()
@@ -47,7 +44,9 @@ def _news(project: Project, seen: int) -> None:
     others = acted_since(project, seen, ui.person())
     # The number of the newest action, so that the browser recognizes further changes.
     news = latest_act(project) if others else 0
-    found = _redraw(key="redraw", data={"news": news}, on_redraw_change=lambda: None, on_looked_change=lambda: None)
+    found = components.draw(
+        "news", "redraw", {"news": news}, on_redraw_change=lambda: None, on_looked_change=lambda: None
+    )
     if others and found.redraw:
         st.rerun()
     if not others:

@@ -9,12 +9,10 @@ import streamlit as st
 from starlette.concurrency import run_in_threadpool
 from starlette.requests import HTTPConnection
 from starlette.responses import PlainTextResponse
-from streamlit import runtime
-from streamlit.runtime.scriptrunner import get_script_run_ctx
-from streamlit.runtime.uploaded_file_manager import UploadedFile
 
 from exam_workbench import errors, limits, server
-from pages.parts.shared import lasting_files, login, refused_logins, ui
+from pages.parts.shared import lasting_files, login, refused_logins, streamlit_bridge, ui
+from pages.parts.shared.streamlit_bridge import UploadedFile
 
 CORE, MEDIA, UPLOAD = "/_stcore/", "/media/", "/upload_file/"
 OPEN = ("health", "host-config", "stream", "bidi-components")
@@ -51,7 +49,7 @@ class RequestGuard:
         finally:
             if scope["type"] == "websocket":
                 back = st.get_option("server.disconnectedSessionTTL")
-                asyncio.get_running_loop().call_later(back + 1, release_uploads)
+                asyncio.get_running_loop().call_later(back + 1, streamlit_bridge.release_sessions)
 
     @contextmanager
     def _room(self, request: HTTPConnection, path: str) -> Iterator[None]:
@@ -64,7 +62,7 @@ class RequestGuard:
             TooMuch: the space is used up.
         """
         session = path.partition(UPLOAD)[2].partition("/")[0]
-        files = runtime.get_instance().uploaded_file_mgr.file_storage.get(session, {})  # type: ignore[attr-defined]
+        files = streamlit_bridge.uploads_of(session)
         stated = int(request.headers.get("content-length") or 0)
         size = limits.limit("UPLOAD") if "transfer-encoding" in request.headers else stated
         self._arriving[session] += size
@@ -80,7 +78,7 @@ class RequestGuard:
         finally:
             # Subtraction also drops sessions without arriving files.
             self._arriving = self._arriving - Counter({session: size})
-            release_uploads()
+            streamlit_bridge.release_sessions()
 
 
 async def _check(request: HTTPConnection, path: str) -> None:
@@ -109,22 +107,5 @@ def _check_person(request: HTTPConnection, path: str) -> None:
 
 def forget(files: Iterable[UploadedFile]) -> None:
     """Drop uploaded files that the tab no longer needs, which makes room for others."""
-    tab = get_script_run_ctx()
-    for file in files if tab is not None else ():
-        tab.uploaded_file_mgr.remove_file(tab.session_id, file.file_id)
-
-
-def release_uploads() -> None:
-    """Drop the sessions that cannot be resumed, and their files.
-
-    Streamlit keeps them until another session ends, and their content until Python's garbage collector runs.
-    """
-    instance = runtime.get_instance()
-    sessions, uploads = instance._session_mgr, instance.uploaded_file_mgr
-    for _, info in sessions._session_storage._cache.expire():  # type: ignore[attr-defined]
-        info.session.session_state.clear()
-        info.session.shutdown()
-    # A session may have ended while a file was arriving for it.
-    for session in list(uploads.file_storage):  # type: ignore[attr-defined]
-        if sessions.get_session_info(session) is None:
-            uploads.remove_session_files(session)
+    for file in files:
+        streamlit_bridge.forget_upload(file.file_id)

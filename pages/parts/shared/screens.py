@@ -7,7 +7,7 @@ from starlette.requests import Request
 from starlette.responses import RedirectResponse, Response
 from starlette.routing import Route
 
-from pages.parts.shared.components import component
+from pages.parts.shared import components
 
 MENU = {
     "Home": (":material/home:", {"home": "Home"}),
@@ -38,9 +38,6 @@ The first screen of an entry is the one that its link leads to. Home is the scre
 
 SCREENS = {name: (title, icon) for icon, screens in MENU.values() for name, title in screens.items()}
 """Title and icon of every screen, by the name of its file."""
-
-
-_frame = component("frame", "shared/frame.js")
 
 
 def navigation() -> tuple[str, st.Page, dict[str, st.Page]]:
@@ -87,7 +84,7 @@ def menu(
         visible: names of the screens that the person may see.
         folded: entries that the project has no content for.
     """
-    _frame(key="frame")
+    components.draw("frame", "frame", {})
     shown = {
         entry: [name for name in screens if name in visible]
         for entry, (_, screens) in MENU.items()

@@ -1,0 +1,359 @@
+// The questions of one query in order, including new ones that the server does not know yet.
+
+// Milliseconds without typing after which typed text is sent.
+const PAUSE = 600;
+// Fewer questions need no filter.
+const FEW = 8;
+
+const FIGURES = [
+  ["answered", "answered", "of the graded passages answer it at the min rating"],
+  ["non_relevant", "non-relevant", "of the judged passages that answer it are non-relevant"],
+  ["only_here", "only this question", "of the passages judged relevant answer only this question"],
+  ["systems", "of systems", "of the systems with a usable grade answer it within the cutoff"],
+];
+const WEIGHTS =
+  "Questions with weight 0 do not count. A negative weight marks content that a response should not have.";
+const EMPTY = { text: "", weight: 1, active: true, kind: "question", subtopic_id: null, answer_key: null, note: null };
+
+const percent = (share) => `${Math.round(share * 100)}%`;
+const keyHint = (keys) => h("kbd", { "aria-hidden": "true" }, keys);
+
+KINDS.questions = class extends Part {
+  typed = new Map(); // Text in fields that is not sent yet, by question and field.
+  stints = new Map(); // Numbers of visits of fields: edits of one visit are undone together.
+  unfolded = new Set();
+  words = "";
+  turns = 0;
+
+  listen() {
+    channel.join(this);
+    channel.add = () => this.add();
+  }
+
+  leave() {
+    this.flush();
+    channel.leave(this);
+  }
+
+  hear(data) {
+    channel.hear(data, true);
+    const { query } = data;
+    if (this.before && this.before.query.id !== query.id) {
+      this.flush();
+      this.typed.clear();
+      this.words = "";
+      // Another query is shown from its top.
+      document.querySelector(STREAMLIT.main)?.scrollTo({ top: 0 });
+    }
+    this.topic = data.subtopic;
+  }
+
+  show(data, tell, hold) {
+    super.show(data, tell, hold);
+    if (data.turns === this.turns) return;
+    this.turns = data.turns;
+    this.enter(data.focus);
+  }
+
+  act(name, more = {}) {
+    if (name === "dialog") comeBack();
+    channel.flush();
+    channel.push({ act: name, ...more });
+  }
+
+  // The row appears at once. Its id is made here, so that typed text can refer to it.
+  add() {
+    const query = this.data.query.id;
+    if (this.data.readonly) return this.act("add", { query, name: "" });
+    const bytes = [...crypto.getRandomValues(new Uint8Array(6))];
+    const name = bytes.map((byte) => byte.toString(16).padStart(2, "0")).join("");
+    this.act("add", { query, name });
+    this.redraw();
+    this.enter(`${query}/${name}`);
+  }
+
+  enter(id) {
+    const row = this.row(id);
+    if (!row) return;
+    row.hidden = false;
+    row.querySelector("textarea").focus({ preventScroll: true });
+    row.scrollIntoView({ block: "center" });
+  }
+
+  row(id) {
+    return this.find(`[data-question="${CSS.escape(id)}"]`);
+  }
+
+  get rows() {
+    const known = new Set(this.data.rows.map((row) => row.id));
+    const { query, author } = this.data;
+    const begins = (act) => act.act === "add" && act.query === query.id && act.name && act.author === author;
+    const begun = channel.coming().filter(begins).map((act) => `${act.query}/${act.name}`);
+    const rows = begun.filter((id) => !known.has(id)).map((id) => ({ ...EMPTY, id, isNew: true, done: "added" }));
+    return [...this.data.rows, ...rows];
+  }
+
+  // Fields
+
+  // The value that the person saw in a field: the pending edit, or the stored value.
+  base(row, name) {
+    const edit = channel.edit(row.id, name);
+    if (!edit) return row[name];
+    if (!(edit.n in channel.refused)) return edit.value;
+    return channel.refused[edit.n] === null ? row[name] : edit.base;
+  }
+
+  // The value to show: what is being typed, a pending or refused edit, or the stored value.
+  value(row, name) {
+    const typed = this.typed.get(`${name} ${row.id}`);
+    const edit = channel.edit(row.id, name);
+    return typed ? typed.text : edit && channel.refused[edit.n] !== null ? edit.value : row[name];
+  }
+
+  field(selector, row, name, given, ...inside) {
+    const key = `${name} ${row.id}`;
+    const box = given.type === "checkbox";
+    const value = this.value(row, name);
+    const number = name === "weight";
+    const at = selector === "select" || box ? "onchange" : "oninput";
+    const change = ({ target }) => {
+      clearTimeout(this.typed.get(key)?.timer);
+      const { base } = this.typed.get(key) ?? { base: this.base(row, name) };
+      // An unfinished number is no value.
+      const text = box ? target.checked : target.value;
+      const read = number ? target.valueAsNumber : text;
+      const one = { id: row.id, name, base, text, value: Number.isNaN(read) ? undefined : read };
+      one.timer = at === "oninput" && setTimeout(() => this.flush(), PAUSE);
+      this.typed.set(key, one);
+      if (at === "onchange") this.flush();
+      else this.redraw();
+    };
+    const shown = box ? { checked: Boolean(value) } : { value: this.typed.has(key) ? undefined : number ? value
+      : (value ?? "") };
+    return h(selector, {
+      key: name, "data-key": name, disabled: this.data.readonly, ...given, ...shown, [at]: change,
+      onfocus: () => this.stints.set(key, channel.last + 1), onblur: () => this.flush(row.id),
+    }, ...inside);
+  }
+
+  // Send typed text; a left field without a valid value shows its former value again.
+  flush(left = null) {
+    for (const [key, { id, name, base, value, timer }] of this.typed) {
+      clearTimeout(timer);
+      if (value === undefined && id !== left) continue;
+      this.typed.delete(key);
+      // Typed back to the former value: nothing to send, unless another edit is pending.
+      if (value === undefined || (value === (base ?? "") && !channel.edit(id, name))) continue;
+      channel.refuse(id, name);
+      channel.push({ act: "edit", id, field: name, value, base, stint: this.stints.get(key) });
+    }
+    this.redraw();
+  }
+
+  // The list
+
+  redraw() {
+    const at = this.root.getRootNode().activeElement;
+    const left = at?.closest?.("[data-question]");
+    const place = left ? [...left.parentNode.children].indexOf(left) : -1;
+    super.redraw();
+    if (!left || at.isConnected || !this.root.isConnected) return;
+    // The focused button or row is gone: the focus stays in the row, or moves to the row that takes its place.
+    const rows = this.root.querySelectorAll("[data-question] textarea");
+    const next = this.row(left.dataset.question)?.querySelector("textarea") ?? rows[Math.min(place, rows.length - 1)];
+    (next ?? this.find("[data-key=add]")).focus({ preventScroll: true });
+  }
+
+  view(data) {
+    const { query, readonly, subtopics } = data;
+    const rows = this.rows.map((row) => [row, this.fits(row)]);
+    const shown = rows.some(([, fits]) => fits);
+    const step = (id, sign, key, words) => h("button", {
+      "aria-label": words, title: `${words} (${key})`, "aria-keyshortcuts": key, disabled: !id,
+      onclick: () => this.act("open", { query: id }),
+    }, sign, keyHint(key));
+    const choose = ({ target }) => {
+      this.topic = target.value;
+      this.redraw();
+      channel.push({ act: "subtopic", chosen: this.topic });
+    };
+    const search = ({ target }) => {
+      this.words = target.value;
+      this.redraw();
+    };
+    const empty = rows.length
+      ? "No matching questions."
+      : "This query has no questions yet. Each should ask for one essential piece of information.";
+    return h("section.questions",
+      h("header", h("h2", { dir: "auto" }, query.text),
+        h("div.steps",
+          step(query.previous, "‹", "Alt+K", "Previous query"), h("span.place", `${query.at} of ${query.of}`),
+          step(query.next, "›", "Alt+J", "Next query"))),
+      h("div.filters", { hidden: data.rows.length < FEW && !subtopics.length },
+        h("input", {
+          type: "search", placeholder: "Find a question", "aria-label": "Find a question", value: this.words,
+          oninput: search,
+        }),
+        h("select", { "aria-label": "Filter by subtopic", hidden: !subtopics.length, value: this.topic,
+          onchange: choose },
+          ["", ...subtopics].map((topic) => h("option", { value: topic }, topic || "All subtopics")))),
+      data.about && h("p.about", data.about),
+      h("div.columns", { hidden: !shown }, h("details.help",
+        h("summary", "About these numbers"),
+        h("p", WEIGHTS),
+        h("ul", FIGURES.map(([, label, words]) => h("li", h("b", label), `: x% ${words}.`)))),
+      h("span", "Weight"), h("span", "Active")),
+      h("ol", rows.map(([row, fits]) => {
+        const coming = channel.coming().filter((act) => act.id === row.id);
+        const typed = [...this.typed.values()].filter((one) => one.id === row.id).map((one) => [one.name, one.text]);
+        const memo = JSON.stringify([row, fits, coming, typed, readonly, data.refused, data.most,
+          this.unfolded.has(row.id)]);
+        const kind = `${row.done ? "changed" : ""} ${row.active ? "" : "retired"}`.trim();
+        return h("li.row", { key: row.id, memo, class: kind, hidden: !fits, "data-question": row.id },
+          () => this.question(row));
+      })),
+      !shown && h("p.empty", empty),
+      h("div.tools",
+        h("button.main", { "data-key": "add", title: "Alt+N", "aria-keyshortcuts": "Alt+N",
+          "aria-label": "Add question", onclick: () => this.add() },
+          "+ Add question", keyHint("Alt+N")),
+        h("button", { onclick: () => this.act("dialog", { name: "paste" }) }, "Paste questions"),
+        h("button", { "data-key": "several", hidden: data.rows.length < 2,
+          onclick: () => this.act("dialog", { name: "several" }) }, "Edit several"),
+        h("label", { title: "Mark questions that the embedding model finds similar." },
+          h("input", { type: "checkbox", checked: data.near, onchange: ({ target }) =>
+            this.act("near", { on: target.checked }) }),
+          " Near-duplicates")));
+  }
+
+  fits(row) {
+    const typed = [...this.typed.values()].some((one) => one.id === row.id);
+    const text = String(this.value(row, "text") || row.id).toLowerCase();
+    const fits = text.includes(this.words.toLowerCase()) && (!this.topic || row.subtopic_id === this.topic);
+    return fits || row.isNew || typed || this.refusedEdits(row.id).length > 0;
+  }
+
+  refusedEdits(id) {
+    return channel.acts.filter((act) => act.act === "edit" && act.id === id && act.n in channel.refused);
+  }
+
+  question(row) {
+    const open = this.unfolded.has(row.id);
+    const most = Math.max(this.data.most, Math.abs(row.weight));
+    const unfold = () => {
+      this.unfolded[open ? "delete" : "add"](row.id);
+      this.redraw();
+    };
+    const hint = row.lost ? `Unknown wording of ${row.id}. Import a question bank that has it.` : "Enter a question";
+    return [
+      h("div.line",
+        h("div.grow", { "data-words": this.value(row, "text") ?? "" },
+          this.field("textarea", row, "text", { rows: 1, "aria-label": "Question", placeholder: hint })),
+        this.field("input.weight", row, "weight",
+          { type: "number", step: 0.5, "aria-label": "Weight", min: -most, max: most }),
+        h("label.active", { title: "Clear to retire the question. Retired questions do not count." },
+          this.field("input", row, "active", { type: "checkbox", "aria-label": "Active" })),
+        h("button.more", {
+          "data-key": "details", title: "Details, split, history", "aria-label": "Details",
+          "aria-expanded": String(open), onclick: unfold,
+        }, "⋮")),
+      h("div.remarks", this.remarks(row)),
+      open && this.details(row),
+    ];
+  }
+
+  remarks(row) {
+    const state = (words, kind = "") => h("span.state", { class: kind }, words);
+    const fact = (words) => h("span.fact", words);
+    return [
+      row.done && state(`${row.done}, unsaved`, "changed"),
+      row.wordless && state("empty wording: cannot be saved", "wordless"),
+      row.lost && state("original wording unknown: a new wording starts without grades"),
+      row.start && fact(`Created from: ${row.start}`),
+      row.subtopic_id && fact(`subtopic ${row.subtopic_id}`),
+      row.kind !== "question" && fact(row.kind),
+      !row.active && !row.done && fact("retired"),
+      row.figures && this.figures(row.figures),
+      row.done && h("button", { key: "take back", "data-key": "take back",
+        onclick: () => this.act("take back", { id: row.id }) }, "Discard change"),
+      row.twin && state(row.twin, "twin"),
+      this.refusedEdits(row.id).map((edit) => this.refused(row, edit)),
+    ];
+  }
+
+  figures(given) {
+    if (!given.graded) return h("span.state", { title: "No grades yet. Ungraded does not count as 0." }, "ungraded");
+    const bar = ([name, label, words]) => {
+      const share = percent(given[name]);
+      const verdict = name === "systems" && given.verdict;
+      const title = `${share} ${words}${verdict ? `. ${verdict}: ${given.meaning}` : ""}`;
+      return h("span.figure", { class: share === "0%" ? `${name} zero` : name, title },
+        share !== "0%" && h("span.bar", { style: { "--share": share } }), h("b", share), ` ${label}`,
+        verdict && `, ${verdict}`);
+    };
+    return [
+      FIGURES.filter(([name]) => given[name] !== null).map(bar),
+      given.graded < 1 && h("span.state", `${percent(given.graded)} graded`),
+    ];
+  }
+
+  // An edit that could not be stored, or that conflicts with another window: the person chooses here.
+  refused(row, edit) {
+    const why = channel.refused[edit.n];
+    const choose = (key, words, act) => h("button", {
+      "data-key": key,
+      onclick: () => {
+        channel.refuse(row.id, edit.field);
+        channel.push(act);
+        this.redraw();
+      },
+    }, words);
+    const leave = choose("leave", "Discard my input", { act: "leave" });
+    if (why !== null) return h("div.refused", { role: "alert" }, h("b", "Not saved. "), `${why} `, leave);
+    const given = edit.value === null || edit.value === "" ? "an empty value" : `“${edit.value}”`;
+    return h("div.refused.crossed",
+      h("span.state", "Changed in your other window. The new value is shown above. "),
+      h("span", `Your input here: ${given}.`),
+      choose("take mine", "Use my input",
+        { act: "edit", id: row.id, field: edit.field, value: edit.value, base: row[edit.field] }),
+      leave);
+  }
+
+  details(row) {
+    const labelled = (words, box, kind = "") => h("label", { class: kind }, h("span", words), box);
+    const text = (name, words) => labelled(words,
+      this.field("input", row, name, { type: "text", "aria-label": words }));
+    const button = (words, name, more, key = null) =>
+      h("button", { "data-key": key, onclick: () => this.act(name, { id: row.id, ...more }) }, words);
+    return h("div.details",
+      h("div.boxes",
+        labelled("Kind", this.field("select", row, "kind", { "aria-label": "Kind" },
+          this.data.kinds.map((kind) => h("option", { value: kind }, kind)))),
+        text("subtopic_id", "Subtopic"), text("answer_key", "Answer key"),
+        labelled("Note", this.field("textarea", row, "note", { rows: 2, "aria-label": "Question note" }), "wide")),
+      h("div.buttons",
+        button("Duplicate", "duplicate"),
+        button("Move up", "move", { up: true }), button("Move down", "move", { up: false }),
+        button("Split question", "dialog", { name: "split" }), button("Show effect alone", "dialog", { name: "solo" }),
+        !row.isNew && button("History", "dialog", { name: "history" }, "history"),
+        h("span.fact", `Id ${row.id}`)));
+  }
+};
+
+// A closed dialog returns the focus to its opener, but does not find openers inside components.
+let closing = null;
+
+function comeBack() {
+  const opener = focused();
+  let open = false;
+  closing?.disconnect();
+  closing = new MutationObserver(() => {
+    const shown = document.querySelector(STREAMLIT.dialog) !== null;
+    if (open && !shown) {
+      closing.disconnect();
+      requestAnimationFrame(() => document.activeElement === document.body && opener.focus({ preventScroll: true }));
+    }
+    open = shown;
+  });
+  closing.observe(document.body, { childList: true, subtree: true });
+}

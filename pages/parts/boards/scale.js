@@ -1,0 +1,94 @@
+// The scales of a leaderboard, its error bars, and the brackets that join systems that are not separated.
+
+const NOTHING = "–";
+const LANE = 7;
+
+const fixed = (value, digits) => (value === null || value === undefined ? NOTHING : value.toFixed(digits));
+// A difference that rounds to 0 has no sign.
+const signed = (value, digits) => {
+  const size = Math.abs(value).toFixed(digits);
+  return (Number(size) === 0 ? "" : value > 0 ? "+" : "−") + size;
+};
+
+// A formatted number, with the exact value in an attribute for programs.
+const figure = (value, digits) => h("data", { value: String(value ?? "") }, fixed(value, digits));
+
+const share = (value, [low, high]) => (100 * (value - low)) / (high - low);
+const at = (value, domain) => ({ left: `${share(value, domain)}%` });
+
+// Round numbers within a range of values.
+function ticks([low, high], aim = 4) {
+  const raw = (high - low) / aim;
+  const power = 10 ** Math.floor(Math.log10(raw));
+  const step = [1, 2, 2.5, 5, 10].map((one) => one * power).find((one) => one >= raw);
+  const found = [];
+  for (let tick = Math.ceil(low / step - 1e-9); tick * step <= high + step * 1e-9; tick += 1) found.push(tick * step);
+  return { found, digits: Math.max(0, Math.ceil(-Math.log10(step) - 1e-9) + (step / power === 2.5 ? 1 : 0)) };
+}
+
+function axis(domain, aim) {
+  const { found, digits } = ticks(domain, aim);
+  return h("div.axis", { "aria-hidden": "true" },
+    found.map((tick) => h("span", { style: at(tick, domain) }, tick.toFixed(digits))));
+}
+
+// The part of a row on a scale. `zero` emphasizes the line at 0.
+function field(domain, aim, ...inside) {
+  const lines = ticks(domain, aim).found.map((tick) =>
+    h("i.grid", { class: aim === 3 && tick === 0 ? "zero" : "", style: at(tick, domain) }));
+  return h("div.field", lines, inside);
+}
+
+function stretch(kind, low, high, domain) {
+  return h("i", { class: kind, style: { ...at(low, domain), width: `${share(high, domain) - share(low, domain)}%` } });
+}
+
+// A place for each bracket: overlapping ones are side by side.
+function lanes(spans) {
+  const ends = [];
+  return spans.map((span) => {
+    let lane = ends.findIndex((end) => end < span.first);
+    if (lane < 0) lane = ends.push(-1) - 1;
+    ends[lane] = span.last;
+    return { ...span, lane };
+  });
+}
+
+const widthOf = (placed) => (placed.length ? 6 + LANE * (1 + Math.max(...placed.map((one) => one.lane))) : 0);
+
+// The brackets next to a row. `inside` is for the opened part below it, `gap` for a row that is not joined.
+function brackets(row, placed, inside = false) {
+  return h("td.lanes", { "aria-hidden": inside ? null : "true" }, placed
+    .filter(({ first, last }) => first <= row && (inside ? row < last : row <= last))
+    .map(({ first, last, lane, members }) => h("i.lane", {
+      class: [!inside && row === first && "first", !inside && row === last && "last", members && !members.has(row)
+        && "gap"]
+        .filter(Boolean).join(" "),
+      style: { left: `${lane * LANE}px` }, "data-group": `${first}-${last}`,
+    })));
+}
+
+const lanesHead = (placed) => h("th.lanes",
+  { style: { width: `${widthOf(placed)}px`, "min-width": `${widthOf(placed)}px`, padding: 0 } },
+  h("span.unseen", "Not separated"));
+
+// A table that people sort: `sort` is the column, `down` whether the order is reversed.
+class Sorted extends Part {
+  sort = "rank";
+  down = false;
+
+  head(title, { sort = null, help = null, kind = "", under = null, disabled = false,
+    sorts = () => this.by(sort) } = {}) {
+    const on = sort !== null && this.sort === sort;
+    const arrow = h("span.arrow", { "aria-hidden": "true" }, on ? (this.down ? "↑" : "↓") : "");
+    return h("th", { key: `${kind} ${title}`, scope: "col", class: kind, title: help, "aria-sort": on
+      && (this.down ? "descending" : "ascending") },
+      sort === null ? title : h("button", { disabled, onclick: sorts }, title, arrow), under);
+  }
+
+  by(sort) {
+    this.down = this.sort === sort && !this.down;
+    this.sort = sort;
+    this.redraw();
+  }
+}

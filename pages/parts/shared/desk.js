@@ -1,0 +1,107 @@
+// A desk: a list, its open item, and the actions of a person, each with a key. See components.py for its data.
+
+let last = 0;
+
+// Actions are sent again until the server has taken them, since Streamlit may drop messages that arrive during a run.
+class Actions {
+  waiting = [];
+
+  add(name, values) {
+    last = Math.max(last + 1, Date.now());
+    this.waiting.push({ id: last, do: name, ...values });
+    this.again();
+    return last;
+  }
+
+  taken(upTo, tell) {
+    this.tell = tell;
+    this.waiting = this.waiting.filter((one) => one.id > upTo);
+  }
+
+  again() {
+    if (this.waiting.length) this.tell("acts", this.waiting);
+  }
+}
+
+const outlasting = new Map();
+
+// The actions of a project, which survive visits to other screens.
+function actionsOf(home) {
+  if (!outlasting.has(home)) outlasting.set(home, new Actions());
+  return outlasting.get(home);
+}
+
+const nameOf = (event) => (event.altKey ? `Alt+${String.fromCharCode(event.keyCode)}` : event.key).toLowerCase();
+
+class Desk extends Part {
+  actions = new Actions();
+
+  show(data, tell, hold) {
+    if (this.outlasts) this.actions = actionsOf(`${data.kind} ${data.home}`);
+    this.actions.taken(data.taken, tell);
+    super.show(data, tell, hold);
+    this.actions.again();
+  }
+
+  act(name, values) {
+    return this.actions.add(name, values);
+  }
+
+  listen(on) {
+    on("keydown", (event) => this.key(event));
+  }
+
+  // A key presses the button that has it as its shortcut. On a Mac, Alt changes the letters, but not the key codes.
+  key(event) {
+    if (event.ctrlKey || event.metaKey || (event.shiftKey && /^[a-z]$/i.test(event.key)) || behindDialog()) return;
+    const name = nameOf(event);
+    const fits = (one) => one.getAttribute("aria-keyshortcuts").toLowerCase() === name;
+    const button = [...this.root.querySelectorAll("[aria-keyshortcuts]")].find(fits);
+    if (!button || (!event.altKey && isUsed(event, this.elsewhere?.(event)))) return;
+    swallow(event);
+    if (event.altKey || !event.repeat) button.click();
+  }
+
+  // A button to a neighbour of the open item.
+  step(words, key, can, go, title) {
+    return h("button", { disabled: !can, title: `${title} (Alt+${key})`, "aria-keyshortcuts": `Alt+${key}`,
+      onclick: go }, words);
+  }
+
+  // A page of the cases, with buttons to earlier and later ones. The open one is marked and kept in sight.
+  cases(open, go, kind, inside) {
+    const { rows, first, total, page } = this.data;
+    const beyond = (words, many, at) =>
+      many > 0 &&
+      h("li", { key: words }, h("button.beyond", { onclick: () => go(at) }, `${words} cases (${count(many)})`));
+    const row = (one, at) =>
+      h("li", { key: one.id },
+        h("button.row", { class: kind(one), "data-id": one.id, "aria-current": one.id === open && "true",
+          onclick: () => go(first + at, one.id) },
+          inside(one, first + at)));
+    return h("ol.list", { "aria-label": "Cases" },
+      beyond("Earlier", first, Math.max(0, first - page)),
+      rows.map(row),
+      beyond("Later", total - first - rows.length, first + rows.length));
+  }
+
+  // The result of the last action, with its undo.
+  news({ said, error }, undo) {
+    return h("div.news", { role: "status" },
+      said && h(said.refused ? "b" : "span", { dir: "auto" }, said.words),
+      said?.undo && h("button.link", { onclick: () => undo(said.undo) }, "Undo"),
+      error && h("b", {}, `${error.message} ${error.hint}`));
+  }
+
+  drawn() {
+    const row = this.find(".list [aria-current]");
+    const stands = row && `${row.dataset.id} ${[...row.closest("ol").children].indexOf(row.parentNode)}`;
+    if (row && stands !== this.stands) keepInSight(row, row.closest("ol"));
+    this.stands = stands;
+    const title = this.moved && this.find(".case h2");
+    if (!title) return;
+    this.moved = false;
+    if (!focused()?.matches("input, textarea, select")) title.focus({ preventScroll: true });
+    showFrom(title.closest(".case"));
+  }
+}

@@ -1,0 +1,172 @@
+// Corrections of the whole page: its address, its links and popovers, cookies, and redraws for other people's changes.
+
+// The address of the page without a step in the browser's history; Streamlit's own writes add one. With `missing`,
+// only parameters that the address lacks are added.
+KINDS.address = class extends Part {
+  hear({ values, missing }) {
+    const here = new URL(window.location.href);
+    for (const [name, value] of Object.entries(values)) {
+      if (missing && here.searchParams.has(name)) continue;
+      if (value) here.searchParams.set(name, value);
+      else here.searchParams.delete(name);
+    }
+    window.history.replaceState(window.history.state, "", here);
+  }
+};
+
+// Set a cookie, or remove it if its value is empty. Browsers keep one for about 400 days at most.
+function setCookie(name, value, lasts = 34560000) {
+  const secure = location.protocol === "https:" ? "; secure" : "";
+  const age = value ? lasts : 0;
+  const until = age === null ? "" : `; max-age=${age}`;
+  document.cookie = `${name}=${encodeURIComponent(value)}; path=/${until}; samesite=lax${secure}`;
+}
+
+// A window writes a new value once. Writing it in every run would overwrite later choices of other windows.
+KINDS.cookie = class extends Part {
+  hear({ cookie, value }) {
+    if (value === null || value === this.written) return;
+    this.written = value;
+    setCookie(cookie, value);
+  }
+};
+
+// Links and popovers
+
+const REACHED = 'input, textarea, select, button, a[href], [tabindex="0"]';
+// Largest number of animation frames to wait for a popover.
+const POPOVER_FRAMES = 60;
+
+KINDS.frame = class extends Part {
+  hear() {
+    if (window.examFramed) return;
+    window.examFramed = true;
+    for (const kind of ["pointerover", "pointerdown", "focusin"]) document.addEventListener(kind, leadHome, true);
+    document.addEventListener("click", follow, true);
+    document.addEventListener("click", opened, true);
+    document.addEventListener("keydown", walked, true);
+  }
+};
+
+// The first screen has an empty address. So Streamlit's link to it would open the present screen in a new tab. The
+// link is corrected when a person is about to use it, since it is redrawn whenever its parameters change.
+function leadHome({ target }) {
+  const found = target.closest?.(`${STREAMLIT.pageLink}[href^="?"]`);
+  if (found) found.setAttribute("href", "./" + found.getAttribute("href"));
+}
+
+// Streamlit sends typed text with a delay, but follows a link at once. If a person leaves a field by tapping a link,
+// the late text would lead back to the former screen, which it names.
+let led = null;
+
+function follow(event) {
+  const found = event.target.closest?.(STREAMLIT.pageLink);
+  if (!found || found === led || withModifier(event)) return;
+  swallow(event);
+  setTimeout(() => {
+    // If the link was redrawn meanwhile, the new one is used: the old one would reload the page.
+    const href = CSS.escape(found.getAttribute("href"));
+    led = found.isConnected ? found : document.querySelector(`${STREAMLIT.pageLink}[href="${href}"]`);
+    led?.click();
+    led = null;
+  });
+}
+
+// A popover is at the end of the page, so Tab would reach it last. This moves the focus into it.
+function enter(frames) {
+  const inside = document.querySelector(STREAMLIT.popoverBody);
+  const first = [...(inside?.querySelectorAll(REACHED) ?? [])].find((node) => !node.disabled && node.offsetParent);
+  if (first) first.focus({ preventScroll: true });
+  else if (frames) requestAnimationFrame(() => enter(frames - 1));
+  return Boolean(first);
+}
+
+const opener = (target) => target.closest?.(`${STREAMLIT.popover} button`);
+
+function opened({ target, detail }) {
+  // A click by keyboard has detail 0. If the popover is open already, the click closes it.
+  if (detail === 0 && opener(target) && !document.querySelector(STREAMLIT.popoverBody)) enter(POPOVER_FRAMES);
+}
+
+function walked(event) {
+  // If the key that opened it is held a moment longer, it must not press a button inside.
+  if (event.key === "Enter" && event.repeat && event.target.closest?.(STREAMLIT.popoverBody)) event.preventDefault();
+  const on = event.key === "ArrowDown" || (event.key === "Tab" && !event.shiftKey);
+  if (on && opener(event.target) && enter(0)) event.preventDefault();
+}
+
+// Redraws the screen when other people have saved changes, as soon as that does not disturb the person.
+
+// Milliseconds between two checks of whether a redraw would disturb, and at least between two automatic redraws.
+const LOOKS = 1500;
+const RESTS = 30000;
+// The pause after a redraw is this many times its duration, so that redraws stay a small share of the work.
+const RESTS_PER_REDRAW = 100;
+
+// Fields with typed text that the server does not have yet.
+const typed = (window.examTyped ??= new Set());
+// The latest message of the server, and the function that sends it a message.
+const heard = (window.examNews ??= { news: 0, send: null, asked: 0, rests: RESTS });
+
+KINDS.news = class extends Part {
+  show({ news }, tell) {
+    Object.assign(heard, { news, send: tell });
+    if (heard.asked && !news) {
+      heard.rests = Math.max(RESTS, RESTS_PER_REDRAW * (Date.now() - heard.asked));
+      heard.asked = 0;
+    }
+    listenForChanges();
+    look();
+  }
+
+  leave() {
+    heard.send = null;
+  }
+};
+
+function writes(node) {
+  if (node?.isContentEditable || node?.tagName === "TEXTAREA") return true;
+  return node?.tagName === "INPUT" && !/^(checkbox|radio|button|submit|range|file)$/.test(node.type);
+}
+
+// Streamlit sends a single field when it loses focus. A form sends its fields on submission, and a component when it
+// decides to. Those fields block a redraw until they are empty or gone.
+const toldAtOnce = (node) => node.getRootNode() === document
+  && !node.closest(`${STREAMLIT.form}, ${STREAMLIT.component}`);
+
+function listenForChanges() {
+  if (window.examListens) return;
+  window.examListens = true;
+  const written = (event) => writes(event.composedPath()[0]) && typed.add(event.composedPath()[0]);
+  document.addEventListener("input", written, true);
+  document.addEventListener("change", ({ target }) => toldAtOnce(target) && typed.delete(target), true);
+  const submitted = ({ target }) => {
+    const form = target.closest?.(STREAMLIT.formSubmit)?.closest(STREAMLIT.form);
+    if (form) for (const node of typed) if (form.contains(node)) typed.delete(node);
+  };
+  document.addEventListener("click", submitted, true);
+  // A person who turns to the window is looking at it now.
+  document.addEventListener("visibilitychange", () => {
+    if (document.hidden) return;
+    window.examRedrawn = 0;
+    heard.send?.("looked", Date.now());
+  });
+  setInterval(look, LOOKS);
+}
+
+function look() {
+  if (!heard.send || !heard.news || disturbs() || Date.now() - (window.examRedrawn ?? 0) < heard.rests) return;
+  window.examRedrawn = heard.asked = Date.now();
+  heard.send("redraw", heard.news);
+}
+
+function disturbs() {
+  for (const node of typed) if (!node.isConnected || !(node.value ?? node.textContent)) typed.delete(node);
+  return (
+    document.hidden ||
+    typed.size > 0 ||
+    writes(focused()) ||
+    !(getSelection()?.isCollapsed ?? true) ||
+    document.querySelector(`[role="dialog"], [role="listbox"], ${STREAMLIT.popoverBody}`) !== null
+  );
+}

@@ -1,0 +1,69 @@
+// A searchable, scrolled list to choose from, with a link per entry. See pick_list.py.
+
+KINDS.picks = class extends Desk {
+  words = "";
+
+  hear(data) {
+    this.moved = this.moved || data.chosen !== this.before?.chosen;
+    this.chosen = data.chosen;
+  }
+
+  pick(id) {
+    this.chosen = id;
+    this.moved = true;
+    this.redraw();
+    this.act("pick", { choice: id });
+  }
+
+  view({ rows, find, label, none }) {
+    const words = this.words.trim().toLowerCase();
+    const fits = rows.filter((row) => `${row.id} ${row.text}`.toLowerCase().includes(words));
+    const search = ({ target }) => {
+      this.words = target.value;
+      this.redraw();
+    };
+    return h("div.pick", { onkeydown: (event) => this.move(event) },
+      h("input", { type: "search", placeholder: find, "aria-label": find, value: this.words, oninput: search }),
+      !fits.length && h("p", none),
+      h("nav", { "aria-label": label }, fits.map((row) => this.row(row))));
+  }
+
+  // Tab reaches one entry; from there, arrow keys move up and down.
+  row(row) {
+    const mine = row.id === this.chosen;
+    const follow = (event) => {
+      if (withModifier(event)) return;
+      event.preventDefault();
+      this.pick(row.id);
+    };
+    return h("a", {
+      key: row.id, memo: JSON.stringify([row, mine]), href: row.href, tabindex: mine ? 0 : -1,
+      "aria-current": mine && "true", onclick: follow,
+    }, () => [
+      h("span.text", { dir: "auto" }, row.text),
+      row.marks.map((mark) => h("span.mark", { class: mark.kind, title: mark.says, "aria-label": mark.says,
+        role: "img" }, mark.sign)),
+      h("small", row.about),
+    ]);
+  }
+
+  drawn() {
+    const row = this.moved && this.find("[aria-current]");
+    if (!row) return;
+    this.moved = false;
+    const list = row.parentNode;
+    const top = row.offsetTop - list.offsetTop;
+    const isOut = top < list.scrollTop || top + row.offsetHeight > list.scrollTop + list.clientHeight;
+    if (isOut) list.scrollTop = top - list.clientHeight / 3;
+  }
+
+  move(event) {
+    const links = [...this.root.querySelectorAll("a")];
+    const place = links.indexOf(event.target);
+    const to = { ArrowDown: place + 1, ArrowUp: place - 1, Home: 0, End: links.length - 1 }[event.key];
+    if (event.altKey || event.ctrlKey || event.metaKey || to === undefined
+      || (place < 0 && event.key !== "ArrowDown")) return;
+    event.preventDefault();
+    (links[to] ?? this.find("input")).focus();
+  }
+};
