@@ -78,7 +78,7 @@ def uploads_of(session: str) -> Mapping[str, Any]:
 def forget_upload(file_id: str) -> None:
     """Drop an uploaded file of this session."""
     if (tab := get_script_run_ctx()) is not None:
-        tab.uploaded_file_mgr.remove_file(tab.session_id, file_id)
+        _uploads().remove_file(tab.session_id, file_id)
 
 
 def release_sessions() -> None:
@@ -102,4 +102,4 @@ def _uploads() -> Any:
 
 def store_media_in(storage: type[MemoryMediaFileStorage]) -> None:
     """Make the next app keep its files in a storage; Streamlit has no option for it."""
-    memory_media_file_storage.MemoryMediaFileStorage = storage  # type: ignore[misc]
+    memory_media_file_storage.MemoryMediaFileStorage = storage
