@@ -138,9 +138,10 @@ def unknown_in(words: Sequence[str]) -> str | None:
     context = click.Context(cli, info_name="exam")
     rest = list(words)
     while isinstance(command, click.Group) and rest and re.fullmatch("[a-z-]+", rest[0]) and rest[0][0] != "-":
-        found = command.get_command(context, name := rest.pop(0))
-        if found is None:
-            return name
+        try:
+            name, found, rest = command.resolve_command(context, rest)
+        except click.UsageError:
+            return rest[0]
         command, context = found, click.Context(found, info_name=name, parent=context)
     known = {
         option for parameter in command.get_params(context) for option in parameter.opts + parameter.secondary_opts

@@ -51,11 +51,11 @@ def commands(path: Path) -> Iterator[tuple[str, click.Command, str]]:
             words, rest = found[1].split(), found[2]
             command: click.Command = cli
             while words and isinstance(command, click.Group):
-                inner = command.get_command(click.Context(command), words[0])
-                if inner is None:
+                try:
+                    _, inner, words = command.resolve_command(click.Context(command), words)
+                except click.UsageError:
                     break
-                command = inner
-                words.pop(0)
+                command = inner or command
             if command is cli and words[0] in PROSE:
                 continue
             yield found[0], command, f"{' '.join(words)} {rest}".strip()

@@ -64,18 +64,22 @@ class Commands(click.Group):
     """All commands, from the table of operations."""
 
     def list_commands(self, ctx: click.Context) -> list[str]:
-        """Return the first words of all commands."""
-        return sorted({name.partition(" ")[0] for name in descriptions()})
+        """Return the first words of all commands, and the names after a command with arguments, as "export figure"."""
+        return sorted(set(map(_top_name, descriptions())))
 
     def resolve_command(
         self, ctx: click.Context, args: list[str]
     ) -> tuple[str | None, click.Command | None, list[str]]:
         """The command that the words begin with, also by its earlier name."""
-        return super().resolve_command(ctx, renamed(args))
+        words = list(renamed(args))
+        name = " ".join(words[:2])
+        if name in descriptions() and _top_name(name) == name:
+            words = [name, *words[2:]]
+        return super().resolve_command(ctx, words)
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
         """Return the command or the group with a first word."""
-        found = [one for name, one in descriptions().items() if name.partition(" ")[0] == cmd_name]
+        found = [one for name, one in descriptions().items() if _top_name(name) == cmd_name]
         if not found:
             return None
         own = next((one for one in found if one.name == cmd_name), None)
@@ -91,27 +95,18 @@ class Commands(click.Group):
                 formatter.write_dl([(name.ljust(width), summary) for name, summary in summaries.items()])
 
 
-class CommandOrGroup(click.Group):
-    """A command with arguments, instead of which the name of a further command may stand."""
-
-    allow_extra_args = False
-    allow_interspersed_args = True
-
-    def make_context(
-        self, info_name: str | None, args: list[str], parent: click.Context | None = None, **extra: Any
-    ) -> click.Context:
-        """Return the context of the further command if the arguments begin with its name."""
-        if args and (further := self.commands.get(args[0])) is not None:
-            return further.make_context(f"{info_name} {args[0]}", args[1:], parent, **extra)
-        return super().make_context(info_name, args, parent, **extra)
+def _top_name(name: str) -> str:
+    """Return the first word of a command's name; the whole name if that word is a command with arguments."""
+    word = name.partition(" ")[0]
+    own = descriptions().get(word)
+    return name if own is not None and any(one.option.positional for one in own.parameters) else word
 
 
 def _group_of(word: str, own: Description | None, found: list[Description]) -> click.Group:
     commands = {name: command_of(one, name) for one in found if (name := one.name.partition(" ")[2])}
     if own is not None:
         alone = command_of(own, word)
-        kind = CommandOrGroup if any(one.option.positional for one in own.parameters) else click.Group
-        return kind(
+        return click.Group(
             word, commands, params=alone.params, callback=_unless_subcommand(alone.callback), help=alone.help,
             invoke_without_command=True,
         )  # fmt: skip

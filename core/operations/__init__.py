@@ -112,6 +112,7 @@ SECTIONS: dict[str, dict[str, str]] = {
         "meta-evaluation": "Correlate graders and other sources with the official leaderboard.",
         "significance": "Show which systems differ significantly from the best system or from a baseline.",
         "nugget-scores": "Show Nuggetizer's four scores of each run, from imported assignments.",
+        "export figure": "Export a figure for a paper or a slide.",
         "coverage-curve": "Show coverage by the number of passages read: EXAM-Cover@k for every k.",
         "selection": "Compare a grader with judgments: relevant passages, and the best system by each measure.",
         "unjudged": "Show the share of each run with a label or a judgment, and list passages to grade next.",

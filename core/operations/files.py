@@ -245,7 +245,7 @@ def export(
     bundle            zip of qrels, manifest, bank, leaderboards and overrides
     project           everything, for exam import project: folder or .zip of Parquet files
     grades            grades, for exam file-leaderboard: folder of Parquet files
-    figure NAME       charts for papers: see exam export figure --help
+    figure NAME       charts for papers: see the help of exam export figure
     """
     if manifest and what not in ("qrels", "bundle"):
         raise InputError(
