@@ -352,6 +352,11 @@ class TestTour:
         # Another screen, as in a second tab, is none of the tour's.
         assert not [part for part in visit("grading").get("bidi_component") if part.proto.id.endswith("-tour")]
 
+    def test_the_leaderboard_says_that_the_collection_is_made(self, demo: Project) -> None:
+        fill(demo, [Question("sea-salt/x", "sea-salt", "Why?")], {("Why?", "p1"): 5}, {"a": {"sea-salt": ["p1"]}})
+        judge(demo, {("sea-salt", "p1"): 1})
+        assert shows(visit("leaderboard"), "made-collection")
+
     def test_its_stops_are_in_the_demo(self) -> None:
         bank_file, passages = ((FILES / name).read_text() for name in ("bank.jsonl", "passages.jsonl"))
         for stop in tour.STOPS:
