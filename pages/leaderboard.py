@@ -4,7 +4,7 @@ from typing import cast
 
 import streamlit as st
 
-from exam_workbench import audit, labels, leaderboard, measures, study
+from exam_workbench import audit, exchange, labels, leaderboard, measures, study
 from exam_workbench.project import Project, boards
 from pages.parts.audit import standing
 from pages.parts.boards import board as board_table
@@ -163,6 +163,8 @@ else:
     )
     board, official = comparison.board, Named(f"{against} {official_measure}", comparison.official)
     correlation_strip(comparison, more=rests_on(project, policy, board))
+    if exchange.is_demo(project):
+        st.container(key="made-collection").caption(f":material/info: {exchange.MADE_COLLECTION}")
 if (length := board.length_correlation()) is not None:
     st.caption(f":material/info: Spearman correlation of score and number of words: {length:z.2f}.")
 if board.reference is not None:

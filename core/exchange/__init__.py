@@ -4,7 +4,16 @@ from __future__ import annotations
 
 from . import exporting
 from .checking import CHECKS, check
-from .collections import SPLIT, DataSet, find_data_set, import_beir, import_data_set, is_demo, make_demo
+from .collections import (
+    MADE_COLLECTION,
+    SPLIT,
+    DataSet,
+    find_data_set,
+    import_beir,
+    import_data_set,
+    is_demo,
+    make_demo,
+)
 from .exporting import (
     bank_csv,
     bank_in_form,
@@ -42,6 +51,7 @@ from .publication import (
 __all__ = [
     "CHECKS",
     "IMPORTERS",
+    "MADE_COLLECTION",
     "SPLIT",
     "DataSet",
     "Group",

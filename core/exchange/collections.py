@@ -15,7 +15,7 @@ from ..graders import make_grader
 from ..grading import Request, run_job
 from ..labels import SETTING_OF_MIN_JUDGMENT
 from ..locations import APP_FOLDER
-from ..project import Cursor, Project, Terms, create, keep_terms, log, put_setting
+from ..project import Cursor, Project, Terms, as_act, create, keep_terms, log, put_setting
 from ..text import how_many
 from ..types import Passage, Query
 from .exam_import import EXAM
@@ -266,6 +266,8 @@ def _query_of(row: Any) -> Query:
 
 
 FILES = APP_FOLDER / "data" / "demo"
+MADE_COLLECTION = "Made collection: agreement is no evidence."
+"""A remark wherever the demo's leaderboard is compared with its judgments."""
 
 
 def make_demo(
@@ -323,10 +325,12 @@ def _fill(
             tell(f"Graded {final.graded:,} pairs in {final.seconds:.0f} s.")
         if sit is not None:
             sit(project)
+        tell(MADE_COLLECTION)
     finally:
         project.close()
 
 
+@as_act("see boards")
 def is_demo(project: Project) -> bool:
     """Return whether a project has exactly the queries of the demo collection, apart from its exam."""
 

@@ -140,6 +140,8 @@ def start_background(project: Project, family: str, make: Callable[[Project], Ba
                 "Wait until it ends, or cancel it.",
             )
         _running[place] = make(project.unattended())
+        # A project that is created later at the same path has no jobs yet.
+        project.when_closed(lambda: _running.pop(place, None))
         return _running[place]
 
 

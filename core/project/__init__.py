@@ -120,6 +120,7 @@ from .kept_objects import keep_objects, kept_objects
 from .kept_passages import PassageFiles
 from .lengths import Length, lengths
 from .members import change_member, identity_of, remove_member, set_member, undo_member
+from .moving import RemovedProject, remove_project, removed_projects, rename_project, restore_removed
 from .opening import create, new_file, open_project
 from .passages import (
     add_kept_passages,
@@ -250,6 +251,7 @@ __all__ = [
     "Project",
     "Qrels",
     "RankingFile",
+    "RemovedProject",
     "Replaced",
     "Role",
     "Runs",
@@ -391,8 +393,12 @@ __all__ = [
     "release_double",
     "remove_door",
     "remove_member",
+    "remove_project",
+    "removed_projects",
+    "rename_project",
     "response_runs",
     "restore",
+    "restore_removed",
     "retrieved",
     "run_names",
     "run_sizes",

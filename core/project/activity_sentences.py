@@ -109,6 +109,9 @@ _SCREENS = {
     "end audit": "audit",
     "export audit sheet": "audit",
     "restore project": "home",
+    "rename project": "home",
+    "remove project": "home",
+    "restore removed project": "home",
     "set backups": "home",
     "export backup": "home",
     "save bank": "changes",
@@ -353,6 +356,9 @@ _SENTENCES: dict[str, Callable[[Detail], str]] = {
     "restore project": lambda d: (
         f"restored the project from backup {d.get('file', '')}{_named(d, 'kept', '; kept the replaced file as {}')}"
     ),
+    "rename project": lambda d: f"renamed the project from {d.get('name', '?')} to {d.get('to', '?')}",
+    "remove project": lambda d: f"removed the project {d.get('name', '?')}",
+    "restore removed project": lambda d: f"restored the removed project {d.get('name', '?')}",
     "set backups": lambda d: (
         f"scheduled a backup every {how_many(d['hours'], 'hours')} while the app runs, keeping {d.get('keep', '?')}"
         if d.get("hours")

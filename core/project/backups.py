@@ -208,7 +208,7 @@ def backups(path: Path, folder: Path | None = None) -> list[Backup]:
     for one in filter(Path.is_file, (folder or path.parent / FOLDER).glob("*.duckdb")):
         with suppress(ValueError):
             if stamped := named.fullmatch(one.name):
-                found.append(Backup(one, datetime.strptime(stamped[1], _STAMP), one.stat().st_size))
+                found.append(Backup(one, datetime.strptime(stamped[1], STAMP), one.stat().st_size))
     # Earlier versions numbered the backups of the same second.
     return sorted(found, key=lambda one: (one.made_at, len(one.path.name), one.path.name), reverse=True)
 
@@ -288,12 +288,13 @@ def _kept(path: Path) -> Path:
     return kept
 
 
-_STAMP = "%Y%m%d-%H%M%S"
+STAMP = "%Y%m%d-%H%M%S"
+"""Form of a time in the name of a copy."""
 
 
 def _put_dated(made: Path, begin: str, moment: datetime, end: str = "") -> Path:
     """Rename a file after a time, or after the next second whose name is free; return its path."""
-    while not put_new(made, path := Path(f"{begin}{moment:{_STAMP}}{end}")):
+    while not put_new(made, path := Path(f"{begin}{moment:{STAMP}}{end}")):
         moment += timedelta(seconds=1)
     return path
 

@@ -45,7 +45,7 @@ _versions: dict[Path, dict[str, int]] = {}
 """The last commit of this process to each table of each file, as a number. Other processes cannot write meanwhile."""
 
 LAST_WRITE = 5.0
-"""Seconds to wait for a running change when the process ends."""
+"""Seconds to wait for running work when the process ends, or when the file is closed to be moved."""
 
 _log = logging.getLogger(__name__)
 
@@ -187,6 +187,10 @@ class Database:
 
     def _enter(self) -> Connection:
         with self._gate:
+            if self._closed and not self.in_block:
+                raise ProjectError(
+                    "project-closed", f"{self.path.name} was closed.", "Reload the page and choose a project."
+                )
             # A block inside a block must not wait for the outer one to end.
             if self._given_up is not None and not self.in_block:
                 if not self._gate.wait_for(lambda: self._given_up is None or not self._blocks, LAST_BLOCKS):
@@ -226,11 +230,20 @@ class Database:
         self.reopenings += (Reopening(datetime.now(), reason),)
         self._given_up = None
 
-    def close(self) -> None:
-        """Write all changes and close the file."""
-        if self._closed:
-            return
-        self._closed = True
+    def close(self, when_unused: bool = False) -> bool:
+        """Write all changes and close the file; return whether it is closed.
+
+        Args:
+            when_unused: wait for running blocks. If one does not end in time, the file stays open.
+        """
+        with self._gate:
+            if self._closed:
+                return True
+            # New blocks are refused from here on.
+            self._closed = True
+            if when_unused and not self._gate.wait_for(lambda: not self._blocks, LAST_WRITE):
+                self._closed = False
+                return False
         for ending in self.endings:
             ending()
         if self._idle is not None:
@@ -238,6 +251,7 @@ class Database:
         if self._marked:
             self._unmark()
         disconnect(self.path, self._connection)
+        return True
 
     def _unmark(self) -> None:
         # The end of the process does not wait without limit for a running change. The mark then stays, rightly.

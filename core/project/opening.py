@@ -17,6 +17,7 @@ import duckdb
 from ..atomic_files import WorkingFolder, put_new, remove_leftovers, writing
 from ..errors import InputError, ProjectError
 from ..locations import is_reserved, projects_folder
+from ..text import one_line, quoted
 from . import checkpoints, migrations
 from .database import Connection, Database, connect, connected, disconnect, is_open
 from .engine_errors import NAME_ANOTHER, check_kind, explained, first_line
@@ -25,35 +26,52 @@ from .schema import refuse_newer
 
 _log = logging.getLogger(__name__)
 
-_NOT_IN_NAMES = re.compile(r'[/\\:*?"<>|\x00-\x1f]')
-"""Characters that Windows forbids in file names; without them a project can be moved to any computer."""
+_NOT_IN_NAMES = re.compile(r'[/\\:*?"<>|\x00-\x1f\x7f-\x9f\u200e\u200f\u2028-\u202e\u2066-\u2069\ud800-\udfff]')
+"""Characters that Windows forbids in file names or that screens do not show, such as changes of direction."""
+LONGEST_NAME = 200
+"""Most bytes of a project's name. File systems allow 255, and the names of copies have a step or a time at the end."""
 
 
 def new_file(name: str) -> Path:
     """Return the path of a new project in the projects folder for a typed name; blanks become hyphens.
 
     Raises:
-        InputError: empty or invalid file name, or an existing project has this name, ignoring case.
+        InputError: empty, invalid or too long file name, or an existing project has this name, ignoring case.
     """
     words = "-".join(name.split())
     if not words:
         raise InputError("empty-name", "The new project has no name.", "Type a name.")
-    if _NOT_IN_NAMES.search(words) or words.startswith("."):
+    if _NOT_IN_NAMES.search(name.strip()) or words.startswith("."):
         raise InputError(
             "invalid-name",
-            f"Invalid project name '{words}'.",
-            'Leave out / \\ : * ? " < > | and a leading dot.',
+            f"Invalid project name {quoted(words)}.",
+            'Leave out / \\ : * ? " < > |, control characters and a leading dot.',
+        )
+    if (length := len(words.encode())) > LONGEST_NAME:
+        raise InputError(
+            "name-too-long",
+            f"The project name has {length:,} bytes ({one_line(words, 40)}).",
+            f"Use at most {LONGEST_NAME}. A letter outside ASCII has two to four.",
         )
     if is_reserved(words):
         raise InputError("reserved-name", f"Invalid project name '{words}': Windows reserves it.", "Type another name.")
+    check_free(words)
+    return projects_folder() / f"{words}.duckdb"
+
+
+def check_free(name: str) -> None:
+    """Check that no project of the projects folder has a name, ignoring case.
+
+    Raises:
+        InputError: the name is taken.
+    """
     taken = {path.stem.casefold(): path.stem for path in projects_folder().glob("*.duckdb")}
-    if there := taken.get(words.casefold()):
+    if there := taken.get(name.casefold()):
         raise InputError(
             "project-exists",
             f"The project '{there}' already exists.",
             "Choose it in the sidebar, or type another name.",
         )
-    return projects_folder() / f"{words}.duckdb"
 
 
 def create(path: Path) -> Project:

@@ -296,9 +296,9 @@ class Project(Acting):
         """Call a function before the file is closed, for any reason."""
         self._database.endings.append(act)
 
-    def close(self) -> None:
-        """Write all changes and close the file."""
-        self._database.close()
+    def close(self, when_unused: bool = False) -> bool:
+        """Write all changes and close the file; return whether it is closed, see `Database.close`."""
+        return self._database.close(when_unused)
 
 
 def as_act(

@@ -157,8 +157,8 @@ ACTS: Mapping[ActName, Rule] = {
     "bring back": Rule("organizer", "restore replaced content or a backup", ("activity",)),
     "organize": Rule(
         "organizer",
-        "set up graders, prompts, prices, the pool and other project settings",
-        ("grading", "prompts", "leaderboard", "measures"),
+        "rename and remove the project, and set up graders, prompts, prices, the pool and other project settings",
+        ("home", "grading", "prompts", "leaderboard", "measures"),
     ),
     "set guidelines": Rule("organizer", "edit the guidelines of the project and its queries", ("passages",)),
     "manage people": Rule("organizer", "manage people, roles and tokens", ("people",)),

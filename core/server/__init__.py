@@ -5,7 +5,7 @@ from __future__ import annotations
 from .api import PREFIX, made_api
 from .ending import stopping_commands
 from .guarding import TooMuch, check_host, check_origin
-from .holding import hold, let_go, open_doors, with_role
+from .holding import giving_up, hold, let_go, open_doors, with_role
 from .routes import routes
 from .sending import send_at_once
 
@@ -14,6 +14,7 @@ __all__ = [
     "TooMuch",
     "check_host",
     "check_origin",
+    "giving_up",
     "hold",
     "let_go",
     "made_api",

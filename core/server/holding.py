@@ -5,7 +5,8 @@ from __future__ import annotations
 import logging
 import os
 import threading
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -108,6 +109,19 @@ def open_doors(address: str | None) -> None:
         for one in _held.values():
             if one.door is None and not one.project.closed:
                 one.door = _door(one.project)
+
+
+@contextmanager
+def giving_up(project: Project) -> Iterator[None]:
+    """Surround a move of a project that may close it; then its door is removed. No project is opened meanwhile."""
+    with _changing:
+        try:
+            yield
+        finally:
+            if project.closed:
+                for file in [file for file, one in _held.items() if one.project.closed]:
+                    if (door := _held.pop(file).door) is not None:
+                        remove_door(file, door)
 
 
 def let_go() -> None:

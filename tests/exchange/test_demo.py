@@ -6,10 +6,14 @@ import json
 from collections import Counter
 from pathlib import Path
 
+import pytest
+
 from exam_workbench.bank import bank_for
 from exam_workbench.exchange import import_files, is_demo, make_demo
 from exam_workbench.exchange.collections import FILES
 from exam_workbench.formats import Source
+from exam_workbench.leaderboard import compare
+from exam_workbench.measures import correlate
 from exam_workbench.pipelines import exam_items
 from exam_workbench.project import Project, open_project
 from exam_workbench.types import GraderSpec
@@ -49,5 +53,24 @@ def test_a_demo_that_was_made_before_it_had_an_exam_is_still_the_demo(tmp_path: 
     project = open_project(tmp_path / "demo.duckdb")
     try:
         assert is_demo(project) and not exam_items(project)
+    finally:
+        project.close()
+
+
+@pytest.mark.long
+def test_its_grader_agrees_with_the_assessors_except_on_the_query_with_planted_passages(tmp_path: Path) -> None:
+    make_demo(tmp_path / "demo.duckdb", "ann", True, lambda line: None)
+    project = open_project(tmp_path / "demo.duckdb")
+    try:
+        found = compare(project, "nDCG@10", "assessors")
+        assert found.correlation.kendall is not None and found.correlation.kendall >= 0.8
+        mine, theirs = found.board.per_query, found.official.per_query
+        taus = {}
+        for query in found.board.query_ids:
+            of_query = [{run: board[run][query] for run in board} for board in (mine, theirs)]
+            taus[query] = correlate(*of_query).kendall or 0
+        assert min(taus, key=lambda query: taus[query]) == "fish-mercury"
+        # The tour needs systems that grader and assessors order differently.
+        assert found.board.systems[0].run != found.official.systems[0].run
     finally:
         project.close()

@@ -352,6 +352,11 @@ class TestTour:
         # Another screen, as in a second tab, is none of the tour's.
         assert not [part for part in visit("grading").get("bidi_component") if part.proto.id.endswith("-tour")]
 
+    def test_the_leaderboard_says_that_the_collection_is_made(self, demo: Project) -> None:
+        fill(demo, [Question("sea-salt/x", "sea-salt", "Why?")], {("Why?", "p1"): 5}, {"a": {"sea-salt": ["p1"]}})
+        judge(demo, {("sea-salt", "p1"): 1})
+        assert shows(visit("leaderboard"), "made-collection")
+
     def test_its_stops_are_in_the_demo(self) -> None:
         bank_file, passages = ((FILES / name).read_text() for name in ("bank.jsonl", "passages.jsonl"))
         for stop in tour.STOPS:
@@ -382,3 +387,38 @@ def test_a_backup_is_made_on_home_and_how_often_the_app_makes_them_is_set(small:
     named(app.number_input, "backup hours").set_value(6)
     press(app, "set backups")
     assert schedule(small) == Schedule(6, 7)
+
+
+class TestMoving:
+    def opened(self, project: Project) -> AppTest:
+        # Only the app may have the project open.
+        project.close()
+        app = visit("home")
+        app.session_state["rename or remove"] = True
+        return sound(app.run())
+
+    def test_a_project_is_renamed(self, small: Project, tmp_path: Path) -> None:
+        found = counts(small)
+        app = self.opened(small)
+        named(app.text_input, "new name of the project").set_value("our track")
+        press(app, "rename project")
+        assert app.selectbox("project").value == "our-track" and not shows(app, "another-project")
+        assert counted(app)["grades"] == f"{found['grades']:,}"
+        assert not (tmp_path / "test.duckdb").exists()
+
+    def test_an_invalid_name_is_refused_and_the_project_stays(self, small: Project) -> None:
+        app = self.opened(small)
+        named(app.text_input, "new name of the project").set_value("../x")
+        press(app, "rename project")
+        assert errors(app) == ["invalid-name"]
+        assert sound(app.run()).selectbox("project").value == "test"
+
+    def test_a_removed_project_is_restored_by_undo_and_from_the_list(self, small: Project, tmp_path: Path) -> None:
+        found = counts(small)
+        for restoring in ("undo removal", "restore project"):
+            app = self.opened(small)
+            press(app, "remove project")
+            assert not (tmp_path / "test.duckdb").exists() and shows(app, "removed", "test")
+            press(app, restoring)
+            assert app.selectbox("project").value == "test" and not shows(app, "removed")
+            assert counted(app)["grades"] == f"{found['grades']:,}"

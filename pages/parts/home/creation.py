@@ -19,15 +19,10 @@ from exam_workbench.project import (
     set_member,
     set_schedule,
 )
+from pages.parts.home.moving import choose, removed
 from pages.parts.shared import login, presses, ui
 
 NAME, MADE = "name of the new project", "project was made"
-
-
-def choose(name: str) -> None:
-    """Open a project from the next run of the script on."""
-    st.session_state["opened"] = name
-    st.rerun()
 
 
 def _belongs(project: Project) -> None:
@@ -86,6 +81,7 @@ def creation(may: bool = True) -> None:
                 exchange.make_demo(path, author, True, st.text, finish)
                 box.update(state="complete")
             choose("demo")
+    removed()
 
 
 SHOWN = 10

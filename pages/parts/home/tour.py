@@ -5,6 +5,7 @@ from typing import Any
 
 import streamlit as st
 
+from exam_workbench import exchange
 from pages.parts.home import panels
 from pages.parts.shared import components
 
@@ -43,9 +44,10 @@ STOPS = (
         ("field", "What happened to the bridge?"),
     ),
     Stop(
-        "Correct a wrong rating",
-        "This passage only repeats the question, but the grader rates it as an answer. Rate it 0 and enter a reason."
-        " Your override replaces the grader's rating. You can withdraw it later.",
+        "Find what fooled the grader",
+        "Some passages of this query were planted to mislead the grader. This one only asks, but the grader rates it"
+        " as an answer. Rate it 0 and enter a reason. Your override replaces the grader's rating. Disagreements lists"
+        " the other planted passages.",
         "passages",
         {"query": "fish-mercury", "passage": "fish-mercury-04", "question": "fish-mercury/q01"},
         ("button", "Rate 0"),
@@ -61,10 +63,9 @@ STOPS = (
 )
 
 WHY_SO = (
-    "The grader of the demo is a small embedding model that compares texts by similarity. Adverts, bare questions and"
-    " copies with false facts mislead it. It also favours the “dense” systems, which search with the same model."
-    " Therefore its leaderboard differs from the assessors' leaderboard. You can correct this with better questions"
-    " and overrides."
+    f"{exchange.MADE_COLLECTION} The grader of the demo is a small embedding model that compares texts by similarity."
+    " In one query, an advert, a bare question and a copy with false facts mislead it. It also favours the “dense”"
+    " systems, which search with the same model. You can correct this with better questions and overrides."
 )
 
 

@@ -45,7 +45,7 @@ def begin(style: str = "") -> None:
         st.html(f"<style>{style}</style>")
 
 
-@st.cache_resource(show_spinner="Opening the project")
+@st.cache_resource(show_spinner="Opening the project", validate=lambda project: not project.closed)
 def _open(path: str) -> Project:
     return server.hold(Path(path))
 
