@@ -266,7 +266,7 @@ def _query_of(row: Any) -> Query:
 
 
 FILES = APP_FOLDER / "data" / "demo"
-MADE_COLLECTION = "Made collection: agreement does not count as evidence."
+MADE_COLLECTION = "Made collection: agreement is not evidence."
 """A remark wherever the demo's leaderboard is compared with its judgments."""
 
 

@@ -132,6 +132,10 @@ def start_background(project: Project, family: str, make: Callable[[Project], Ba
         GradingError: a job of the family is running.
     """
     place = (str(project.path), family)
+
+    def forget() -> None:
+        _running.pop(place, None)
+
     with _starting:
         if (known := _running.get(place)) is not None and not known.over:
             raise GradingError(
@@ -141,7 +145,7 @@ def start_background(project: Project, family: str, make: Callable[[Project], Ba
             )
         _running[place] = make(project.unattended())
         # A project that is created later at the same path has no jobs yet.
-        project.when_closed(lambda: _running.pop(place, None))
+        project.when_closed(forget)
         return _running[place]
 
 
