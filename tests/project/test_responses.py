@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import io
 import json
 from pathlib import Path
 from typing import Any
@@ -15,7 +14,6 @@ from exam_workbench.cli import cli
 from exam_workbench.errors import FileError, Report
 from exam_workbench.exchange import Group, Imported, Options, import_files, import_groups
 from exam_workbench.formats import Source, detect, read_responses
-from exam_workbench.formats.responses import write_responses
 from exam_workbench.leaderboard import leaderboard
 from exam_workbench.project import (
     Project,
@@ -119,14 +117,6 @@ def test_plain_jsonl_and_json_maps_hold_a_text_a_query() -> None:
 def test_a_file_without_run_names_is_the_run_of_its_own_name() -> None:
     assert [r.run for r in read(jsonl({"query_id": "q", "text": "t"}, name="mine.jsonl"))[0]] == ["mine"]
     assert [r.run for r in read(Source("mine.json", data=b'{"q": "t"}'))[0]] == ["mine"]
-
-
-def test_what_is_written_reads_back() -> None:
-    responses, _ = read(jsonl(RAG, plain("q2", "other", "Plain text.")))
-    out = io.StringIO()
-    write_responses(responses, out)
-    again, _ = read(Source("answers.jsonl", data=out.getvalue().encode()))
-    assert again == responses
 
 
 @pytest.mark.parametrize(
