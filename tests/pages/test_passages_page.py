@@ -482,10 +482,10 @@ class TestJudging:
         monkeypatch.setattr("pages.parts.review.beside.remembers_blind", lambda: True)
         app = visit("passages", query="q1", passage="p1")
         assert app.toggle("blind").value and "label" not in holds(app, "passage-list")["rows"][0]
-        assert holds(app, "remember blind")["blind"] is None
+        assert holds(app, "remember blind")["value"] is None
         app.toggle("blind").set_value(False)
         sound(app.run())
-        assert holds(app, "remember blind")["blind"] is False
+        assert holds(app, "remember blind")["value"] == ""
         assert "label" in holds(app, "passage-list")["rows"][0]
 
     def test_judgments_given_by_keys_while_the_server_was_at_work_are_each_of_their_passage(

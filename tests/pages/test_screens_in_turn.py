@@ -33,7 +33,7 @@ def test_a_control_that_may_be_empty_shares_its_key_with_no_other() -> None:
 
 
 def _components() -> list[str]:
-    """The fixed keys of the components of our own, which are functions of the module that draws them."""
+    """The fixed keys of our own components: the second argument of `draw`, and the first one of `asked_of`."""
     found = []
     for file in sorted(PAGES.rglob("*.py")):
         tree = ast.parse(file.read_text(encoding="utf-8"))
@@ -45,12 +45,15 @@ def _components() -> list[str]:
             if isinstance(target, ast.Name)
         }
         for call in ast.walk(tree):
-            if not isinstance(call, ast.Call) or not isinstance(call.func, ast.Name) or call.func.id not in named:
+            if not isinstance(call, ast.Call):
                 continue
-            for keyword in call.keywords:
-                key = named.get(keyword.value.id) if isinstance(keyword.value, ast.Name) else keyword.value
-                if keyword.arg == "key" and isinstance(key, ast.Constant):
-                    found.append(str(key.value))
+            at = {"components.draw": 1, "actions.asked_of": 0}.get(ast.unparse(call.func))
+            if at is None:
+                continue
+            given = call.args[at]
+            key = named.get(given.id) if isinstance(given, ast.Name) else given
+            if isinstance(key, ast.Constant):
+                found.append(str(key.value))
     return found
 
 
