@@ -19,7 +19,6 @@ from ..bank import (
     word_difference,
 )
 from ..errors import InputError, Report, unknown_name
-from ..formats import Source, read_bank
 from ..project import Project
 from ..types import KINDS, Question
 from .describing import Argument, Option
@@ -165,6 +164,9 @@ def save(
             version = save_drafts(project, author, _written(note))
             return _saved(version, latest_version(project))
     report = Report()
+    # Imported here, because no other command of the bank reads a file.
+    from ..formats import Source, read_bank
+
     read = read_bank(Source.of(file), report)
     report.raise_if_refused("Nothing was saved. Correct the lines and save again.")
     with opening() as project:

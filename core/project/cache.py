@@ -13,6 +13,8 @@ import threading
 from collections.abc import Callable, Hashable
 from typing import Any
 
+from .values import Parameters, written_in
+
 COLLECTION = frozenset({
     "queries", "subtopics", "passages", "passage_texts", "runs", "rankings", "ranked_runs", "responses",
     "response_sentences", "listed", "pool", "gold_passages", "gold_runs",
@@ -127,15 +129,15 @@ class Cache:
 
 
 class NotedCursor:
-    """A cursor that reports each statement before it runs."""
+    """A cursor that reports each statement before it runs, and writes its parameters into it (see `values`)."""
 
     def __init__(self, cursor: Any, note: Callable[[str], None]) -> None:
         self._cursor = cursor
         self._note = note
 
-    def execute(self, sql: str, *more: Any) -> Any:
+    def execute(self, sql: str, parameters: Parameters = None) -> Any:
         self._note(sql)
-        return self._cursor.execute(sql, *more)
+        return self._cursor.execute(*written_in(sql, parameters))
 
     def executemany(self, sql: str, *more: Any) -> Any:
         self._note(sql)

@@ -18,6 +18,8 @@ from pathlib import Path
 
 import duckdb
 
+from .values import quoted_text
+
 IDLE = 3.0
 """Seconds without a change after which the log is written into the file."""
 LONGEST = 60.0
@@ -47,13 +49,13 @@ def mark(connection: duckdb.DuckDBPyConnection, path: Path) -> None:
         duckdb.Error: the file cannot be written.
     """
     content = {"file": path.stat().st_ino, "saved_until": datetime.now().isoformat(timespec="seconds")}
-    connection.execute("INSERT OR REPLACE INTO settings VALUES (?, ?)", [MARK, json.dumps(content)])
+    connection.execute(f"INSERT OR REPLACE INTO settings VALUES ('{MARK}', {quoted_text(json.dumps(content))})")
     connection.execute("CHECKPOINT")
 
 
 def unmark(connection: duckdb.DuckDBPyConnection) -> None:
     """Remove the mark."""
-    connection.execute("DELETE FROM settings WHERE name = ?", [MARK])
+    connection.execute(f"DELETE FROM settings WHERE name = '{MARK}'")
 
 
 def not_closed(connection: duckdb.DuckDBPyConnection, path: Path, had_log: bool) -> str:

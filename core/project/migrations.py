@@ -98,7 +98,7 @@ def upgrade(connection: duckdb.DuckDBPyConnection, only: Collection[str] | None 
                 " (position INTEGER PRIMARY KEY, name VARCHAR NOT NULL, applied_at TIMESTAMP NOT NULL)"
             )
             step(connection)
-            connection.execute("INSERT INTO migrations VALUES (?, ?, now()::TIMESTAMP)", [position, name])
+            connection.execute(f"INSERT INTO migrations VALUES ({position}, '{name}', now()::TIMESTAMP)")
             connection.execute("COMMIT")
         except BaseException:
             # DuckDB has already rolled back a failed commit, as on a full disk.

@@ -617,6 +617,18 @@ def test_what_only_counts_loads_no_library_of_numbers_either(loaded: dict[str, s
     assert loaded["status"] & {"pandas", "numpy", "pyarrow", "scipy"} == set()
 
 
+def test_a_small_change_loads_no_library_of_tables(tmp_path: Path) -> None:
+    script = (
+        "import sys; from exam_workbench.cli import run;"
+        " sys.exit(run(sys.argv[1:]) or int('pandas' in sys.modules) * 9)"
+    )
+    environment = {**os.environ, "EXAM_PROJECT": str(tmp_path / "p.duckdb"), "EXAM_AUTHOR": "ann"}
+    for words in ("init", "people add a@x.org --role viewer", "prices set m 1 2", "bank list"):
+        command = [sys.executable, "-c", script, *words.split()]
+        ran = subprocess.run(command, env=environment, capture_output=True, text=True)
+        assert ran.returncode == 0, (words, ran.returncode, ran.stderr)
+
+
 def test_what_is_missing_goes_to_another_engine_and_comes_back(imported: Exam, tmp_path: Path):
     model = ("--grader", "self-rating", "--model", "m", "--back-end", "openai", "--set", "structured=text")
     planned = imported("plan", *model, "-o", "calls.jsonl", "--json").json
