@@ -75,7 +75,7 @@ def plan(project: Project, grader: graders.Grader) -> grading.Request | None:
     without = project.cached(
         ("left out", grader.spec.fingerprint, scope.queries),
         lambda: grading.left_out(project, grader.spec, version, scope.queries),
-        cache.LABELS | {"sent_pairs"},
+        cache.LABELS | {"sent_pairs", "settings"},
     )
     _passed_over(found, without, grader.spec)
     if not found.needed:
@@ -134,7 +134,7 @@ def _planned(project: Project, grader: graders.Grader, scope: grading.Scope) -> 
     return project.cached(
         ("plan", grader.spec.fingerprint, scope),
         lambda: grading.make_plan(project, grader.spec, bank.latest_version(project), scope),
-        cache.LABELS | {"sent_pairs"},
+        cache.LABELS | {"sent_pairs", "settings"},
     )
 
 
