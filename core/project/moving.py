@@ -126,7 +126,7 @@ def _closed(project: Project) -> Path:
             "Close the program, then move the file.",
         )
     for state in ("running", "waiting"):
-        if jobs := recorded_jobs(project.unattended(), state=state):
+        if jobs := recorded_jobs(project, state=state):
             raise ProjectError(
                 "job-running", f"A job of this project is {state}: {jobs[0].name}.", "Wait until it ends, or cancel it."
             )

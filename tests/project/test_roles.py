@@ -243,6 +243,7 @@ def test_what_no_act_names_is_read_by_assessors_and_written_by_organizers(
 
 # What a viewer may call, each with what it gives them: nothing of it holds a word of a question or an answer.
 OPEN: dict[str, Callable[[Project], Any]] = {
+    "is_demo": exchange.is_demo,
     "basis": lambda p: basis(p, Policy()).key,
     "readiness": lambda p: labels.readiness(p, basis(p, Policy())),
     "leaderboard": lambda p: leaderboard(p, "nDCG@10"),
