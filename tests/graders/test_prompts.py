@@ -84,7 +84,7 @@ tricky = st.lists(
 
 def everything(passage: str) -> dict[str, str]:
     """A value for every variable there is."""
-    others = {"n_tokens": "5", "result": "the result"}
+    others = {"n_tokens": "5", "result": "the result", "sentence": "the sentence"}
     return {name: f"the {name}" for name in VARIABLES if name not in ("passage",)} | others | {"context": passage}
 
 

@@ -78,7 +78,9 @@ def uploads_of(session: str) -> Mapping[str, Any]:
 def forget_upload(file_id: str) -> None:
     """Drop an uploaded file of this session."""
     if (tab := get_script_run_ctx()) is not None:
-        _uploads().remove_file(tab.session_id, file_id)
+        # The type of the manager does not name this method.
+        manager: Any = tab.uploaded_file_mgr
+        manager.remove_file(tab.session_id, file_id)
 
 
 def release_sessions() -> None:
