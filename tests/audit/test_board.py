@@ -191,7 +191,7 @@ def test_a_run_that_is_imported_anew_changes_nothing_of_an_audit(done: Project) 
     before = audit_board(done, audit)
     with done.transaction() as cursor:
         cursor.execute("DELETE FROM rankings WHERE run_key = (SELECT min(run_key) FROM runs)")
-    done.remember("nothing", lambda: None)
+    done.cached("nothing", lambda: None)
     assert board_of(gather(done, audit)) == before
 
 
