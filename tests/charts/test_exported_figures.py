@@ -99,8 +99,8 @@ def test_json_is_the_chart_itself(path: Path, tmp_path: Path) -> None:
 def test_an_unknown_ending_or_system_writes_nothing(path: Path, tmp_path: Path) -> None:
     with refusal("unknown-ending", "board.docx"):
         export(path, "leaderboard", "-o", str(tmp_path / "board.docx"))
-    with refusal("unknown-system", "nobody"):
-        export(path, "queries", "--run", "nobody", "-o", str(tmp_path / "f.svg"))
+    with refusal("unknown-system", "missing"):
+        export(path, "queries", "--run", "missing", "-o", str(tmp_path / "f.svg"))
     assert list(tmp_path.iterdir()) == []
 
 
