@@ -89,7 +89,7 @@ def texts(prompt: graders.Prompt) -> None:
 
 def earlier(project: Project, prompt: graders.Prompt) -> None:
     """Draw the earlier versions of a project's prompt, each of which grades may name by its hash."""
-    states = [state for state in catalogue.versions(project) if state.prompt.name == prompt.name]
+    states = [state for state in catalogue.prompt_versions(project) if state.prompt.name == prompt.name]
     if len(states) < 2:
         return
     with st.expander(f"Earlier versions ({len(states) - 1})"):

@@ -20,7 +20,7 @@ from .named import (
     stored_spec,
 )
 from .prices import prices, set_price
-from .prompts import prompts, save_prompt, versions
+from .prompts import prompt_versions, prompts, save_prompt
 from .succession import succession
 
 __all__ = [
@@ -37,6 +37,7 @@ __all__ = [
     "make_named",
     "named_graders",
     "prices",
+    "prompt_versions",
     "prompts",
     "put_grader",
     "remember_settings",
@@ -49,5 +50,4 @@ __all__ = [
     "stored_graders",
     "stored_spec",
     "succession",
-    "versions",
 ]

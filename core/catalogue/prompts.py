@@ -21,10 +21,10 @@ class PromptVersion:
 
 def prompts(project: Project) -> dict[str, Prompt]:
     """Return every prompt by name: the built-in prompts, then the latest versions of the project's own prompts."""
-    return {**built_in(), **{version.prompt.name: version.prompt for version in versions(project)}}
+    return {**built_in(), **{version.prompt.name: version.prompt for version in prompt_versions(project)}}
 
 
-def versions(project: Project) -> list[PromptVersion]:
+def prompt_versions(project: Project) -> list[PromptVersion]:
     """Return every version of the project's own prompts, oldest first."""
     return [
         PromptVersion(read_prompt(content, f"prompt {name}"), author, made_at)

@@ -27,8 +27,7 @@ from .measure import (
     MeasureBasis,
     parse_measure,
 )
-from .nuggets import SUPPORTED as NUGGETS_SUPPORTED
-from .nuggets import NuggetScores, mean_nugget_scores, nugget_scores
+from .nuggets import NUGGETS_SUPPORTED, NuggetScores, mean_nugget_scores, nugget_scores
 from .significance import ALPHA, PERMUTATIONS, holm, mcnemar, randomisation_test, t_test
 from .similarity import SIMILARITIES
 from .trec import make_evaluator, trec_order

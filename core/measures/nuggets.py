@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from statistics import mean
 
-NOT_SUPPORTED, PARTIAL, SUPPORTED = range(3)
+NOT_SUPPORTED, PARTIAL, NUGGETS_SUPPORTED = range(3)
 """Ratings of assignments, Nuggetizer's not_support, partial_support and support."""
 
 
@@ -40,7 +40,7 @@ def nugget_scores(assigned: Sequence[tuple[bool, int]]) -> NuggetScores:
 
 
 def _share(ratings: Sequence[int], partial: float) -> float:
-    earned = ratings.count(SUPPORTED) + partial * ratings.count(PARTIAL)
+    earned = ratings.count(NUGGETS_SUPPORTED) + partial * ratings.count(PARTIAL)
     return earned / len(ratings) if ratings else 0.0
 
 

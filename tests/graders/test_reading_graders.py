@@ -319,7 +319,7 @@ def test_an_edited_prompt_is_a_new_grader_and_the_built_in_ones_stay_as_they_are
     first, _ = graded(filled, "self-rating", server)
     second, final = graded(filled, "self-rating", server, prompt="strict")
     assert first != second and final.graded == 8
-    assert [version.prompt for version in catalogue.versions(filled)] == [mine]
+    assert [version.prompt for version in catalogue.prompt_versions(filled)] == [mine]
 
 
 def test_asking_one_question_tries_a_dead_endpoint_once_for_somebody_waits(filled: Project):

@@ -37,9 +37,13 @@ MARKS = [
     ("analysis", "assistantfinal"), ("<|channel>thought\n", "<channel|>"),
     ("Here is my thought process: ", "Here is my response:\n"),
 ]  # fmt: skip
+OTHER_MARKS = [
+    ("<plan>", "</plan>"), ("<work>", "</work>"), ("<details><summary>Steps</summary>", "</details>"),
+    ("<steps>", "</steps>"), ("<notes type='own'>", "</notes>"), ("[PLAN]", "[/PLAN]"), ("<hidden>", "</hidden>"),
+]  # fmt: skip
 
 
-@pytest.mark.parametrize(("opening", "closing"), MARKS)
+@pytest.mark.parametrize(("opening", "closing"), MARKS + OTHER_MARKS)
 def test_only_the_text_after_the_last_closing_mark_is_read(opening: str, closing: str) -> None:
     for before in (opening + REASONED + closing, REASONED + closing, (opening + REASONED + closing) * 2):
         for gap in ("", "\n\n"):
@@ -63,7 +67,15 @@ def test_an_answer_that_only_reasons_is_empty(opening: str, closing: str) -> Non
 
 @pytest.mark.parametrize(
     "opening",
-    ["<think>", "<thinking>", "<reasoning>", "[THINK]", "<|channel|>analysis<|message|>", "<|START_THINKING|>"],
+    [
+        "<think>",
+        "<thinking>",
+        "<reasoning>",
+        "<plan>",
+        "[THINK]",
+        "<|channel|>analysis<|message|>",
+        "<|START_THINKING|>",
+    ],
 )
 def test_nothing_is_settled_inside_reasoning(opening: str) -> None:
     for text in (f"{opening}\n4\n", f"{opening}Rating: 4\n", f"{opening}\nOkay, a rating of 2 would"):
@@ -82,6 +94,7 @@ def test_a_prompt_that_opens_reasoning_keeps_an_answer_from_being_settled_in_it(
         within = settled(call, "<|Assistant|><think>\n")
         assert not within(begins) and within(f"Hmm.</think>{ends}")
     assert opened_reasoning("Rate it from 0 to 5.\n<|Assistant|><think>\n") == "<think>\n"
+    assert opened_reasoning("Rate it from 0 to 5.\n<plan>") == "<plan>"
     assert opened_reasoning("<think>\n\n</think>\n\n") == opened_reasoning("Write <think> first.") == ""
 
 
@@ -104,8 +117,13 @@ def test_marks_of_the_turn_are_no_part_of_an_answer(text: str) -> None:
 
 @pytest.mark.parametrize(
     "text",
-    ["I thought of </apricot> 5", "2 < 5 and 5 > 2", "a [citation]", "<b>Paris</b>", "Think of 5."],
-)
+    [
+        "2 < 5 and 5 > 2", "a [citation]", "<b>Paris</b>", "Think of 5.", "<rating>4</rating> It names the key.",
+        "<ul><li>Paris</li></ul> and more", "4\n<explanation>It says so.</explanation>\nDone.",
+        "The <passage>text</passage> tells: 4", "[2] Paris [/2] is it", "<No> It is not.", "[Yes] It is.",
+        "<evaluation>4</evaluation>",
+    ],
+)  # fmt: skip
 def test_other_tags_are_left_alone(text: str) -> None:
     assert without_thoughts(text) == text and reasoning_length(text) == 0
 

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 from streamlit.testing.v1 import AppTest
 
-from exam_workbench.catalogue import prompts, save_prompt, versions
+from exam_workbench.catalogue import prompt_versions, prompts, save_prompt
 from exam_workbench.graders import built_in, write_prompt
 from exam_workbench.graders.prompts.prompt import Example
 from exam_workbench.project import Project
@@ -124,7 +124,7 @@ class TestEditing:
         app = press(opened("Thomas"), "copy prompt")
         write(app, editor(app).value.replace("You are a search quality rater", "You judge"))
         press(app, "save prompt")
-        (state,) = versions(asked)
+        (state,) = prompt_versions(asked)
         assert (state.prompt.name, state.author) == ("Thomas-2", "ann")
         assert "You judge" in state.prompt.template
         assert state.prompt.hash != built_in()["Thomas"].hash
@@ -137,7 +137,7 @@ class TestEditing:
         write(app, write_prompt(built_in()["Thomas"]))
         check_refused(app, "built-in-prompt", "Thomas")
         press(app, "save prompt")
-        assert versions(shared) == []
+        assert prompt_versions(shared) == []
 
     @pytest.mark.parametrize(
         ("change", "code", "value"),
@@ -155,7 +155,7 @@ class TestEditing:
         write(app, change(editor(app).value))
         check_refused(app, code, value)
         press(app, "save prompt")
-        assert versions(shared) == []
+        assert prompt_versions(shared) == []
 
     def test_what_is_discarded_is_gone(self, shared: Project) -> None:
         app = press(opened("Thomas"), "copy prompt")
@@ -170,7 +170,7 @@ class TestEditing:
         app = press(opened("mine"), "edit prompt")
         write(app, editor(app).value.replace("Can the question", "Could the question"))
         press(app, "save prompt")
-        assert [state.prompt.template[:5] for state in versions(asked)] == ["Can t", "Could"]
+        assert [state.prompt.template[:5] for state in prompt_versions(asked)] == ["Can t", "Could"]
         assert [1] in [numbers(box.label) for box in app.expander]
         assert write_prompt(OWN).strip() in codes(app)
         press(app, "edit state")

@@ -98,7 +98,7 @@ class Parsed:
     reason: str | None = None
 
 
-RULES_VERSION = 4
+RULES_VERSION = 5
 """Version of these parsing rules. It is part of a grader's identity, so that grades by other rules are kept apart."""
 
 
