@@ -7,16 +7,16 @@ import streamlit as st
 from starlette.middleware import Middleware
 
 from exam_workbench import atomic_files, graders, server
-from pages.parts.bank import window as bank_window
+from pages.parts.bank import editing_window as bank_window
 from pages.parts.home import tour
 from pages.parts.shared import (
     address,
-    failures,
+    error_messages,
     job_progress,
     lasting_files,
     login,
+    people_here,
     policy_widgets,
-    presence,
     presses,
     refused_logins,
     request_guard,
@@ -49,7 +49,7 @@ if __name__ == "__main__":
         with ui.errors():
             job_progress.accompany(name)
         with ui.errors():
-            presence.accompany()
+            people_here.accompany()
     finally:
         choices, visible = address.travelling(), ui.visible()
         with menu:
@@ -70,7 +70,7 @@ else:
     lasting_files.install()
     app = st.App(
         Path(__file__).resolve(),
-        on_script_error=failures.show,
+        on_script_error=error_messages.show,
         lifespan=ui.served,
         routes=[*server.routes(login.can_log_in), screens.first_by_name()],
         middleware=[

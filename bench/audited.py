@@ -12,7 +12,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from exam_workbench.audit.designing import weights_from
+from exam_workbench.audit._audit_plan import weights_from
 from exam_workbench.measures.audit import (
     Batch,
     Corrected,

@@ -13,7 +13,7 @@ from typing import Any
 
 from bench.figures import Figure, wall_seconds
 from exam_workbench.graders import Control, Pair, ReadingGrader, fill, make_grader
-from exam_workbench.graders.reading.parsing import parse_rating
+from exam_workbench.graders._reading.parsing import parse_rating
 from exam_workbench.types import Asked, Grade
 from tests.made.tiny_models import ANSWERS, FILLER, build_tiny_causal, build_tiny_t5
 

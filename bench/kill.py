@@ -59,7 +59,7 @@ from exam_workbench.project import (
     restore,
     set_aside,
 )
-from exam_workbench.project.backups import verify
+from exam_workbench.project._backups import verify
 from exam_workbench.types import Asked, Grade, GraderSpec, Question
 
 ROUNDS_A_PROJECT = 40

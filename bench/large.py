@@ -5,7 +5,7 @@ from __future__ import annotations
 from math import gcd
 from pathlib import Path
 
-from exam_workbench.catalogue import put_grader
+from exam_workbench.bank import put_grader
 from exam_workbench.project import Project, create, log, refresh_pool
 from exam_workbench.types import GraderSpec
 

@@ -24,9 +24,8 @@ from typing import Any
 
 import pyarrow.parquet as pq
 
-from exam_workbench.graders import grade_plan, make_grader
-from exam_workbench.graders import plan_files as adapter
-from exam_workbench.graders.plan_files import GraderOnWorker
+from exam_workbench.graders import _plan_files as adapter, grade_plan, make_grader
+from exam_workbench.graders._plan_files import GraderOnWorker
 from exam_workbench.grading import Request, Scope, run_job, take_in_grades, write_missing
 from exam_workbench.project import Project, open_project
 

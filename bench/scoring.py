@@ -17,8 +17,7 @@ import pytrec_eval
 from bench.figures import Figure, in_child, in_this_process, processor_seconds
 from bench.large import PASSAGES_A_QUERY, QUERIES, RUNS, make_large
 from exam_workbench.bank import questions
-from exam_workbench.labels import Policy, basis, coverage, label_qrels, labels
-from exam_workbench.leaderboard import leaderboard, score_runs
+from exam_workbench.labels import Policy, basis, coverage, label_qrels, labels, leaderboard, score_runs
 from exam_workbench.project import Project, open_project, rankings
 from exam_workbench.review import changes
 from exam_workbench.types import Question

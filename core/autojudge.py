@@ -31,17 +31,14 @@ from autojudge_base.nugget_data import load_nugget_banks_from_file
 from pydantic import BaseModel
 
 from . import bank
-from .errors import GradingError
-from .errors import Report as Problems
+from .errors import GradingError, Report as Problems
 from .exchange import Group, Options, bank_in_form, import_groups, response_ratings, whole_responses
 from .face import Project
 from .formats import Source, read_bank
 from .graders import acting, naming
 from .grading import make_drafter, suggest
-from .labels import Policy, basis, label_qrels
-from .leaderboard import leaderboard
-from .project import Project as StoredProject
-from .project import create, open_project
+from .labels import Policy, basis, label_qrels, leaderboard
+from .project import Project as StoredProject, create, open_project
 
 AUTHOR = "autojudge"
 SPEC = LeaderboardSpec(

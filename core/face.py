@@ -13,17 +13,24 @@ from typing import TYPE_CHECKING, Any
 import orjson
 import pandas as pd
 
-from .bank import check_version
-from .catalogue import make_named, remember_settings
+from .bank import check_version, make_named, remember_settings
 from .errors import GradingError, InputError
 from .exchange import Group, Options, import_groups, make_demo
 from .formats import Source
 from .grading import Request, Scope, run_job
-from .labels import Policy, basis, grades_table, label_qrels, usual_min_judgment
-from .leaderboard import DEFAULT_MEASURE, Leaderboard, compare, coverage_measure, leaderboard
-from .project import Project as StoredProject
-from .project import create as create_project
-from .project import current_author, open_project
+from .labels import (
+    DEFAULT_MEASURE,
+    Leaderboard,
+    Policy,
+    basis,
+    compare,
+    coverage_measure,
+    grades_table,
+    label_qrels,
+    leaderboard,
+    usual_min_judgment,
+)
+from .project import Project as StoredProject, create as create_project, current_author, open_project
 
 if TYPE_CHECKING:
     from altair import LayerChart

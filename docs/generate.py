@@ -288,7 +288,7 @@ def roles() -> str:
 
 def answer_judges() -> str:
     """Return the answer checks with their default thresholds and sources."""
-    from exam_workbench.pipelines import JUDGES
+    from exam_workbench.answers import JUDGES
 
     needs = {"texts": "–", "encoder": "the shipped encoder", "model": "a model"}
     return table(

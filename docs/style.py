@@ -39,7 +39,7 @@ FORBIDDEN = {
 """Regular expressions of forbidden phrases, and their replacements."""
 OPENINGS = ("Say", "Let", "Look", "Take", "Give", "Tell", "Put", "Make sure")
 """Forbidden openings of command summaries and button labels."""
-EXEMPT = {ROOT / "core/graders/reading/injections.py"}
+EXEMPT = {ROOT / "core/graders/_reading/injections.py"}
 """Modules whose texts are examples of passages."""
 TECHNICAL = re.compile(r"\bSELECT\b|\bFROM\b|\bWHERE\b|\bJOIN\b|\(\?[:!=i]|\\b|::|\{ [a-z-]+: ")
 """SQL statements, regular expressions and style sheets, which are not texts."""

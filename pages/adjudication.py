@@ -6,7 +6,7 @@ import streamlit as st
 
 from exam_workbench import review, types
 from exam_workbench.project import SCALE, Project, passage_texts
-from pages.parts.review import beside, deciding
+from pages.parts.review import contested_places, passage_panel
 from pages.parts.shared import html, ui
 
 TITLES = {"differs": "Disagree", "agrees": "Agree", "waiting": "Waiting", "decided": "Decided"}
@@ -29,9 +29,9 @@ def step(project: Project, listed: list[review.Contested], at: int) -> None:
     query_id = listed[at].query_id
     with st.container(horizontal=True, vertical_alignment="center"):
         with st.container(width="content"):
-            deciding.draw(project, listed, at)
+            contested_places.draw(project, listed, at)
         if same := [one for one in listed if one.query_id == query_id and one.standing == "agrees"]:
-            deciding.button(
+            contested_places.button(
                 f"Accept agreed values of this query ({len(same):,})", project, "accept", {"query": query_id},
                 key="accept agreed", icon=":material/done_all:",
             )  # fmt: skip
@@ -62,18 +62,18 @@ def values(project: Project, one: review.Contested) -> None:
             ui.plain(f"{one.decision.author} decided {one.decision.value}: {one.decision.reason}"),
             icon=":material/gavel:",
         )
-        deciding.button(
+        contested_places.button(
             "Withdraw decision", project, "undo", {"place": one.place},
             key="undo decision", type="tertiary", icon=":material/undo:",
         )  # fmt: skip
     if one.standing == "waiting":
         return
-    deciding.reason(project, one.place)
+    contested_places.reason(project, one.place)
     with st.container(horizontal=True):
         for value in SCALE if judged else types.RATINGS:
             label = SCALE[value].capitalize() if judged else f"Rating {value}"
-            deciding.button(
-                label, project, "decide", {"place": one.place, "value": value, "over": deciding.stated(one)},
+            contested_places.button(
+                label, project, "decide", {"place": one.place, "value": value, "over": contested_places.stated(one)},
                 key=f"decide {value}", help=f"Decide {value}", shortcut=str(value),
             )  # fmt: skip
 
@@ -100,16 +100,16 @@ if not review.may_decide(project, ui.person()):
 # them.
 told = st.container()
 with told, ui.errors():
-    deciding.act(project)
+    contested_places.act(project)
 found = review.contested(project)
-deciding.arrive(project, found)
+contested_places.arrive(project, found)
 counts = Counter(one.standing for one in found)
 state = st.segmented_control(
-    "Show", list(TITLES), key=deciding.STATE, required=True, label_visibility="collapsed",
+    "Show", list(TITLES), key=contested_places.STATE, required=True, label_visibility="collapsed",
     format_func=lambda name: f"{TITLES[name]} {counts[name]:,}",
 )  # fmt: skip
 listed = [one for one in found if one.standing == state]
-if deciding.lacking():
+if contested_places.lacking():
     told.container(key="not-listed").warning(
         "The pair in the link is not in this list." + " Another pair is shown instead." * bool(listed)
     )
@@ -119,7 +119,7 @@ if not listed:
         "This screen lists the values that assessors give in double assignments.",
         code="nothing-listed",
     )
-at = deciding.opened(listed)
+at = contested_places.opened(listed)
 one = listed[at]
 step(project, listed, at)
 with st.container(horizontal=True, key="adjudicate"):
@@ -128,4 +128,4 @@ with st.container(horizontal=True, key="adjudicate"):
     with st.container():
         values(project, one)
         history(project, one)
-        beside.guidelines_beside(project, one.query_id)
+        passage_panel.guidelines_beside(project, one.query_id)

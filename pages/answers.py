@@ -2,19 +2,19 @@
 
 import streamlit as st
 
-from exam_workbench import jobs, pipelines
-from pages.parts.answers import asking, looking, tables
-from pages.parts.shared import ui, views
+from exam_workbench import answers, jobs
+from pages.parts.answers import answer_job_forms, answer_settings, answer_tables
+from pages.parts.shared import ui, view_choice
 
 VIEWS = {"table": "Runs by depth", "choice": "Which evaluation chooses which system", "correlation": "Correlation",
          "generate": "Generate and compare"}  # fmt: skip
 
 project = ui.project()
-looking.begin(project)
-asking.progress(project)
-if not looking.generators(project):
-    st.markdown(looking.WHAT)
-    if pipelines.lacking(project).answers:
+answer_settings.begin(project)
+answer_job_forms.progress(project)
+if not answer_settings.generators(project):
+    st.markdown(answer_settings.WHAT)
+    if answers.lacking(project).answers:
         st.caption(
             ":material/info: No query has gold answers, so GPT-Eval is unavailable. Import queries with gold answers"
             " on the Home screen."
@@ -23,15 +23,15 @@ if not looking.generators(project):
         st.container(key="no-answers").markdown(
             "**No answers yet.** Generate answers here, or import answers on the Home screen."
         )
-    asking.view(project, None)
+    answer_job_forms.view(project, None)
     st.stop()
-found = looking.look(project)
-view = views.choose(list(VIEWS), VIEWS.__getitem__)
+found = answer_settings.look(project)
+view = view_choice.choose(list(VIEWS), VIEWS.__getitem__)
 if view == "table":
-    tables.draw_grid(project, found)
+    answer_tables.draw_grid(project, found)
 elif view == "choice":
-    tables.draw_choices(project, found)
+    answer_tables.draw_choices(project, found)
 elif view == "correlation":
-    tables.correlation(project, found)
+    answer_tables.correlation(project, found)
 else:
-    asking.view(project, found)
+    answer_job_forms.view(project, found)

@@ -3,31 +3,31 @@
 import streamlit as st
 
 from exam_workbench.audit import audits
-from pages.parts.audit import beginning, judging, reports, standing
-from pages.parts.shared import ui, views
+from pages.parts.audit import audit_form, audit_reports, audit_state, judging_desk
+from pages.parts.shared import ui, view_choice
 
 VIEWS = {
-    "Board": standing.draw,
-    "Judge": judging.draw,
-    "Labels": reports.draw_labels,
-    "Roles": reports.draw_roles,
-    "Paper": reports.draw_paper,
+    "Board": audit_state.draw,
+    "Judge": judging_desk.draw,
+    "Labels": audit_reports.draw_labels,
+    "Roles": audit_reports.draw_roles,
+    "Paper": audit_reports.draw_paper,
 }
 PLAN = "Plan another audit"
 
 project = ui.project()
 known = audits(project)
 if not known:
-    beginning.why()
-    beginning.form(project, "audit")
+    audit_form.why()
+    audit_form.form(project, "audit")
     st.stop()
 with st.container(horizontal=True, vertical_alignment="bottom"):
-    audit = standing.choose(known)
-    view = views.choose(
+    audit = audit_state.choose(known)
+    view = view_choice.choose(
         [*VIEWS, PLAN], lambda view: {"Board": "Leaderboard", "Paper": "Report and files"}.get(view, view)
     )
 if view == PLAN:
-    beginning.form(project, standing.free_name(known))
+    audit_form.form(project, audit_state.free_name(known))
 else:
-    standing.about(project, audit)
+    audit_state.about(project, audit)
     VIEWS[str(view)](project, audit)

@@ -2,17 +2,17 @@
 confirm.
 """
 
-from pages.parts.answers import desk, looking
+from pages.parts.answers import answer_settings, cases_desk
 from pages.parts.shared import ui
 
 project = ui.project()
-looking.begin(project)
-if not looking.generators(project):
+answer_settings.begin(project)
+if not answer_settings.generators(project):
     ui.empty(
         "No answers yet.",
         "Generate answers on the Answers screen, or import answers on the Home screen.",
         "answers",
         code="no-answers",
     )
-desk.arrive(project)
-desk.draw(project, looking.look(project).view)
+cases_desk.arrive(project)
+cases_desk.draw(project, answer_settings.look(project).view)

@@ -5,10 +5,9 @@ from typing import Any
 
 import streamlit as st
 
-from exam_workbench import bank, catalogue, labels, review, types
+from exam_workbench import bank, labels, review, types
 from exam_workbench.project import Project
-from pages.parts.review import changes, flips
-from pages.parts.review import changes as change_views
+from pages.parts.review import change_views, flips
 from pages.parts.shared import address, html, policy_widgets, streamlit_bridge, ui
 
 SIDES = {"from": "Before", "to": "After"}
@@ -46,7 +45,7 @@ def options(project: Project) -> dict[str, list[Any]]:
     """Return the options for each part of a state."""
     return {
         "version": [version.version for version in bank.versions(project)] + [0],
-        "grader": [grader.spec.name for grader in catalogue.graders(project) if grader.grades],
+        "grader": [grader.spec.name for grader in bank.graders(project) if grader.grades],
         "tau": list(range(1, types.MAX_RATING + 1)),
         "label": list(policy_widgets.LABEL_RULES),
         "weights": [True, False],
@@ -250,7 +249,7 @@ def summary(project: Project, found: review.StateChanges, against: str | None) -
 
 
 project = ui.project(STYLE)
-if frozen := changes.offered(project):
+if frozen := change_views.offered(project):
     # Old links have the former name of the view.
     old = st.query_params.get("compared") == "Two freezes of a target"
     linked = "freezes" if old or "freeze-to" in st.query_params else "states"
@@ -260,9 +259,9 @@ if frozen := changes.offered(project):
     )  # fmt: skip
     if compared == "freezes":
         with ui.errors():
-            changes.view(project, frozen)
+            change_views.view(project, frozen)
         st.stop()
-if not any(grader.grades for grader in catalogue.graders(project)):
+if not any(grader.grades for grader in bank.graders(project)):
     ui.empty("No grades yet.", "Grade the pool or import a graded file.", "grading", code="nothing-graded")
 looking = policy_widgets.view()
 start = defaults(project)

@@ -2,10 +2,9 @@
 
 import streamlit as st
 
-from exam_workbench import catalogue, labels, review
+from exam_workbench import bank, labels, review
 from exam_workbench.project import Project
-from pages.parts.review import case_acts, place, rows
-from pages.parts.review import table as parts
+from pages.parts.review import case_acts, disagreement_tables as parts, disagreements_address, further_lists
 from pages.parts.shared import policy_widgets, ui
 
 VIEWS = {
@@ -18,12 +17,12 @@ VIEWS = {
 
 def chosen_policy(project: Project) -> labels.Policy | None:
     """Return the scoring settings of the labels; None if nothing has been graded."""
-    if not any(grader.grades for grader in catalogue.graders(project)):
+    if not any(grader.grades for grader in bank.graders(project)):
         return None
     return policy_widgets.view().policy
 
 
-arrived = place.arrive()
+arrived = disagreements_address.arrive()
 project = ui.project()
 policy = chosen_policy(project)
 known = parts.sides(project, policy)
@@ -32,20 +31,22 @@ if len(known) < 2:
 with st.container(horizontal=True, vertical_alignment="bottom", key="case-sides"):
     left, right = parts.choose_sides(known, arrived)
     # If the sides cannot be compared, the screen ends below; the address should name them anyway.
-    place.write()
+    disagreements_address.write()
     parts.downloads(review.agreement(project, left, right))
-offered = [view for view in VIEWS if view in ("queue", "record") or rows.judged_by(left, right, project, policy)]
-if arrived or st.session_state.get(place.WIDGETS["view"]) not in offered:
-    place.set_widget("view", offered, "queue")
+offered = [
+    view for view in VIEWS if view in ("queue", "record") or further_lists.judged_by(left, right, project, policy)
+]
+if arrived or st.session_state.get(disagreements_address.WIDGETS["view"]) not in offered:
+    disagreements_address.set_widget("view", offered, "queue")
 view = st.segmented_control(
-    "Show", offered, format_func=VIEWS.__getitem__, key=place.WIDGETS["view"], required=True,
+    "Show", offered, format_func=VIEWS.__getitem__, key=disagreements_address.WIDGETS["view"], required=True,
     label_visibility="collapsed",
 )  # fmt: skip
-place.put(view="" if view == "queue" else view)
+disagreements_address.put(view="" if view == "queue" else view)
 if view == "queue":
     if arrived or "order" not in st.session_state:
         case_acts.set_widgets(project)
     case_acts.queue_view(project, left, right, policy)
 else:
-    place.write()
-    rows.LISTS[str(view)](project, left, right, policy)
+    disagreements_address.write()
+    further_lists.LISTS[str(view)](project, left, right, policy)

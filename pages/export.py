@@ -2,9 +2,9 @@
 
 import streamlit as st
 
-from exam_workbench import exchange, labels, leaderboard, text
+from exam_workbench import exchange, labels, text
 from exam_workbench.project import Project
-from pages.parts.export.files import download, others, publishing
+from pages.parts.export.export_files import download, others, publishing
 from pages.parts.shared import policy_widgets, ui
 
 # Boxes are side by side if they fit, otherwise below each other.
@@ -94,7 +94,7 @@ def gate(state: labels.Readiness, ungraded: list[str]) -> None:
     if state.failed or state.ungraded:
         lines.append(f"Of {state.needed:,} pairs, {state.ungraded:,} are ungraded and {state.failed:,} failed.")
     if ungraded:
-        named = ui.plain(leaderboard.queries_with_ungraded(ungraded))
+        named = ui.plain(labels.queries_with_ungraded(ungraded))
         lines.append(f"The file includes {named}. Grade them first: their labels may change.")
     if state.without_text:
         lines.append(

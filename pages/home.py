@@ -6,7 +6,7 @@ import streamlit as st
 
 from exam_workbench import bank, errors, exchange, labels, review
 from exam_workbench.project import Project
-from pages.parts.home import creation, imports, moving, panels, tour
+from pages.parts.home import creation, file_imports, panels, project_names, tour
 from pages.parts.shared import policy_widgets, ui
 
 WHAT_THIS_IS = (
@@ -91,7 +91,7 @@ def qrels_download(project: Project) -> None:
 
 ui.begin(STYLE)
 st.markdown(WHAT_THIS_IS)
-moving.undo()
+project_names.undo()
 try:
     project = ui.chosen_project()
 except errors.WorkbenchError as error:
@@ -107,12 +107,12 @@ else:
         tour.greet()
     drawn = st.container(key="standing")
     if project.allows("import files"):
-        imports.imports(project)
+        file_imports.imports(project)
     if project.allows("organize"):
         # The server keeps whether the expander is open: the browser forgets it when the page is redrawn.
         with st.expander("Create another project", key="create another", on_change="rerun"):
             creation.creation()
-        moving.settings(project)
+        project_names.settings(project)
     if project.allows("take everything out"):
         creation.safekeeping(project)
     # Last, so that the rest of the screen appears before a large set of grades is read.

@@ -4,16 +4,16 @@ from typing import cast
 
 import streamlit as st
 
-from exam_workbench import errors, pipelines
+from exam_workbench import errors, exams
 from exam_workbench.measures.item_response import CRITERIA, DROP, STEPS, Criterion
-from pages.parts.exams import facts, worth
+from pages.parts.exams import exam_facts, item_quality
 from pages.parts.shared import ui
 
 project = ui.project()
-exam, items = facts.opened(project)
+exam, items = exam_facts.opened(project)
 with st.container(horizontal=True, vertical_alignment="bottom"):
     by = st.selectbox(
-        "Drop items with the lowest", CRITERIA, format_func=worth.CRITERION_NAMES.__getitem__, key="by",
+        "Drop items with the lowest", CRITERIA, format_func=item_quality.CRITERION_NAMES.__getitem__, key="by",
         bind="query-params", width=260,
     )  # fmt: skip
     drop = st.number_input("Items per step (%)", 1, 50, int(DROP), key="drop", bind="query-params", width=150)
@@ -21,9 +21,9 @@ with st.container(horizontal=True, vertical_alignment="bottom"):
 found = None
 try:
     with st.spinner("Dropping items and fitting the model again"):
-        found = pipelines.shorter(project, exam, float(drop), int(steps), cast(Criterion, by))
+        found = exams.shorter(project, exam, float(drop), int(steps), cast(Criterion, by))
 except errors.WorkbenchError as error:
     ui.empty(error.message, error.hint, "students", error.code)
 if found is not None:
-    worth.draw_shortening(project, exam, items, found)
-    worth.offer_planting(project, exam)
+    item_quality.draw_shortening(project, exam, items, found)
+    item_quality.offer_planting(project, exam)

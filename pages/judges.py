@@ -2,17 +2,17 @@
 
 import streamlit as st
 
-from pages.parts.answers import asking, people
+from pages.parts.answers import answer_job_forms, check_agreement
 from pages.parts.shared import ui
 
 project = ui.project()
-people.imports(project)
-asking.progress(project)
-known = people.truth(project)
+check_agreement.imports(project)
+answer_job_forms.progress(project)
+known = check_agreement.truth(project)
 if known is None:
-    people.missing(project)
+    check_agreement.missing(project)
     st.stop()
 beside, said = known
-rows = people.table(project, beside, said)
-people.curve(rows)
-people.ask_model(project, said)
+rows = check_agreement.table(project, beside, said)
+check_agreement.curve(rows)
+check_agreement.ask_model(project, said)

@@ -4,13 +4,13 @@ from typing import cast
 
 import streamlit as st
 
-from exam_workbench import audit, exchange, labels, leaderboard, measures, study
+from exam_workbench import audit, exchange, labels, measures, study
 from exam_workbench.project import Project, boards
-from pages.parts.audit import standing
-from pages.parts.boards import board as board_table
-from pages.parts.boards.board import Column, Named
-from pages.parts.boards.coverage import by_budget
-from pages.parts.boards.views import (
+from pages.parts.audit import audit_state
+from pages.parts.boards import leaderboard_table as board_table
+from pages.parts.boards.coverage_views import by_budget
+from pages.parts.boards.leaderboard_table import Column, Named
+from pages.parts.boards.leaderboard_views import (
     TEST_NAMES,
     Screen,
     all_boards,
@@ -22,7 +22,7 @@ from pages.parts.boards.views import (
     two_boards,
     two_systems,
 )
-from pages.parts.shared import policy_widgets, ui, views
+from pages.parts.shared import policy_widgets, ui, view_choice
 
 BOARD = "Board"
 # The views and the More menu stay on one line in a narrow window, too.
@@ -39,7 +39,7 @@ VIEWS = {
 }
 
 
-def rests_on(project: Project, policy: labels.Policy, board: leaderboard.Leaderboard) -> str:
+def rests_on(project: Project, policy: labels.Policy, board: labels.Leaderboard) -> str:
     """Return the share of needed pairs behind the labels and why others are missing; empty if complete."""
     if board.usable == board.needed:
         return ""
@@ -55,7 +55,7 @@ def rests_on(project: Project, policy: labels.Policy, board: leaderboard.Leaderb
     )
 
 
-def reached(project: Project, policy: labels.Policy, board: leaderboard.Leaderboard) -> list[Column]:
+def reached(project: Project, policy: labels.Policy, board: labels.Leaderboard) -> list[Column]:
     """Return columns that only some leaderboards need: labelled share, star for the reference, cost of a score."""
     runs = [system.run for system in board.systems]
     found: list[Column] = []
@@ -73,7 +73,7 @@ def reached(project: Project, policy: labels.Policy, board: leaderboard.Leaderbo
     return found
 
 
-def told_apart(board: leaderboard.Leaderboard, groups: study.Alike) -> str:
+def told_apart(board: labels.Leaderboard, groups: study.Alike) -> str:
     """Return a sentence on whether the best systems differ significantly."""
     if groups.untested:
         return f":material/help: No significance test: {ui.plain(groups.untested[0])}"
@@ -106,8 +106,8 @@ def systems(mine: Named, official: Named | None, further: list[Column]) -> None:
     opened = None
     if run in mine.board.scores:
         # A system opens with all its queries, including those outside the compared ones.
-        found = leaderboard.leaderboard(project, measure, "exam", policy, with_ungraded=True)
-        beside = leaderboard.official_board(project, against, measure, policy, official_measure) if against else None
+        found = labels.leaderboard(project, measure, "exam", policy, with_ungraded=True)
+        beside = labels.official_board(project, against, measure, policy, official_measure) if against else None
         name = official.title if official else ""
         opened = board_table.detail(project, found, beside, str(run), name, asked, groups)
     elif run:
@@ -121,7 +121,7 @@ policy, measure, against = looking.policy, looking.measure, looking.against
 imported = dict(boards(project))
 official_measure = imported.get(against or "", measure)
 with st.container(horizontal=True, vertical_alignment="center", key="board-head"):
-    view = views.choose(
+    view = view_choice.choose(
         [BOARD, *VIEWS], lambda view: "Leaderboard" if view == BOARD else view.replace("boards", "leaderboards")
     )
     more = st.popover(
@@ -154,11 +154,11 @@ if view in VIEWS:
     st.stop()
 official = None
 if against is None:
-    board = leaderboard.leaderboard(project, measure, "exam", policy, with_ungraded=queries != "common")
+    board = labels.leaderboard(project, measure, "exam", policy, with_ungraded=queries != "common")
     if said := f"{rests_on(project, policy, board)} {ui.plain(board.says_ungraded)}".strip():
         st.container(key="rests-on").caption(said)
 else:
-    comparison = leaderboard.compare(
+    comparison = labels.compare(
         project, measure, against, against_measure=official_measure, policy=policy, ties=screen.ties, queries=queries
     )
     board, official = comparison.board, Named(f"{against} {official_measure}", comparison.official)
@@ -174,7 +174,7 @@ if board.reference is not None:
     )
 if board.needed:
     audited, begun = audit.audited_by(project, policy, board.measure), audit.under_way(project, policy)
-    standing.says_audit(audited, begun, board.measure, audit.circularity(project, policy))
+    audit_state.says_audit(audited, begun, board.measure, audit.circularity(project, policy))
 name = "Gold" if board.source == "gold" else "Exam"
 further = [*reached(project, policy, board), *significance_columns(board, differs_from, test)]
 systems(Named(f"{name} {board.measure}", board), official, further)

@@ -5,12 +5,11 @@ from typing import Any, cast
 
 import streamlit as st
 
-from exam_workbench import bank, errors, labels, leaderboard, study, text, types
-from exam_workbench.measures import MEASURES as KNOWN
-from exam_workbench.measures import Ties
+from exam_workbench import bank, errors, labels, study, text, types
+from exam_workbench.measures import MEASURES as KNOWN, Ties
 from exam_workbench.project import Project, boards, official_sources
-from pages.parts.boards import agreements, board
-from pages.parts.shared import policy_widgets, ui, views
+from pages.parts.boards import agreement_table, leaderboard_table
+from pages.parts.shared import policy_widgets, ui, view_choice
 
 SAME = "Measure of the column"
 RESAMPLES = 400
@@ -25,20 +24,20 @@ def closer(
     place: tuple[int, int],
     official: labels.Policy,
     ties: Ties,
-    queries: leaderboard.QueryChoice,
+    queries: labels.QueryChoice,
 ) -> dict[str, Any]:
     """Return the details of a cell: its two leaderboards."""
     row, column = table.rows[place[0]], table.columns[place[1]]
     policy, cell = row.row.policy, row.cells[place[1]]
     href = None
     if row.row.source == "exam" and policy.bank_version is None:
-        href = board.link(
+        href = leaderboard_table.link(
             "leaderboard", grader=str(policy.grader), tau=str(policy.min_rating),
             label=policy_widgets.LABEL_RULES.get(policy.label, policy.label), measure=cell.measure,
             against=column.against, relevant=str(official.min_judgment), **{"over-queries": queries},
         )  # fmt: skip
     found = study.cell_comparison(project, row.row, column, official, ties, queries) if cell.queries else None
-    return agreements.behind(table, place, found, href)
+    return agreement_table.behind(table, place, found, href)
 
 
 def chosen_measure(against: str, imported: dict[str, str]) -> str | None:
@@ -62,9 +61,9 @@ def cells(table: study.MetaTable) -> None:
     """Draw the table; a click on a cell opens its two leaderboards without redrawing the rest."""
     detail = None
     with ui.errors():
-        if (place := agreements.place(table)) is not None:
+        if (place := agreement_table.place(table)) is not None:
             detail = closer(project, table, place, official, ties, queries)
-    agreements.draw(table, shown, view == HEAT, detail, on_pick=agreements.picked)
+    agreement_table.draw(table, shown, view == HEAT, detail, on_pick=agreement_table.picked)
 
 
 project = ui.project()
@@ -122,7 +121,7 @@ with more:
 official = labels.Policy(min_judgment=policy_widgets.chosen(project).min_judgment)
 samples = 0
 with st.container(horizontal=True, vertical_alignment="center"):
-    view = views.choose([TABLE, HEAT], key="shape")
+    view = view_choice.choose([TABLE, HEAT], key="shape")
     if st.toggle(
         "Intervals",
         key="intervals",
@@ -149,7 +148,7 @@ def tell(part: study.MetaTable) -> None:
     with so_far.container():
         last = ui.plain(study.full_name(part.rows[-1]))
         st.progress(done / len(rows), f"Scored {done} of {len(rows)} rows. Last row: {last}.")
-        agreements.draw(part, shown, view == HEAT, so_far=True)
+        agreement_table.draw(part, shown, view == HEAT, so_far=True)
     drawn_at = time.monotonic()
 
 

@@ -6,7 +6,7 @@ from typing import Any, Literal, TypeVar
 
 import streamlit as st
 
-from exam_workbench import catalogue, labels, review, types
+from exam_workbench import bank, labels, review, types
 from exam_workbench.project import (
     Project,
     doubles,
@@ -18,10 +18,9 @@ from exam_workbench.project import (
     source_of,
     sources,
 )
-from pages.parts.review import beside, citing, passage_list
-from pages.parts.review import desk as desk_parts
-from pages.parts.review.beside import blind_beside, guidelines_beside
-from pages.parts.shared import address, html, policy_widgets, presence, ui
+from pages.parts.review import citation_desk, passage_list, passage_panel as beside, rating_overrides as desk_parts
+from pages.parts.review.passage_panel import blind_beside, guidelines_beside
+from pages.parts.shared import address, html, people_here, policy_widgets, ui
 
 T = TypeVar("T")
 
@@ -48,7 +47,7 @@ STATES: dict[review.State, str] = {
 
 def measured_with(project: Project) -> tuple[labels.Policy | None, list[str]]:
     """Return the scoring settings and the graders to compare; None for the settings if nothing has been graded."""
-    stored = catalogue.graders(project)
+    stored = bank.graders(project)
     known = [grader.spec.name for grader in stored if grader.grades or grader.failures]
     if not any(grader.grades for grader in stored):
         return None, known[:1]
@@ -257,7 +256,7 @@ def _passage(
     st.session_state["last passage"] = (project.name, at)
     st.session_state["last query"] = at[0]
     with st.container(key="desk-reading"):
-        known = {grader.spec.name: grader.spec for grader in catalogue.graders(project)}
+        known = {grader.spec.name: grader.spec for grader in bank.graders(project)}
         marks = [] if hidden or policy is None else html.answer_marks(read, known, policy.min_rating)
         st.html(html.passage_html(read, marks, labelled=policy is not None and not hidden))
         with st.container(key="desk-questions"):
@@ -269,7 +268,7 @@ def _passage(
         guidelines_beside(project, read.query_id)
         beside.judge(project, read)
         # Below the buttons, so that people who arrive or leave do not move a button.
-        presence.beside(project, read.query_id)
+        people_here.beside(project, read.query_id)
         if hidden:
             st.container(key="blind-now").caption(
                 "Ratings, labels, ranks and other assessors' judgments appear after you judge the passage."
@@ -296,7 +295,7 @@ if any(one.cited for one in response_runs(project)):
         label_visibility="collapsed",
     )  # fmt: skip
     if part == "Citations":
-        citing.draw(project)
+        citation_desk.draw(project)
         st.stop()
 policy, shown = measured_with(project)
 with st.container(horizontal=True, vertical_alignment="center", key="desk-filters"):

@@ -18,7 +18,7 @@ from exam_workbench.project import (
     set_member,
     undo_member,
 )
-from pages.parts.people import assigning
+from pages.parts.people import assignments
 from pages.parts.shared import login, presses, ui
 
 # The data of a person are on one line if they fit, otherwise below each other.
@@ -130,6 +130,6 @@ adding(project, texts)
 presses.tell()
 if found := review.shares(project):
     st.header("Progress of assessors", anchor=False)
-    assigning.due_days(project, texts, found)
-assigning.double_assignments(project, texts, [one.name for one in project.members().values() if one.role != "viewer"])
-assigning.agreement_between(project)
+    assignments.due_days(project, texts, found)
+assignments.double_assignments(project, texts, [one.name for one in project.members().values() if one.role != "viewer"])
+assignments.agreement_between(project)

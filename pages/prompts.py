@@ -4,9 +4,9 @@ from collections.abc import Mapping
 
 import streamlit as st
 
-from exam_workbench import catalogue, errors, graders, grading
+from exam_workbench import bank, errors, graders, grading
 from exam_workbench.project import Project
-from pages.parts.graders import setup, trial
+from pages.parts.graders import grader_setup, trial_form
 from pages.parts.shared import presses, ui
 
 FORMS = {
@@ -89,7 +89,7 @@ def texts(prompt: graders.Prompt) -> None:
 
 def earlier(project: Project, prompt: graders.Prompt) -> None:
     """Draw the earlier versions of a project's prompt, each of which grades may name by its hash."""
-    states = [state for state in catalogue.prompt_versions(project) if state.prompt.name == prompt.name]
+    states = [state for state in bank.prompt_versions(project) if state.prompt.name == prompt.name]
     if len(states) < 2:
         return
     with st.expander(f"Earlier versions ({len(states) - 1})"):
@@ -115,7 +115,7 @@ def begin_editing(library: Mapping[str, graders.Prompt], prompt: graders.Prompt)
     """Draw the button that opens the editor; for a built-in prompt, with a new name."""
     if prompt.name in graders.built_in():
         if presses.button("Copy and edit", icon=":material/content_copy:", key="copy prompt"):
-            _begin(prompt.name, setup.draft_of(prompt, library))
+            _begin(prompt.name, grader_setup.draft_of(prompt, library))
         st.container(key="built-in").caption(
             ":material/lock: Built-in prompts cannot be changed, so that grades stay comparable. You can edit a copy "
             "with a different name, which makes a new grader."
@@ -125,7 +125,7 @@ def begin_editing(library: Mapping[str, graders.Prompt], prompt: graders.Prompt)
             if presses.button("Edit", icon=":material/edit:", key="edit prompt"):
                 _begin(prompt.name, prompt)
             if presses.button("Copy and edit", icon=":material/content_copy:", key="copy prompt"):
-                _begin(prompt.name, setup.draft_of(prompt, library))
+                _begin(prompt.name, grader_setup.draft_of(prompt, library))
 
 
 def editor(project: Project, opened: graders.Prompt) -> graders.Prompt | None:
@@ -153,7 +153,7 @@ def editor(project: Project, opened: graders.Prompt) -> graders.Prompt | None:
         st.container(key="error built-in-prompt 0").error(
             f"{ui.plain(drafted.name)} is a built-in prompt and cannot be changed.", icon=":material/lock:"
         )
-        st.caption(f"Use another name, such as {ui.plain(setup.new_name(drafted.name, catalogue.prompts(project)))}.")
+        st.caption(f"Use another name, such as {ui.plain(grader_setup.new_name(drafted.name, bank.prompts(project)))}.")
     with st.container(horizontal=True):
         # Always enabled: the text is known after the field loses focus, which the click on the button causes.
         save = presses.button("Save", type="primary", icon=":material/save:", key="save prompt")
@@ -162,7 +162,7 @@ def editor(project: Project, opened: graders.Prompt) -> graders.Prompt | None:
             st.rerun()
     if save and drafted is not None and drafted.name not in graders.built_in():
         with ui.errors(rerun=True):
-            changed = catalogue.save_prompt(project, drafted, ui.author())
+            changed = bank.save_prompt(project, drafted, ui.author())
             st.toast(f"{'Saved' if changed else 'No changes in'} {ui.plain(drafted.name)}.")
             _close(opened.name)
             _open(drafted.name)
@@ -205,7 +205,7 @@ def _take_examples(name: str, held: str, key: str) -> None:
 def try_it(project: Project, prompt: graders.Prompt) -> None:
     """Draw the filled-in prompt, and the answer of a model on demand."""
     st.header("Trial", anchor=False)
-    pair = trial.choose_pair(
+    pair = trial_form.choose_pair(
         project, lambda query_id: grading.questions_for(project, prompt, query_id), f"try {prompt.name}"
     )
     if pair is None:
@@ -214,20 +214,20 @@ def try_it(project: Project, prompt: graders.Prompt) -> None:
     asking = prompt.use in graders.GRADERS and st.toggle("Ask a model", key="with a model", persist_state="session")
     if asking:
         with st.container(border=True):
-            chosen = setup.choose(project, "model", prompt)
+            chosen = grader_setup.choose(project, "model", prompt)
         fence = chosen is not None and bool(chosen.grader.spec.parameters.get("fence"))
     else:
         fence = "context" in graders.variables(prompt) and st.checkbox("Mark the passage as data", key="fenced")
     if chosen is not None:
-        trial.ask(project, chosen, pair, f"try {prompt.name}")
+        trial_form.ask(project, chosen, pair, f"try {prompt.name}")
     with ui.errors(), st.expander("Filled-in prompt", expanded=True):
-        trial.show_messages(grading.fill_in(project, prompt, pair.question, pair.passage, fence))
+        trial_form.show_messages(grading.fill_in(project, prompt, pair.question, pair.passage, fence))
     if prompt.use not in graders.GRADERS:
         st.caption(WHERE_ASKED[prompt.use])
 
 
 project = ui.project(STYLE)
-library = catalogue.prompts(project)
+library = bank.prompts(project)
 name = chosen_name(library)
 left, right = st.columns([3, 8], gap="medium")
 with left:

@@ -6,8 +6,8 @@ import streamlit as st
 
 from exam_workbench import bank, text
 from exam_workbench.project import Project
-from pages.parts.bank import impact, review, rows, window
-from pages.parts.shared import address, pick_list, policy_widgets, presence, streamlit_bridge, ui
+from pages.parts.bank import bank_panels, editing_window, impact_panel, question_rows
+from pages.parts.shared import address, people_here, pick_list, policy_widgets, streamlit_bridge, ui
 from pages.parts.shared.awaited_edits import TO_EDIT
 
 QUERIES = "queries"
@@ -63,7 +63,7 @@ ${toastContainer} { top: auto !important; bottom: 1rem; }
 
 def opened(project: Project, found: list[bank.QueryOverview]) -> int:
     """Return the position of the query that was chosen, is in the URL, or was last open; by default the first."""
-    here = window.window()
+    here = editing_window.window()
     if (to_edit := st.session_state.pop(TO_EDIT, None)) is not None:
         here.go_to(bank.find_question(project, ui.person(), to_edit))
     if chosen := pick_list.picked(QUERIES) or here.query:
@@ -113,7 +113,7 @@ queries = bank.overview(project)
 if not queries:
     ui.empty("No queries yet.", "Import queries on the Home screen.", "home", code="no-queries")
 view = policy_widgets.seen()
-window.open_for(project)
+editing_window.open_for(project)
 with st.container():
     at = opened(project, queries)
 query = queries[at]
@@ -123,18 +123,18 @@ place = {
     "previous": queries[at - 1].query_id if at else "",
     "next": queries[at + 1].query_id if at + 1 < len(queries) else "",
 }
-rows.bar(project, query, str(place["previous"]), str(place["next"]))
+question_rows.bar(project, query, str(place["previous"]), str(place["next"]))
 left, middle, right = st.container(key="bank-columns").columns([3, 8, 5], gap="medium")
 with left, st.container(key="queries-side"):
     query_list(project, queries, query)
 with right, st.container(key="impact"):
-    presence.beside(project, query.query_id)
-    impact.beside(project, query, view)
+    people_here.beside(project, query.query_id)
+    impact_panel.beside(project, query, view)
 with middle:
     diagnosis, grader = None, policy_widgets.grader(project)
     whole = grader.name if grader and grader.method == "direct" else None
     # Without pooled passages, as for exam items, there is nothing to diagnose.
     if view is not None and whole is None and query.pooled:
-        diagnosis = review.diagnosis(project, query.query_id, view.policy, view.against)
-    rows.editor(project, query, diagnosis, place, whole)
-    review.more(project, query, diagnosis, view.policy if view else None)
+        diagnosis = bank_panels.diagnosis(project, query.query_id, view.policy, view.against)
+    question_rows.editor(project, query, diagnosis, place, whole)
+    bank_panels.more(project, query, diagnosis, view.policy if view else None)

@@ -2,24 +2,24 @@
 
 import streamlit as st
 
-from exam_workbench.pipelines import exam_board, responses, statistics
-from pages.parts.exams import boards, facts, jobs
-from pages.parts.shared import ui, views
+from exam_workbench.exams import exam_board, responses, statistics
+from pages.parts.exams import exam_facts, exam_jobs, exam_views
+from pages.parts.shared import ui, view_choice
 
 VIEWS = {
-    "board": ("Leaderboard", boards.board),
-    "grid": ("Models by context", boards.models),
-    "topics": ("Topics", boards.topics),
-    "two": ("Two examinees", boards.two),
-    "ability": ("Ability", boards.ability),
+    "board": ("Leaderboard", exam_views.board),
+    "grid": ("Models by context", exam_views.models),
+    "topics": ("Topics", exam_views.topics),
+    "two": ("Two examinees", exam_views.two),
+    "ability": ("Ability", exam_views.ability),
 }
 
 project = ui.project()
-exam, items = facts.opened(project)
+exam, items = exam_facts.opened(project)
 with st.container(horizontal=True, vertical_alignment="center"):
-    jobs.offer_adding(project, exam)
-    jobs.offer_sitting(project, exam)
-jobs.sitting_progress(project)
+    exam_jobs.offer_adding(project, exam)
+    exam_jobs.offer_sitting(project, exam)
+exam_jobs.sitting_progress(project)
 found = responses(project, query_id=exam)
 if not found.students:
     ui.empty(
@@ -30,5 +30,5 @@ if not found.students:
 if st.query_params.get("view") == "Two students":
     # Addresses of earlier versions have this name of the view.
     st.query_params["view"] = VIEWS["two"][0]
-view = views.choose(list(VIEWS), lambda name: VIEWS[name][0])
-VIEWS[view][1](boards.Sat(project, exam, items, found, exam_board(found), statistics(items)))
+view = view_choice.choose(list(VIEWS), lambda name: VIEWS[name][0])
+VIEWS[view][1](exam_views.Sat(project, exam, items, found, exam_board(found), statistics(items)))

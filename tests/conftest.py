@@ -17,10 +17,10 @@ import hypothesis
 import pytest
 from hypothesis import strategies
 
-from exam_workbench.graders.access import access, endpoints
-from exam_workbench.graders.local import loading
+from exam_workbench.graders._access import endpoints, permissions
+from exam_workbench.graders._local import loading
 from exam_workbench.project import Project
-from exam_workbench.project.engine_memory import CONFIG
+from exam_workbench.project._engine_memory import CONFIG
 from tests.made.cached_reads import check_cached_reads
 from tests.made.projects import TEST_IS_OVER, examples, new_project
 
@@ -152,7 +152,7 @@ def as_found(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) ->
     visitors. The browser's driver marks its event loop as running in this thread; only browser
     tests may see that. Patches stay in place until the other fixtures of the test are torn down.
     """
-    monkeypatch.setattr(access, "_provider", access._provider)
+    monkeypatch.setattr(permissions, "_provider", permissions._provider)
     monkeypatch.setattr(endpoints, "_secrets", endpoints._secrets)
     loop = None if request.node.get_closest_marker("browser") else asyncio._get_running_loop()
     if loop is not None:

@@ -246,13 +246,13 @@ ELSEWHERE = {
     "core/autojudge.py": 2,
     # Within a working folder, within `written`, or the whole copy that another process makes there.
     "core/operations/console.py": 1,
-    "core/exchange/parquet.py": 3,
+    "core/exchange/_parquet.py": 3,
     # Standard input, before it is sent.
     "core/cli/through.py": 3,
-    "core/project/backups.py": 2,
-    "core/project/doors.py": 1,
-    "core/project/opening.py": 1,
-    "core/server/requests.py": 1,
+    "core/project/_backups.py": 2,
+    "core/project/_door_file.py": 1,
+    "core/project/_opening.py": 1,
+    "core/server/_api_requests.py": 1,
 }
 
 

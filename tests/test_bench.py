@@ -13,8 +13,7 @@ from bench import grading
 from bench.audited import dl20, dl23
 from bench.large import QUESTIONS_A_QUERY, make_large
 from bench.run import BUDGETS
-from exam_workbench.labels import Policy, basis, readiness
-from exam_workbench.leaderboard import leaderboard
+from exam_workbench.labels import Policy, basis, leaderboard, readiness
 from tests.made.tiny_models import build_tiny_t5, shared_model
 
 ROOT = Path(__file__).resolve().parents[1]

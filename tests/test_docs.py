@@ -22,7 +22,7 @@ from exam_workbench.cli import cli
 from exam_workbench.operations import every_operation
 from exam_workbench.operations.export import EXPORTS
 from exam_workbench.project import ACTS
-from exam_workbench.server.api import made_api
+from exam_workbench.server._api import made_api
 from pages.parts.shared import screens
 
 ROOT = Path(__file__).resolve().parents[1]

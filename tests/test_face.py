@@ -12,7 +12,7 @@ import pandas as pd
 import pytest
 
 import exam_workbench as ew
-from exam_workbench.exchange.collections import FILES
+from exam_workbench.exchange._collections import FILES
 from tests.made.refusals import refusal
 
 QUERIES = pd.DataFrame({"qid": [1, 2], "query": ["What is a cat?", "What is a dog?"]})

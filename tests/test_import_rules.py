@@ -130,12 +130,12 @@ def test_a_room_is_entered_by_its_face_alone() -> None:
 
 
 def test_the_check_of_faces_finds_who_reaches_behind_one() -> None:
-    source = "from exam_workbench.bank.drafts import undo\nfrom exam_workbench.bank import save"
-    assert behind_a_face(ROOT / "core" / "labels" / "basis.py", source) == ["exam_workbench.bank.drafts"]
+    source = "from exam_workbench.bank._drafts import undo\nfrom exam_workbench.bank import save"
+    assert behind_a_face(ROOT / "core" / "labels" / "basis.py", source) == ["exam_workbench.bank._drafts"]
     relative = "from ..bank.drafts import undo"
-    assert behind_a_face(ROOT / "core" / "labels" / "basis.py", relative) == ["exam_workbench.bank.drafts"]
+    assert behind_a_face(ROOT / "core" / "labels" / "basis.py", relative) == ["exam_workbench.bank._drafts"]
     assert behind_a_face(ROOT / "core" / "bank" / "saving.py", source) == []
-    assert behind_a_face(ROOT / "pages" / "home.py", source) == ["exam_workbench.bank.drafts"]
+    assert behind_a_face(ROOT / "pages" / "home.py", source) == ["exam_workbench.bank._drafts"]
 
 
 def test_what_a_script_imports_of_core_is_there() -> None:
@@ -206,12 +206,12 @@ def _normal(name: str) -> str:
 
 HIDDEN = re.compile(r"(?<!DELETE )\b(?:FROM|JOIN) (?:judgments|overrides|support_values|activity|settlings)\b")
 WHOLE = {
-    "core/project/visible.py": "says what may be seen",
-    "core/project/pool.py": "the pool has every judged passage, as part of a write",
-    "core/project/judgments.py": "a source without judgments goes with its last one, as part of a write",
-    "core/project/replacing.py": "counts what rests on a passage before it is replaced, as part of a write",
-    "core/labels/overrides.py": "finds whose override is withdrawn, as part of a write",
-    "core/exchange/publication.py": "records which overrides count, as part of a write",
+    "core/project/_visible.py": "says what may be seen",
+    "core/project/_pool.py": "the pool has every judged passage, as part of a write",
+    "core/project/_judgments.py": "a source without judgments goes with its last one, as part of a write",
+    "core/project/_replaced_data.py": "counts what rests on a passage before it is replaced, as part of a write",
+    "core/labels/_overrides.py": "finds whose override is withdrawn, as part of a write",
+    "core/exchange/_publication.py": "records which overrides count, as part of a write",
 }
 """Files that read all rows of tables from which an open double assignment hides rows, and why."""
 

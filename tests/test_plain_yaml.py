@@ -8,10 +8,10 @@ from typing import Any
 
 import pytest
 
+from exam_workbench.answers import read_target
 from exam_workbench.errors import FileError
+from exam_workbench.exams._item_filters import read_keywords
 from exam_workbench.graders import built_in, read_prompt, with_examples
-from exam_workbench.pipelines import read_target
-from exam_workbench.pipelines.item_filters import read_keywords
 from exam_workbench.plain_yaml import MAX_BYTES, read_yaml, write_yaml
 
 READERS: dict[str, Callable[[str], Any]] = {

@@ -8,8 +8,7 @@ import sys
 from pathlib import Path
 
 import pytest
-from hypothesis import example, given
-from hypothesis import strategies as st
+from hypothesis import example, given, strategies as st
 
 from exam_workbench.cli import main
 from exam_workbench.tables import csv_text, disarmed, rearmed

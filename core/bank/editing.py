@@ -8,7 +8,7 @@ from dataclasses import replace
 
 from ..errors import InputError
 from ..types import Question
-from .drafts import new_question
+from ._drafts import new_question
 
 _BULLET = re.compile(r"^\s*(?:[-*•–]|\(?\d{1,3}[.)]|\(?[a-z][.)])(?:\s+|$)")
 

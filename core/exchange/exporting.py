@@ -19,15 +19,14 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from .. import bank
-from ..bank import questions
-from ..catalogue import graders, how_to_grade
+from ..bank import graders, how_to_grade, questions
 from ..errors import InputError
 from ..formats import (
     Source,
     TableRow,
-    graded,
-    queries,
-    question_bank,
+    graded_files,
+    query_files as queries,
+    question_bank_files,
     trec_qrels,
     trec_run,
     write_board_form,
@@ -36,8 +35,7 @@ from ..formats import (
     write_nugget_banks,
 )
 from ..grading import NO_USABLE_RATING
-from ..labels import Policy, basis, label_qrels, progress
-from ..leaderboard import Leaderboard
+from ..labels import Leaderboard, Policy, basis, label_qrels, progress
 from ..locations import is_reserved
 from ..project import Project, find_source, judgments, kept_objects, queries_of, record, sources, visible
 from ..text import written_text
@@ -349,7 +347,7 @@ def bank_jsonl(project: Project, version: int | None = None) -> str:
     Raises:
         InputError: the version is unknown.
     """
-    return written_text(question_bank.write_bank, bank.questions(project, version))
+    return written_text(question_bank_files.write_bank, bank.questions(project, version))
 
 
 def bank_csv(project: Project, version: int | None = None) -> str:
@@ -358,7 +356,7 @@ def bank_csv(project: Project, version: int | None = None) -> str:
     Raises:
         InputError: the version is unknown.
     """
-    return written_text(question_bank.write_bank_csv, bank.questions(project, version))
+    return written_text(question_bank_files.write_bank_csv, bank.questions(project, version))
 
 
 def bank_in_form(project: Project, form: str, version: int | None = None) -> str:
@@ -455,7 +453,7 @@ def graded_file(project: Project, source: str | None = None) -> bytes:
     """
     named = find_source(project, source) if source else next(iter(sources(project)), None)
     out = io.BytesIO()
-    graded.write_graded(graded_queries(project, named), out)
+    graded_files.write_graded(graded_queries(project, named), out)
     return out.getvalue()
 
 

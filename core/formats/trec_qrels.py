@@ -7,9 +7,9 @@ from typing import TextIO
 
 from ..errors import InputError, Report
 from ..types import MAX_RATING, Judgment
-from .columns import INTEGER, is_ranked, kind_of_map, open_ranked
-from .file_kind import FileKind
-from .source import TREC_LINE, WHOLE, Limits, Refused, Source, good_id, refusing
+from ._columns import INTEGER, is_ranked, kind_of_map, open_ranked
+from ._file_kind import FileKind
+from ._source import TREC_LINE, WHOLE, Limits, Refused, Source, good_id, refusing
 
 COLUMNS = ("query", "0", "passage", "value")
 LARGEST = 32_767

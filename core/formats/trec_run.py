@@ -9,9 +9,9 @@ from typing import NamedTuple, TextIO
 
 from ..errors import Report
 from ..types import Ranked
-from .columns import is_ranked, kind_of_map, open_ranked
-from .file_kind import FileKind
-from .source import Refused, Source, check_limit, good_id, said_cell
+from ._columns import is_ranked, kind_of_map, open_ranked
+from ._file_kind import FileKind
+from ._source import Refused, Source, check_limit, good_id, said_cell
 from .trec_qrels import word
 
 COLUMNS = ("query", "Q0", "passage", "rank", "score", "tag")

@@ -6,9 +6,7 @@ from datetime import datetime
 from typing import Annotated
 
 from ..errors import InputError
-from ..project import Project, Sought, activity_csv, current_author
-from ..project import activity as activity_of
-from ..project import bring_back as put_back
+from ..project import Project, Sought, activity as activity_of, activity_csv, bring_back as put_back, current_author
 from .describing import Argument, Option
 from .opening import Opening
 from .output import Output

@@ -6,8 +6,7 @@ from typing import Annotated
 
 from ..labels import Policy
 from ..project import Project
-from ..review import Judgments, Labels, Person, Side, machine, table_csv, table_latex
-from ..review import agreement as agreement_of
+from ..review import Judgments, Labels, Person, Side, agreement as agreement_of, machine, table_csv, table_latex
 from .describing import Option
 from .output import Output, at_most_one
 from .policy import PolicyOptions

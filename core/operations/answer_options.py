@@ -6,12 +6,12 @@ from collections.abc import Callable, Mapping
 from contextlib import AbstractContextManager
 from typing import Annotated, Any
 
+from ..answers import JUDGES, KS, TEMPERATURE, Gold, View
 from ..errors import GradingError
 from ..graders import acting, naming
 from ..grading import PriceTag
 from ..jobs import Extent, Progress
 from ..labels import usual_min_judgment
-from ..pipelines import JUDGES, KS, TEMPERATURE, Gold, View
 from .console import counted
 from .describing import Gathered, Option
 from .grader_options import Api, BackEnd, BaseUrl, Dtype, ModelName

@@ -6,14 +6,8 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Annotated, Any, cast
 
-from .. import pipelines
-from ..errors import GradingError, InputError
-from ..exchange import Options, import_files
-from ..formats import Source
-from ..graders import Control
-from ..grading import Request, make_control, run_job
-from ..jobs import Extent, jobs
-from ..pipelines import (
+from .. import answers
+from ..answers import (
     ANSWER_RULES,
     DRAWS,
     KS,
@@ -21,14 +15,12 @@ from ..pipelines import (
     N_TOKENS,
     ORDER,
     ORDERS,
-    RETRIEVERS,
     SEED,
     TEMPERATURE,
     AnswerRule,
     GeneratorPlan,
     PassageOrder,
     ReadyGenerator,
-    Retriever,
     WantedAnswers,
     answers_price,
     generate_answers,
@@ -36,6 +28,13 @@ from ..pipelines import (
     make_generator,
     plan_answers,
 )
+from ..errors import GradingError, InputError
+from ..exams import RETRIEVERS, Retriever
+from ..exchange import Options, import_files
+from ..formats import Source
+from ..graders import Control
+from ..grading import Request, make_control, run_job
+from ..jobs import Extent, jobs
 from ..project import AnswerModel, Project, current_author, find_answer_model, run_names
 from .answer_options import (
     CapsOptions,
@@ -164,7 +163,7 @@ def list_(
     project: Project,
 ) -> Output:
     """List generators, models of answer checks, and their jobs."""
-    found = pipelines.answering_so_far(project)
+    found = answers.answering_so_far(project)
     listed = [
         {
             "key": job.key, "role": "generator" if job.kind == "generating" else "judge", "name": job.name,
@@ -196,7 +195,7 @@ def retrieve(
     depth: Annotated[int, Option(help="Passages per query in the run.", least=1)] = 20,
 ) -> str:
     """Create the run NAME: rank the project's passages for every query."""
-    return pipelines.said_of_run(name, pipelines.make_run(project, name, retriever, current_author(), depth, tell))
+    return answers.said_of_run(name, answers.make_run(project, name, retriever, current_author(), depth, tell))
 
 
 @operation("answers grade", act="run exams")
@@ -222,7 +221,7 @@ def _grade(
     project: Project, model: AnswerModel, run: str, k: int, name: str | None, chosen: GraderChoice, patience: float
 ) -> Output:
     """Turn answers into responses, and grade them."""
-    system, counts = pipelines.answers_as_responses(project, model, run, k, current_author(), name)
+    system, counts = answers.answers_as_responses(project, model, run, k, current_author(), name)
     grader = chosen.make(project)
     lines = ProgressLines("pairs")
     request = Request(patience=patience)
@@ -270,12 +269,12 @@ def rag(
         chosen.parameters = {key: value for key, value in chosen.parameters.items() if key not in given}
     close_unfinished(project)
     if name not in run_names(project):
-        tell(pipelines.said_of_run(name, pipelines.make_run(project, name, retriever, author, depth, tell)))
+        tell(answers.said_of_run(name, answers.make_run(project, name, retriever, author, depth, tell)))
     plan = GeneratorPlan(given, None, n_tokens=n_tokens, max_tokens=max_tokens)
     if rule is not None:
         plan = GeneratorPlan(rule=cast(AnswerRule | None, rule))
     ready = _generator(project, None, plan)
-    queries = tuple(query.query_id for query in pipelines.asked_queries(project))
+    queries = tuple(query.query_id for query in answers.asked_queries(project))
     wanted = WantedAnswers((name,), (k,), from_gold=False, query_ids=queries)
     control = Control(report=tell_of_calls())
     final = generate_answers(project, ready, wanted, author, Extent(patience=patience), watch("answers"), control)

@@ -8,7 +8,7 @@ from typing import Annotated
 
 from .. import audit as room
 from ..audit import find_audit
-from ..catalogue import grade_command
+from ..bank import grade_command
 from ..formats import read_small
 from ..measures.audit import VARIANCES, Variance
 from ..project import Project

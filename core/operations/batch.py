@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import asdict, replace
 from typing import Annotated
 
-from ..catalogue import remember_settings
+from ..bank import remember_settings
 from ..errors import GradingError
 from ..grading import Request, Standing, call_batches, cancel, follow, outcome, send, step, waiting_jobs
 from ..jobs import jobs

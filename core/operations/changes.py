@@ -6,10 +6,9 @@ from dataclasses import asdict, replace
 from typing import Annotated, Any
 
 from ..errors import InputError
-from ..leaderboard import DEFAULT_MEASURE
+from ..labels import DEFAULT_MEASURE
 from ..project import Project
-from ..review import StateChanges, flips_csv, state_changes, version_edits
-from ..review import changes as changes_between
+from ..review import StateChanges, changes as changes_between, flips_csv, state_changes, version_edits
 from .describing import Option
 from .opening import Opening
 from .options import QueriesOption

@@ -14,6 +14,7 @@ from ..review import (
     Side,
     case_of,
     queue,
+    record as record_of_settled,
     record_csv,
     settle_by_comment,
     settle_by_dispute,
@@ -23,7 +24,6 @@ from ..review import (
     settling,
     side_name,
 )
-from ..review import record as record_of_settled
 from .agreement import one_right_side, sides
 from .describing import Argument, Gathered, Option
 from .options import Author

@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import asdict
 from typing import Annotated, Any
 
-from .. import pipelines
-from ..pipelines import LEAST, TESTS, Comparison, Responses, Row, Score, Test, by_topic, grid, responses
+from .. import exams
+from ..exams import LEAST, TESTS, Comparison, Responses, Row, Score, Test, by_topic, grid, responses
 from ..project import Project
 from ..text import said_interval
 from .console import counted
@@ -44,8 +44,8 @@ def exam_board(
     if by:
         return _topics(found, least)
     if test:
-        return _comparisons(pipelines.compare(found, test), test)
-    return _board(pipelines.exam_board(found))
+        return _comparisons(exams.compare(found, test), test)
+    return _board(exams.exam_board(found))
 
 
 def _board(board: list[Row]) -> Output:
@@ -74,7 +74,7 @@ def _told(student: str, score: Score) -> dict[str, Any]:
 
 
 def _grid(found: Responses) -> Output:
-    board = grid(pipelines.exam_board(found))
+    board = grid(exams.exam_board(found))
     cells = {model: {name: board.accuracy(model, name) for name in board.retrievals} for model in board.models}
     return Output({"accuracy": cells, "best": board.best}).table(
         ("model", *board.retrievals, "best"),

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from ..audit import audit_files
-from ..catalogue import how_to_grade
+from ..bank import how_to_grade
 from ..errors import GradingError, InputError
 from ..exchange import (
     Manifest,
@@ -36,8 +36,7 @@ from ..exchange import (
     runs_zip,
 )
 from ..formats import BOARD_FORMS, FORMS, read_small
-from ..labels import Policy, basis, progress, readiness
-from ..leaderboard import leaderboard, queries_with_ungraded
+from ..labels import Policy, basis, leaderboard, progress, queries_with_ungraded, readiness
 from ..project import Project, current_author, log
 from .console import at_a_shell, beside, counted, deliver, tell
 
@@ -213,13 +212,13 @@ def _leaderboard(project: Project, asked: Asked) -> bytes:
 
 def _exam(project: Project, asked: Asked) -> bytes:
     # Imported here, because only this export needs it.
-    from ..pipelines import exam_json
+    from ..exams import exam_json
 
     return exam_json(project, None if asked.source == "exam" else asked.source).encode()
 
 
 def _responses_matrix(project: Project, asked: Asked) -> bytes:
-    from ..pipelines import answers_csv
+    from ..exams import answers_csv
 
     return answers_csv(project, None if asked.source == "exam" else asked.source).encode()
 

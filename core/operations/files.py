@@ -53,7 +53,7 @@ def demo(
     if path.exists():
         return f"{path} already exists."
     # Imported here, because only this command needs it and it loads slowly.
-    from ..pipelines import sit_by_rules
+    from ..exams import sit_by_rules
 
     author = current_author()
     make_demo(path, author, grade, tell, lambda project: sit_by_rules(project, author, tell) if grade else None)

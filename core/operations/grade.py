@@ -8,12 +8,10 @@ from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Annotated, Any
 
-from ..bank import check_version
-from ..catalogue import find_grader, remember_settings
+from ..bank import check_version, find_grader, remember_settings
 from ..errors import GradingError, InputError
 from ..formats import Source
-from ..graders import grade_plan as grade_on_ray
-from ..graders import holds_grades
+from ..graders import grade_plan as grade_on_ray, holds_grades
 from ..grading import (
     PriceTag,
     Request,

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Annotated, Any
 
-from ..catalogue import make_named, prompts, save_prompt, settings
+from ..bank import make_named, prompts, save_prompt, settings
 from ..errors import InputError
 from ..graders import APIS, BACK_ENDS, DTYPES, GRADERS, MOST_BEAMS, NORMALISATIONS, Grader, Prompt, with_examples
 from ..project import Project, current_author

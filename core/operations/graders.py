@@ -6,8 +6,8 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Annotated
 
-from .. import catalogue
-from ..catalogue import grade_command, list_of_graders, remove_named_grader, save_named_grader
+from .. import bank
+from ..bank import grade_command, list_of_graders, remove_named_grader, save_named_grader
 from ..errors import GradingError, unknown_name
 from ..graders import BATCH_SHARE, InjectionTrial, Price, Trial, read_prompt, try_injections, try_pair, write_prompt
 from ..grading import pair_to_try
@@ -134,7 +134,7 @@ def list_prompts(
     project: Project,
 ) -> Output:
     """List built-in prompts and prompts of the project."""
-    found = list(catalogue.prompts(project).values())
+    found = list(bank.prompts(project).values())
     return Output({"prompts": [asdict(prompt) | {"hash": prompt.hash} for prompt in found]}).table(
         ("name", "use", "answer", "source"), [(p.name, p.use, p.form, p.source) for p in found]
     )
@@ -147,7 +147,7 @@ def show_prompt(
     name: Annotated[str, Argument()],
 ) -> Output:
     """Show a prompt as YAML. You can edit it and save it under another name."""
-    library = catalogue.prompts(project)
+    library = bank.prompts(project)
     if name not in library:
         raise unknown_name("unknown-prompt", "prompt", name, library)
     return Output(asdict(library[name]) | {"hash": library[name].hash}).text(write_prompt(library[name]))
@@ -162,7 +162,7 @@ def save_prompt(
     """Save the prompt of a YAML FILE in the project."""
     prompt = read_prompt(text_of(file), file.name)
     with opening() as project:
-        changed = catalogue.save_prompt(project, prompt, current_author())
+        changed = bank.save_prompt(project, prompt, current_author())
     return f"{'Saved' if changed else 'No change in'} prompt '{prompt.name}'."
 
 
@@ -171,7 +171,7 @@ def prices(
     project: Project,
 ) -> Output:
     """List or set the prices of models per million tokens."""
-    found = catalogue.prices(project)
+    found = bank.prices(project)
     return Output({"prices": {model: asdict(price) for model, price in found.items()}}).table(
         ("model", "input", "output", "cached", "in a batch"),
         [(model, p.input, p.output, p.cached, f"× {p.batch:g}") for model, p in found.items()],
@@ -189,4 +189,4 @@ def set_price(
     batch: Annotated[float, Option(help="Price of a call in a batch, as a share of the usual price.")] = BATCH_SHARE,
 ) -> None:
     """Set the prices of MODEL per million input and output tokens."""
-    catalogue.set_price(project, model, Price(input_price, output_price, cached, batch), current_author())
+    bank.set_price(project, model, Price(input_price, output_price, cached, batch), current_author())

@@ -10,6 +10,7 @@ from typing import Annotated, TypeVar, cast
 import numpy as np
 
 from ..errors import InputError, Report
+from ..exams import AnswerTable, answer_table
 from ..formats import Source, read_factors, read_matrix
 from ..measures.item_response import (
     CRITERIA,
@@ -25,9 +26,8 @@ from ..measures.item_response import (
     analyse,
     design_of,
     fit_marginal,
+    improve as improve_exam,
 )
-from ..measures.item_response import improve as improve_exam
-from ..pipelines import AnswerTable, answer_table
 from ..study import Examinees, bank_worth
 from ..text import first_few, said_interval
 from .console import counted, tell

@@ -7,7 +7,7 @@ from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
-from ..pipelines import (
+from ..exams import (
     SHARE,
     VALUE_COLUMNS,
     Checked,

@@ -10,11 +10,7 @@ from typing import Annotated, cast
 from .. import bank
 from ..bank import Scheme, save_drafts, set_categories, set_item
 from ..errors import GradingError, InputError
-from ..exchange import Options, import_files
-from ..formats import Source
-from ..grading import make_drafter
-from ..jobs import Caps
-from ..pipelines import (
+from ..exams import (
     EXAM,
     Wanted,
     accept_passing,
@@ -23,8 +19,12 @@ from ..pipelines import (
     generate_items,
     generation_price,
     proposed_items,
+    retire as retire_items,
 )
-from ..pipelines import retire as retire_items
+from ..exchange import Options, import_files
+from ..formats import Source
+from ..grading import make_drafter
+from ..jobs import Caps
 from ..project import Project, current_author
 from ..text import one_line
 from .answer_options import may_use_key, watch

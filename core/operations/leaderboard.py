@@ -6,16 +6,7 @@ from pathlib import Path
 from typing import Annotated, cast
 
 from ..audit import notice
-from ..leaderboard import (
-    DEFAULT_MEASURE,
-    PERS,
-    GradeFiles,
-    Leaderboard,
-    Per,
-    compare,
-    leaderboard_of_files,
-    leaderboard_per,
-)
+from ..labels import DEFAULT_MEASURE, PERS, GradeFiles, Leaderboard, Per, compare, leaderboard_of_files, leaderboard_per
 from ..measures import Ties, correlate_by
 from ..project import MEMORY, SPILL, Project
 from .console import at_a_shell

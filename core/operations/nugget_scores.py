@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import asdict
 
-from ..leaderboard import nugget_board
+from ..labels import nugget_board
 from ..project import Project
 from .output import Output
 from .policy import PolicyOptions

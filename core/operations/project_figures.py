@@ -9,7 +9,7 @@ from typing import Any
 
 import altair as alt
 
-from .. import audit, charts, leaderboard, pipelines, study
+from .. import audit, charts, exams, labels, study
 from ..errors import InputError, unknown_name
 from ..labels import Policy
 from ..measures import item_response
@@ -34,7 +34,7 @@ class FigureRequest:
         audit: its name; None for the newest that has not ended.
     """
 
-    measures: tuple[str, ...] = (leaderboard.DEFAULT_MEASURE,)
+    measures: tuple[str, ...] = (labels.DEFAULT_MEASURE,)
     source: str = "exam"
     policy: Policy = field(default_factory=Policy)
     against: str = "judgments"
@@ -57,13 +57,13 @@ def draw_figure(project: Project, name: str, wanted: FigureRequest) -> charts.Ch
     return chart
 
 
-def _boards(project: Project, wanted: FigureRequest) -> dict[str, leaderboard.Leaderboard]:
+def _boards(project: Project, wanted: FigureRequest) -> dict[str, labels.Leaderboard]:
     """Return the leaderboards of the wanted measures by title."""
-    made = [leaderboard.leaderboard(project, one, wanted.source, wanted.policy) for one in wanted.measures]
+    made = [labels.leaderboard(project, one, wanted.source, wanted.policy) for one in wanted.measures]
     return {_title(board): board for board in made}
 
 
-def _title(board: leaderboard.Leaderboard) -> str:
+def _title(board: labels.Leaderboard) -> str:
     return f"{'Exam' if board.source == 'exam' else board.source} {board.measure}"
 
 
@@ -80,7 +80,7 @@ def _leaderboard(project: Project, wanted: FigureRequest) -> charts.Chart:
 
 
 def _leaderboards(project: Project, wanted: FigureRequest) -> charts.Chart | None:
-    official = leaderboard.official_board(project, wanted.against, wanted.measures[0], wanted.policy)
+    official = labels.official_board(project, wanted.against, wanted.measures[0], wanted.policy)
     found = study.panel(official, _boards(project, wanted), _title(official))
     return _noted(charts.panel_chart(found), found.left_out.values()) if found.marks else None
 
@@ -97,8 +97,8 @@ def _slope(project: Project, wanted: FigureRequest) -> charts.Chart:
     return charts.slope_chart(found.official, found.board, titles=(_title(found.official), _title(found.board)))
 
 
-def _compared(project: Project, wanted: FigureRequest) -> leaderboard.Comparison:
-    return leaderboard.compare(project, wanted.measures[0], wanted.against, wanted.source, policy=wanted.policy)
+def _compared(project: Project, wanted: FigureRequest) -> labels.Comparison:
+    return labels.compare(project, wanted.measures[0], wanted.against, wanted.source, policy=wanted.policy)
 
 
 def _significance(project: Project, wanted: FigureRequest) -> charts.Chart | None:
@@ -115,26 +115,26 @@ def _queries(project: Project, wanted: FigureRequest) -> charts.Chart | None:
 
 
 def _coverage(project: Project, wanted: FigureRequest) -> charts.Chart:
-    found = leaderboard.cover_curves(project, wanted.policy, leaderboard.DEFAULT_MAX_K, wanted.runs or None)
+    found = labels.cover_curves(project, wanted.policy, labels.DEFAULT_MAX_K, wanted.runs or None)
     order = found.order(wanted.policy.cutoff)
     return charts.coverage_chart(found, order if wanted.runs else order[:LINES])
 
 
 def _examinees(project: Project, wanted: FigureRequest) -> charts.Chart | None:
-    rows = pipelines.exam_board(pipelines.responses(project, query_id=wanted.exam))
-    known = pipelines.statistics(pipelines.exam_items(project, wanted.exam))
+    rows = exams.exam_board(exams.responses(project, query_id=wanted.exam))
+    known = exams.statistics(exams.exam_items(project, wanted.exam))
     return charts.accuracy_chart(rows, known.baselines) if rows else None
 
 
 def _topics(project: Project, wanted: FigureRequest) -> charts.Chart | None:
-    found = pipelines.responses(project, query_id=wanted.exam)
-    order = [row.student.name for row in pipelines.exam_board(found)]
-    return charts.topic_chart(rows, order) if (rows := pipelines.by_topic(found)) else None
+    found = exams.responses(project, query_id=wanted.exam)
+    order = [row.student.name for row in exams.exam_board(found)]
+    return charts.topic_chart(rows, order) if (rows := exams.by_topic(found)) else None
 
 
 def _of_items(title: str, values: Callable[..., Any]) -> Callable[[Project, FigureRequest], charts.Chart]:
     def draw(project: Project, wanted: FigureRequest) -> charts.Chart:
-        told = pipelines.abilities(project, wanted.exam)
+        told = exams.abilities(project, wanted.exam)
         curves = values(item_response.GRID, told.fit.items).T.tolist()
         names = [row.item for row in told.items]
         return charts.ability_curves(dict(zip(names, curves, strict=True)), told.fit.theta.tolist(), title)
@@ -143,14 +143,14 @@ def _of_items(title: str, values: Callable[..., Any]) -> Callable[[Project, Figu
 
 
 def _information(project: Project, wanted: FigureRequest) -> charts.Chart:
-    told = pipelines.abilities(project, wanted.exam)
-    kinds = pipelines.item_kinds(project, pipelines.exam_items(project, wanted.exam))
+    told = exams.abilities(project, wanted.exam)
+    kinds = exams.item_kinds(project, exams.exam_items(project, wanted.exam))
     curves, _ = charts.information_curves(told, kinds[wanted.by] if wanted.by else {})
     return charts.ability_curves(curves, told.fit.theta.tolist())
 
 
 def _shortening(project: Project, wanted: FigureRequest) -> charts.Chart:
-    steps = pipelines.shorter(project, wanted.exam).steps
+    steps = exams.shorter(project, wanted.exam).steps
     return charts.ability_curves({f"{step.items} items": step.curve.tolist() for step in steps})
 
 

@@ -5,8 +5,7 @@ from __future__ import annotations
 from dataclasses import asdict
 from typing import Annotated, Any, cast
 
-from ..bank import check_version, counts
-from ..catalogue import find_grader, how_to_grade
+from ..bank import check_version, counts, find_grader, how_to_grade
 from ..exchange import publications as published
 from ..grading import Which, doubtful_pairs, reasons
 from ..jobs import jobs as recorded_jobs

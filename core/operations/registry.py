@@ -9,8 +9,7 @@ from __future__ import annotations
 import types
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from inspect import Parameter as Declared
-from inspect import getdoc, signature
+from inspect import Parameter as Declared, getdoc, signature
 from pathlib import Path
 from typing import Any, Literal, Union, get_args, get_origin, get_type_hints
 

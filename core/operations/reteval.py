@@ -6,14 +6,8 @@ from __future__ import annotations
 from dataclasses import asdict
 from typing import Annotated, Any
 
-from .. import pipelines
-from ..errors import InputError, Report, unknown_name
-from ..formats import Source, read_answer_verdicts
-from ..graders import Control
-from ..labels import Policy
-from ..measures import Choosing, Pairing
-from ..measures.answers import CASES
-from ..pipelines import (
+from .. import answers
+from ..answers import (
     JUDGES,
     CaseRow,
     Evaluation,
@@ -30,6 +24,12 @@ from ..pipelines import (
     row_values,
     said_in_file,
 )
+from ..errors import InputError, Report, unknown_name
+from ..formats import Source, read_answer_verdicts
+from ..graders import Control
+from ..labels import Policy
+from ..measures import Choosing, Pairing
+from ..measures.answers import CASES
 from ..project import Project, add_gold_answer, current_author, judging, withdraw_gold_answer
 from ..study import BESIDE, boards_to_choose_by, compare_choices
 from ..text import first_few, how_many
@@ -65,7 +65,7 @@ def reteval(
     LLM-retEval scores the answers that a model generates from the passages of a run.
     """
     found = evaluate(project, view)
-    failed = pipelines.failures(project, found)
+    failed = answers.failures(project, found)
     if require_complete and not found.complete:
         raise InputError(
             "incomplete-table",
@@ -73,9 +73,9 @@ def reteval(
             "Complete it with exam answers generate and exam reteval compare, or omit --require-complete.",
         )
     if latex:
-        return Output().text(pipelines.reteval_latex(found, failed))
+        return Output().text(answers.reteval_latex(found, failed))
     names = ("Recall", "Precision", "F1", "LLM-retEval", "GPT-Eval")
-    output = Output(pipelines.reteval_told(found, failed)).table(
+    output = Output(answers.reteval_told(found, failed)).table(
         ("run", "k", *names, "std error", "queries", "failed", "pending", "A-C", "D-F"),
         [
             (
@@ -168,7 +168,7 @@ def cases(
 
     Queries that may change the chosen run are listed first.
     """
-    rows = pipelines.cases(project, evaluate(project, view), only=only, to_do=to_do)
+    rows = answers.cases(project, evaluate(project, view), only=only, to_do=to_do)
     return Output({"cases": [_case(row) for row in rows]}).table(
         ("query", "run", "k", "case", "confirmed by", "answer", "reason"),
         [
@@ -213,7 +213,7 @@ def confirm(
     judge_passage: Annotated[
         str | None, Option(help="Case A: also judge this passage of the top k as relevant.", metavar="PASSAGE")
     ] = None,
-    value: Annotated[int, Option(help="Value of that judgment, 0 to 3.")] = pipelines.RELEVANT,
+    value: Annotated[int, Option(help="Value of that judgment, 0 to 3.")] = answers.RELEVANT,
     add_answer: Annotated[bool, Option(help="Case E: also add the answer to the query's right answers.")] = False,
     author: Author,
 ) -> str:
@@ -224,15 +224,15 @@ def confirm(
     run, k = _place(view)
     with opening() as project:
         found = evaluate(project, view)
-        row = pipelines.case_at(project, found, query, run, k)
+        row = answers.case_at(project, found, query, run, k)
         if add_answer and row.line.answer is None:
             raise InputError("unknown-answer", f"No answer of run '{run}' to query '{query}'.", "Omit --add-answer.")
         if judge_passage is not None:
-            pipelines.judge_as_relevant(project, row, judge_passage, author, value)
+            answers.judge_as_relevant(project, row, judge_passage, author, value)
         if add_answer:
             add_gold_answer(project, query, row.line.answer or "", author)
-        pipelines.confirm_case(project, found, query, run, k, case, author, note)
-    return f"{query}: case {case} confirmed for {run} at depth {k} ({CASES[pipelines.check_case(case)]})."
+        answers.confirm_case(project, found, query, run, k, case, author, note)
+    return f"{query}: case {case} confirmed for {run} at depth {k} ({CASES[answers.check_case(case)]})."
 
 
 @operation("reteval withdraw", act="confirm cases")
@@ -250,7 +250,7 @@ def withdraw(
     """Withdraw your confirmed case of QUERY for one run at one depth. The case stays on record."""
     run, k = _place(view)
     with opening() as project:
-        pipelines.take_back_case(project, evaluate(project, view), query, run, k, author)
+        answers.take_back_case(project, evaluate(project, view), query, run, k, author)
         if judgment_of is not None:
             judging.withdraw(project, query, judgment_of, author)
         if answer is not None:
@@ -278,7 +278,7 @@ def correlate(
     found = evaluate(project, view)
     if choice:
         return _describe_choices(project, found, beside)
-    rows = pipelines.correlations(project, found, "proposed" if refined else "confirmed")
+    rows = answers.correlations(project, found, "proposed" if refined else "confirmed")
     output = Output({"rows": [asdict(row) for row in rows]}).table(
         ("run", "k", "spearman", "low", "high", "queries", "refined", "low", "high", "removed"),
         [
@@ -328,9 +328,9 @@ def _chosen(project: Project, found: Evaluation, k: int, named: tuple[str, ...])
     if strange := [name for name in named if name not in offered]:
         raise unknown_name("unknown-board", f"leaderboard at depth {k}:", strange[0], offered)
     boards = {name: offered[name] for name in named or list(offered)[:BESIDE]}
-    tables = pipelines.choice_tables(found, k)
-    waiting = pipelines.waiting_runs(found, k)
-    for name, table in pipelines.cover_tables(project, found, k).items():
+    tables = answers.choice_tables(found, k)
+    waiting = answers.waiting_runs(found, k)
+    for name, table in answers.cover_tables(project, found, k).items():
         if lacks := [run for run in found.view.runs or () if run not in table and run not in waiting]:
             tell(f"{name} is left out: no graded answers of {first_few(lacks)}. Run: exam answers grade")
         else:
@@ -365,7 +365,7 @@ def agreement(
     curve: Annotated[bool, Option(help="Show the agreement at each threshold.")] = False,
 ) -> Output:
     """Compare answer checks with assessors: accuracy, kappa, precision and recall."""
-    rows = pipelines.agreement(project, _people(project, human), judges or None)
+    rows = answers.agreement(project, _people(project, human), judges or None)
     output = Output({"judges": [asdict(row) | {"judge": row.judge.name} for row in rows]})
     if curve:
         return output.table(
@@ -399,11 +399,11 @@ def agreement(
 
 def _people(project: Project, human: str | None) -> list[PeopleSaid]:
     """Return people's answer checks, from a source of the project or from a file, which is not stored."""
-    if human is None or human in dict(pipelines.verdict_sources(project)):
+    if human is None or human in dict(answers.verdict_sources(project)):
         return people_said(project, human)
     file = sent_file(human)
     if file is None:
-        known = [name for name, _ in pipelines.verdict_sources(project)]
+        known = [name for name, _ in answers.verdict_sources(project)]
         raise unknown_name(
             "unknown-source", "source or file", human, known, "To add results: exam import answer-verdicts FILE."
         )

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Annotated, Any
 
 from ..audit import circularity
-from ..catalogue import find_grader
+from ..bank import find_grader
 from ..errors import InputError
 from ..project import Project, run_sizes, state_families, stated_families
 from .describing import Argument, Option

@@ -7,12 +7,17 @@ from pathlib import Path
 from typing import Annotated
 
 from ..errors import InputError, ProjectError
-from ..exchange import CHECKS
-from ..exchange import check as look_at_everything
-from ..project import Backup, Project, Schedule, set_aside, set_schedule
-from ..project import backup as make_backup
-from ..project import backups as list_backups
-from ..project import restore as put_back
+from ..exchange import CHECKS, check as look_at_everything
+from ..project import (
+    Backup,
+    Project,
+    Schedule,
+    backup as make_backup,
+    backups as list_backups,
+    restore as put_back,
+    set_aside,
+    set_schedule,
+)
 from .console import counted
 from .describing import Argument, Option
 from .opening import Opening

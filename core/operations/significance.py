@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Annotated, cast
 
-from ..leaderboard import DEFAULT_MEASURE, leaderboard
+from ..labels import DEFAULT_MEASURE, leaderboard
 from ..measures import PERMUTATIONS
 from ..study import CORRECTIONS, TESTS, Correction, Test, compare_systems
 from .describing import MOST_DRAWS, Option

@@ -6,11 +6,9 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Annotated
 
-from .. import pipelines
+from .. import exams
 from ..errors import GradingError, InputError
-from ..formats import Source
-from ..graders import BACK_ENDS, DTYPES, NORMALISATIONS, Control, acting, naming
-from ..pipelines import (
+from ..exams import (
     DEPTH,
     NORMALISE,
     RETRIEVERS,
@@ -24,8 +22,9 @@ from ..pipelines import (
     retrievals,
     standing,
 )
-from ..project import CLOSED_BOOK, Project, current_author
-from ..project import students as every_student
+from ..formats import Source
+from ..graders import BACK_ENDS, DTYPES, NORMALISATIONS, Control, acting, naming
+from ..project import CLOSED_BOOK, Project, current_author, students as every_student
 from .answer_options import watch
 from .console import close_unfinished, counted, tell
 from .describing import Argument, Option
@@ -181,7 +180,7 @@ def sit(
     with opening() as project, acting(naming(base_url, key_variable)):
         close_unfinished(project)
         control = Control(report=tell_of_calls())
-        ended = pipelines.sit(project, request, current_author(), watch("answers"), control)
+        ended = exams.sit(project, request, current_author(), watch("answers"), control)
     output = Output(
         {
             name: {"state": one.state, "answered": one.graded, "failed": one.failed, "message": one.message}

@@ -4,12 +4,10 @@ from __future__ import annotations
 
 from typing import Annotated
 
-from ..catalogue import find_grader, how_to_grade
-from ..labels import Policy
-from ..leaderboard import DEFAULT_MAX_K, MAX_K, cover_curves
+from ..bank import find_grader, how_to_grade
+from ..labels import DEFAULT_MAX_K, MAX_K, Policy, cover_curves
 from ..project import Project
-from ..study import DEFAULT_TOP_K, LISTED, SELECTION_MEASURES, ToGrade, VerdictCounts, select
-from ..study import unjudged as find_unjudged
+from ..study import DEFAULT_TOP_K, LISTED, SELECTION_MEASURES, ToGrade, VerdictCounts, select, unjudged as find_unjudged
 from .console import counted
 from .describing import Option
 from .options import QueriesOption

@@ -6,8 +6,8 @@ from dataclasses import asdict
 from typing import Annotated, Any
 
 from .. import labels
-from ..catalogue import graders
-from ..leaderboard import System, citation_grader, citations, response_support, support_agreement, support_board
+from ..bank import graders
+from ..labels import System, citation_grader, citations, response_support, support_agreement, support_board
 from ..measures import (
     SUPPORT_PRECISION,
     SUPPORT_RECALL,

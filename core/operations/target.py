@@ -8,10 +8,10 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Annotated, Any
 
-from .. import pipelines
+from .. import answers
+from ..answers import LEVEL, Fall, Frozen, Target, diff_of_runs, measure_fall, read_target
 from ..errors import GradingError, InputError, unknown_name
 from ..graders import acting, naming
-from ..pipelines import LEVEL, Fall, Frozen, Target, diff_of_runs, measure_fall, read_target
 from ..project import Project, current_author, drop_freeze, freezes, run_names
 from .console import counted, text_of
 from .describing import Argument, Option
@@ -46,7 +46,7 @@ def freeze(
 def _freeze(project: Project, asked: Target, name: str, queries: tuple[str, ...] | None, allow_failed: bool) -> Frozen:
     # The person who runs the command gives the address and the variable of its key together, in one file.
     with acting(naming(asked.url, asked.key_variable or None)):
-        return pipelines.freeze(
+        return answers.freeze(
             project, asked, name, current_author(), queries, allow_failed, ProgressLines("queries").count
         )
 

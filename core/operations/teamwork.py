@@ -8,10 +8,9 @@ from datetime import date, datetime
 from pathlib import Path
 from typing import Annotated
 
-from ..catalogue import graders
+from ..bank import graders
 from ..labels import Policy, basis, progress
-from ..project import Project, mark_done, set_due, set_guidelines
-from ..project import guidelines as guidelines_of
+from ..project import Project, guidelines as guidelines_of, mark_done, set_due, set_guidelines
 from ..review import my_work
 from ..text import how_many
 from .console import counted, text_of

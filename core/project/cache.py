@@ -13,7 +13,7 @@ import threading
 from collections.abc import Callable, Hashable
 from typing import Any
 
-from .values import Parameters, written_in
+from ._sql_values import Parameters, written_in
 
 COLLECTION = frozenset({
     "queries", "subtopics", "passages", "passage_texts", "runs", "rankings", "ranked_runs", "responses",

@@ -7,11 +7,11 @@ from dataclasses import dataclass
 from datetime import datetime
 
 from ..errors import InputError, unknown_name
-from .doubles import check_undecided
-from .judgments import put_judgment
-from .project import Cursor, Project, as_name, log
-from .teamwork import find_query
-from .visible import visible
+from ._double_assignments import check_undecided
+from ._judgments import put_judgment
+from ._project import Cursor, Project, as_name, log
+from ._teamwork import find_query
+from ._visible import visible
 
 SCALE = {0: "not relevant", 1: "related", 2: "highly relevant", 3: "perfectly relevant"}
 """The values and their meaning: the four levels of the TREC Deep Learning tracks."""

@@ -30,7 +30,7 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.feature_extraction.text import ENGLISH_STOP_WORDS, TfidfVectorizer
 
-from exam_workbench.formats import ExamItem, exam
+from exam_workbench.formats import ExamItem, exam_files
 from exam_workbench.graders import load_encoder, model_folder
 from exam_workbench.sentences import split_sentences
 
@@ -404,7 +404,7 @@ def main() -> None:
     )
     write_jsonl(HERE / "bank.jsonl", (row for topic in topics for row in bank_rows(topic)))
     with (HERE / "exam.json").open("w", encoding="utf-8") as file:
-        exam.write_exam(exam_items(HERE / "exam_items.json", written_passages), file)
+        exam_files.write_exam(exam_items(HERE / "exam_items.json", written_passages), file)
     qrels = "".join(f"{query_id} 0 {passage_id} {value}\n" for query_id, passage_id, value in judgments)
     (HERE / "qrels.txt").write_text(qrels, encoding="utf-8")
     (HERE / "runs").mkdir(exist_ok=True)

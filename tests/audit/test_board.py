@@ -31,18 +31,16 @@ from exam_workbench.audit import (
     read_facts,
     told_apart,
 )
-from exam_workbench.audit.facts import gather
-from exam_workbench.audit.forecasting import forecast_of
-from exam_workbench.audit.rows import Difference
+from exam_workbench.audit._audit_data import gather
+from exam_workbench.audit._audit_rows import Difference
+from exam_workbench.audit._needed_judgments import forecast_of
 from exam_workbench.exchange import bundle, bundle_again, export_project, import_project
-from exam_workbench.labels import Policy
-from exam_workbench.leaderboard import leaderboard
+from exam_workbench.labels import Policy, leaderboard
 from exam_workbench.measures.audit import linear_measure
 from exam_workbench.project import Project, state_families
 from exam_workbench.types import Question
 from tests.made.audits import QUERIES, SYSTEMS, deal, fill_audited, judge_batch, next_card, truth
-from tests.made.projects import copy_of, fill, only_read
-from tests.made.projects import judge as import_judgments
+from tests.made.projects import copy_of, fill, judge as import_judgments, only_read
 from tests.made.refusals import mentions, refusal
 
 

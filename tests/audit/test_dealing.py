@@ -29,8 +29,8 @@ from exam_workbench.audit import (
     skip,
     take_back,
 )
-from exam_workbench.audit.dealing import _hands, _own
-from exam_workbench.audit.state import read_state
+from exam_workbench.audit._batch_assignment import _hands, _own
+from exam_workbench.audit._batch_state import read_state
 from exam_workbench.errors import NotAllowed
 from exam_workbench.project import (
     Project,
@@ -45,8 +45,7 @@ from exam_workbench.project import (
 )
 from exam_workbench.types import Board, BoardRow
 from tests.made.audits import deal, fill_audited, next_card, truth
-from tests.made.projects import copy_of
-from tests.made.projects import judge as whole_judgments
+from tests.made.projects import copy_of, judge as whole_judgments
 from tests.made.refusals import refusal
 
 NOW = timedelta(0)

@@ -21,9 +21,9 @@ from exam_workbench.audit import (
     look,
     methods,
 )
-from exam_workbench.audit.calibrating import rating_cuts
-from exam_workbench.audit.circularity import family_of
-from exam_workbench.catalogue import named_graders
+from exam_workbench.audit._calibration import rating_cuts
+from exam_workbench.audit._circularity import family_of
+from exam_workbench.bank import named_graders
 from exam_workbench.labels import Policy
 from exam_workbench.project import Project, state_families
 from exam_workbench.types import GraderSpec

@@ -5,8 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from exam_workbench import bank
 from exam_workbench.bank import duplicated, merged, moved, pasted, retired, split, weighted, word_difference

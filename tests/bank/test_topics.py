@@ -5,9 +5,8 @@ from __future__ import annotations
 import pytest
 
 from exam_workbench import bank
-from exam_workbench.grading.pairs import trial_pairs
-from exam_workbench.labels import Policy, override, overrides
-from exam_workbench.leaderboard import leaderboard
+from exam_workbench.grading._needed_pairs import trial_pairs
+from exam_workbench.labels import Policy, leaderboard, override, overrides
 from exam_workbench.project import Project, add_queries
 from exam_workbench.review import (
     Judgments,

@@ -10,8 +10,7 @@ from pathlib import Path
 import pytest
 
 from exam_workbench import bank, cli
-from exam_workbench.bank import drafted_bank, put_draft, save_drafts, undo
-from exam_workbench.catalogue import find_grader
+from exam_workbench.bank import drafted_bank, find_grader, put_draft, save_drafts, undo
 from exam_workbench.exchange import Imported, bank_jsonl, graded_file, import_files, publish, qrels, reproduce
 from exam_workbench.formats import Source
 from exam_workbench.grading import left_out, make_plan

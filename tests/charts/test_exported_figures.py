@@ -16,9 +16,8 @@ import exam_workbench as ew
 from exam_workbench import cli
 from exam_workbench.audit import Goal, design
 from exam_workbench.charts import FORMATS, leaderboard_chart, system_scatter
-from exam_workbench.labels import Policy
-from exam_workbench.leaderboard import Leaderboard
-from exam_workbench.leaderboard.board import System
+from exam_workbench.labels import Leaderboard, Policy
+from exam_workbench.labels._leaderboard import System
 from exam_workbench.operations import figure
 from exam_workbench.operations.project_figures import FIGURES, FigureRequest, draw_figure
 from exam_workbench.project import Project, activity, open_project

@@ -13,10 +13,10 @@ from click.testing import CliRunner
 from exam_workbench.cli import cli
 from exam_workbench.project import open_project
 from exam_workbench.types import Question
+from tests.answers.made import Script, Told, collection, question
 from tests.made.endpoint_server import EndpointServer
 from tests.made.projects import import_bank, new_project
 from tests.made.refusals import check_error
-from tests.pipelines.answers.made import Script, Told, collection, question
 
 TOLD = {
     "q1": Told("The dam of Aswan was closed in 1970.", ("gold-q1",), ("1970",), ("1970", "in 1970", "1970"), "1970"),

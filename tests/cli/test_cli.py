@@ -22,7 +22,7 @@ import click
 import pytest
 
 from exam_workbench import cli
-from exam_workbench.exchange import collections
+from exam_workbench.exchange import _collections as collections
 from exam_workbench.labels import Policy, basis, label_qrels
 from exam_workbench.operations import MODULES, SECTIONS
 from exam_workbench.operations.output import Output

@@ -9,8 +9,7 @@ import numpy as np
 import pytest
 
 from tests.cli.test_cli import Exam, exam, refused  # noqa: F401
-from tests.made.answers import exam as made_exam
-from tests.made.answers import students
+from tests.made.answers import exam as made_exam, students
 from tests.made.projects import made_project
 from tests.made.refusals import mentions
 

@@ -16,7 +16,7 @@ from exam_workbench.errors import ProjectError
 from exam_workbench.exchange import bundle, bundled, publications, publish, reproduce
 from exam_workbench.labels import Policy
 from exam_workbench.project import Project, activity, no_room
-from pages.parts.shared import failures
+from pages.parts.shared import error_messages
 from tests.made.fuzz_parquet import exported, fill_most
 from tests.made.projects import file_of, made_project
 
@@ -128,9 +128,9 @@ def test_what_cannot_be_delivered_is_not_on_record(project: Project) -> None:
 
 def test_the_screens_say_a_full_disk_as_commands_do(monkeypatch: pytest.MonkeyPatch) -> None:
     shown = list[Exception]()
-    monkeypatch.setattr(failures.ui, "show_error", shown.append)
-    monkeypatch.setattr(failures.st, "button", lambda *_, **__: None)
+    monkeypatch.setattr(error_messages.ui, "show_error", shown.append)
+    monkeypatch.setattr(error_messages.st, "button", lambda *_, **__: None)
     for error in (OSError(28, "No space left on device", "/some/file"), duckdb.IOException("No space left on device")):
-        failures.show(error)
+        error_messages.show(error)
     assert [type(one) for one in shown] == [ProjectError] * 2
     assert no_room("x", OSError(5, "Input/output error")) is None and no_room("x", ValueError("File too large")) is None

@@ -15,8 +15,7 @@ import duckdb
 import pytest
 
 from exam_workbench import cli
-from exam_workbench.audit import Goal, design, draw
-from exam_workbench.audit import judge as give_verdict
+from exam_workbench.audit import Goal, design, draw, judge as give_verdict
 from exam_workbench.bank import question_text_key
 from exam_workbench.errors import ProjectError
 from exam_workbench.operations import every_operation
@@ -24,10 +23,10 @@ from exam_workbench.project import (
     AnswerModel,
     Generated,
     Project,
+    _database as database,
+    _file_holder as file_holder,
     add_generated,
     add_queries,
-    database,
-    holders,
     migrations,
     open_project,
     put_answer_model,
@@ -228,7 +227,7 @@ def test_who_holds_the_project_is_called_by_what_it_is(
 def test_a_process_that_is_gone_is_called_by_its_number() -> None:
     with subprocess.Popen([sys.executable, "-c", ""]) as process:
         process.wait()
-    found = holders.describe(process.pid, "python3")
+    found = file_holder.describe(process.pid, "python3")
     assert found.name == f"process {process.pid} (python3)"
 
 

@@ -9,9 +9,9 @@ import pytest
 
 from exam_workbench import bank
 from exam_workbench.errors import FileError, InputError
+from exam_workbench.exams import Plan, add_student, exam_items, responses
 from exam_workbench.exchange import Imported, Options, import_files
 from exam_workbench.formats import Source
-from exam_workbench.pipelines import Plan, add_student, exam_items, responses
 from exam_workbench.project import Project, students
 from exam_workbench.types import Question
 from tests.made.exams import put_exam

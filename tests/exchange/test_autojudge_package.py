@@ -14,8 +14,7 @@ import yaml
 from exam_workbench import bank
 from exam_workbench.exchange import bank_in_form, board_in_form, queries_jsonl, reports_jsonl
 from exam_workbench.formats import BOARD_FORMS
-from exam_workbench.labels import Policy
-from exam_workbench.leaderboard import leaderboard
+from exam_workbench.labels import Policy, leaderboard
 from exam_workbench.measures import correlate_by
 from exam_workbench.types import Question
 from tests.exchange.test_board_forms_round import MEASURE, fill_all

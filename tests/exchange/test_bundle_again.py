@@ -11,9 +11,8 @@ import pytest
 
 from exam_workbench.errors import ProjectError
 from exam_workbench.exchange import bundle, bundle_again, publish
-from exam_workbench.exchange.publication import _WHAT
-from exam_workbench.labels import Policy
-from exam_workbench.leaderboard import leaderboard
+from exam_workbench.exchange._publication import _WHAT
+from exam_workbench.labels import Policy, leaderboard
 from exam_workbench.project import Project
 from tests.exchange.test_publication import EDITS, JUDGE, Ran, earlier, exam, graded, later, unpacked  # noqa: F401
 from tests.made.refusals import refusal

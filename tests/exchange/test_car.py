@@ -8,22 +8,21 @@ from pathlib import Path
 import pytest
 
 from exam_workbench import bank
-from exam_workbench.catalogue import find_grader
+from exam_workbench.bank import find_grader
 from exam_workbench.errors import Report
 from exam_workbench.exchange import Options, graded_file, import_files
 from exam_workbench.formats import Source, detect
-from exam_workbench.formats.car_outlines import outline_of
-from exam_workbench.formats.queries import read_queries
-from exam_workbench.formats.source import Refused
-from exam_workbench.formats.tqa import read_tqa
+from exam_workbench.formats._car_outlines import outline_of
+from exam_workbench.formats._source import Refused
+from exam_workbench.formats._tqa import read_tqa
+from exam_workbench.formats.query_files import read_queries
 from exam_workbench.grading import make_plan
-from exam_workbench.grading.pairs import pairs_to_grade, with_texts
-from exam_workbench.labels import Policy, basis, label_qrels, override
-from exam_workbench.leaderboard import leaderboard, leaderboard_per
+from exam_workbench.grading._needed_pairs import pairs_to_grade, with_texts
+from exam_workbench.labels import Policy, basis, label_qrels, leaderboard, leaderboard_per, override
 from exam_workbench.project import Project, judgments, rankings
 from exam_workbench.review import ratings_effect, read_passage
 from exam_workbench.types import GraderSpec, Query, Question, Subtopic
-from tests.leaderboard.test_subtopics import BANK, RATINGS, RUNS
+from tests.labels.test_subtopics import BANK, RATINGS, RUNS
 from tests.made import car
 from tests.made.projects import SPEC, fill, made_project, new_project
 from tests.made.refusals import check_problem, coded, mentions, refusal

@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 
 from exam_workbench import cli
-from exam_workbench.exchange import CHECKS, check, checking
-from exam_workbench.exchange.checking import Check
+from exam_workbench.exchange import CHECKS, _integrity as integrity, check
+from exam_workbench.exchange._integrity import Check
 from exam_workbench.project import Project, open_project
 from tests.made.fuzz_parquet import fill_most
 from tests.made.projects import file_of, made_project
@@ -77,7 +77,7 @@ def test_what_is_wrong_is_named_with_an_example_and_what_to_do(
     tmp_path: Path, name: str, sql: str, table: str, code: str
 ) -> None:
     project = broken(tmp_path, sql)
-    found = checking._found(project, WHAT[name])
+    found = integrity._found(project, WHAT[name])
     project.close()
     assert (table, code) in {(one.table, one.code) for one in found}
     assert all(one.rows >= 1 and one.todo and one.check == name for one in found)

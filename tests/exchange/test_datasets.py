@@ -23,10 +23,9 @@ from exam_workbench.exchange import (
     import_files,
     import_project,
 )
-from exam_workbench.exchange.checking import with_rows
+from exam_workbench.exchange._integrity import with_rows
 from exam_workbench.formats import Source
-from exam_workbench.labels import usual_min_judgment
-from exam_workbench.leaderboard import leaderboard
+from exam_workbench.labels import leaderboard, usual_min_judgment
 from exam_workbench.operations import find_operation
 from exam_workbench.operations.console import Guest, hosting
 from exam_workbench.operations.opening import Opening

@@ -9,12 +9,12 @@ from pathlib import Path
 import pytest
 
 from exam_workbench.bank import bank_for
+from exam_workbench.exams import exam_items
 from exam_workbench.exchange import import_files, is_demo, make_demo
-from exam_workbench.exchange.collections import FILES
+from exam_workbench.exchange._collections import FILES
 from exam_workbench.formats import Source
-from exam_workbench.leaderboard import compare
+from exam_workbench.labels import compare
 from exam_workbench.measures import correlate
-from exam_workbench.pipelines import exam_items
 from exam_workbench.project import Project, open_project
 from exam_workbench.types import GraderSpec
 

@@ -15,7 +15,7 @@ from typing import Any
 import pytest
 
 from exam_workbench import bank
-from exam_workbench.exchange.collections import FILES
+from exam_workbench.exchange._collections import FILES
 from exam_workbench.project import boards, open_project
 
 GUIDES = Path(__file__).parents[2] / "docs" / "how-to"

@@ -10,9 +10,9 @@ from click.testing import CliRunner
 
 from exam_workbench.cli import cli
 from exam_workbench.errors import FileError, InputError
+from exam_workbench.exams import Plan, add_student, answers_csv, exam_items, exam_json, responses, sit_by_rules
 from exam_workbench.exchange import import_files
 from exam_workbench.formats import Source
-from exam_workbench.pipelines import Plan, add_student, answers_csv, exam_items, exam_json, responses, sit_by_rules
 from exam_workbench.project import Project, open_project, put_retrieval, retrieved
 from tests.made.exams import put_exam
 from tests.made.projects import new_project

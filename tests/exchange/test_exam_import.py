@@ -12,9 +12,9 @@ from click.testing import CliRunner
 
 from exam_workbench.cli import cli
 from exam_workbench.errors import FileError, Report
+from exam_workbench.exams import exam_items
 from exam_workbench.exchange import Options, import_files
-from exam_workbench.formats import Source, detect, exam
-from exam_workbench.pipelines import exam_items
+from exam_workbench.formats import Source, detect, exam_files
 from exam_workbench.project import Project, add_passages, open_project, retrieved
 from exam_workbench.types import Passage
 from tests.made.projects import new_project
@@ -45,17 +45,17 @@ def source(content: object) -> Source:
 def test_an_exam_is_recognised_read_and_written_again() -> None:
     assert detect(source(ITEMS)) == "exam"
     report = Report()
-    found = exam.read_exam(source(ITEMS), report)
+    found = exam_files.read_exam(source(ITEMS), report)
     assert [one.key for one in found] == ["BucketSizeBytes", "salt"] and report.count == 0
     out = io.StringIO()
-    exam.write_exam(found, out)
-    assert exam.read_exam(Source("again.json", data=out.getvalue().encode()), Report()) == found
+    exam_files.write_exam(found, out)
+    assert exam_files.read_exam(Source("again.json", data=out.getvalue().encode()), Report()) == found
 
 
 def test_contexts_of_an_open_and_a_closed_book_are_no_retrievals() -> None:
     report = Report()
     contexts = {"open_book": ["Foam is foam."], "closed-book": [], "DPR": ["Foam is foam."]}
-    (found,) = exam.read_exam(source([ITEMS[1] | {"retrieved_context": contexts}]), report)
+    (found,) = exam_files.read_exam(source([ITEMS[1] | {"retrieved_context": contexts}]), report)
     assert list(found.retrieved) == ["DPR"] and len(report.notes) == 2 and report.count == 0
 
 
@@ -135,5 +135,5 @@ def test_the_shell_imports_lists_checks_and_retires(tmp_path: Path) -> None:
 def test_an_exam_of_whose_items_none_has_its_right_answer_is_refused() -> None:
     report = Report()
     item = {"question": "t", "choices": ["k", "Dt"], "correct_answer": "d", "documentation": "w"}
-    assert exam.read_exam(Source("e.json", data=json.dumps([item]).encode()), report) == []
+    assert exam_files.read_exam(Source("e.json", data=json.dumps([item]).encode()), report) == []
     assert report.problems[0].code == "no-usable-items"

@@ -14,8 +14,7 @@ from pathlib import Path
 import pytest
 
 from exam_workbench import bank
-from exam_workbench.bank import question_text_key
-from exam_workbench.catalogue import put_grader
+from exam_workbench.bank import put_grader, question_text_key
 from exam_workbench.errors import Report
 from exam_workbench.exchange import (
     Options,
@@ -29,9 +28,8 @@ from exam_workbench.exchange import (
     qrels_counts,
 )
 from exam_workbench.formats import Source, read_boards
-from exam_workbench.grading.grades import add_outcomes
-from exam_workbench.labels import Policy
-from exam_workbench.leaderboard import leaderboard
+from exam_workbench.grading._grade_storage import add_outcomes
+from exam_workbench.labels import Policy, leaderboard
 from exam_workbench.project import Project, add_queries
 from exam_workbench.types import Grade, GraderSpec, Query, Question, Subtopic
 from tests.made.projects import fill, grade, judge, made_project, new_project

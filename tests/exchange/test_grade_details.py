@@ -10,14 +10,13 @@ from typing import Any
 
 import pytest
 
-from exam_workbench.bank import question_text_key
-from exam_workbench.catalogue import put_grader
+from exam_workbench.bank import put_grader, question_text_key
 from exam_workbench.errors import FileError, Report
 from exam_workbench.exchange import Options, graded_file, import_files
 from exam_workbench.formats import Source
-from exam_workbench.formats.graded import read_graded
-from exam_workbench.formats.graded_form import OURS
-from exam_workbench.grading.grades import add_outcomes
+from exam_workbench.formats._graded_form import OURS
+from exam_workbench.formats.graded_files import read_graded
+from exam_workbench.grading._grade_storage import add_outcomes
 from exam_workbench.project import Project
 from exam_workbench.types import Grade, GraderSpec, Question
 from tests.made.projects import SPEC, fill, judge, made_project, new_project

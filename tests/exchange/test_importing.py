@@ -11,14 +11,29 @@ from pathlib import Path
 import pytest
 
 from exam_workbench import bank
-from exam_workbench.bank import kept_questions, saving
-from exam_workbench.catalogue import graders
+from exam_workbench.bank import _question_buffer as question_buffer, _saving as saving, graders
 from exam_workbench.errors import FileError, InputError
-from exam_workbench.exchange import Group, Options, graded_file, graded_import, import_files, import_groups, importing
-from exam_workbench.exchange.checking import with_rows
+from exam_workbench.exchange import (
+    Group,
+    Options,
+    _file_import as file_import,
+    _graded_import as graded_import,
+    graded_file,
+    import_files,
+    import_groups,
+)
+from exam_workbench.exchange._integrity import with_rows
 from exam_workbench.formats import KINDS_OF_FILE, Source
-from exam_workbench.leaderboard import leaderboard
-from exam_workbench.project import Project, boards, kept_passages, pool, same_texts, stated_rankings, writing_passages
+from exam_workbench.labels import leaderboard
+from exam_workbench.project import (
+    Project,
+    _equal_texts as equal_texts,
+    _passage_buffer as passage_buffer,
+    _pool as pool,
+    _ranking_buffer as ranking_buffer,
+    _writing_passages as writing_passages,
+    boards,
+)
 from exam_workbench.types import Question
 from tests.made.projects import fill, made_project, new_project
 from tests.made.refusals import mentions, refusal
@@ -40,7 +55,7 @@ def source(name: str, content: str | bytes) -> Source:
     return Source(name, data=content.encode() if isinstance(content, str) else content)
 
 
-def take(project: Project, kind: str, content: str | bytes, name: str = "given", **options) -> importing.Imported:
+def take(project: Project, kind: str, content: str | bytes, name: str = "given", **options) -> file_import.Imported:
     return import_files(project, kind, [source(name, content)], "tester", Options(**options))
 
 
@@ -213,7 +228,7 @@ def test_a_file_that_is_not_what_its_name_says_or_is_empty_is_refused(full: Proj
 
 
 def test_whatever_is_recognised_can_be_imported():
-    assert set(importing.IMPORTERS) == set(KINDS_OF_FILE)
+    assert set(file_import.IMPORTERS) == set(KINDS_OF_FILE)
 
 
 def test_a_file_that_is_not_there_is_refused(project: Project, tmp_path):
@@ -368,18 +383,18 @@ def test_a_graded_file_that_is_written_part_by_part_is_the_same(
     take(at_once, "graded", GRADED + lines, "g.jsonl")
     for module, size in (
         (graded_import, "ROWS_A_BATCH"),
-        (kept_passages, "PASSAGES_A_BATCH"),
-        (same_texts, "COMPARED"),
+        (passage_buffer, "PASSAGES_A_BATCH"),
+        (equal_texts, "COMPARED"),
         (writing_passages, "ROWS_A_STATEMENT"),
-        (stated_rankings, "LINES_A_PART"),
-        (same_texts, "ROWS_A_PART"),
+        (ranking_buffer, "LINES_A_PART"),
+        (equal_texts, "ROWS_A_PART"),
         (writing_passages, "ROWS_A_PART"),
         (pool, "ROWS_A_PART"),
         (saving, "QUESTIONS_A_PART"),
-        (kept_questions, "QUESTIONS_A_PART"),
-        (kept_questions, "ROWS_A_PART"),
-        (kept_questions, "CHARACTERS_SAVED"),
-        (kept_questions, "PARTS_HELD"),
+        (question_buffer, "QUESTIONS_A_PART"),
+        (question_buffer, "ROWS_A_PART"),
+        (question_buffer, "CHARACTERS_SAVED"),
+        (question_buffer, "PARTS_HELD"),
     ):
         monkeypatch.setattr(module, size, 1)
     settings = project.rows("SELECT name, value FROM duckdb_settings() ORDER BY ALL")

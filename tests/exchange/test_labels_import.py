@@ -7,12 +7,11 @@ from pathlib import Path
 
 import pytest
 
-from exam_workbench.catalogue import find_grader, graders
+from exam_workbench.bank import find_grader, graders
 from exam_workbench.errors import FileError
-from exam_workbench.exchange import Options, import_files, importing
+from exam_workbench.exchange import Options, _file_import as file_import, import_files
 from exam_workbench.formats import Source
-from exam_workbench.labels import Policy, basis, label_qrels
-from exam_workbench.leaderboard import leaderboard
+from exam_workbench.labels import Policy, basis, label_qrels, leaderboard
 from exam_workbench.project import Project, judgments, sources
 from tests.made.projects import grade
 from tests.made.refusals import refusal
@@ -29,7 +28,7 @@ QRELS = "q1 0 p1 2\nq1 0 p2 0\nq2 0 p3 1\nq2 0 p2 0\n"
 LABELS = "q1 0 p1 3\nq1 0 p2 0\nq2 0 p2 1\nq2 0 p3 2\n"
 
 
-def take(project: Project, kind: str, content: str, name: str = "given", **options) -> importing.Imported:
+def take(project: Project, kind: str, content: str, name: str = "given", **options) -> file_import.Imported:
     return import_files(project, kind, [Source(name, data=content.encode())], "tester", Options(**options))
 
 

@@ -18,8 +18,8 @@ import pytest
 from exam_workbench import bank
 from exam_workbench.errors import FileError, Report
 from exam_workbench.exchange import Options, import_files
-from exam_workbench.formats import Source, json_shape, read_small, source
-from exam_workbench.formats.source import parse_json
+from exam_workbench.formats import Source, _json_shape as json_shape, _source as source, read_small
+from exam_workbench.formats._source import parse_json
 from exam_workbench.limits import LIMITS, limit
 from exam_workbench.project import Project
 from exam_workbench.types import Question

@@ -22,10 +22,9 @@ from exam_workbench.exchange import (
     nugget_grades_jsonl,
     queries_jsonl,
 )
-from exam_workbench.exchange.checking import check
+from exam_workbench.exchange._integrity import check
 from exam_workbench.formats import Source, detect
-from exam_workbench.labels import Policy
-from exam_workbench.leaderboard import leaderboard, nugget_board
+from exam_workbench.labels import Policy, leaderboard, nugget_board
 from exam_workbench.measures import nugget_scores
 from exam_workbench.project import Project, add_queries, queries_of
 from exam_workbench.types import Query, Question, Subtopic

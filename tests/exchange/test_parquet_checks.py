@@ -12,10 +12,9 @@ import duckdb
 import pytest
 
 from exam_workbench.errors import FileError
-from exam_workbench.exchange import checking as rules
-from exam_workbench.exchange import import_project
-from exam_workbench.exchange.checking import LARGEST_KEY
-from exam_workbench.exchange.parquet import MANIFEST
+from exam_workbench.exchange import _integrity as rules, import_project
+from exam_workbench.exchange._integrity import LARGEST_KEY
+from exam_workbench.exchange._parquet import MANIFEST
 from exam_workbench.project import Project, write_board
 from exam_workbench.types import Board, BoardRow
 from tests.made.fuzz_parquet import copied, exported, fit
@@ -289,14 +288,14 @@ def test_a_folder_that_leads_elsewhere_or_has_no_bounds_is_refused(
 def test_a_text_of_any_length_that_a_small_file_claims_is_refused(
     folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("exam_workbench.exchange.parquet.LARGEST_VALUE", 1_000_000)
+    monkeypatch.setattr("exam_workbench.exchange._parquet.LARGEST_VALUE", 1_000_000)
     rewrite(folder, "passage_texts", "SELECT * REPLACE (repeat('x', 1_000_001) AS text) FROM t")
     assert (folder / "passage_texts.parquet").stat().st_size < 10_000
     refuse(folder, "limit-exceeded", "passage_texts.parquet")
 
 
 def test_a_zip_that_announces_far_more_than_it_is_is_refused(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("exam_workbench.exchange.parquet.EXPANDED_ANYWAY", 1_000)
+    monkeypatch.setattr("exam_workbench.exchange._parquet.EXPANDED_ANYWAY", 1_000)
     table_of(folder, bytes=10**12)
     packed = folder.parent / "out.zip"
     with zipfile.ZipFile(packed, "w") as archive:

@@ -14,14 +14,12 @@ import duckdb
 import pytest
 
 from exam_workbench import bank, cli
-from exam_workbench.bank import put_draft
-from exam_workbench.catalogue import put_grader
+from exam_workbench.bank import put_draft, put_grader
 from exam_workbench.errors import FileError
 from exam_workbench.exchange import export_project, graded_file, import_project, publish, qrels, reproduce
-from exam_workbench.exchange.parquet import CACHES, MANIFEST, SECRETS
-from exam_workbench.grading.grades import add_outcomes
-from exam_workbench.labels import Policy, override, overrides, withdraw
-from exam_workbench.leaderboard import leaderboard
+from exam_workbench.exchange._parquet import CACHES, MANIFEST, SECRETS
+from exam_workbench.grading._grade_storage import add_outcomes
+from exam_workbench.labels import Policy, leaderboard, override, overrides, withdraw
 from exam_workbench.project import (
     MARK,
     Project,
@@ -215,7 +213,7 @@ def with_other_rows(folder: Path) -> None:
 
 def rewritten(folder: Path, name: str, rows: int) -> None:
     """Let the manifest say of a table's file what is true, but for the number of rows."""
-    from exam_workbench.exchange.parquet import sha256
+    from exam_workbench.exchange._parquet import sha256
 
     file = folder / f"{name}.parquet"
     tables = json.loads((folder / MANIFEST).read_text())["tables"]

@@ -20,8 +20,7 @@ import pytest
 from click.testing import CliRunner
 
 from exam_workbench import bank, cli
-from exam_workbench.bank import put_draft, question_text_key
-from exam_workbench.catalogue import put_grader
+from exam_workbench.bank import put_draft, put_grader, question_text_key
 from exam_workbench.errors import ProjectError, Report
 from exam_workbench.exchange import (
     Manifest,
@@ -37,10 +36,10 @@ from exam_workbench.exchange import (
     read_manifest,
     reproduce,
 )
+from exam_workbench.exchange._publication import Publication
 from exam_workbench.exchange.exporting import write_zip
-from exam_workbench.exchange.publication import Publication
 from exam_workbench.formats import Source, read_boards
-from exam_workbench.grading.grades import add_outcomes
+from exam_workbench.grading._grade_storage import add_outcomes
 from exam_workbench.labels import Policy, Readiness, basis, confirm, override, readiness, withdraw
 from exam_workbench.project import (
     Project,
@@ -52,7 +51,7 @@ from exam_workbench.project import (
     set_pool_depth,
     write_runs,
 )
-from exam_workbench.project.runs import stage_rankings
+from exam_workbench.project._runs import stage_rankings
 from exam_workbench.types import Grade, GraderSpec, Passage, Query, Question, Ranked
 from tests.made.projects import (
     SPEC,

@@ -10,11 +10,10 @@ from tempfile import TemporaryDirectory
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given, settings, strategies as st
 
 from exam_workbench.errors import FileError, Problem, Report
-from exam_workbench.exchange import Options, import_files, run_import
+from exam_workbench.exchange import Options, _run_import as run_import, import_files
 from exam_workbench.formats import Source, read_run_lines
 from exam_workbench.formats.trec_run import write_run
 from exam_workbench.project import Project, rankings

@@ -11,9 +11,9 @@ import pytest
 
 from exam_workbench.exchange import Options, graded_file, import_files
 from exam_workbench.formats import Source
-from exam_workbench.leaderboard import cover_curves, leaderboard
+from exam_workbench.labels import cover_curves, leaderboard
 from exam_workbench.project import Project, set_pool_depth, write_runs
-from exam_workbench.project.runs import by_rank, stage_rankings
+from exam_workbench.project._runs import by_rank, stage_rankings
 from exam_workbench.types import Question, Ranked
 from tests.made.projects import examples, fill, judge, new_project
 

@@ -13,12 +13,12 @@ import pytest
 
 from exam_workbench.cli import run
 from exam_workbench.errors import FileError, InputError, Report
-from exam_workbench.exchange import parquet
-from exam_workbench.exchange.parquet import Table
+from exam_workbench.exchange import _parquet as parquet
+from exam_workbench.exchange._parquet import Table
 from exam_workbench.formats import Source, detect, read_replies
 from exam_workbench.graders import NOTHING_USED, read_grades
-from exam_workbench.graders.plan_files import grade_columns
-from exam_workbench.leaderboard import GradeFiles, leaderboard_of_files
+from exam_workbench.graders._plan_files import grade_columns
+from exam_workbench.labels import GradeFiles, leaderboard_of_files
 from exam_workbench.project import migrations
 from exam_workbench.types import Grade
 from tests.made.fuzz_parquet import check, copied, exported, fit

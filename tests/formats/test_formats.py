@@ -11,8 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given, settings, strategies as st
 
 from exam_workbench.errors import Report
 from exam_workbench.formats import (
@@ -26,10 +25,10 @@ from exam_workbench.formats import (
     write_board_latex,
     write_board_tsv,
 )
-from exam_workbench.formats.graded import read_graded, write_graded
-from exam_workbench.formats.passages import read_passages, write_passages
-from exam_workbench.formats.queries import read_queries, write_queries
-from exam_workbench.formats.question_bank import write_bank, write_bank_csv
+from exam_workbench.formats.graded_files import read_graded, write_graded
+from exam_workbench.formats.passage_files import read_passages, write_passages
+from exam_workbench.formats.query_files import read_queries, write_queries
+from exam_workbench.formats.question_bank_files import write_bank, write_bank_csv
 from exam_workbench.formats.trec_qrels import read_qrels, write_qrels
 from exam_workbench.types import (
     KINDS,

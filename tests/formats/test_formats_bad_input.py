@@ -13,9 +13,9 @@ from typing import Any
 import pytest
 
 from exam_workbench.errors import FileError, Problem, Report
-from exam_workbench.formats import KINDS_OF_FILE, Source, detect, read_run_lines, source
-from exam_workbench.formats.graded import read_graded
-from exam_workbench.formats.source import Limits, open_lines
+from exam_workbench.formats import KINDS_OF_FILE, Source, _source as source, detect, read_run_lines
+from exam_workbench.formats._source import Limits, open_lines
+from exam_workbench.formats.graded_files import read_graded
 from exam_workbench.formats.trec_qrels import write_qrels
 from tests.made.refusals import check_error, check_problem, coded, refusal
 

@@ -27,8 +27,8 @@ from exam_workbench.formats import (
     read_run_lines,
     unrecognised,
 )
-from exam_workbench.formats.passages import read_passages
-from exam_workbench.formats.queries import read_queries
+from exam_workbench.formats.passage_files import read_passages
+from exam_workbench.formats.query_files import read_queries
 from exam_workbench.formats.trec_qrels import read_qrels
 from exam_workbench.project import Project, add_passages, add_queries
 from exam_workbench.types import Passage, Query

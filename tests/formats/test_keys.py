@@ -10,8 +10,8 @@ import pytest
 
 from exam_workbench.errors import FileError, Report
 from exam_workbench.formats import Source, detect, read_answer_verdicts, read_answers, read_bank, read_responses
-from exam_workbench.formats.passages import read_passages
-from exam_workbench.formats.queries import read_queries
+from exam_workbench.formats.passage_files import read_passages
+from exam_workbench.formats.query_files import read_queries
 from exam_workbench.types import Passage, Query
 
 

@@ -6,14 +6,13 @@ import json
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given, settings, strategies as st
 
 from exam_workbench.errors import Report
-from exam_workbench.formats import graded
-from exam_workbench.formats.graded import read_graded
-from exam_workbench.formats.source import Refused, Source
-from exam_workbench.formats.usual_form import parse_usual
+from exam_workbench.formats import graded_files
+from exam_workbench.formats._source import Refused, Source
+from exam_workbench.formats._usual_graded_line import parse_usual
+from exam_workbench.formats.graded_files import read_graded
 from exam_workbench.types import RankedColumns
 from tests.made.projects import examples
 
@@ -47,7 +46,7 @@ def parsed(data: bytes) -> tuple[list[Any], list[str]]:
         raise Refused("not-in-form", "as if it were unusual")
 
     with pytest.MonkeyPatch.context() as only:
-        only.setattr(graded, "parse_usual", refuse)
+        only.setattr(graded_files, "parse_usual", refuse)
         return read(data)
 
 
@@ -72,7 +71,7 @@ def test_after_a_good_line_in_another_form_no_other_is_tried(monkeypatch: pytest
         tried.append(one)
         return parse_usual(one)
 
-    monkeypatch.setattr(graded, "parse_usual", counted)
+    monkeypatch.setattr(graded_files, "parse_usual", counted)
     unusual, refused = line([entry(queryId="q/f")]), line([entry(rank="1")])
     for lines, read_as_usual in ([line(TWO), refused, line(TWO)], 3), ([line(TWO), unusual, line(TWO)], 2):
         tried.clear()

@@ -6,13 +6,12 @@ import json
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given, settings, strategies as st
 
 from exam_workbench.errors import Report
-from exam_workbench.formats import graded
-from exam_workbench.formats.graded import read_graded
-from exam_workbench.formats.source import Refused, Source
+from exam_workbench.formats import graded_files
+from exam_workbench.formats._source import Refused, Source
+from exam_workbench.formats.graded_files import read_graded
 from tests.made.projects import examples
 
 few = settings(max_examples=examples(40))
@@ -43,7 +42,7 @@ def parsed(data: bytes, monkeypatch: pytest.MonkeyPatch) -> tuple[list[Any], lis
         raise Refused("not-in-form", "as if it were unusual")
 
     with monkeypatch.context() as only:
-        only.setattr(graded, "parse_usual", refuse)
+        only.setattr(graded_files, "parse_usual", refuse)
         return read(data)
 
 

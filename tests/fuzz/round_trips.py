@@ -13,7 +13,7 @@ from typing import Any
 from exam_workbench.errors import Report
 from exam_workbench.formats import (
     Source,
-    exam,
+    exam_files,
     read_answer_verdicts,
     read_answers,
     read_bank,
@@ -27,10 +27,10 @@ from exam_workbench.formats import (
     write_matrix,
     write_objects,
 )
-from exam_workbench.formats.graded import read_graded, write_graded
-from exam_workbench.formats.passages import read_passages, write_passages
-from exam_workbench.formats.queries import read_queries, write_queries
-from exam_workbench.formats.question_bank import write_bank, write_bank_csv
+from exam_workbench.formats.graded_files import read_graded, write_graded
+from exam_workbench.formats.passage_files import read_passages, write_passages
+from exam_workbench.formats.query_files import read_queries, write_queries
+from exam_workbench.formats.question_bank_files import write_bank, write_bank_csv
 from exam_workbench.formats.trec_qrels import read_labels, read_qrels, write_qrels
 from exam_workbench.formats.trec_run import write_run
 from exam_workbench.types import GradeColumns, Ranked
@@ -129,7 +129,7 @@ ROUND_TRIPS: dict[str, tuple[Reader, tuple[tuple[str, Write], ...]]] = {
     "leaderboard": (_rows, (("l.tsv", _write_rows),)),
     "responses-matrix": (_students, (("m.csv", _write_students),)),
     "lm-eval": (_each(lambda source, report: [read_samples(source, report)]), ()),
-    "exam": (_each(exam.read_exam), (("e.json", exam.write_exam),)),
+    "exam": (_each(exam_files.read_exam), (("e.json", exam_files.write_exam),)),
     "students": (_each(lambda source, report: [read_factors(source, report)]), ()),
     "answers": (_each(read_answers), (("a.jsonl", _write_answers),)),
     "answer-verdicts": (_each(read_answer_verdicts), (("v.jsonl", _write_answers),)),

@@ -9,8 +9,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import click
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 from hypothesis.strategies import DrawFn
 
 from exam_workbench.cli import cli

@@ -8,14 +8,12 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
-from hypothesis import example, given
-from hypothesis import strategies as st
+from hypothesis import example, given, strategies as st
 
 from exam_workbench import bank, labels
 from exam_workbench.bank import editing
 from exam_workbench.errors import WorkbenchError
-from exam_workbench.labels import Policy
-from exam_workbench.leaderboard import leaderboard
+from exam_workbench.labels import Policy, leaderboard
 from exam_workbench.measures import MEASURES, parse_measure
 from exam_workbench.project import Project, judging
 from exam_workbench.types import Asked, GraderSpec

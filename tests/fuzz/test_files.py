@@ -8,8 +8,7 @@ import sys
 from pathlib import Path
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from exam_workbench.exchange import Options, import_files
 from exam_workbench.formats import KINDS_OF_FILE, Source, detect

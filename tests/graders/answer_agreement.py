@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from exam_workbench.graders.reading.parsing import Parsed, parse_rating, parse_yes_no
+from exam_workbench.graders._reading.parsing import Parsed, parse_rating, parse_yes_no
 
 SAME = "same"
 EXPLAINED = "a rating and its explanation; the peer rates only a bare number"

@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 from click.testing import CliRunner
 
-from exam_workbench.catalogue import grader_again, list_of_graders, save_named_grader, set_price
-from exam_workbench.catalogue.named import fingerprints_of
+from exam_workbench.bank import grader_again, list_of_graders, save_named_grader, set_price
+from exam_workbench.bank._saved_graders import fingerprints_of
 from exam_workbench.cli import cli
 from exam_workbench.errors import GradingError, InputError, WorkbenchError
 from exam_workbench.graders import (
@@ -30,10 +30,9 @@ from exam_workbench.graders import (
     try_pair,
     unshared_localhost,
 )
-from exam_workbench.graders.access import access, endpoints
-from exam_workbench.graders.access import keys as secret_keys
-from exam_workbench.graders.endpoint.back_end import EndpointBackEnd
-from exam_workbench.graders.local.loading import model_identity
+from exam_workbench.graders._access import endpoints, keys as secret_keys, permissions
+from exam_workbench.graders._endpoint.endpoint_back_end import EndpointBackEnd
+from exam_workbench.graders._local.loading import model_identity
 from exam_workbench.grading import Request, run_job
 from exam_workbench.jobs import trial_control
 from exam_workbench.project import Project
@@ -85,7 +84,7 @@ class TestKeysBelongToHosts:
             assert asked(server, key_variable=variable) == "Bearer no-key"
         for who in (OWNER, VISITOR):
             with pytest.raises(GradingError) as refused:
-                access.key_for("https://mine.example/v1", "m", variable, who)
+                permissions.key_for("https://mine.example/v1", "m", variable, who)
             assert SECRET not in str(refused.value)
 
     @pytest.mark.parametrize(
@@ -114,7 +113,7 @@ class TestKeysBelongToHosts:
         self, monkeypatch: pytest.MonkeyPatch, address: str, variable: str | None
     ) -> None:
         monkeypatch.setenv(variable or "OPENAI_API_KEY", SECRET)
-        assert access.key_for(address, "m", variable, OWNER).key == SECRET
+        assert permissions.key_for(address, "m", variable, OWNER).key == SECRET
 
     @pytest.mark.parametrize(
         "address",
@@ -131,26 +130,26 @@ class TestKeysBelongToHosts:
     def test_it_goes_to_none_that_only_looks_like_it(self, monkeypatch: pytest.MonkeyPatch, address: str) -> None:
         monkeypatch.setenv("OPENAI_API_KEY", SECRET)
         with pytest.raises(WorkbenchError):
-            access.key_for(address, "m", "OPENAI_API_KEY", OWNER)
+            permissions.key_for(address, "m", "OPENAI_API_KEY", OWNER)
 
     def test_a_typed_key_goes_to_the_address_it_was_typed_for_alone(self) -> None:
         who = Access(any_address=True, typed={"https://mine.example:443": SECRET})
-        assert access.key_for("https://mine.example/v1", "m", None, who).key == SECRET
+        assert permissions.key_for("https://mine.example/v1", "m", None, who).key == SECRET
         for other in ("http://mine.example/v1", "https://mine.example:8443/v1", "https://other.example/v1"):
             with pytest.raises(GradingError):
-                access.key_for(other, "m", None, who)
-        assert SECRET not in repr(who) + repr(access.key_for("https://mine.example/v1", "m", None, who))
+                permissions.key_for(other, "m", None, who)
+        assert SECRET not in repr(who) + repr(permissions.key_for("https://mine.example/v1", "m", None, who))
 
     def test_who_names_address_and_variable_together_has_bound_them(self) -> None:
         who = naming("https://mine.example/v1", "MY_DB_PASSWORD")
-        assert access.key_for("https://mine.example/v1", "m", "MY_DB_PASSWORD", who).key == SECRET
+        assert permissions.key_for("https://mine.example/v1", "m", "MY_DB_PASSWORD", who).key == SECRET
         with pytest.raises(GradingError):
-            access.key_for("https://other.example/v1", "m", "MY_DB_PASSWORD", who)
+            permissions.key_for("https://other.example/v1", "m", "MY_DB_PASSWORD", who)
         with pytest.raises(GradingError):
-            access.key_for("https://mine.example/v1", "m", "HOME", who)
+            permissions.key_for("https://mine.example/v1", "m", "HOME", who)
 
     def test_only_one_place_reads_keys(self) -> None:
-        root = Path(access.__file__).resolve().parents[3]
+        root = Path(permissions.__file__).resolve().parents[3]
         sources = [*(root / "core").rglob("*.py"), *(root / "pages").rglob("*.py"), root / "app.py"]
         readers = {path.name for path in sources if "find_key" in path.read_text(encoding="utf-8")}
         assert readers == {"access.py", "keys.py"}
@@ -191,7 +190,7 @@ class TestWhatAVisitorMay:
                 'models = ["small"]\nin_flight = 2'
             )
             who = naming(ours.url, "MY_DB_PASSWORD")
-            found = access.key_for(ours.url, "small", "MY_DB_PASSWORD", who).offered
+            found = permissions.key_for(ours.url, "small", "MY_DB_PASSWORD", who).offered
             assert found is not None and found.in_flight == 2
             with refusal("model-not-offered", "Ours", kind=GradingError):
                 asked(ours, who, model="large", key_variable="MY_DB_PASSWORD")
@@ -222,11 +221,11 @@ class TestWhatAVisitorMay:
     def test_the_services_of_the_environment_are_not_for_visitors(self, monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setenv("OPENAI_API_KEY", SECRET)
         with refusal("address-not-offered", kind=GradingError):
-            access.key_for("https://api.openai.com/v1", "m", "OPENAI_API_KEY", VISITOR)
+            permissions.key_for("https://api.openai.com/v1", "m", "OPENAI_API_KEY", VISITOR)
 
     def test_an_endpoint_that_takes_no_key_gets_none(self, offer: Any, monkeypatch: pytest.MonkeyPatch) -> None:
         offer('[endpoints.Ours]\nbase_url = "http://gpu.example:8000/v1"')
-        assert access.key_for("http://gpu.example:8000/v1/", "m", None, VISITOR).key is None
+        assert permissions.key_for("http://gpu.example:8000/v1/", "m", None, VISITOR).key is None
         end = EndpointBackEnd("m", "http://gpu.example:8000/v1")
         assert end._key() == "no-key", "it is asked without one, though it is not on this computer"
 
@@ -416,7 +415,7 @@ class TestUnsharedLocalhost:
             {"headers": HEADERS | {"Origin": "https://exam.example"}},
             {"headers": HEADERS | {"Origin": "null"}},
             {"headers": {"Host": "localhost"}},
-            *({"headers": HEADERS | {name: "x"}} for name in access.FORWARDED),
+            *({"headers": HEADERS | {name: "x"}} for name in permissions.FORWARDED),
         ],
     )
     def test_any_sign_of_others_makes_it_shared(self, facts: dict[str, Any]) -> None:
@@ -445,7 +444,7 @@ class TestUnsharedLocalhost:
             {"headers": {}},
             {"headers": HEADERS | {"Host": "exam.example"}},
             {"headers": HEADERS | {"Origin": "https://exam.example"}},
-            *({"headers": HEADERS | {name: "x"}} for name in access.FORWARDED),
+            *({"headers": HEADERS | {name: "x"}} for name in permissions.FORWARDED),
         ],
     )
     def test_other_signs_of_people_count_in_a_container_too(
@@ -456,11 +455,11 @@ class TestUnsharedLocalhost:
 
 
 def test_whoever_sets_a_grader_up_is_whose_access_counts_in_the_jobs_thread(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(access, "_provider", lambda: VISITOR)
+    monkeypatch.setattr(permissions, "_provider", lambda: VISITOR)
     with EndpointServer() as server:
         assert asked(server, OWNER) == "Bearer no-key"
         with refusal("address-not-offered", kind=GradingError):
-            asked(server, access.current())
+            asked(server, permissions.current())
 
 
 def test_a_typed_key_is_kept_out_of_what_is_stored_and_said(project: Project, tmp_path: Path) -> None:
@@ -483,9 +482,9 @@ def test_a_typed_key_is_kept_out_of_what_is_stored_and_said(project: Project, tm
 
 def test_keys_of_the_apps_secrets_follow_the_same_rules(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(secret_keys, "_provider", {"THE_KEY": SECRET, "OPENAI_API_KEY": SECRET}.get)
-    assert access.key_for("https://api.openai.com/v1", "m", None, OWNER).key == SECRET
+    assert permissions.key_for("https://api.openai.com/v1", "m", None, OWNER).key == SECRET
     with refusal("no-key-for-address", kind=GradingError):
-        access.key_for("https://mine.example/v1", "m", "THE_KEY", OWNER)
+        permissions.key_for("https://mine.example/v1", "m", "THE_KEY", OWNER)
 
 
 class TestAtAShell:

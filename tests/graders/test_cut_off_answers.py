@@ -6,11 +6,11 @@ import json
 
 import pytest
 
-from exam_workbench.graders.endpoint.chat import Dialect, Request, prepare, read_answer
-from exam_workbench.graders.prompts.prompt import built_in
-from exam_workbench.graders.reading.answers import read
-from exam_workbench.graders.reading.calls import Call
-from exam_workbench.graders.reading.parsing import Parsed
+from exam_workbench.graders._endpoint.chat import Dialect, Request, prepare, read_answer
+from exam_workbench.graders._prompts.prompt import built_in
+from exam_workbench.graders._reading.answer_forms import read
+from exam_workbench.graders._reading.calls import Call
+from exam_workbench.graders._reading.parsing import Parsed
 
 
 def parsed(form: str, text: str, dialect: Dialect, finish: str = "length") -> Parsed:

@@ -11,14 +11,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given, settings, strategies as st
 
 from exam_workbench.errors import GradingError
 from exam_workbench.graders import GRADERS, Control, Pair, make_grader
-from exam_workbench.graders.embedding import grader as embedding
-from exam_workbench.graders.embedding import minilm
-from exam_workbench.graders.embedding.grader import DEFAULT_CUTS, EmbeddingGrader, EncodingCache
+from exam_workbench.graders._embedding import embedding_grader as embedding, minilm
+from exam_workbench.graders._embedding.embedding_grader import DEFAULT_CUTS, EmbeddingGrader, EncodingCache
 from exam_workbench.types import KINDS, Asked, Grade
 from tests.made.projects import examples
 from tests.made.refusals import mentions, refusal

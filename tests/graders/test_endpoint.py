@@ -16,10 +16,10 @@ import pytest
 
 from exam_workbench.errors import GradingError
 from exam_workbench.graders import Control, Outcome
-from exam_workbench.graders.endpoint.back_end import EndpointBackEnd
-from exam_workbench.graders.endpoint.chat import objection
-from exam_workbench.graders.endpoint.retry import MAX_WAIT, Pace, backoff, told_wait
-from exam_workbench.graders.endpoint.session import SILENT_PAIRS
+from exam_workbench.graders._endpoint.call_session import SILENT_PAIRS
+from exam_workbench.graders._endpoint.chat import objection
+from exam_workbench.graders._endpoint.endpoint_back_end import EndpointBackEnd
+from exam_workbench.graders._endpoint.retry import MAX_WAIT, Pace, backoff, told_wait
 from exam_workbench.types import Grade
 from tests.made.endpoint_calls import (
     KEY,

@@ -10,9 +10,9 @@ import pytest
 
 from exam_workbench.errors import GradingError
 from exam_workbench.graders import Call, Control, Prompt
-from exam_workbench.graders.endpoint.chat import objection
-from exam_workbench.graders.endpoint.retry import told_wait
-from exam_workbench.graders.endpoint.session import BARRED_PASSAGES, SILENT_PAIRS
+from exam_workbench.graders._endpoint.call_session import BARRED_PASSAGES, SILENT_PAIRS
+from exam_workbench.graders._endpoint.chat import objection
+from exam_workbench.graders._endpoint.retry import told_wait
 from exam_workbench.types import Grade
 from tests.made.endpoint_calls import (
     KEY,

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable, Iterator
 import pytest
 
 from exam_workbench.graders import Call, Control, Outcome, Pair, Price, Steps
-from exam_workbench.graders.endpoint.back_end import EndpointBackEnd
+from exam_workbench.graders._endpoint.endpoint_back_end import EndpointBackEnd
 from exam_workbench.types import Grade
 from tests.made.endpoint_calls import (
     FREE,

@@ -12,9 +12,9 @@ import pytest
 
 from exam_workbench.errors import GradingError, InputError
 from exam_workbench.graders import Control, acting, naming
-from exam_workbench.graders.access import keys as secret_keys
-from exam_workbench.graders.endpoint.back_end import EndpointBackEnd
-from exam_workbench.graders.endpoint.redaction import redact
+from exam_workbench.graders._access import keys as secret_keys
+from exam_workbench.graders._endpoint.endpoint_back_end import EndpointBackEnd
+from exam_workbench.graders._endpoint.redaction import redact
 from tests.made.endpoint_calls import (
     KEY,
     drive,

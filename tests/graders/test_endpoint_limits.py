@@ -8,8 +8,8 @@ import pytest
 
 from exam_workbench.errors import GradingError
 from exam_workbench.graders import Control
-from exam_workbench.graders.endpoint import ask, back_end
-from exam_workbench.graders.endpoint.retry import Pace
+from exam_workbench.graders._endpoint import endpoint_back_end, single_call
+from exam_workbench.graders._endpoint.retry import Pace
 from tests.made.endpoint_calls import drive, key, make, nothing_is_left_running, pairs, prompt
 from tests.made.endpoint_server import EndpointServer, Reply, Seen, hang, rate, status
 
@@ -21,8 +21,8 @@ FIRST = 0.25
 @pytest.fixture
 def quick(monkeypatch: pytest.MonkeyPatch) -> None:
     """Limits of a fraction of a second."""
-    monkeypatch.setattr(back_end, "FIRST_LIMIT", FIRST)
-    monkeypatch.setattr(ask, "LONGEST_ADAPTED", 8 * FIRST)
+    monkeypatch.setattr(endpoint_back_end, "FIRST_LIMIT", FIRST)
+    monkeypatch.setattr(single_call, "LONGEST_ADAPTED", 8 * FIRST)
 
 
 def only_alone(seconds: float) -> EndpointServer:

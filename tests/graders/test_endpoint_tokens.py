@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from exam_workbench.graders import Control, Price, Tokens, make_grader
-from exam_workbench.graders.endpoint.chat import told_tokens
+from exam_workbench.graders._endpoint.chat import told_tokens
 from tests.made.endpoint_calls import drive, key, make, nothing_is_left_running, only, pairs
 from tests.made.endpoint_server import EndpointServer, Reply, Seen, chat
 from tests.made.refusals import refusal

@@ -12,14 +12,14 @@ from typing import Any
 import pytest
 import torch
 
-from exam_workbench.catalogue import grader_again
+from exam_workbench.bank import grader_again
 from exam_workbench.errors import GradingError, InputError
 from exam_workbench.graders import Call, Control, ReadingGrader, built_in, fill, make_grader, remade_from
-from exam_workbench.graders.local import loading as local_loading
-from exam_workbench.graders.local.back_end import TransformersBackEnd
-from exam_workbench.graders.local.loading import load_model, resolved_dtype
-from exam_workbench.graders.prompts.prompt import fenced
-from exam_workbench.graders.reading.calls import complete
+from exam_workbench.graders._local import loading as local_loading
+from exam_workbench.graders._local.loading import load_model, resolved_dtype
+from exam_workbench.graders._local.transformers_back_end import TransformersBackEnd
+from exam_workbench.graders._prompts.prompt import fenced
+from exam_workbench.graders._reading.calls import complete
 from exam_workbench.grading import Request, make_plan, run_job
 from exam_workbench.project import Project
 from exam_workbench.types import Asked, Grade, Question

@@ -21,11 +21,11 @@ import torch
 
 from exam_workbench.errors import GradingError
 from exam_workbench.graders import Call, Control, Prompt
-from exam_workbench.graders.local import prompting
-from exam_workbench.graders.local.back_end import TransformersBackEnd
-from exam_workbench.graders.local.loading import explain
-from exam_workbench.graders.local.prompting import fill_chat_template
-from exam_workbench.graders.reading.calls import complete
+from exam_workbench.graders._local import prompting
+from exam_workbench.graders._local.loading import explain
+from exam_workbench.graders._local.prompting import fill_chat_template
+from exam_workbench.graders._local.transformers_back_end import TransformersBackEnd
+from exam_workbench.graders._reading.calls import complete
 from tests.made.tiny_models import CHAT_TEMPLATE, build_tiny_causal, shared_model
 
 ROOT = Path(__file__).resolve().parents[2]

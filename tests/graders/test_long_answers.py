@@ -8,8 +8,8 @@ from collections.abc import Callable, Iterator
 import pytest
 
 from exam_workbench.graders import parse_list
-from exam_workbench.graders.endpoint.redaction import redact
-from exam_workbench.graders.reading.parsing import (
+from exam_workbench.graders._endpoint.redaction import redact
+from exam_workbench.graders._reading.parsing import (
     parse_json_rating,
     parse_letter,
     parse_rating,
@@ -18,7 +18,7 @@ from exam_workbench.graders.reading.parsing import (
     settled_rating,
     settled_yes_no,
 )
-from exam_workbench.speaking import signs
+from exam_workbench.injection_signs import signs
 
 SIZE = 1 << 17
 LIMIT_S = 4  # of processor time; what takes the square of the length takes from many seconds to hours

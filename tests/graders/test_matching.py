@@ -5,12 +5,11 @@ from __future__ import annotations
 from concurrent.futures import ThreadPoolExecutor
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from exam_workbench.graders import ill_formed
-from exam_workbench.graders.reading.matching import SHORT, contains_key, is_no_answer, without_letter, word_match
-from exam_workbench.graders.reading.parsing import UNANSWERABLE
+from exam_workbench.graders._reading.matching import SHORT, contains_key, is_no_answer, without_letter, word_match
+from exam_workbench.graders._reading.parsing import UNANSWERABLE
 from exam_workbench.text import STOP_WORDS, normalise
 
 

@@ -10,8 +10,8 @@ from functools import partial
 import pytest
 
 from exam_workbench.graders import Call, Completion, Prompt, Steps, built_in, fill
-from exam_workbench.graders.prompts.prompt import fenced
-from exam_workbench.graders.reading.methods import (
+from exam_workbench.graders._prompts.prompt import fenced
+from exam_workbench.graders._reading.grading_methods import (
     CONTAINED,
     FEW_CHOICES,
     KEY_NOT_A_CHOICE,
@@ -24,7 +24,7 @@ from exam_workbench.graders.reading.methods import (
     verify_check,
     word_match_check,
 )
-from exam_workbench.graders.reading.parsing import UNDECIDED
+from exam_workbench.graders._reading.parsing import UNDECIDED
 from exam_workbench.types import Asked, Grade
 from tests.made.injections import INJECTIONS, Injection
 from tests.made.refusals import mentions

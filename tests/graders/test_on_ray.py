@@ -12,8 +12,7 @@ from typing import Any, cast
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from exam_workbench.errors import FileError, GradingError, InputError
 from exam_workbench.formats import PARQUET, Source
@@ -27,7 +26,7 @@ from exam_workbench.graders import (
     read_grades,
     remade_from,
 )
-from exam_workbench.graders.plan_files import (
+from exam_workbench.graders._plan_files import (
     KEY,
     GraderOnWorker,
     _set_damaged_aside,
@@ -47,8 +46,8 @@ from exam_workbench.grading import (
     usual_settings,
     write_missing,
 )
-from exam_workbench.grading.elsewhere import Taking
-from exam_workbench.grading.pairs import pairs_to_grade
+from exam_workbench.grading._needed_pairs import pairs_to_grade
+from exam_workbench.grading._offline_grading import Taking
 from exam_workbench.jobs import jobs
 from exam_workbench.project import Project, open_project
 from exam_workbench.types import Grade, GraderSpec, Question

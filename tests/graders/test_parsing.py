@@ -7,11 +7,10 @@ import re
 import unicodedata
 
 import pytest
-from hypothesis import example, given
-from hypothesis import strategies as st
+from hypothesis import example, given, strategies as st
 
 from exam_workbench.graders import ill_formed, parse_list, unanswerable
-from exam_workbench.graders.reading.parsing import (
+from exam_workbench.graders._reading.parsing import (
     BOTH,
     CUT_OFF,
     EMPTY,

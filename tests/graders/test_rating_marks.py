@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from exam_workbench.graders.reading.parsing import NO_RATING, Parsed, parse_rating, settled_rating
+from exam_workbench.graders._reading.parsing import NO_RATING, Parsed, parse_rating, settled_rating
 
 
 @pytest.mark.parametrize(

@@ -10,9 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from exam_workbench import bank, catalogue
-from exam_workbench.catalogue import named as named_graders
-from exam_workbench.catalogue import prices, set_price
+from exam_workbench import bank
+from exam_workbench.bank import _saved_graders as named_graders, prices, set_price
 from exam_workbench.exchange import graded_file, import_files
 from exam_workbench.formats import Source
 from exam_workbench.graders import (
@@ -27,15 +26,14 @@ from exam_workbench.graders import (
     try_pair,
     write_prompt,
 )
-from exam_workbench.graders.endpoint.chat import AROUND_PROMPT
-from exam_workbench.graders.reading.injections import INJECTIONS
-from exam_workbench.graders.reading.parsing import RULES_VERSION
+from exam_workbench.graders._endpoint.chat import AROUND_PROMPT
+from exam_workbench.graders._reading.injections import INJECTIONS
+from exam_workbench.graders._reading.parsing import RULES_VERSION
 from exam_workbench.grading import Request, Scope, make_plan, pair_to_try, price_tag, questions_to_try, run_job
-from exam_workbench.grading.pairs import pairs_to_grade, with_texts
-from exam_workbench.grading.price_tag import first_prompt
+from exam_workbench.grading._needed_pairs import pairs_to_grade, with_texts
+from exam_workbench.grading._price_tag import first_prompt
 from exam_workbench.jobs import Progress
-from exam_workbench.labels import Policy, basis, coverage, labels, override
-from exam_workbench.leaderboard import leaderboard
+from exam_workbench.labels import Policy, basis, coverage, labels, leaderboard, override
 from exam_workbench.project import Project, add_queries
 from exam_workbench.review import changes
 from exam_workbench.types import Asked, Query, Question
@@ -80,7 +78,7 @@ def settings(server: EndpointServer, **more: object) -> dict[str, object]:
 
 
 def graded(project: Project, kind: str, server: EndpointServer, **more: object) -> tuple[str, Progress]:
-    made = make_grader(kind, settings(server, **more), catalogue.prompts(project))
+    made = make_grader(kind, settings(server, **more), bank.prompts(project))
     final = run_job(project, made, Request(), "ann")
     assert final.state == "done", final.message
     return made.spec.fingerprint, final
@@ -312,14 +310,14 @@ def test_an_edited_prompt_is_a_new_grader_and_the_built_in_ones_stay_as_they_are
 ):
     chat_prompt = built_in()["self-rating-chat"]
     with refusal("name-taken"):
-        catalogue.save_prompt(filled, replace(chat_prompt, system="Be strict."), "ann")
+        bank.save_prompt(filled, replace(chat_prompt, system="Be strict."), "ann")
     mine = replace(chat_prompt, name="strict", system="Be strict.")
-    assert catalogue.save_prompt(filled, mine, "ann")
-    assert not catalogue.save_prompt(filled, mine, "ann"), "nothing changed"
+    assert bank.save_prompt(filled, mine, "ann")
+    assert not bank.save_prompt(filled, mine, "ann"), "nothing changed"
     first, _ = graded(filled, "self-rating", server)
     second, final = graded(filled, "self-rating", server, prompt="strict")
     assert first != second and final.graded == 8
-    assert [version.prompt for version in catalogue.prompt_versions(filled)] == [mine]
+    assert [version.prompt for version in bank.prompt_versions(filled)] == [mine]
 
 
 def test_asking_one_question_tries_a_dead_endpoint_once_for_somebody_waits(filled: Project):

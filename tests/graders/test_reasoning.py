@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import pytest
 
+from exam_workbench.exams._item_generation import ParsedItem, parse_item
 from exam_workbench.graders import parse_list, without_thoughts
-from exam_workbench.graders.prompts.prompt import built_in
-from exam_workbench.graders.reading.answers import is_of_schema, read, settled
-from exam_workbench.graders.reading.calls import Call, Completion
-from exam_workbench.graders.reading.parsing import (
+from exam_workbench.graders._prompts.prompt import built_in
+from exam_workbench.graders._reading.answer_forms import is_of_schema, read, settled
+from exam_workbench.graders._reading.calls import Call, Completion
+from exam_workbench.graders._reading.parsing import (
     Parsed,
     parse_json_answer,
     parse_json_rating,
@@ -20,8 +21,7 @@ from exam_workbench.graders.reading.parsing import (
     settled_rating,
     settled_yes_no,
 )
-from exam_workbench.graders.reading.reasoning import opened_reasoning, reasoning_length
-from exam_workbench.pipelines.item_generation import ParsedItem, parse_item
+from exam_workbench.graders._reading.reasoning import opened_reasoning, reasoning_length
 
 REASONED = 'A rating of 1 fits? No, wait. Yes. Rating: 2\n\nA, hmm {"rating": 3}'
 MARKS = [

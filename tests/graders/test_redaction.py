@@ -9,10 +9,9 @@ from collections.abc import Callable
 from urllib.parse import quote
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
-from exam_workbench.graders.endpoint.redaction import REDACTED, redact, without_keys
+from exam_workbench.graders._endpoint.redaction import REDACTED, redact, without_keys
 
 KEY = "sk-test-0123456789abcdef0123456789ABCDEF"
 RANDOM = "Zq8vK2mXw7RtYb4NcP1sLd9HfJ6gTe3A"

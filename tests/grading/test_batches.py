@@ -11,10 +11,10 @@ from typing import Any
 import duckdb
 import pytest
 
-from exam_workbench.catalogue import set_price
+from exam_workbench.bank import set_price
 from exam_workbench.errors import GradingError
 from exam_workbench.graders import Grader, PassingError, Price, Prompt, acting, make_grader, naming
-from exam_workbench.graders.endpoint.batches import BatchEndpoint
+from exam_workbench.graders._endpoint.batch_service import BatchEndpoint
 from exam_workbench.grading import (
     Request,
     call_batches,
@@ -27,8 +27,8 @@ from exam_workbench.grading import (
     step,
     waiting_jobs,
 )
-from exam_workbench.grading.price_tag import billed
-from exam_workbench.grading.request import EVERYTHING, Scope
+from exam_workbench.grading._grading_request import EVERYTHING, Scope
+from exam_workbench.grading._price_tag import billed
 from exam_workbench.jobs import jobs, usage_of
 from exam_workbench.project import Job, Project, close_interrupted, open_project
 from exam_workbench.project.migrations import MIGRATIONS, upgrade

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from exam_workbench.catalogue import find_grader, graders, list_of_graders
+from exam_workbench.bank import find_grader, graders, list_of_graders
 from exam_workbench.graders import make_grader, remade_from
 from exam_workbench.grading import Request, Scope, doubtful_pairs, make_plan, run_job
 from exam_workbench.labels import Policy, basis

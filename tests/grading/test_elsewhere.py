@@ -17,7 +17,7 @@ from exam_workbench.exchange import import_files
 from exam_workbench.formats import Source
 from exam_workbench.graders import Grader, acting, make_grader, naming
 from exam_workbench.grading import Request, make_plan, run_job, take_in, write_missing
-from exam_workbench.grading.elsewhere import TakenIn
+from exam_workbench.grading._offline_grading import TakenIn
 from exam_workbench.jobs import jobs
 from exam_workbench.project import Project, add_passages
 from exam_workbench.types import Passage, Question

@@ -12,7 +12,7 @@ import pytest
 from click.testing import CliRunner
 
 from exam_workbench import bank
-from exam_workbench.catalogue import StoredGrader, find_grader, put_grader
+from exam_workbench.bank import StoredGrader, find_grader, put_grader
 from exam_workbench.cli import cli
 from exam_workbench.graders import USES, built_in
 from exam_workbench.grading import (
@@ -27,9 +27,9 @@ from exam_workbench.grading import (
     reasons,
     run_job,
 )
-from exam_workbench.grading.failures import DEFAULTS
-from exam_workbench.grading.grades import add_outcomes
-from exam_workbench.grading.pairs import pairs_to_grade
+from exam_workbench.grading._failed_pairs import DEFAULTS
+from exam_workbench.grading._grade_storage import add_outcomes
+from exam_workbench.grading._needed_pairs import pairs_to_grade
 from exam_workbench.project import Project, add_queries
 from exam_workbench.types import Asked, Grade, GraderSpec, Query, Question, Subtopic
 from tests.grading.test_grading import HashGrader

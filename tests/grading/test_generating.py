@@ -15,19 +15,29 @@ from click.testing import CliRunner
 from streamlit.testing.v1 import AppTest
 
 from exam_workbench import bank
-from exam_workbench.bank import STATES, accept, edit_proposal, empty_generations, marks, proposals, put_back, reject
-from exam_workbench.bank.proposals import provenance
-from exam_workbench.bank.repeats import normalised
-from exam_workbench.catalogue import save_prompt, set_price
+from exam_workbench.bank import (
+    STATES,
+    accept,
+    edit_proposal,
+    empty_generations,
+    marks,
+    proposals,
+    put_back,
+    reject,
+    save_prompt,
+    set_price,
+)
+from exam_workbench.bank._duplicate_questions import normalised
+from exam_workbench.bank._proposals import provenance
 from exam_workbench.cli import cli
 from exam_workbench.errors import GradingError, InputError
-from exam_workbench.exchange.checking import faults
+from exam_workbench.exchange._integrity import faults
 from exam_workbench.graders import CUT_OFF, EMPTY, USES, Control, Price, built_in
-from exam_workbench.graders.endpoint.absence import ANSWERS_AGAIN
-from exam_workbench.graders.prompts.prompt import fenced
-from exam_workbench.graders.reading.parsing import EMPTY_LIST, ITEM_NOT_TEXT, MALFORMED, WITHOUT_JSON
+from exam_workbench.graders._endpoint.unreachable_endpoint import ANSWERS_AGAIN
+from exam_workbench.graders._prompts.prompt import fenced
+from exam_workbench.graders._reading.parsing import EMPTY_LIST, ITEM_NOT_TEXT, MALFORMED, WITHOUT_JSON
 from exam_workbench.grading import Report, draft_answer_key, make_drafter, passages_for_key, suggest
-from exam_workbench.grading.drafting import Drafter
+from exam_workbench.grading._drafting import Drafter
 from exam_workbench.jobs import Progress, job_control, jobs
 from exam_workbench.labels import Policy
 from exam_workbench.project import Project, activity, add_passages, add_queries, asked_models, open_project
@@ -102,7 +112,7 @@ def suggested(project: Project, drafter: Drafter, *some: str, **options: Any) ->
 def test_what_goes_on_by_itself_waits_for_the_endpoint_and_who_looks_on_is_told_at_once(
     sea: Project, model: Model, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("exam_workbench.graders.endpoint.absence.FIRST_PAUSE", 0.01)
+    monkeypatch.setattr("exam_workbench.graders._endpoint.unreachable_endpoint.FIRST_PAUSE", 0.01)
     calls = count()
     drafter = model(lambda seen: status(503) if next(calls) < 4 else questions("A?"))
     said: list[str] = []

@@ -8,12 +8,11 @@ from dataclasses import dataclass, replace
 import pytest
 
 from exam_workbench import bank
-from exam_workbench.catalogue import graders
+from exam_workbench.bank import graders
 from exam_workbench.exchange import make_demo
 from exam_workbench.graders import Grader, make_grader
 from exam_workbench.grading import Request, Scope, make_plan, run_job
-from exam_workbench.labels import Policy, basis, labels
-from exam_workbench.leaderboard import compare, leaderboard
+from exam_workbench.labels import Policy, basis, compare, labels, leaderboard
 from exam_workbench.project import Project, open_project
 from tests.made.tiny_models import build_tiny_extractive, build_tiny_t5, shared_model
 

@@ -20,8 +20,8 @@ from exam_workbench.bank import drafted_edits, put_draft, save_drafts
 from exam_workbench.errors import GradingError, WorkbenchError
 from exam_workbench.graders import Control, Outcome, Pair
 from exam_workbench.grading import Plan, Request, Scope, make_plan, price_tag, run_job, start_job
-from exam_workbench.grading.pairs import pairs_to_grade
-from exam_workbench.jobs import Progress, carrying, current_job, jobs
+from exam_workbench.grading._needed_pairs import pairs_to_grade
+from exam_workbench.jobs import Progress, _job_run as job_run, current_job, jobs
 from exam_workbench.labels import Policy, basis, readiness
 from exam_workbench.project import Project, add_passages, close_interrupted, open_project, pool_depth, refresh_pool
 from exam_workbench.review import changes
@@ -370,7 +370,7 @@ def test_an_unknown_bank_version_is_refused_before_a_job_begins(filled: Project)
 def test_a_second_job_is_refused_while_one_runs_and_progress_can_be_watched(
     filled: Project, monkeypatch: pytest.MonkeyPatch
 ):
-    monkeypatch.setattr(carrying, "COMMIT_SECONDS", 0.0)
+    monkeypatch.setattr(job_run, "COMMIT_SECONDS", 0.0)
     reached, go_on = threading.Event(), threading.Event()
 
     def before(number: int) -> None:

@@ -17,11 +17,17 @@ from exam_workbench.bank import counts
 from exam_workbench.cli import cli
 from exam_workbench.exchange import export_project, import_project
 from exam_workbench.graders import Kept, make_grader
-from exam_workbench.graders.embedding import grader as embedding
-from exam_workbench.graders.embedding import minilm
-from exam_workbench.graders.embedding.grader import EncodingCache
-from exam_workbench.grading import Request, count_vectors, drop_vectors, kept_vectors, run_job, start_job
-from exam_workbench.grading.kept_vectors import ProjectVectors
+from exam_workbench.graders._embedding import embedding_grader as embedding, minilm
+from exam_workbench.graders._embedding.embedding_grader import EncodingCache
+from exam_workbench.grading import (
+    Request,
+    _vector_storage as vector_storage,
+    count_vectors,
+    drop_vectors,
+    run_job,
+    start_job,
+)
+from exam_workbench.grading._vector_storage import ProjectVectors
 from exam_workbench.jobs import Progress
 from exam_workbench.project import Project, open_project
 from exam_workbench.types import Question
@@ -213,14 +219,14 @@ def test_the_command_says_what_is_kept_and_drops_it(filled: Project) -> None:
 def test_vectors_are_kept_though_the_engine_gives_up_while_they_are_written(
     project: Project, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    stage, failures = kept_vectors.stage, iter([True])
+    stage, failures = vector_storage.stage, iter([True])
 
     def failing(*given: Any) -> None:
         if next(failures, False):
             break_database(project)
         stage(*given)
 
-    monkeypatch.setattr(kept_vectors, "stage", failing)
+    monkeypatch.setattr(vector_storage, "stage", failing)
     ProjectVectors(project).put("encoder", "question", {b"1" * 16: Kept(b"1234", b"")})
     assert [count.texts for count in count_vectors(project)] == [1]
     assert len(project.reopenings) == 1

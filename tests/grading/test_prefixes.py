@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from exam_workbench.graders import built_in, make_grader
-from exam_workbench.grading.price_tag import read_before
+from exam_workbench.grading._price_tag import read_before
 
 
 def test_only_what_two_prompts_begin_with_counts_in_whole_blocks_from_a_length_on() -> None:

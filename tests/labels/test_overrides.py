@@ -16,13 +16,13 @@ from exam_workbench.labels import (
     basis,
     confirm,
     label_qrels,
+    leaderboard,
     override,
     override_all,
     overrides,
     withdraw,
     withdraw_all,
 )
-from exam_workbench.leaderboard import leaderboard
 from exam_workbench.project import Project
 from exam_workbench.review import changes, override_labels
 from exam_workbench.types import Question

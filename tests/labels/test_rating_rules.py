@@ -8,12 +8,10 @@ from pathlib import Path
 
 import pytest
 
-from exam_workbench.bank import questions
-from exam_workbench.catalogue import put_grader
+from exam_workbench.bank import put_grader, questions
 from exam_workbench.exchange import publish, qrels, reproduce
-from exam_workbench.grading.grades import add_outcomes
-from exam_workbench.labels import Policy, basis, label_qrels, labels_under, load_ratings
-from exam_workbench.leaderboard import leaderboard
+from exam_workbench.grading._grade_storage import add_outcomes
+from exam_workbench.labels import Policy, basis, label_qrels, labels_under, leaderboard, load_ratings
 from exam_workbench.project import Project
 from exam_workbench.review import state_changes
 from exam_workbench.types import Grade, GraderSpec, Question

@@ -10,14 +10,12 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import pytest
-from hypothesis import HealthCheck, given, settings
-from hypothesis import strategies as st
+from hypothesis import HealthCheck, given, settings, strategies as st
 
 from exam_workbench.bank import question_text_key, save
 from exam_workbench.errors import InputError
-from exam_workbench.labels import Policy, basis, coverage, labels, labels_of, override
-from exam_workbench.labels.rules import parse_rule
-from exam_workbench.leaderboard import leaderboard
+from exam_workbench.labels import Policy, basis, coverage, labels, labels_of, leaderboard, override
+from exam_workbench.labels._rules import parse_rule
 from exam_workbench.project import Project
 from exam_workbench.types import GraderSpec, Question
 from tests.made.projects import (

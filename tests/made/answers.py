@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from exam_workbench.measures.item_response import Model, probability
-from exam_workbench.measures.item_response.model import Design, Items, factor_design
+from exam_workbench.measures.item_response._response_models import Design, Items, factor_design
 
 ADDED: Mapping[str, Mapping[str, float]] = {
     "llm": {"7B": -0.5, "13B": -0.3, "70B": 0.4},

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from exam_workbench.graders import Call, Control, Outcome, Pair, Prompt, Steps, acting, naming
-from exam_workbench.graders.endpoint.back_end import EndpointBackEnd
+from exam_workbench.graders._endpoint.endpoint_back_end import EndpointBackEnd
 from exam_workbench.types import Grade
 from tests.made.endpoint_server import (
     EndpointServer,

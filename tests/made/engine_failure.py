@@ -6,7 +6,7 @@ import duckdb
 import pytest
 
 from exam_workbench.project import Project
-from exam_workbench.project.database import Connection
+from exam_workbench.project._database import Connection
 
 
 def give_up(cursor: Connection) -> None:

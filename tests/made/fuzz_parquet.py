@@ -22,14 +22,12 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from exam_workbench import bank
-from exam_workbench.bank import counts, drafts, put_draft
-from exam_workbench.catalogue import put_grader
+from exam_workbench.bank import counts, drafts, put_draft, put_grader
 from exam_workbench.errors import WorkbenchError
 from exam_workbench.exchange import export_project, import_project, publish, qrels
-from exam_workbench.exchange.parquet import MANIFEST, sha256
-from exam_workbench.grading.grades import add_outcomes
-from exam_workbench.labels import Policy, basis, coverage, labels, override, withdraw
-from exam_workbench.leaderboard import leaderboard
+from exam_workbench.exchange._parquet import MANIFEST, sha256
+from exam_workbench.grading._grade_storage import add_outcomes
+from exam_workbench.labels import Policy, basis, coverage, labels, leaderboard, override, withdraw
 from exam_workbench.project import Project, set_pool_depth
 from exam_workbench.types import Grade, Question
 from tests.made.projects import SPEC, fill, judge, made_project

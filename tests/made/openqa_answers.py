@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from exam_workbench.measures.answers.texts import plain
+from exam_workbench.measures.answers._answer_texts import plain
 
 SYSTEMS = (
     "ANCE-plus_FiD", "Contriever_FiD", "DPR", "EMDR2", "EviGen", "FiD", "FiD-KD", "GAR-plus_FiD", "R2D2",

@@ -19,17 +19,17 @@ import duckdb
 import pytest
 
 from exam_workbench import bank
-from exam_workbench.catalogue import put_grader
+from exam_workbench.bank import put_grader
 from exam_workbench.exchange import Imported, import_files
 from exam_workbench.formats import Source
-from exam_workbench.grading.grades import add_outcomes
+from exam_workbench.grading._grade_storage import add_outcomes
 from exam_workbench.project import (
     Cursor,
     Project,
+    _database as database,
     add_passages,
     add_queries,
     create,
-    database,
     lent,
     list_keys,
     name_passages_of,
@@ -40,7 +40,7 @@ from exam_workbench.project import (
     write_judgments,
     write_runs,
 )
-from exam_workbench.project.runs import stage_rankings
+from exam_workbench.project._runs import stage_rankings
 from exam_workbench.types import Grade, GraderSpec, Judgment, Passage, Query, Question, Ranked
 
 SPEC = GraderSpec("test grader", "self-rating", "none")

@@ -6,8 +6,7 @@ from itertools import product
 
 import numpy as np
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from exam_workbench.measures import NewScore, choosing, stakes
 from exam_workbench.measures.answers import (

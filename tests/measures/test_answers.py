@@ -7,12 +7,12 @@ import math
 
 import numpy as np
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 from scipy.stats import spearmanr
 
 from exam_workbench.errors import InputError
 from exam_workbench.measures import SIMILARITIES, choosing, cohen_kappa, cross_table, make_evaluator, system_score
+from exam_workbench.measures._means import harmonic
 from exam_workbench.measures.answers import (
     TEXT_SCORES,
     against_people,
@@ -25,9 +25,8 @@ from exam_workbench.measures.answers import (
     score,
     threshold_curve,
 )
-from exam_workbench.measures.answers.scoring import best_threshold
-from exam_workbench.measures.answers.texts import contains, plain
-from exam_workbench.measures.means import harmonic
+from exam_workbench.measures.answers._answer_scores import best_threshold
+from exam_workbench.measures.answers._answer_texts import contains, plain
 from tests.made.refusals import mentions
 
 words = st.lists(st.sampled_from(["the", "Röntgen", "1901", "x-ray", "U.S.", "won", "it"]), max_size=6).map(" ".join)

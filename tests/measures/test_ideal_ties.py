@@ -6,7 +6,7 @@ import math
 
 import pytest
 
-from exam_workbench.measures.intents import make_alpha_ndcg
+from exam_workbench.measures._intents import make_alpha_ndcg
 
 INTENTS = {
     "q": {

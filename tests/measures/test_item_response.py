@@ -6,9 +6,9 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given, settings, strategies as st
 
+from exam_workbench.measures._means import wilson
 from exam_workbench.measures.item_response import (
     ESTIMATORS,
     MODELS,
@@ -21,17 +21,16 @@ from exam_workbench.measures.item_response import (
     mean_information,
     probability,
 )
-from exam_workbench.measures.item_response.analysis import components, student_abilities
-from exam_workbench.measures.item_response.fits import Objective, fit, log_likelihood
-from exam_workbench.measures.item_response.model import Items, factor_design, flat_design, peak
-from exam_workbench.measures.item_response.statistics import (
+from exam_workbench.measures.item_response._exam_analysis import components, student_abilities
+from exam_workbench.measures.item_response._fit_statistics import (
     bootstrap_items,
     fit_statistics,
     interval,
     item_errors,
     item_rmse,
 )
-from exam_workbench.measures.means import wilson
+from exam_workbench.measures.item_response._response_fits import Objective, fit, log_likelihood
+from exam_workbench.measures.item_response._response_models import Items, factor_design, flat_design, peak
 from tests.made.answers import ADDED, correlation, exam, students
 from tests.made.projects import examples
 from tests.made.refusals import refusal

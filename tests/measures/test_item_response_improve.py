@@ -19,9 +19,9 @@ from exam_workbench.measures.item_response import (
     plant,
     probability,
 )
-from exam_workbench.measures.item_response.fits import fit
-from exam_workbench.measures.item_response.improve import FAULTS, linked
-from exam_workbench.measures.item_response.statistics import worth
+from exam_workbench.measures.item_response._exam_improvement import FAULTS, linked
+from exam_workbench.measures.item_response._fit_statistics import worth
+from exam_workbench.measures.item_response._response_fits import fit
 from tests.made.answers import correlation, exam, students
 from tests.made.refusals import mentions, refusal
 

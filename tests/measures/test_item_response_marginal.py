@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 from exam_workbench.measures.item_response import fit_graded, fit_marginal, graded_information, information
-from exam_workbench.measures.item_response.fits import GradedItems, graded_chances
-from exam_workbench.measures.item_response.model import Items
+from exam_workbench.measures.item_response._response_fits import GradedItems, graded_chances
+from exam_workbench.measures.item_response._response_models import Items
 from tests.made.answers import correlation
 from tests.made.refusals import refusal
 

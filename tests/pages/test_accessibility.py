@@ -11,9 +11,8 @@ import pytest
 from axe_playwright_python.base import AXE_SCRIPT
 from playwright.sync_api import Page, expect
 
-from exam_workbench import audit as room
-from exam_workbench import bank
-from exam_workbench.catalogue import save_prompt
+from exam_workbench import audit as room, bank
+from exam_workbench.bank import save_prompt
 from exam_workbench.graders import built_in
 from exam_workbench.labels import override
 from exam_workbench.project import Project

@@ -24,9 +24,7 @@ from exam_workbench.project import (
     set_member,
 )
 from exam_workbench.review import decide, decisions, judged_of
-from tests.made.browser import Server, as_it_is_now, ready
-from tests.made.browser import note as box_of
-from tests.made.browser import visit as go_to
+from tests.made.browser import Server, as_it_is_now, note as box_of, ready, visit as go_to
 from tests.made.projects import new_project
 from tests.made.screens import (
     check_refused,

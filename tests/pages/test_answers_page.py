@@ -10,10 +10,11 @@ from typing import Any
 import pytest
 from streamlit.testing.v1 import AppTest
 
+from exam_workbench.answers import View, agreement, cases, choice_tables, confirm_case, evaluate, people_said
 from exam_workbench.jobs import current_job
 from exam_workbench.measures import choosing
-from exam_workbench.pipelines import View, agreement, cases, choice_tables, confirm_case, evaluate, people_said
 from exam_workbench.project import Project, confirmed_cases, judging, queries_of
+from tests.answers.made import collection
 from tests.made.answered import TOLD, put_answered, put_answers, put_verdicts
 from tests.made.refusals import mentions
 from tests.made.screens import (
@@ -33,7 +34,6 @@ from tests.made.screens import (
     tell,
     visit,
 )
-from tests.pipelines.answers.made import collection
 
 __all__ = ["served", "shared"]
 

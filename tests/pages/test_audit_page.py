@@ -9,15 +9,26 @@ from typing import Any
 import pytest
 from streamlit.testing.v1 import AppTest
 
-from exam_workbench import audit as room
-from exam_workbench import bank
+from exam_workbench import audit as room, bank
 from exam_workbench.audit import Goal
 from exam_workbench.project import Project, judgments
 from exam_workbench.types import Question
 from tests.made.audits import SYSTEMS, deal, fill_audited, judge_batch, next_card, truth
 from tests.made.projects import copy_of
-from tests.made.screens import holds, links, named, note, numbers, press, served, shows, sound, tell, visit
-from tests.made.screens import said as said_escaped
+from tests.made.screens import (
+    holds,
+    links,
+    named,
+    note,
+    numbers,
+    press,
+    said as said_escaped,
+    served,
+    shows,
+    sound,
+    tell,
+    visit,
+)
 
 __all__ = ["served"]  # fixtures
 

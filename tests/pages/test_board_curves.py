@@ -7,8 +7,7 @@ from typing import Any
 from exam_workbench.graders import make_grader
 from exam_workbench.grading import make_plan
 from exam_workbench.jobs import current_job
-from exam_workbench.labels import Policy
-from exam_workbench.leaderboard import cover_curves
+from exam_workbench.labels import Policy, cover_curves
 from exam_workbench.project import Project, set_pool_depth
 from exam_workbench.study import to_grade, unjudged
 from tests.made.projects import fill

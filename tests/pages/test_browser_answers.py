@@ -10,10 +10,10 @@ from playwright.sync_api import Page, expect
 
 from exam_workbench.measures.answers import CASES
 from exam_workbench.project import confirmed_cases
+from tests.answers.made import question
 from tests.made.answered import put_answered, put_verdicts
 from tests.made.browser import Server, as_it_is_now, ready, visit
 from tests.made.projects import new_project
-from tests.pipelines.answers.made import question
 
 pytestmark = pytest.mark.browser
 

@@ -8,9 +8,9 @@ from pathlib import Path
 import pytest
 from playwright.sync_api import Page, expect
 
-from exam_workbench.leaderboard import compare, leaderboard, per_query_scores
+from exam_workbench.labels import compare, leaderboard, per_query_scores
 from exam_workbench.study import alike
-from exam_workbench.study.significance import compare_all
+from exam_workbench.study._system_significance import compare_all
 from tests.made.browser import Server, heading, ready, visit
 from tests.made.projects import fill, judge, new_project
 from tests.made.screens import JUDGED, QUESTIONS, RATINGS, RUNS

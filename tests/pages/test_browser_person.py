@@ -13,7 +13,7 @@ from playwright.sync_api import Locator, Page, expect
 from exam_workbench import bank
 from exam_workbench.bank import drafts, put_draft
 from exam_workbench.exchange import import_files
-from exam_workbench.exchange.collections import FILES
+from exam_workbench.exchange._collections import FILES
 from exam_workbench.formats import Source
 from exam_workbench.types import Question
 from tests.made.browser import (

@@ -13,13 +13,12 @@ import pytest
 from playwright.sync_api import Locator, Page, expect
 
 from exam_workbench import bank
-from exam_workbench.catalogue import put_grader
+from exam_workbench.bank import put_grader
 from exam_workbench.exchange import exporting
 from exam_workbench.graders import make_grader
 from exam_workbench.grading import Request, run_job
-from exam_workbench.grading.grades import add_outcomes
-from exam_workbench.labels import Policy, override, withdraw
-from exam_workbench.leaderboard import leaderboard
+from exam_workbench.grading._grade_storage import add_outcomes
+from exam_workbench.labels import Policy, leaderboard, override, withdraw
 from exam_workbench.project import (
     Project,
     add_passages,
@@ -30,7 +29,7 @@ from exam_workbench.project import (
     write_judgments,
     write_runs,
 )
-from exam_workbench.project.runs import stage_rankings
+from exam_workbench.project._runs import stage_rankings
 from exam_workbench.review import Judgments, Labels, agreement, case_of, queue, settle_by_dispute
 from exam_workbench.types import Grade, GraderSpec, Judgment, Passage, Query, Question, Ranked
 from tests.made.browser import Server, button, follow, go_to, heading, note, ready, visit

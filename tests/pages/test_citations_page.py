@@ -8,8 +8,7 @@ import pytest
 from playwright.sync_api import Page
 
 from exam_workbench.project import Project
-from tests.made.browser import Server, as_it_is_now, button, ready
-from tests.made.browser import note as box_of
+from tests.made.browser import Server, as_it_is_now, button, note as box_of, ready
 from tests.made.cited import put_cited, sentence
 from tests.made.projects import new_project
 from tests.made.screens import keyed, named, note, numbers, press, served, shows, sound, visit

@@ -13,7 +13,7 @@ from streamlit.runtime.scriptrunner import StopException
 from exam_workbench import bank
 from exam_workbench.project import Project
 from exam_workbench.types import Question
-from pages.parts.bank import window as bank_window
+from pages.parts.bank import editing_window as bank_window
 from tests.made.projects import fill
 
 A = Question("q1/a", "q1", "What is A?", note="old")

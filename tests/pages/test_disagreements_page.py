@@ -15,9 +15,9 @@ from exam_workbench.measures import Coefficient
 from exam_workbench.project import Project
 from exam_workbench.project.judging import judge as assess
 from exam_workbench.review import Judgments, Labels, case_of, queue, settle_by_comment, settle_by_override
-from exam_workbench.review.disagreements.record import record
+from exam_workbench.review._disagreements.settlement_record import record
 from exam_workbench.types import Question
-from pages.parts.review.table import digits
+from pages.parts.review.disagreement_tables import digits
 from tests.made.projects import fill, judge
 from tests.made.refusals import mentions
 from tests.made.screens import (
@@ -35,6 +35,7 @@ from tests.made.screens import (
     note,
     numbers,
     press,
+    said as said_escaped,
     served,
     shared,
     shows,
@@ -43,7 +44,6 @@ from tests.made.screens import (
     tell,
     visit,
 )
-from tests.made.screens import said as said_escaped
 
 __all__ = ["looked_at", "served", "shared", "small"]  # fixtures
 

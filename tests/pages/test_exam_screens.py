@@ -10,14 +10,13 @@ import pytest
 
 from exam_workbench import bank
 from exam_workbench.charts import ability_curves
-from exam_workbench.jobs import current_job
-from exam_workbench.measures.item_response import GRID
-from exam_workbench.pipelines import (
+from exam_workbench.exams import (
     Plan,
     Sit,
     abilities,
     add_student,
     exam_board,
+    exam_items as items_of,
     last_acceptance,
     planted,
     responses,
@@ -25,10 +24,11 @@ from exam_workbench.pipelines import (
     sit,
     statistics,
 )
-from exam_workbench.pipelines import exam_items as items_of
+from exam_workbench.jobs import current_job
+from exam_workbench.measures.item_response import GRID
 from exam_workbench.project import Project, add_passages
-from pages.parts.exams import worth
-from pages.parts.exams.worth import CRITERION_NAMES
+from pages.parts.exams import item_quality
+from pages.parts.exams.item_quality import CRITERION_NAMES
 from tests.made.endpoint_calls import until
 from tests.made.endpoint_server import EndpointServer, Reply, Seen, chat
 from tests.made.exams import item, put_exam, source
@@ -179,7 +179,7 @@ def test_bad_items_are_planted_on_request_and_nothing_is_changed(shared: Project
     assert shows(app, "not-planted")
     app = press(app, "plant")
     table = app.dataframe[-1].value
-    assert list(table["Fault"]) == list(worth.FAULT_NAMES.values())
+    assert list(table["Fault"]) == list(item_quality.FAULT_NAMES.values())
     rows = planted(shared, "exam")
     assert list(table[CRITERION_NAMES["d"]]) == [row.found["d"] for row in rows]
     assert numbers(note(app, "planted"))[:2] == [ITEMS, 4] and not bank.drafts(shared, "ann")

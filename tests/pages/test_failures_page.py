@@ -12,7 +12,7 @@ from streamlit.testing.v1 import AppTest
 from streamlit.testing.v1.local_script_runner import LocalScriptRunner
 
 from exam_workbench.project import Project
-from pages.parts.shared import failures
+from pages.parts.shared import error_messages
 from tests.made import screens
 from tests.made.browser import Server, heading, serving
 from tests.made.engine_failure import break_database
@@ -61,7 +61,7 @@ def handled(monkeypatch: pytest.MonkeyPatch) -> None:
 
     def handling(runner: LocalScriptRunner, *args: Any, **options: Any) -> None:
         begin(runner, *args, **options)
-        runner._on_script_error = failures.show
+        runner._on_script_error = error_messages.show
 
     monkeypatch.setattr(LocalScriptRunner, "__init__", handling)
 

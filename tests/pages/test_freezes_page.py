@@ -9,10 +9,10 @@ import pytest
 
 from exam_workbench.project import Project, add_passages, add_queries, begin_freeze, end_freeze
 from exam_workbench.types import Passage, Query
+from tests.answers.made import put_run
 from tests.made.projects import judge
 from tests.made.screens import looking_at, metric, named, served, shared, shows, visit
 from tests.pages.test_answers_page import html
-from tests.pipelines.answers.made import put_run
 
 OLD_NAME = "Two freezes of a target"
 """What the address called this view once."""

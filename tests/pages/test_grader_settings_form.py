@@ -7,7 +7,7 @@ import json
 from click.testing import CliRunner
 from streamlit.testing.v1 import AppTest
 
-from exam_workbench.catalogue import named_graders
+from exam_workbench.bank import named_graders
 from exam_workbench.cli import cli
 from exam_workbench.project import Project
 from exam_workbench.types import Question

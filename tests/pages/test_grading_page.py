@@ -13,16 +13,16 @@ from urllib.parse import parse_qs
 import pytest
 from streamlit.testing.v1 import AppTest
 
-from exam_workbench.catalogue import find_grader, graders, named_graders, prices, save_named_grader, set_price
+from exam_workbench.bank import find_grader, graders, named_graders, prices, save_named_grader, set_price
 from exam_workbench.errors import GradingError
 from exam_workbench.graders import GRADERS, Price, make_grader
-from exam_workbench.graders.access import keys as secret_keys
+from exam_workbench.graders._access import keys as secret_keys
 from exam_workbench.grading import Request, start_job
 from exam_workbench.jobs import BackgroundJob, current_job, jobs
 from exam_workbench.project import Project
 from exam_workbench.types import Grade, GraderSpec, Question
-from pages.parts.graders import tables
-from pages.parts.graders.trial import DEFAULTED, waiting
+from pages.parts.graders import grading_tables as tables
+from pages.parts.graders.trial_form import DEFAULTED, waiting
 from pages.parts.shared import look, ui
 from pages.parts.shared.job_plan import Chosen
 from tests.grading.test_failures import say

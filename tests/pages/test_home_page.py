@@ -17,7 +17,7 @@ from exam_workbench import bank
 from exam_workbench.bank import counts
 from exam_workbench.cli import cli
 from exam_workbench.exchange import import_files
-from exam_workbench.exchange.collections import FILES
+from exam_workbench.exchange._collections import FILES
 from exam_workbench.formats import Source
 from exam_workbench.labels import override
 from exam_workbench.project import (

@@ -15,11 +15,10 @@ from playwright.sync_api import Page, expect
 from streamlit.testing.v1 import AppTest
 
 from exam_workbench import bank
-from exam_workbench.bank import put_draft
-from exam_workbench.catalogue import put_grader, save_named_grader
+from exam_workbench.bank import put_draft, put_grader, save_named_grader
 from exam_workbench.exchange import publish
 from exam_workbench.graders import make_grader
-from exam_workbench.grading.grades import add_outcomes
+from exam_workbench.grading._grade_storage import add_outcomes
 from exam_workbench.labels import Policy, override
 from exam_workbench.project import (
     Project,
@@ -31,8 +30,8 @@ from exam_workbench.project import (
     write_judgments,
     write_runs,
 )
+from exam_workbench.project._runs import stage_rankings
 from exam_workbench.project.judging import judge as assess
-from exam_workbench.project.runs import stage_rankings
 from exam_workbench.types import (
     Board,
     BoardRow,
@@ -46,8 +45,7 @@ from exam_workbench.types import (
     Subtopic,
 )
 from pages.parts.shared import ui
-from tests.made.browser import Server
-from tests.made.browser import visit as go_to
+from tests.made.browser import Server, visit as go_to
 from tests.made.projects import new_project
 from tests.made.screens import served, visit
 

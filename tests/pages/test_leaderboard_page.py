@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
-from exam_workbench.labels import Policy
-from exam_workbench.leaderboard import compare, leaderboard, per_query_scores
+from exam_workbench.labels import Policy, compare, leaderboard, per_query_scores
 from exam_workbench.project import Project, gold_name
 from exam_workbench.run_names import short_names
 from exam_workbench.study import alike
-from exam_workbench.study.significance import compare_all
+from exam_workbench.study._system_significance import compare_all
 from pages.parts.shared.ui import number
 from tests.made.projects import fill, judge
 from tests.made.screens import (

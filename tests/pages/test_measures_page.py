@@ -16,12 +16,11 @@ from exam_workbench.formats import Source
 from exam_workbench.labels import Policy
 from exam_workbench.project import Project
 from exam_workbench.study import MetaTable, cell_comparison, choose_rows, meta_table
-from pages.parts.boards import agreements
+from pages.parts.boards import agreement_table
 from tests.made.projects import fill, judge
 from tests.made.refusals import mentions
 from tests.made.screens import errors, holds, looking_at, numbers, served, shared, shows, tell, visit
-from tests.study.test_meta_evaluation import BANK, JUDGED, RUNS
-from tests.study.test_meta_evaluation import GRADES as META_GRADES
+from tests.study.test_meta_evaluation import BANK, GRADES as META_GRADES, JUDGED, RUNS
 
 __all__ = ["served", "shared"]
 
@@ -103,14 +102,14 @@ def test_the_address_chooses_rows_measures_and_correlations(shared: Project) -> 
 
 def test_rows_come_as_they_are_scored(shared: Project, monkeypatch: pytest.MonkeyPatch) -> None:
     drawn: list[tuple[int, set[str]]] = []
-    draw = agreements.draw
+    draw = agreement_table.draw
 
     def note(found: MetaTable, *given: Any, **options: Any) -> None:
         draw(found, *given, **options)
         drawn.append((len(found.rows), set(options)))
 
     # However fast the machine is, every row is late.
-    monkeypatch.setattr(agreements, "draw", note)
+    monkeypatch.setattr(agreement_table, "draw", note)
     monkeypatch.setattr(time, "monotonic", itertools.count().__next__)
     rows = choose_rows(shared, min_ratings=[1, 4])
     app = visit("measures", ratings=["1", "4"], ties="random")

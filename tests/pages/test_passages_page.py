@@ -14,9 +14,8 @@ import pytest
 from playwright.sync_api import Page
 from streamlit.testing.v1 import AppTest
 
-from exam_workbench.bank import save
-from exam_workbench.catalogue import put_grader
-from exam_workbench.grading.grades import add_outcomes
+from exam_workbench.bank import put_grader, save
+from exam_workbench.grading._grade_storage import add_outcomes
 from exam_workbench.labels import Policy, basis, labels, override, overrides, withdraw
 from exam_workbench.project import (
     Project,

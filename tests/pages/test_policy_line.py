@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import pytest
 
-from exam_workbench.bank.asked import question_text_key
+from exam_workbench.bank._asked_questions import question_text_key
 from exam_workbench.project import Project
 from exam_workbench.types import GraderSpec, Question
 from pages.parts.shared import policy_widgets
 from pages.parts.shared.policy_widgets import LABEL_RULES
-from tests.catalogue.test_succession import FORMER, LATER, work
+from tests.bank.test_succession import FORMER, LATER, work
 from tests.made.projects import fill, grade
 from tests.made.refusals import mentions
 from tests.made.screens import (

@@ -11,9 +11,9 @@ from typing import Any
 import pytest
 from streamlit.testing.v1 import AppTest
 
-from exam_workbench.catalogue import prompt_versions, prompts, save_prompt
+from exam_workbench.bank import prompt_versions, prompts, save_prompt
 from exam_workbench.graders import built_in, write_prompt
-from exam_workbench.graders.prompts.prompt import Example
+from exam_workbench.graders._prompts.prompt import Example
 from exam_workbench.project import Project
 from exam_workbench.types import Question
 from pages.parts.shared import look

@@ -14,7 +14,7 @@ from exam_workbench.labels import Policy
 from exam_workbench.project import Project
 from exam_workbench.study import Examinees, bank_worth
 from exam_workbench.types import Question
-from pages.parts.bank.window import UNSETTLED
+from pages.parts.bank.editing_window import UNSETTLED
 from tests.made.projects import SPEC, fill, new_project
 from tests.made.refusals import mentions
 from tests.made.screens import (

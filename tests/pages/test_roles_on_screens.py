@@ -19,7 +19,7 @@ from exam_workbench.project import (
     set_guidelines,
     set_member,
 )
-from pages.parts.shared import login, presence, visitor
+from pages.parts.shared import login, people_here, visitor
 from pages.parts.shared.screens import MENU, SCREENS, entry_of
 from tests.made.screens import (
     boxes,
@@ -263,7 +263,7 @@ def test_what_others_saved_is_told_and_shown_when_one_asks_for_it(
     log_in("asta")
     assert not shows(visit("home"), "news-of-others")
     # What the part of the screen sees that looks again after a while.
-    monkeypatch.setattr(presence, "latest_act", lambda found: 0)
+    monkeypatch.setattr(people_here, "latest_act", lambda found: 0)
     app = visit("home")
     assert shows(app, "news-of-others", "shell", "tester")
     monkeypatch.undo()

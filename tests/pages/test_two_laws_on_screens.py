@@ -9,7 +9,7 @@ import pytest
 from streamlit.testing.v1 import AppTest
 
 from exam_workbench import bank
-from exam_workbench.leaderboard import compare
+from exam_workbench.labels import compare
 from exam_workbench.project import Project
 from exam_workbench.types import Question
 from tests.bank.test_unknown_words import BREAD, by_id

@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 from streamlit.testing.v1 import AppTest
 
-from exam_workbench.catalogue import save_named_grader
-from exam_workbench.graders.access import endpoints
+from exam_workbench.bank import save_named_grader
+from exam_workbench.graders._access import endpoints
 from exam_workbench.jobs import current_job
 from exam_workbench.project import Project
 from exam_workbench.types import Question

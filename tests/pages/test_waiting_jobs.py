@@ -12,9 +12,9 @@ import pytest
 from click.testing import CliRunner
 
 from exam_workbench.cli import cli
+from exam_workbench.exams import Plan, Sit, add_student, start_sitting
 from exam_workbench.grading import Request, start_job
-from exam_workbench.jobs import carrying, jobs
-from exam_workbench.pipelines import Plan, Sit, add_student, start_sitting
+from exam_workbench.jobs import _job_run as job_run, jobs
 from exam_workbench.project import open_project
 from pages.parts.shared.job_progress import standing_still, state
 from pages.parts.shared.ui import plain
@@ -67,7 +67,7 @@ def test_the_screen_says_that_a_job_waits_and_when_it_tries_again(tmp_path: Path
 def test_a_job_from_which_nothing_comes_says_so_and_promises_no_rate(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(carrying, "COMMIT_SECONDS", 0.0)
+    monkeypatch.setattr(job_run, "COMMIT_SECONDS", 0.0)
     reached, go_on = Event(), Event()
 
     def before(number: int) -> None:
@@ -80,7 +80,7 @@ def test_a_job_from_which_nothing_comes_says_so_and_promises_no_rate(
     assert reached.wait(30)
     assert job.quiet is None
     now = time.monotonic
-    monkeypatch.setattr("exam_workbench.jobs.background.time.monotonic", lambda: now() + 40)
+    monkeypatch.setattr("exam_workbench.jobs._background_jobs.time.monotonic", lambda: now() + 40)
     assert job.quiet is not None and numbers(state(job))[0] >= 40
     job.control.pause()
     assert numbers(state(job))[0] != 40

@@ -14,7 +14,7 @@ from exam_workbench import bank, labels
 from exam_workbench.exchange import publish
 from exam_workbench.labels import Policy
 from exam_workbench.project import Project, Sought, activity, activity_csv, judging, kinds_of_act, log, people
-from exam_workbench.project.activity_sentences import sentence
+from exam_workbench.project._activity_sentences import sentence
 from exam_workbench.types import Question
 from tests.made.projects import fill, made_project
 from tests.made.refusals import mentions

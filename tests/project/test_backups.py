@@ -18,10 +18,11 @@ from exam_workbench.labels import Policy
 from exam_workbench.project import (
     Project,
     Schedule,
+    _backup_schedule as backup_schedule,
     activity,
     backup,
-    backup_schedule,
     backups,
+    backups as listed,
     keep_backups,
     last_failure,
     migrations,
@@ -31,8 +32,7 @@ from exam_workbench.project import (
     set_aside,
     set_schedule,
 )
-from exam_workbench.project import backups as listed
-from exam_workbench.project.backups import verify
+from exam_workbench.project._backups import verify
 from exam_workbench.types import Question
 from tests.made.fuzz_parquet import A, fill_most
 from tests.made.projects import file_of, made_project

@@ -16,8 +16,7 @@ from exam_workbench import bank
 from exam_workbench.bank import put_draft
 from exam_workbench.errors import ProjectError
 from exam_workbench.exchange import recorded
-from exam_workbench.project import open_project
-from exam_workbench.project import opening as projects
+from exam_workbench.project import _opening as projects, open_project
 from exam_workbench.types import Question
 from tests.cli.test_reading_together import run
 from tests.made.projects import fill, new_project

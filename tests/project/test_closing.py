@@ -25,11 +25,10 @@ from websockets.sync.client import connect
 from websockets.typing import Subprotocol
 
 from exam_workbench import bank
-from exam_workbench.bank import drafts, put_draft
-from exam_workbench.catalogue import put_grader
+from exam_workbench.bank import drafts, put_draft, put_grader
 from exam_workbench.exchange import check, export_project, import_project
-from exam_workbench.project import Project, add_job, checkpoints, open_project
-from exam_workbench.project.checkpoints import has_log
+from exam_workbench.project import Project, _checkpoints as checkpoints, add_job, open_project
+from exam_workbench.project._checkpoints import has_log
 from exam_workbench.types import Question
 from tests.made.browser import Server
 from tests.made.projects import SPEC, fill, new_project

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from exam_workbench import bank
-from exam_workbench.catalogue import save_named_grader
+from exam_workbench.bank import save_named_grader
 from exam_workbench.cli import main
 from exam_workbench.errors import FileError
 from exam_workbench.exchange import exporting, graded_file, import_files
@@ -31,7 +31,7 @@ from exam_workbench.project import (
     write_board,
     write_judgments,
 )
-from exam_workbench.project.runs import stage_rankings
+from exam_workbench.project._runs import stage_rankings
 from exam_workbench.types import Asked, Board, BoardRow, Grade, GraderSpec, Judgment, Passage, Query, Question, Ranked
 from tests.made.projects import fill, new_project
 from tests.made.refusals import coded, refusal

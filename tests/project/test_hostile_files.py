@@ -14,8 +14,17 @@ import exam_workbench
 from exam_workbench import cli
 from exam_workbench.errors import InputError, ProjectError
 from exam_workbench.exchange import check
-from exam_workbench.project import Project, connected, create, migrations, open_project, peek_members, restore, schema
-from exam_workbench.project.backups import verify
+from exam_workbench.project import (
+    Project,
+    _schema as schema,
+    connected,
+    create,
+    migrations,
+    open_project,
+    peek_members,
+    restore,
+)
+from exam_workbench.project._backups import verify
 from tests.made.engine_failure import break_database
 from tests.made.fuzz_parquet import fill_most
 from tests.made.projects import SPEC, file_of, made_project
@@ -123,7 +132,7 @@ def test_a_schema_of_every_step_opens_also_to_be_read(tmp_path: Path) -> None:
 
 
 def test_the_digests_are_those_of_the_migrations() -> None:
-    assert schema.DIGESTS.read_text() == schema.make_digests(), "run python -m exam_workbench.project.schema"
+    assert schema.DIGESTS.read_text() == schema.make_digests(), "run python -m exam_workbench.project._schema"
 
 
 def test_without_a_digest_the_schema_is_compared_itself(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from exam_workbench.leaderboard import compare, leaderboard
+from exam_workbench.labels import compare, leaderboard
 from exam_workbench.project import (
     Project,
     judged_pairs,
@@ -20,8 +20,7 @@ from exam_workbench.project import (
 )
 from exam_workbench.project.judging import judge
 from exam_workbench.types import Question
-from tests.made.projects import copy_of, fill
-from tests.made.projects import judge as import_judgments
+from tests.made.projects import copy_of, fill, judge as import_judgments
 from tests.made.refusals import refusal
 
 RUNS = {

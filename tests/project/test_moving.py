@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from exam_workbench import bank
-from exam_workbench.catalogue import put_grader
+from exam_workbench.bank import put_grader
 from exam_workbench.errors import InputError, NotAllowed, ProjectError
 from exam_workbench.project import (
     Project,
@@ -194,7 +194,7 @@ def test_a_move_that_fails_halfway_is_undone(project: Project, folder: Path, mon
 
 
 def test_a_block_that_still_reads_delays_the_removal(project: Project, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("exam_workbench.project.database.LAST_WRITE", 0.01)
+    monkeypatch.setattr("exam_workbench.project._database.LAST_WRITE", 0.01)
     with project.cursor(), refusal("project-busy", kind=ProjectError):
         remove_project(project, "ann")
     assert bank.questions(project)

@@ -11,14 +11,13 @@ from pathlib import Path
 
 import duckdb
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given, settings, strategies as st
 
 from exam_workbench import bank
 from exam_workbench.errors import ProjectError
 from exam_workbench.project import Project, create, migrations, open_project
+from exam_workbench.project._sql_values import written_in
 from exam_workbench.project.migrations import MIGRATIONS
-from exam_workbench.project.values import written_in
 from exam_workbench.types import Question
 from tests.made.projects import examples, fill, grade, new_project, set_patience
 from tests.made.refusals import refusal

@@ -14,7 +14,7 @@ from exam_workbench.errors import EngineError, ProjectError
 from exam_workbench.graders import Control, Outcome, Pair
 from exam_workbench.grading import Request, run_job
 from exam_workbench.jobs import Progress, jobs
-from exam_workbench.project import Cursor, Project, database, end_job, open_project
+from exam_workbench.project import Cursor, Project, _database as database, end_job, open_project
 from exam_workbench.types import Asked, Grade, GraderSpec, Question
 from tests.made.engine_failure import break_database, give_up, give_up_at_commit
 from tests.made.projects import fill, new_project
@@ -139,7 +139,7 @@ class OneByOne:
 
 def test_a_job_goes_on_and_every_grade_is_kept_once(filled: Project, monkeypatch: pytest.MonkeyPatch):
     reported: list[Progress] = []
-    monkeypatch.setattr("exam_workbench.jobs.carrying.COMMIT_SECONDS", 0.0)
+    monkeypatch.setattr("exam_workbench.jobs._job_run.COMMIT_SECONDS", 0.0)
     final = run_job(filled, OneByOne(filled), Request(), "ann", reported.append)
     assert (final.state, final.graded, final.failed) == ("done", 12, 0)
     assert len(reported) > 3

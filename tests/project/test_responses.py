@@ -14,21 +14,21 @@ from exam_workbench.cli import cli
 from exam_workbench.errors import FileError, Report
 from exam_workbench.exchange import Group, Imported, Options, import_files, import_groups
 from exam_workbench.formats import Source, detect, read_responses
-from exam_workbench.leaderboard import leaderboard
+from exam_workbench.labels import leaderboard
 from exam_workbench.project import (
     Project,
+    _queries as collection,
     add_passages,
     count_words,
     log,
     rankings,
     refresh_pool,
     response_runs,
+    write_responses as keep_responses,
     write_runs,
 )
-from exam_workbench.project import queries as collection
-from exam_workbench.project import write_responses as keep_responses
-from exam_workbench.project.responses import PASSAGE_WORDS, split_response
-from exam_workbench.project.runs import stage_rankings
+from exam_workbench.project._responses import PASSAGE_WORDS, split_response
+from exam_workbench.project._runs import stage_rankings
 from exam_workbench.types import Passage, Query, Question, Ranked, Response, Sentence
 from tests.made.projects import citations, fill, new_project
 from tests.made.refusals import check_problem, coded, mentions, refusal

@@ -10,16 +10,17 @@ from typing import Any
 
 import pytest
 
-from exam_workbench import audit, bank, exchange, labels, pipelines, review, study
-from exam_workbench.catalogue import find_grader, graders, set_price, stored_graders, succession
+from exam_workbench import audit, bank, exams, exchange, labels, review, study
+from exam_workbench.bank import find_grader, graders, set_price, stored_graders, succession
 from exam_workbench.errors import NotAllowed, WorkbenchError
 from exam_workbench.exchange import exporting, import_files, recorded
 from exam_workbench.formats import Source
 from exam_workbench.graders import make_grader
 from exam_workbench.grading import Request, Scope, make_drafter, make_plan, price_tag, start_job, suggest
 from exam_workbench.jobs import jobs, trial_control
-from exam_workbench.labels import Policy, basis
-from exam_workbench.leaderboard import (
+from exam_workbench.labels import (
+    Policy,
+    basis,
     compare,
     cover_curves,
     inspect_query,
@@ -136,7 +137,7 @@ def asked(project: Project, by: str) -> None:
 
 
 def sat(project: Project, by: str) -> None:
-    pipelines.set_keywords(project, None, by)
+    exams.set_keywords(project, None, by)
 
 
 def designed(project: Project, by: str) -> None:
@@ -378,9 +379,9 @@ def test_only_the_project_itself_reaches_the_database_past_the_check() -> None:
         for name in past.findall(path.read_text(encoding="utf-8"))
     }
     assert found == {
-        ("core/exchange/publication.py", "_database"),
-        ("core/jobs/background.py", "unattended"),
-        ("core/server/health.py", "unattended"),
+        ("core/exchange/_publication.py", "_database"),
+        ("core/jobs/_background_jobs.py", "unattended"),
+        ("core/server/_health.py", "unattended"),
     }
 
 

@@ -8,7 +8,7 @@ import duckdb
 import pyarrow as pa
 import pytest
 
-from exam_workbench.project import Project, engine_memory, lent, let_go
+from exam_workbench.project import Project, _engine_memory as engine_memory, lent, let_go
 
 
 def test_what_is_lent_is_let_go_of_before_the_transaction_ends() -> None:

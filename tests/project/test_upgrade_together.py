@@ -13,8 +13,7 @@ import pytest
 from exam_workbench.bank import save
 from exam_workbench.exchange import check, graded_file, import_files
 from exam_workbench.formats import Source
-from exam_workbench.project import Project, create, migrations, open_project
-from exam_workbench.project import opening as projects
+from exam_workbench.project import Project, _opening as projects, create, migrations, open_project
 from exam_workbench.types import Question
 from tests.made.projects import fill
 

@@ -10,8 +10,7 @@ import pytest
 
 from exam_workbench.errors import NotAllowed
 from exam_workbench.exchange import exporting
-from exam_workbench.labels import Policy, basis, label_qrels, override, overrides, withdraw
-from exam_workbench.leaderboard import official_board
+from exam_workbench.labels import Policy, basis, label_qrels, official_board, override, overrides, withdraw
 from exam_workbench.project import (
     ADJUDICATED,
     Project,
@@ -50,7 +49,7 @@ from exam_workbench.review import (
     shares,
     undo_decision,
 )
-from exam_workbench.review.disagreements.record import Case
+from exam_workbench.review._disagreements.settlement_record import Case
 from exam_workbench.types import Question
 from tests.made.projects import copy_of, fill
 from tests.made.refusals import refusal

@@ -15,8 +15,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 from sklearn.metrics import cohen_kappa_score
 
 from exam_workbench import bank, cli
@@ -31,10 +30,10 @@ from exam_workbench.measures import (
     per_level,
     weighted_kappa,
 )
-from exam_workbench.measures.agreement import krippendorff_alpha
+from exam_workbench.measures._agreement import krippendorff_alpha
 from exam_workbench.project import Project, sources
 from exam_workbench.review import Judgments, Labels, Person, agreement, machine, people, queue, table_csv, table_latex
-from exam_workbench.review.disagreements.agreement import Pair
+from exam_workbench.review._disagreements.label_agreement import Pair
 from exam_workbench.types import GraderSpec, Question
 from tests.made import collections
 from tests.made.projects import copy_of, fill, grade, judge, only_read

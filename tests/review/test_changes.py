@@ -10,13 +10,11 @@ from random import Random
 
 import pandas as pd
 import pytest
-from hypothesis import HealthCheck, given, settings
-from hypothesis import strategies as st
+from hypothesis import HealthCheck, given, settings, strategies as st
 
 from exam_workbench import bank
 from exam_workbench.errors import InputError
-from exam_workbench.labels import Policy, basis, labels
-from exam_workbench.leaderboard import Leaderboard, leaderboard
+from exam_workbench.labels import Leaderboard, Policy, basis, labels, leaderboard
 from exam_workbench.project import Project, add_queries
 from exam_workbench.review import changes, version_edits
 from exam_workbench.types import Query, Question

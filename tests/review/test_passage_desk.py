@@ -8,17 +8,24 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from exam_workbench import bank
-from exam_workbench.catalogue import put_grader
-from exam_workbench.grading.grades import add_outcomes
-from exam_workbench.labels import Policy, basis, label_qrels, override, override_all, withdraw, withdraw_all
-from exam_workbench.leaderboard import leaderboard
+from exam_workbench.bank import put_grader
+from exam_workbench.grading._grade_storage import add_outcomes
+from exam_workbench.labels import (
+    Policy,
+    basis,
+    label_qrels,
+    leaderboard,
+    override,
+    override_all,
+    withdraw,
+    withdraw_all,
+)
 from exam_workbench.project import Project, assign_double, refresh_pool, write_runs
+from exam_workbench.project._runs import stage_rankings
 from exam_workbench.project.judging import judge as assess
-from exam_workbench.project.runs import stage_rankings
 from exam_workbench.review import (
     NONE,
     Filters,

@@ -35,7 +35,7 @@ from exam_workbench.review import (
     settled,
     side_name,
 )
-from exam_workbench.review.disagreements.record import record
+from exam_workbench.review._disagreements.settlement_record import record
 from exam_workbench.types import Question
 from tests.made.projects import copy_of, fill, judge, new_project, only_read
 from tests.made.refusals import refusal
@@ -332,7 +332,7 @@ def test_an_override_that_cannot_settle_its_case_is_not_given(own: Project, monk
     def fails(*_: object, **__: object) -> None:
         raise OSError("the disk is full")
 
-    monkeypatch.setattr("exam_workbench.review.disagreements.settling._record", fails)
+    monkeypatch.setattr("exam_workbench.review._disagreements.settling._record", fails)
     with pytest.raises(OSError, match="disk"):
         settle_by_override(own, case(own, "p1"), ["q1/a"], 2, "too kind", "ann")
     assert overrides(own) == []

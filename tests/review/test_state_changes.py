@@ -14,8 +14,7 @@ import pytest
 
 from exam_workbench import bank
 from exam_workbench.errors import InputError
-from exam_workbench.labels import Policy, basis, labels, override
-from exam_workbench.leaderboard import compare, leaderboard
+from exam_workbench.labels import Policy, basis, compare, labels, leaderboard, override
 from exam_workbench.project import Project, mark_gold
 from exam_workbench.review import changes, flips_csv, state_changes, version_edits, why_label
 from exam_workbench.types import GraderSpec, Question

@@ -17,8 +17,7 @@ from exam_workbench.exchange import import_files
 from exam_workbench.formats import Source
 from exam_workbench.graders import make_grader
 from exam_workbench.grading import Request, run_job
-from exam_workbench.labels import set_support
-from exam_workbench.leaderboard import citation_grader, citations, response_support
+from exam_workbench.labels import citation_grader, citations, response_support, set_support
 from exam_workbench.operations import every_operation
 from exam_workbench.operations.opening import Opening
 from exam_workbench.operations.output import print_result

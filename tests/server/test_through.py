@@ -22,8 +22,8 @@ from exam_workbench import cli
 from exam_workbench.exchange import publications
 from exam_workbench.operations import door, every_operation
 from exam_workbench.project import find_door, make_door, open_project
-from exam_workbench.project.doors import door_file
-from exam_workbench.server import running
+from exam_workbench.project._door_file import door_file
+from exam_workbench.server import _operation_runs as operation_runs
 from tests.cli.test_reading_together import ARGUMENTS
 from tests.made.endpoint_server import EndpointServer, Reply, Seen, well
 from tests.made.refusals import kept_failures
@@ -334,7 +334,7 @@ def test_only_the_caller_says_that_files_are_in_their_places_and_one_that_goes_a
 def test_a_caller_that_never_says_that_files_are_in_their_places_leaves_no_record(
     attacked: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(running, "PLACING_SECONDS", 0.0)
+    monkeypatch.setattr(operation_runs, "PLACING_SECONDS", 0.0)
     project = open_project(Path(shutil.copy(attacked, tmp_path / "some.duckdb")))
     before, over, codes, given = project.version(), threading.Event(), list[int](), list[str]()
 
@@ -342,8 +342,8 @@ def test_a_caller_that_never_says_that_files_are_in_their_places_leaves_no_recor
         codes.append(code)
         over.set()
 
-    asked = running.Asked(*requested(["export", "bundle", "-o", "some.zip"]), project, "ann", owner=True)
-    running.Running(asked, lambda *_: None, end, given.extend)
+    asked = operation_runs.Asked(*requested(["export", "bundle", "-o", "some.zip"]), project, "ann", owner=True)
+    operation_runs.Running(asked, lambda *_: None, end, given.extend)
     assert over.wait(60) and codes == [1] and given == ["some.zip"]
     assert publications(project) == [] and project.version() == before
     project.close()

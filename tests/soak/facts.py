@@ -19,7 +19,7 @@ from streamlit.web import cli
 from exam_workbench import bank
 from exam_workbench.exchange import check as check_project
 from exam_workbench.jobs import current_job
-from exam_workbench.leaderboard import compare, leaderboard
+from exam_workbench.labels import compare, leaderboard
 from exam_workbench.measures import parse_measure
 from exam_workbench.project import Project, open_project, sources
 

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 from exam_workbench.bank import question_text_key
-from exam_workbench.labels import Policy
-from exam_workbench.leaderboard import leaderboard
+from exam_workbench.labels import Policy, leaderboard
 from exam_workbench.project import Project
 from exam_workbench.study import BoardChoice, boards_to_choose_by, compare_choices
-from exam_workbench.study.evaluations import score_table
+from exam_workbench.study._evaluations import score_table
 from exam_workbench.types import GraderSpec
 from tests.made.projects import fill, grade, judge
 from tests.study.test_retriever_selection import BANK, JUDGMENTS, RATINGS, RUNS

@@ -7,9 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from exam_workbench.labels import Policy
-from exam_workbench.leaderboard import Leaderboard, leaderboard
-from exam_workbench.leaderboard.board import System
+from exam_workbench.labels import Leaderboard, Policy, leaderboard
+from exam_workbench.labels._leaderboard import System
 from exam_workbench.measures import correlate
 from exam_workbench.project import Project, write_board
 from exam_workbench.study import (
@@ -26,9 +25,9 @@ from exam_workbench.study import (
     query_points,
     system_points,
 )
-from exam_workbench.study.significance import compare_all
+from exam_workbench.study._system_significance import compare_all
 from exam_workbench.types import Board, BoardRow, GraderSpec, Question
-from pages.parts.boards.board import QUERIES_KEY
+from pages.parts.boards.leaderboard_table import QUERIES_KEY
 from tests.made.projects import copy_of, fill, grade, judge, only_read
 from tests.made.refusals import mentions, refusal
 from tests.made.screens import as_text, board, holds, metric, page_links, said, served, sound, tell, visit

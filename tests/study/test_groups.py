@@ -5,12 +5,11 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Sequence
 
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from exam_workbench.project import Project
 from exam_workbench.study import Difference, alike, remembered_pairs
-from exam_workbench.study.significance import NO_QUERIES, NO_SPREAD, SAME, compare_all
+from exam_workbench.study._system_significance import NO_QUERIES, NO_SPREAD, SAME, compare_all
 from tests.study.test_significance import board_of, random_scores
 
 FOUR = board_of({run: {"q": score} for run, score in zip("abcd", (0.9, 0.8, 0.7, 0.6), strict=True)})

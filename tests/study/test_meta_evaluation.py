@@ -20,8 +20,7 @@ from exam_workbench.cli import cli
 from exam_workbench.errors import InputError
 from exam_workbench.exchange import import_files
 from exam_workbench.formats import Source
-from exam_workbench.labels import Policy
-from exam_workbench.leaderboard import leaderboard
+from exam_workbench.labels import Policy, leaderboard
 from exam_workbench.measures import correlate
 from exam_workbench.project import Project, rankings
 from exam_workbench.study import (
@@ -36,8 +35,8 @@ from exam_workbench.study import (
     meta_tsv,
     methods,
 )
-from exam_workbench.study.meta_rows import Row
-from exam_workbench.study.meta_table import TableRow
+from exam_workbench.study._meta_rows import Row
+from exam_workbench.study._meta_table import TableRow
 from exam_workbench.types import GraderSpec, Question
 from tests.made import collections
 from tests.made.projects import copy_of, fill, grade, judge, only_read

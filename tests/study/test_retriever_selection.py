@@ -11,11 +11,10 @@ import pytest
 from scipy.stats import pearsonr, zscore
 
 from exam_workbench import cli
-from exam_workbench.labels import Policy
-from exam_workbench.leaderboard import leaderboard
+from exam_workbench.labels import Policy, leaderboard
 from exam_workbench.project import Project
 from exam_workbench.study import select
-from exam_workbench.study.selection import classify, standardised_pearson
+from exam_workbench.study._retriever_selection import classify, standardised_pearson
 from exam_workbench.types import Question
 from tests.made.projects import fill, judge, new_project
 from tests.made.refusals import mentions, refusal

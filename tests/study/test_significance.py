@@ -12,13 +12,12 @@ from click.testing import CliRunner
 from scipy import stats
 
 from exam_workbench.cli import cli
-from exam_workbench.labels import Policy
-from exam_workbench.leaderboard import Leaderboard, leaderboard, order_systems
-from exam_workbench.leaderboard.board import System
+from exam_workbench.labels import Leaderboard, Policy, leaderboard, order_systems
+from exam_workbench.labels._leaderboard import System
 from exam_workbench.measures import ALPHA, holm, randomisation_test, t_test, tied
 from exam_workbench.project import Project
 from exam_workbench.study import compare_neighbours, compare_systems
-from exam_workbench.study.significance import NO_QUERIES, NO_SPREAD, SAME, compare_all
+from exam_workbench.study._system_significance import NO_QUERIES, NO_SPREAD, SAME, compare_all
 from exam_workbench.types import Question
 from tests.made.projects import fill
 from tests.made.refusals import mentions, refusal
@@ -137,7 +136,7 @@ class TestTheRandomisationTest:
     def test_does_not_depend_on_how_the_sign_flips_are_cut(self, monkeypatch: pytest.MonkeyPatch) -> None:
         differences = np.random.default_rng(6).normal(0.1, 0.2, size=(9, 3))
         whole = randomisation_test(differences)
-        monkeypatch.setattr("exam_workbench.measures.significance._CHUNK", 50)
+        monkeypatch.setattr("exam_workbench.measures._paired_tests._CHUNK", 50)
         assert randomisation_test(differences) == pytest.approx(whole)
 
     def test_leaves_a_skipped_query_out_where_the_policy_does(self) -> None:

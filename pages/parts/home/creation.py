@@ -2,7 +2,7 @@
 
 import streamlit as st
 
-from exam_workbench import exchange, locations, pipelines
+from exam_workbench import exams, exchange, locations
 from exam_workbench.project import (
     MOST_HOURS,
     MOST_KEPT,
@@ -19,7 +19,7 @@ from exam_workbench.project import (
     set_member,
     set_schedule,
 )
-from pages.parts.home.moving import choose, removed
+from pages.parts.home.project_names import choose, removed
 from pages.parts.shared import login, presses, ui
 
 NAME, MADE = "name of the new project", "project was made"
@@ -76,7 +76,7 @@ def creation(may: bool = True) -> None:
 
                 def finish(project: Project) -> None:
                     _belongs(project)
-                    pipelines.sit_by_rules(project, author, st.text)
+                    exams.sit_by_rules(project, author, st.text)
 
                 exchange.make_demo(path, author, True, st.text, finish)
                 box.update(state="complete")

@@ -10,7 +10,7 @@ import streamlit as st
 from exam_workbench import errors, labels, review
 from exam_workbench.project import Project, pooled_queries
 from exam_workbench.text import how_many
-from pages.parts.review import place, settling, table
+from pages.parts.review import disagreement_tables, disagreements_address, settling_forms
 from pages.parts.shared import actions, address, html, policy_widgets, ui
 
 SAID = "said of the cases"
@@ -73,17 +73,17 @@ def listed(desk: Desk, cell: review.Cell | None, case: str | None = None) -> rev
         cell: the selected cell of the table; None for all disagreements.
         case: None for the open case.
     """
-    query_id = place.named("query") or None
+    query_id = disagreements_address.named("query") or None
     with st.spinner("Finding disagreements", show_time=False):
         return review.queue(
             desk.project, desk.left, desk.right, desk.order, cell, with_settled(), desk.measure, CASES_A_PAGE,
-            at_of_address(), query_id, _place(place.open_case() if case is None else case),
+            at_of_address(), query_id, _place(disagreements_address.open_case() if case is None else case),
         )  # fmt: skip
 
 
 def with_settled() -> bool:
     """Return whether settled cases are listed, too."""
-    return place.named("settled") == "shown"
+    return disagreements_address.named("settled") == "shown"
 
 
 def _place(case: str) -> tuple[str, str, str | None]:
@@ -93,36 +93,36 @@ def _place(case: str) -> tuple[str, str, str | None]:
 
 def _open(desk: Desk, act: actions.Act) -> None:
     desk.forget()
-    place.put(case=act.get("case") or "", at=int(act["at"]))
+    disagreements_address.put(case=act.get("case") or "", at=int(act["at"]))
 
 
 def _list_cell(desk: Desk, act: actions.Act) -> None:
     desk.forget()
-    place.put(cell=act["cell"], case="", at="")
+    disagreements_address.put(cell=act["cell"], case="", at="")
 
 
 def _clear(desk: Desk, act: actions.Act) -> None:
     # The filter by query is cleared in `cases`, where its widget is drawn.
-    place.put(**{act["what"]: ""}, case="", at="")
+    disagreements_address.put(**{act["what"]: ""}, case="", at="")
 
 
 def _read(desk: Desk, act: actions.Act) -> None:
     more = {"question": act["question"]} if act.get("question") else {}
-    place.write()
+    disagreements_address.write()
     there = {"query": act["query"], "passage": act["passage"], **more}
     st.switch_page("pages/passages.py", query_params={**address.travelling(), **there})
 
 
 def _to_bank(desk: Desk, act: actions.Act) -> None:
-    place.write()
-    settling.to_bank(act["query"], act["passage"])
+    disagreements_address.write()
+    settling_forms.to_bank(act["query"], act["passage"])
 
 
 def _put_back(desk: Desk, act: actions.Act) -> None:
     undone = st.session_state.get(DONE)
     if undone is not None:
-        desk.say(settling.put_back(desk.project, undone.case, undone.overridden), False)
-        place.put(case=name_of(*undone.case.place))
+        desk.say(settling_forms.put_back(desk.project, undone.case, undone.overridden), False)
+        disagreements_address.put(case=name_of(*undone.case.place))
         st.session_state.pop(DONE)
 
 
@@ -146,17 +146,17 @@ def _weigh(desk: Desk, act: actions.Act) -> None:
     row = _case(desk, act)
     # Other people's actions may have moved the case. Without this, another case would open in its place and the typed
     # text would be lost.
-    place.hold(act["case"])
+    disagreements_address.hold(act["case"])
     if desk.policy is not None:
         rating = int(act["rating"])
-        found = settling.weigh(desk.project, desk.left, desk.right, row, desk.policy, act["questions"], rating)
+        found = settling_forms.weigh(desk.project, desk.left, desk.right, row, desk.policy, act["questions"], rating)
         desk.weighed = found | {"case": act["case"]}
 
 
 def _reopen(desk: Desk, act: actions.Act) -> None:
     row = _case(desk, act)
     if row.settling is not None:
-        desk.say(settling.put_back(desk.project, row.settling.case, bool(act.get("withdraw"))), False)
+        desk.say(settling_forms.put_back(desk.project, row.settling.case, bool(act.get("withdraw"))), False)
 
 
 def _settle(desk: Desk, act: actions.Act) -> None:
@@ -164,10 +164,10 @@ def _settle(desk: Desk, act: actions.Act) -> None:
     if row.settling is None and act.get("values") not in (None, [row.pair.left, row.pair.right]):
         _say_changed(desk, act, row)
         return
-    cell = table.chosen_cell(review.agreement(desk.project, desk.left, desk.right))
+    cell = disagreement_tables.chosen_cell(review.agreement(desk.project, desk.left, desk.right))
     at = _number(desk, act["case"], cell)
     try:
-        done = settling.settle(desk.project, desk.left, desk.right, row, desk.policy, act)
+        done = settling_forms.settle(desk.project, desk.left, desk.right, row, desk.policy, act)
     except review.AlreadySettled as error:
         _say_settled(desk, act, row, error)
         return
@@ -176,13 +176,13 @@ def _settle(desk: Desk, act: actions.Act) -> None:
     if done.case is not None:
         # A settled case leaves the queue and the next one takes its place, unless settled cases are shown.
         stays = with_settled()
-        place.put(case="", at=(at_of_address() if at is None else at) + stays)
+        disagreements_address.put(case="", at=(at_of_address() if at is None else at) + stays)
     else:
         # A changed label may have moved the case within the queue.
-        place.put(case=act["case"])
+        disagreements_address.put(case=act["case"])
     if act["how"] == "edit":
-        place.write()
-        settling.to_bank(row.pair.query_id, row.pair.passage_id, act.get("question") or None)
+        disagreements_address.write()
+        settling_forms.to_bank(row.pair.query_id, row.pair.passage_id, act.get("question") or None)
 
 
 def _say_changed(desk: Desk, act: actions.Act, row: review.Row) -> None:
@@ -192,22 +192,22 @@ def _say_changed(desk: Desk, act: actions.Act, row: review.Row) -> None:
     pairs = zip(found.names, act["values"], now, strict=True)
     differ = [f"{name} {was} → {value}" for name, was, value in pairs if was != value]
     words = f"{_lost(act, row)} Its values have changed since you opened it: {', '.join(differ)}."
-    cell = table.chosen_cell(found)
+    cell = disagreement_tables.chosen_cell(found)
     if cell is not None and _number(desk, case, cell) is None and _number(desk, case, None) is not None:
         words += " It is no longer in the selected cell, so all cases are listed."
         cell = None
-        place.put(cell="")
+        disagreements_address.put(cell="")
     if _number(desk, case, cell) is None:
         desk.say(f"{words} It is no longer in this list. {_typed(act)}", False, case)
         return
-    place.put(case=case)
+    disagreements_address.put(case=case)
     desk.say(f"{words} Check the case, then resolve it again.", False, case)
 
 
 def _say_settled(desk: Desk, act: actions.Act, row: review.Row, error: review.AlreadySettled) -> None:
     """Refuse to settle a case that another person has settled meanwhile; show who, how, and the typed text."""
     done = error.settling
-    place.put(case=act["case"] if with_settled() else "")
+    disagreements_address.put(case=act["case"] if with_settled() else "")
     how = f"{act_words(done)}: {ui.shortened(done.reason, 300)}"
     words = f"{_lost(act, row)} {done.author} has already resolved this case by {how}"
     desk.say(f"{words if words.endswith(('.', '!', '?')) else words + '.'} {_typed(act)}", False, act["case"])
@@ -247,7 +247,7 @@ GONE = "The case that {} is no longer in this list. Another case is shown instea
 
 def at_of_address() -> int:
     """Return the position of the open case in the queue, from the address."""
-    said = place.named("at")
+    said = disagreements_address.named("at")
     return int(said) if said.isdecimal() else 0
 
 
@@ -265,7 +265,7 @@ def _open_row(listed: review.Queue) -> int | None:
     """Return the open row of the page: the wanted case, otherwise the one at its former position."""
     if not listed.rows:
         return None
-    wanted = place.open_case()
+    wanted = disagreements_address.open_case()
     found = (at for at, row in enumerate(listed.rows) if wanted and id_of(row) == wanted)
     return next(found, min(max(0, at_of_address() - listed.first), len(listed.rows) - 1))
 
@@ -289,13 +289,13 @@ def shown(
         policy: the scoring settings; None if nothing has been graded.
         order: order of the queue.
     """
-    at, wanted = _open_row(listed), place.open_case()
-    gone = GONE.format("the link names" if place.named("case") == wanted else "was open")
+    at, wanted = _open_row(listed), disagreements_address.open_case()
+    gone = GONE.format("the link names" if disagreements_address.named("case") == wanted else "was open")
     queries = pooled_queries(project)
-    query_id = place.named("query")
+    query_id = disagreements_address.named("query")
     filters = []
     if cell is not None:
-        filters.append({"what": "cell", "says": table.cell_name(found, cell)})
+        filters.append({"what": "cell", "says": disagreement_tables.cell_name(found, cell)})
     if query_id:
         filters.append({"what": "query", "says": html.as_shown(ui.shortened(queries.get(query_id) or query_id, 90))})
     what = "disagreements" if cell is None else "pairs"
@@ -303,10 +303,10 @@ def shown(
         # The displayed names of the sides cannot identify the list, because they change with the first override.
         "home": f"{project.name} {review.side_name(project, left)} {review.side_name(project, right)}",
         "names": [html.as_shown(name) for name in found.names],
-        "tables": table.tables(found, cell),
-        "coefficients": table.coefficients(found),
-        "to_merge": table.scales_differ(found),
-        "missing": html.as_shown(table.missing(found)),
+        "tables": disagreement_tables.tables(found, cell),
+        "coefficients": disagreement_tables.coefficients(found),
+        "to_merge": disagreement_tables.scales_differ(found),
+        "missing": html.as_shown(disagreement_tables.missing(found)),
         "filters": filters,
         "count": how_many(listed.total, what),
         "hidden": f"{listed.hidden:,} resolved (hidden)" if listed.hidden else "",
@@ -370,7 +370,7 @@ def _case_fields(
         "settling": None if row.settling is None else _settled(row.settling),
     }
     if row.settling is None:
-        data |= settling.offer(project, left, right, row, policy)
+        data |= settling_forms.offer(project, left, right, row, policy)
         for asked in data["asked"]:
             asked["text"] = html.as_shown(asked["text"])
     return data
@@ -466,10 +466,10 @@ ORDERS: dict[review.Order, str] = {
 
 def set_widgets(project: Project) -> None:
     """Set the filters as in the address."""
-    place.set_widget("query", pooled_queries(project), "")
+    disagreements_address.set_widget("query", pooled_queries(project), "")
     if not st.session_state["query_listed"]:
         st.session_state["query_listed"] = None
-    place.set_widget("order", ORDERS, "worst")
+    disagreements_address.set_widget("order", ORDERS, "worst")
     st.session_state["show_settled"] = with_settled()
 
 
@@ -482,10 +482,10 @@ def queue_view(project: Project, left: review.Side, right: review.Side, policy: 
     for act in asked.each():
         do(desk, act)
     found = review.agreement(project, left, right)
-    cell = table.chosen_cell(found)
+    cell = disagreement_tables.chosen_cell(found)
     data = shown(project, left, right, found, cell, listed(desk, cell), policy, order)
     data |= {"said": desk.said, "error": desk.error, "weighed": desk.weighed}
-    place.write()
+    disagreements_address.write()
     asked.draw("cases", data)
 
 
@@ -518,8 +518,8 @@ def _filters(
         "order": "" if order == "worst" else order,
         "settled": "shown" if settled else "",
     }
-    if any(place.named(name) != value for name, value in filters.items()):
-        place.put(**filters, case="", at="")
+    if any(disagreements_address.named(name) != value for name, value in filters.items()):
+        disagreements_address.put(**filters, case="", at="")
     return order, measure
 
 

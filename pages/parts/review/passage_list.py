@@ -5,8 +5,7 @@ from typing import Any
 
 import streamlit as st
 
-from exam_workbench.project import SCALE, Project, Qrels, source_of
-from exam_workbench.project import judgments as given_in
+from exam_workbench.project import SCALE, Project, Qrels, judgments as given_in, source_of
 from exam_workbench.review import Found, Listed
 from pages.parts.shared import actions, ui
 

@@ -5,7 +5,7 @@ from typing import Any
 
 import streamlit as st
 
-from exam_workbench import bank, catalogue, graders, grading, jobs, text, types
+from exam_workbench import bank, graders, grading, jobs, text, types
 from exam_workbench.project import Project, cache, pool_depth, run_names, set_pool_depth
 from pages.parts.shared import presses, ui
 
@@ -105,7 +105,7 @@ def in_batches(project: Project, grader: graders.Grader, request: grading.Reques
     """Draw the choice of batches for a grader that asks an endpoint, and return the request with it."""
     if not graders.is_remote(grader):
         return request
-    price = catalogue.prices(project).get(grader.spec.model) or graders.Price()
+    price = bank.prices(project).get(grader.spec.model) or graders.Price()
     cheaper = "half the price" if price.batch == graders.BATCH_SHARE else f"{price.batch:.0%} of the price"
     wanted = st.checkbox(
         f"Send as a batch ({cheaper}, takes up to 24 hours)", key="plan batch", persist_state="session",
@@ -251,7 +251,7 @@ def budget(project: Project, grader: graders.Grader, request: grading.Request, k
         "Call limit", 1, None, None, key=f"{key} calls", placeholder="No limit", persist_state="session",
         help="Retries count. The job stops at the limit, and you can start it again.",
     )  # fmt: skip
-    priced = grader.spec.model in catalogue.prices(project)
+    priced = grader.spec.model in bank.prices(project)
     money = columns[1].number_input(
         "Cost limit", 0.0, None, None, key=f"{key} money", placeholder="No limit", persist_state="session",
         disabled=not priced, help=None if priced else "Set a price for the model in the price table below first.",

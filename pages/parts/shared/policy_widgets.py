@@ -8,7 +8,7 @@ from typing import Any, Literal, cast, get_args
 import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
-from exam_workbench import bank, catalogue, errors, labels, leaderboard, types
+from exam_workbench import bank, errors, labels, types
 from exam_workbench.measures import COVER, MEASURES, SIMILARITIES, parse_measure
 from exam_workbench.project import Project, gold_name, official_sources
 from pages.parts.shared import address, ui
@@ -80,7 +80,7 @@ def chosen(project: Project) -> labels.Policy:
     """Return the scoring settings of the widgets, with defaults for unset ones."""
     default = labels.Policy()
     state = st.session_state
-    names = [grader.spec.name for grader in catalogue.graders(project)]
+    names = [grader.spec.name for grader in bank.graders(project)]
     grader = state.get("grader") if state.get("grader") in names else None
     rating = str(state.get("rating") or default.rating)
     return labels.Policy(
@@ -96,9 +96,7 @@ def chosen(project: Project) -> labels.Policy:
 
 def _rating_rules(project: Project, grader: str | None) -> list[str]:
     """Return the rating rules that the grades of a grader allow."""
-    offered = bool(catalogue.graders(project)) and labels.has_probabilities(
-        project, catalogue.find_grader(project, grader)
-    )
+    offered = bool(bank.graders(project)) and labels.has_probabilities(project, bank.find_grader(project, grader))
     return [rule for rule in RATING_RULES if offered or rule == labels.Policy.rating]
 
 
@@ -119,7 +117,7 @@ def line(screen: str) -> None:
     except errors.WorkbenchError:
         # The screen itself shows the error.
         project = None
-    known = [grader.spec.name for grader in catalogue.graders(project) if grader.grades] if project else []
+    known = [grader.spec.name for grader in bank.graders(project) if grader.grades] if project else []
     if project is not None and known:
         st.session_state["looking"], choices, defaults = _draw(project, known, screen)
         said |= choices
@@ -257,7 +255,7 @@ def seen() -> View | None:
 def grader(project: Project) -> types.GraderSpec | None:
     """Return the grader of the present choices; None if nothing has been graded."""
     found = seen()
-    return None if found is None else catalogue.find_grader(project, found.policy.grader).spec
+    return None if found is None else bank.find_grader(project, found.policy.grader).spec
 
 
 def view() -> View:
@@ -271,7 +269,7 @@ def view() -> View:
 def in_words(project: Project, view: View) -> str:
     """Return the choices in words: grader, min rating, label rule, measure, bank version."""
     policy = view.policy
-    spec = catalogue.find_grader(project, policy.grader).spec
+    spec = bank.find_grader(project, policy.grader).spec
     scale = "" if spec.max_rating == types.MAX_RATING else f" of 0–{spec.max_rating}"
     words = [
         spec.name,
@@ -292,7 +290,7 @@ def succeeded(project: Project, grader: str | None, within: timedelta = timedelt
     Args:
         within: time after the change for which the sentence is shown.
     """
-    found = catalogue.succession(project)
+    found = bank.succession(project)
     if found is None or found.usual != grader or datetime.now(UTC).replace(tzinfo=None) - found.since > within:
         return ""
     return (
@@ -301,15 +299,15 @@ def succeeded(project: Project, grader: str | None, within: timedelta = timedelt
     )
 
 
-def queries() -> leaderboard.QueryChoice:
+def queries() -> labels.QueryChoice:
     """Draw the choice of the queries over which two leaderboards are compared, and return it."""
     picked = st.segmented_control(
-        "Queries", get_args(leaderboard.QueryChoice), default="common", key="over-queries", required=True,
+        "Queries", get_args(labels.QueryChoice), default="common", key="over-queries", required=True,
         bind="query-params",
         help="Queries to compare: those without ungraded pairs in both leaderboards, all queries in both, or all"
         " queries of each leaderboard.",
     )  # fmt: skip
-    return cast(leaderboard.QueryChoice, picked)
+    return cast(labels.QueryChoice, picked)
 
 
 def measure(

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given, settings, strategies as st
 
-from exam_workbench.audit.designing import weights_from
+from exam_workbench.audit._audit_plan import weights_from
 from exam_workbench.errors import InputError
 from exam_workbench.measures.audit import chances, draw, importance, linear_measure, planned_chances, shares
 from tests.made.projects import examples

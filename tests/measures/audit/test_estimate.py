@@ -27,8 +27,8 @@ from exam_workbench.measures.audit import (
     predict_batches,
     true_correlation,
 )
-from exam_workbench.measures.audit.batches import folds_of
-from exam_workbench.measures.audit.design import Array, Flags
+from exam_workbench.measures.audit._gain_estimates import folds_of
+from exam_workbench.measures.audit._sampling_design import Array, Flags
 from tests.made.refusals import refusal
 
 NOBODY = np.zeros(5, bool)
@@ -49,7 +49,7 @@ def samples(chance: Array) -> list[tuple[float, Flags]]:
 @pytest.fixture
 def few(monkeypatch: pytest.MonkeyPatch) -> None:
     """Regressions are made from two passages on, so that so small a pool has them."""
-    monkeypatch.setattr("exam_workbench.measures.audit.batches.FEWEST", 2)
+    monkeypatch.setattr("exam_workbench.measures.audit._gain_estimates.FEWEST", 2)
 
 
 def one(chance: Array, drawn: Flags, known: Flags = NOBODY) -> Batch:

@@ -7,10 +7,9 @@ from itertools import product
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given, settings, strategies as st
 
-from exam_workbench.audit.designing import weights_from
+from exam_workbench.audit._audit_plan import weights_from
 from exam_workbench.errors import InputError
 from exam_workbench.measures.audit import (
     Batch,
@@ -46,10 +45,10 @@ from exam_workbench.measures.audit import (
     thresholds,
     true_correlation,
 )
-from exam_workbench.measures.audit.batches import folds_of, predictions
-from exam_workbench.measures.audit.design import Array, Weights
-from exam_workbench.measures.audit.labels import confusion
-from exam_workbench.measures.audit.planning import spending
+from exam_workbench.measures.audit._audit_planning import spending
+from exam_workbench.measures.audit._gain_estimates import folds_of, predictions
+from exam_workbench.measures.audit._label_quality import confusion
+from exam_workbench.measures.audit._sampling_design import Array, Weights
 from tests.made.projects import examples
 from tests.made.refusals import refusal
 

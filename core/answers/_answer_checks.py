@@ -1,0 +1,481 @@
+"""Answer checks: ways to compare an answer with right answers, computed at once or by a model in a job."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Literal, TypeAlias
+
+from ..bank import prompts, question_text_key
+from ..errors import InputError, unknown_name
+from ..exams._item_retrievals import Encode, kept_vectors
+from ..graders import (
+    BackEnd,
+    Call,
+    Completion,
+    Control,
+    Prompt,
+    answers,
+    back_end_name,
+    fence_mark,
+    fill,
+    load_encoder,
+    make_back_end,
+    model_folder,
+    read,
+    unit_vectors,
+    word_match,
+)
+from ..grading import PriceTag
+from ..jobs import ALL_MISSING, BackgroundJob, Extent, Progress, Report
+from ..measures.answers import TEXT_SCORES, best, greedy_f1
+from ..project import (
+    AnswerModel,
+    Comparison,
+    Cursor,
+    Project,
+    add_comparisons,
+    answer_models,
+    answer_text_keys,
+    answer_texts,
+    comparisons_of,
+    fingerprint_of,
+)
+from ._answer_jobs import COMPARISONS, Work, run_job, sampled_price, start_answer_job
+
+Compared: TypeAlias = tuple[str, Sequence[str]]
+"""An answer, and the right answers that it is compared with."""
+
+Needs = Literal["texts", "encoder", "model"]
+"""Requirements of an answer check: only the texts, the shipped encoder, or a language model."""
+
+
+@dataclass(frozen=True)
+class AnswerJudge:
+    """A way to decide whether an answer is right. Its score rises with the similarity of the texts. Scores from the
+    threshold on accept an answer. The best of several right answers counts.
+
+    Args:
+        name: its name in commands.
+        title: its name on screens.
+        what: its method, in one line.
+        source: the source of its definition.
+        threshold: the default threshold.
+        needs: its requirement.
+        graded: whether scores between 0 and the top occur, so that the threshold can be chosen.
+        top: the greatest score.
+    """
+
+    name: str
+    title: str
+    what: str
+    source: str
+    threshold: float
+    needs: Needs
+    graded: bool = False
+    top: float = 1.0
+
+
+_SQUAD = "Rajpurkar et al.: SQuAD, EMNLP 2016"
+_SHARE = 0.5
+
+JUDGES: dict[str, AnswerJudge] = {
+    judge.name: judge
+    for judge in (
+        AnswerJudge("em", "Exact match", "Equal texts, ignoring case, punctuation, articles and white space", _SQUAD, 1,
+                    "texts"),
+        AnswerJudge("f1", "Token F1", "F1 of the shared words, normalised as for exact match", _SQUAD, _SHARE,
+                    "texts", True),
+        AnswerJudge("rouge1", "ROUGE-1", "F1 of the shared words, ignoring case", "Lin: ROUGE, 2004", _SHARE,
+                    "texts", True),
+        AnswerJudge("bleu", "BLEU", "Precision of one to four words in a row, with a penalty for short answers",
+                    "Papineni et al.: ACL 2002, by sacrebleu", _SHARE, "texts", True),
+        AnswerJudge("chrf", "chrF", "F-score of one to six characters in a row", "Popović: WMT 2015, by sacrebleu",
+                    _SHARE, "texts", True),
+        AnswerJudge("meteor", "METEOR", "Shared words and stems, with a penalty for changed order; no WordNet synonyms",
+                    "Banerjee and Lavie: METEOR, ACL workshop 2005", _SHARE, "texts", True),
+        AnswerJudge("words", "Word match",
+                    "Stemmed words without stop words, edit distance below 20% of the longer text",
+                    "Farzi and Dietz: exam-plus-plus, section 4.2.1", 1, "texts"),
+        AnswerJudge("contains", "Contains", "The answer contains the words of a right answer in a row",
+                    "ours, as Karpukhin et al.: DPR, EMNLP 2020, test passages", 1, "texts"),
+        AnswerJudge("embedding", "Embedding", "Cosine similarity of sentence vectors by all-MiniLM-L6-v2",
+                    "llm-reteval, section 2.2", 0.8, "encoder", True),
+        AnswerJudge("bertscore", "Token vectors",
+                    "BERTScore F1 with token vectors by all-MiniLM-L6-v2, on another scale than RoBERTa",
+                    "Zhang et al.: BERTScore, ICLR 2020", 0.8, "encoder", True),
+        AnswerJudge("llm", "Model, yes or no", "A language model decides, with the prompt reteval-compare",
+                    "llm-reteval, appendix A, after Kamalloo et al.: ACL 2023", 1, "model"),
+        AnswerJudge("graded", "Model, 0 to 5", "A language model rates, with the prompt reteval-compare-graded",
+                    "ours, after llm-reteval, section 2.2", 4, "model", True, 5.0),
+    )
+}  # fmt: skip
+"""Answer checks by name. Source: llm-reteval specification, section 6."""
+
+
+def answer_judge(name: str) -> AnswerJudge:
+    """Return the answer check of a name.
+
+    Raises:
+        InputError: it is unknown.
+    """
+    if name not in JUDGES:
+        raise unknown_name("unknown-answer-judge", "answer check", name, JUDGES)
+    return JUDGES[name]
+
+
+def judge_scores(name: str, pairs: Sequence[Compared], encode: Encode = unit_vectors) -> list[float | None]:
+    """Score answers against right answers, each against the best of several.
+
+    Equal pairs are scored once, equal texts encoded once.
+
+    Args:
+        name: of an answer check without a model.
+        pairs: n answers, each with its right answers, in any order.
+        encode: the sentence encoder; the shipped one by default.
+
+    Returns:
+        n scores from 0 to 1; None if the right answers are missing. An empty answer has 0.
+
+    Raises:
+        InputError: the answer check is unknown or needs a model.
+        GradingError: the encoder cannot be loaded.
+    """
+    judge = answer_judge(name)
+    if judge.needs == "model":
+        raise InputError(
+            "answer-judge-needs-model",
+            f"Answer check '{name}' needs a model.",
+            "Choose a model, or another check such as em.",
+        )
+    keys = [(answer, tuple(dict.fromkeys(references))) for answer, references in pairs]
+    distinct = list(dict.fromkeys(keys))
+    found = dict(zip(distinct, _BATCHES[name](distinct, encode), strict=True))
+    return [found[key] for key in keys]
+
+
+def accepts(name: str, score: float | None, threshold: float | None = None) -> bool | None:
+    """Return whether an answer check accepts this score; None without a score.
+
+    Args:
+        threshold: None for the default of the answer check.
+    """
+    limit = answer_judge(name).threshold if threshold is None else threshold
+    return None if score is None else score >= limit - _ROUNDING
+
+
+_ROUNDING = 1e-6
+"""Cosines of the same texts in different batches differ by less."""
+
+_Batch: TypeAlias = Callable[[Sequence[tuple[str, tuple[str, ...]]], Encode], list[float | None]]
+
+
+def _by_texts(score: Callable[[str, str], float]) -> _Batch:
+    return lambda pairs, encode: [best(score, answer, references) for answer, references in pairs]
+
+
+def _by_vectors(pairs: Sequence[tuple[str, tuple[str, ...]]], encode: Encode) -> list[float | None]:
+    places = _places(pairs)
+    vectors = encode(list(places))
+    return [
+        best(lambda one, other: max(float(vectors[places[one]] @ vectors[places[other]]), 0.0), answer, references)
+        for answer, references in pairs
+    ]
+
+
+def _by_token_vectors(pairs: Sequence[tuple[str, tuple[str, ...]]], encode: Encode) -> list[float | None]:
+    places = _places(pairs)
+    tokens = load_encoder(model_folder()).token_vectors(list(places)) if places else []
+    return [
+        best(lambda one, other: max(greedy_f1(tokens[places[one]], tokens[places[other]]), 0.0), answer, references)
+        for answer, references in pairs
+    ]
+
+
+def _places(pairs: Sequence[tuple[str, tuple[str, ...]]]) -> dict[str, int]:
+    texts = dict.fromkeys(text for answer, references in pairs for text in (answer, *references))
+    return {text: at for at, text in enumerate(texts)}
+
+
+_BATCHES: dict[str, _Batch] = {
+    **{name: _by_texts(score) for name, score in TEXT_SCORES.items()},
+    "words": _by_texts(lambda answer, reference: float(word_match(answer, reference))),
+    "embedding": _by_vectors,
+    "bertscore": _by_token_vectors,
+}
+
+
+USE = "compare answers"
+PROMPTS = {"llm": "reteval-compare", "graded": "reteval-compare-graded"}
+"""The usual prompt of each answer check with a model."""
+TOKENS = 32
+WRITTEN = 4
+"""Tokens of a typical reply by a model."""
+SAMPLE = 200
+
+Pair = tuple[str, str, tuple[str, ...]]
+"""A question, an answer to it, and the right answers that it is compared with, sorted."""
+
+
+def pair(question: str, answer: str, references: Sequence[str]) -> Pair:
+    """Return a comparison in its normal form, in which equal texts are equal."""
+    return question, answer, tuple(sorted(set(references)))
+
+
+@dataclass(frozen=True)
+class JudgePlan:
+    """The settings of an answer check with a model.
+
+    Args:
+        judge: llm or graded.
+        settings: of the model, as for a grader.
+        prompt: its name; None for the usual one.
+        name: its name for people; None for a name made of the model's.
+    """
+
+    judge: str = "llm"
+    settings: Mapping[str, Any] | None = None
+    prompt: str | None = None
+    name: str | None = None
+
+
+@dataclass(frozen=True)
+class ReadyJudge:
+    """An answer check whose model can be asked."""
+
+    model: AnswerModel
+    judge: str
+    prompt: Prompt
+    fence: bool
+    back_end: BackEnd
+
+
+def make_judge(project: Project, plan: JudgePlan) -> ReadyJudge:
+    """Return an answer check as it will be added with its first comparison; nothing is written, and no model is loaded.
+
+    Raises:
+        InputError: the check needs no model, a setting is invalid, or the prompt is unknown.
+    """
+    if answer_judge(plan.judge).needs != "model":
+        raise InputError(
+            "answer-judge-without-model",
+            f"Answer check {plan.judge} needs no model.",
+            "Use it directly: exam reteval --judge NAME.",
+        )
+    settings = {name: value for name, value in (plan.settings or {}).items() if value not in (None, "")}
+    fitting = {prompt.name: prompt for prompt in prompts(project).values() if prompt.use == USE}
+    prompt = fitting.get(plan.prompt or PROMPTS[plan.judge])
+    form = "yes-no" if plan.judge == "llm" else "rating"
+    if prompt is None or prompt.form != form:
+        raise unknown_name("unknown-prompt", f"prompt of answer check {plan.judge}", plan.prompt, sorted(fitting))
+    where = back_end_name(settings)
+    back_end, model = make_back_end(settings)
+    fence = bool(settings.pop("fence", where == "openai"))
+    own = {name: settings[name] for name in ("max_tokens_in", "extra", "api", "structured", "temperature", "dtype")
+           if name in settings}  # fmt: skip
+    told = {"judge": plan.judge, "fence": fence_mark(prompt, fence), "at": where}
+    name = plan.name or model.rsplit("/", 1)[-1].split("@", 1)[0] + ("" if plan.judge == "llm" else ", graded")
+    spec = AnswerModel(
+        name, fingerprint_of(["answer judge", model, prompt.hash, told, own]), model, prompt.name, prompt.hash,
+        {"settings": settings, "prompt": prompt.name} | told,
+    )  # fmt: skip
+    return ReadyJudge(spec, plan.judge, prompt, fence, back_end)
+
+
+def judge_again(project: Project, model: AnswerModel) -> ReadyJudge:
+    """Return an answer check of the project, ready to be asked again.
+
+    Raises:
+        InputError: it cannot be made here any more, or it has changed.
+    """
+    kept = model.parameters
+    settings = dict(kept["settings"]) | {"fence": kept["fence"]}
+    ready = make_judge(project, JudgePlan(kept["judge"], settings, kept["prompt"], model.name))
+    if ready.model.fingerprint != model.fingerprint:
+        raise InputError(
+            "model-changed",
+            f"The model or prompt of answer check '{model.name}' has changed since it was added.",
+            "Add it again under another name.",
+        )
+    return ready
+
+
+State = Literal["known", "failed", "waiting"]
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """The result of an answer check for one pair.
+
+    Args:
+        yes: whether the answer is right; None if the check failed or was not made yet.
+        score: the score behind it; None if waiting, failed or given by a person.
+        state: known, failed or waiting.
+        reason: why it failed; None otherwise.
+        raw: the model's reply.
+    """
+
+    yes: bool | None
+    score: float | None = None
+    state: State = "known"
+    reason: str | None = None
+    raw: str | None = None
+
+
+WAITING = Verdict(None, None, "waiting")
+
+
+def verdicts(
+    project: Project,
+    judge: str,
+    pairs: Sequence[Pair],
+    model: AnswerModel | None = None,
+    threshold: float | None = None,
+) -> dict[Pair, Verdict]:
+    """Return the results for pairs: computed at once, or those that the model has given so far.
+
+    Args:
+        judge: the name of the answer check.
+        pairs: each with at least one right answer.
+        model: the model whose comparisons count, for a check with a model; None if it was not asked yet.
+        threshold: scores from here on accept an answer; None for the default of the check.
+
+    Raises:
+        InputError: the answer check is unknown, or the threshold is out of range.
+        GradingError: the encoder cannot be loaded.
+    """
+    told = answer_judge(judge)
+    if threshold is not None and not 0 <= threshold <= told.top:
+        raise InputError(
+            "threshold-out-of-range",
+            f"Threshold {threshold:g} is out of range.",
+            f"Use a number from 0 to {told.top:g}.",
+        )
+    wanted = list(dict.fromkeys(pairs))
+    if told.needs != "model":
+        scores = judge_scores(judge, [(answer, refs) for _, answer, refs in wanted], kept_vectors(project))
+        return {
+            one: Verdict(accepts(judge, score, threshold), score) for one, score in zip(wanted, scores, strict=True)
+        }
+    if model is None:
+        return dict.fromkeys(wanted, WAITING)
+    said = comparisons_of(project, model.key)
+    texts = {text: key for key, text in answer_texts(project).items()}
+    questions = dict(project.rows("SELECT text, text_key FROM question_texts WHERE text IS NOT NULL"))
+    found = {}
+    for one in wanted:
+        question, answer, references = one
+        if question not in questions or answer not in texts or not all(ref in texts for ref in references):
+            found[one] = WAITING
+            continue
+        about = (questions[question], texts[answer], tuple(sorted(texts[ref] for ref in references)))
+        found[one] = _told(judge, said.get(about), threshold)
+    return found
+
+
+def _told(judge: str, said: Comparison | None, threshold: float | None) -> Verdict:
+    if said is None:
+        return WAITING
+    if said.rating is None:
+        return Verdict(None, None, "failed", said.reason, said.raw)
+    return Verdict(accepts(judge, float(said.rating), threshold), float(said.rating), "known", None, said.raw)
+
+
+def pairs_to_compare(
+    project: Project, ready: ReadyJudge, pairs: Sequence[Pair], caps: Extent = ALL_MISSING
+) -> list[Pair]:
+    """Return the pairs without a result of this answer check, each once."""
+    stored = next((one for one in answer_models(project, "judge") if one.fingerprint == ready.model.fingerprint), None)
+    known = verdicts(project, ready.judge, pairs, stored)
+    return [
+        one for one, verdict in known.items() if caps.includes(verdict.state != "waiting", verdict.state == "failed")
+    ][: caps.limit]  # fmt: skip
+
+
+def comparing_price(project: Project, ready: ReadyJudge, pairs: Sequence[Pair]) -> PriceTag:
+    """Estimate the cost of comparing pairs from a sample of them, without calling the model."""
+    if not pairs:
+        return PriceTag(0, 0, 0, 0, 0.0, None, True)
+    sample = random.Random(0).sample(list(pairs), min(SAMPLE, len(pairs)))
+    filled = [fill(ready.prompt, _values(one), ready.fence).joined() for one in sample]
+    return sampled_price(project, ready.back_end, ready.model.model, filled, len(pairs), len(pairs), WRITTEN)
+
+
+def compare_answers(
+    project: Project,
+    ready: ReadyJudge,
+    pairs: Sequence[Pair],
+    author: str,
+    caps: Extent = ALL_MISSING,
+    report: Report = lambda name, progress: None,
+    control: Control | None = None,
+) -> Progress:
+    """Check answers with a model, in this thread; only missing results are requested.
+
+    Args:
+        pairs: equal ones are asked once.
+        report: receives the name of the check and the progress after every commit.
+        control: to pause and cancel it from elsewhere.
+
+    Returns:
+        The final progress; `graded` is the number of results.
+
+    Raises:
+        InputError: the cost is capped and the model has no price.
+    """
+    wanted = pairs_to_compare(project, ready, pairs, caps)
+    kept = {name: value for name, value in (("max_calls", caps.max_calls), ("max_cost", caps.max_cost)) if value}
+    work = Work(ready.model, {"judge": ready.judge} | kept, len(wanted), COMPARISONS, ready.back_end, caps)
+
+    def batches(cursor: Cursor) -> Callable[[Control], Iterator[list[Comparison]]]:
+        questions = {text: question_text_key(cursor, text) for text in {question for question, _, _ in wanted}}
+        texts = answer_text_keys(cursor, [text for _, answer, refs in wanted for text in (answer, *refs)])
+        places = [
+            (questions[question], texts[answer], tuple(sorted(texts[ref] for ref in refs)))
+            for question, answer, refs in wanted
+        ]
+        options = ("Yes", "No") if ready.judge == "llm" else tuple(map(str, range(ready.prompt.top + 1)))
+        form: Literal["yes-no", "rating"] = "yes-no" if ready.judge == "llm" else "rating"
+        calls = [Call(ready.prompt, _values(one), form, ready.fence, options, TOKENS) for one in wanted]
+
+        def come(control: Control) -> Iterator[list[Comparison]]:
+            for batch in answers(ready.back_end, calls, control):
+                yield [_read(places[i], calls[i], completion) for i, completion in batch]
+
+        return come
+
+    return run_job(
+        project, work, author, report, control or Control(), batches,
+        lambda cursor, key, some, job: add_comparisons(cursor, key, some, job),
+        failed=lambda one: one.rating is None,
+    )  # fmt: skip
+
+
+def start_comparing(
+    project: Project, ready: ReadyJudge, pairs: Sequence[Pair], author: str, caps: Extent = ALL_MISSING
+) -> BackgroundJob:
+    """Check answers with a model in the background; see `start_answer_job`."""
+    return start_answer_job(
+        project, ready.model, COMPARISONS, author,
+        lambda owned, report, control: compare_answers(owned, ready, pairs, author, caps, report, control),
+    )  # fmt: skip
+
+
+def _values(one: Pair) -> dict[str, str]:
+    question, answer, references = one
+    # One per line, with a dash; the paper does not specify the layout.
+    told = "\n".join(f"- {reference}" for reference in references)
+    return {"question": question, "correct_answer": f"\n{told}", "result": answer}
+
+
+def _read(about: tuple[int, int, tuple[int, ...]], call: Call, completion: Completion) -> Comparison:
+    if completion.error is not None:
+        return Comparison(about, None, completion.error)
+    parsed = read(call, completion)
+    note = None if completion.model is None else f"answered by {completion.model}"
+    # A rating that replaces an unreadable reply counts as failed, so that the three states stay apart.
+    if parsed.rating is None or parsed.status != "graded":
+        return Comparison(about, None, parsed.reason or "neither yes nor no", completion.text, note=note)
+    confidence = None if completion.distribution is None else max(completion.distribution.values())
+    return Comparison(about, parsed.rating, None, completion.text, confidence, note)

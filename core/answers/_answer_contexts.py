@@ -1,0 +1,297 @@
+"""The contexts of answers: top passages of runs, and gold passages; runs made here, and answers as responses."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Sequence
+from dataclasses import dataclass
+
+from ..errors import InputError, Report, unknown_name
+from ..exams._item_retrievals import DEPTH, Retriever, rank_passages
+from ..project import (
+    GOLD,
+    GOLD_RUN,
+    AnswerModel,
+    Keeper,
+    Project,
+    check_runs,
+    generated_of,
+    gold_name,
+    log,
+    refresh_pool,
+    run_names,
+    sources,
+    stage_rankings,
+    visible,
+    write_responses,
+    write_runs,
+)
+from ..text import clean_text, first_few, how_many, one_line
+from ..types import Ranked, Response
+
+
+@dataclass(frozen=True)
+class AskedQuery:
+    """A query in the form for models.
+
+    Args:
+        text_key: of its words, under which answers are kept; 0 if it has no answer yet.
+        answers: every known correct answer.
+        key: of the query in the project, under which people's verdicts on answers are kept.
+    """
+
+    query_id: str
+    text: str
+    text_key: int
+    answers: tuple[str, ...]
+    key: int
+
+
+@dataclass(frozen=True)
+class Read:
+    """A passage with a text."""
+
+    passage_id: str
+    text_key: int
+
+
+@dataclass(frozen=True)
+class Gold:
+    """The choice of gold passages.
+
+    Args:
+        against: sources of judgments, or `gold` for the gold texts; for None the gold texts if the project has them,
+            else the first source. With several sources, a passage is gold if any of them says so.
+        min_judgment: the judgment from which a passage is gold.
+    """
+
+    against: tuple[str, ...] | None = None
+    min_judgment: int = 1
+
+
+USUAL_GOLD = Gold()
+
+
+def asked_queries(project: Project, query_ids: Collection[str] | None = None) -> list[AskedQuery]:
+    """Return the queries with words, in order.
+
+    Args:
+        query_ids: only these; None for all.
+
+    Raises:
+        InputError: a query is unknown or has no words.
+    """
+    found = [
+        AskedQuery(query_id, text, key or 0, () if answer is None else (answer, *(further or ())), query)
+        for query_id, text, answer, further, key, query in project.rows(
+            "SELECT query_id, q.text, answer, further_answers, text_key, query_key FROM queries q"
+            " LEFT JOIN question_texts t ON t.text = q.text WHERE q.text <> query_id ORDER BY query_key"
+        )
+    ]
+    if query_ids is None:
+        return found
+    known = {one.query_id for one in found}
+    if lost := [query_id for query_id in query_ids if query_id not in known]:
+        raise InputError(
+            "unknown-query", f"No text for query {first_few(lost)}.", "Import the queries with their texts."
+        )
+    return [one for one in found if one.query_id in set(query_ids)]
+
+
+def ranking_runs(project: Project) -> list[str]:
+    """Return the runs that rank passages, without runs of responses, in order."""
+    found = project.rows("SELECT name FROM runs WHERE run_key NOT IN (SELECT run_key FROM responses) ORDER BY run_key")
+    return [name for (name,) in found]
+
+
+def named_runs(project: Project, runs: Sequence[str] | None) -> list[str]:
+    """Return the named runs; for None all that rank passages, without runs of responses.
+
+    Raises:
+        InputError: a run is unknown, or the project has no runs.
+    """
+    check_runs(project, runs or ())
+    if runs:
+        return list(dict.fromkeys(runs))
+    every = ranking_runs(project)
+    if not every:
+        raise InputError(
+            "no-runs",
+            "The project has no runs.",
+            "Import runs (exam import runs FILE), or make a run (exam answers retrieve).",
+        )
+    return every
+
+
+def tops(project: Project, runs: Sequence[str], depth: int) -> dict[str, dict[str, list[Read | str]]]:
+    """Return the passages at the top of runs, by run and query id, the best first.
+
+    Args:
+        depth: maximum number of passages of each query.
+
+    Returns:
+        A `Read` for each passage, or only its id if the project has no text of it.
+    """
+    found: dict[str, dict[str, list[Read | str]]] = {run: {} for run in runs}
+    for run, query_id, passage_id, text_key in project.rows(
+        "SELECT name, query_id, passage_id, text_key FROM rankings JOIN runs USING (run_key)"
+        " JOIN queries USING (query_key) JOIN passages USING (passage_key)"
+        " WHERE list_contains($runs, name) QUALIFY row_number() OVER (PARTITION BY run_key, query_key ORDER BY rank)"
+        " <= $depth ORDER BY run_key, query_key, rank",
+        {"runs": list(runs), "depth": depth},
+    ):
+        found[run].setdefault(query_id, []).append(passage_id if text_key is None else Read(passage_id, text_key))
+    return found
+
+
+def passage_id_of(one: Read | str) -> str:
+    """Return the id of a passage, with or without a text."""
+    return one if isinstance(one, str) else one.passage_id
+
+
+def context_of(passages: Sequence[Read | str]) -> tuple[int, ...]:
+    """Return the keys of the texts of passages, each once, in order; passages without a text are left out."""
+    return tuple(dict.fromkeys(one.text_key for one in passages if isinstance(one, Read)))
+
+
+def gold_sources(project: Project) -> list[str]:
+    """Return the possible sources of gold passages: the gold texts, if any, and sources of judgments."""
+    return ([GOLD_RUN] if gold_name(project) is not None else []) + sources(project)
+
+
+def gold_passages(project: Project, gold: Gold) -> dict[str, list[Read]]:
+    """Return the gold passages with texts, by query id: by falling judgment, or in the order of the gold texts.
+
+    Raises:
+        InputError: a source is unknown, or the project has no source.
+    """
+    known = gold_sources(project)
+    if not known:
+        raise InputError(
+            "no-gold-passages",
+            "No gold passages.",
+            "Import judgments (exam import qrels FILE) or gold passages (exam import responses FILE --gold).",
+        )
+    wanted = gold.against or tuple(known[:1])
+    if strange := [name for name in wanted if name not in known]:
+        raise unknown_name("unknown-source", "source of gold passages", strange[0], known)
+    found: dict[str, dict[str, Read]] = {}
+    for query_id, passage_id, text_key in project.rows(
+        "SELECT query_id, passage_id, text_key FROM ("
+        f" SELECT query_key, passage_key, 0 AS place, -value AS position FROM {visible(project, 'judgments')}"
+        "  JOIN sources USING (source_key)"
+        "  WHERE list_contains($wanted, name) AND value >= $least"
+        f" UNION ALL SELECT query_key, passage_key, 1, position FROM {GOLD} WHERE list_contains($wanted, '{GOLD_RUN}'))"
+        " JOIN queries USING (query_key) JOIN passages USING (passage_key) WHERE text_key IS NOT NULL"
+        " ORDER BY query_key, place, position, passage_key",
+        {"wanted": list(wanted), "least": gold.min_judgment},
+    ):
+        found.setdefault(query_id, {}).setdefault(passage_id, Read(passage_id, text_key))
+    return {query_id: list(passages.values()) for query_id, passages in found.items()}
+
+
+def passage_texts(project: Project, keys: Collection[int]) -> dict[int, str]:
+    """Return the texts of passages by their keys."""
+    return dict(
+        project.rows(
+            "SELECT text_key, text FROM passage_texts WHERE list_contains($keys, text_key)", {"keys": list(set(keys))}
+        )
+    )
+
+
+def make_run(
+    project: Project,
+    name: str,
+    retriever: Retriever,
+    author: str,
+    depth: int = DEPTH,
+    tell: Callable[[str], None] = lambda line: None,
+) -> int:
+    """Rank the project's passages for every query by its words, and keep the top as a run.
+
+    Args:
+        name: of the run, which must be new.
+        retriever: bm25, or embedding: the cosine of the vectors of all-MiniLM-L6-v2.
+        depth: passages that are kept of each ranking.
+        tell: receives a sentence about each step.
+
+    Returns:
+        The number of queries that have a ranking.
+
+    Raises:
+        InputError: the run exists already, or the project has no queries with words or no passages.
+        GradingError: the encoder cannot be loaded.
+    """
+    if name in run_names(project):
+        raise InputError("name-taken", f"Run '{name}' already exists.", "Choose another name.")
+    queries = asked_queries(project)
+    rankings, made_by = rank_passages(
+        project, {query.query_id: query.text for query in queries}, "queries", retriever, depth, tell
+    )
+    ranked = [
+        Ranked(query_id, passage_id, rank, score)
+        for query_id, ranking in rankings.items()
+        for rank, (passage_id, score) in enumerate(ranking, 1)
+    ]
+    with project.transaction() as cursor:
+        stage_rankings(cursor, {name: ranked})
+        write_runs(cursor, [(name, name, made_by)])
+        refresh_pool(cursor)
+        log(cursor, author, "make run", name=name, by=made_by, queries=len(rankings))
+    return sum(bool(ranking) for ranking in rankings.values())
+
+
+def answers_as_responses(
+    project: Project, generator: AnswerModel, run: str, k: int, author: str, name: str | None = None
+) -> tuple[str, dict[str, int]]:
+    """Make responses of a generator's answers from a run at a depth, to grade them with the question bank.
+
+    Their coverage (EXAM-Cover) can be compared with LLM-retEval of the retriever (llm-reteval specification, section
+    13). Failed answers are left out, because the system gave no answer.
+
+    Args:
+        name: of the system, a single word; None for a name made of the generator, run and depth.
+
+    Returns:
+        The project's name for the run of the responses, and numbers of runs, responses and passages.
+
+    Raises:
+        InputError: there are no such answers, or the name is not a single word.
+    """
+    # The name begins the ids of passages, which are one column of TREC files.
+    if name is not None and clean_text(name).split() != [name]:
+        raise InputError(
+            "invalid-name",
+            f"System name '{one_line(name, 60)}' contains white space.",
+            "Use one word, as TREC files require.",
+        )
+    known = generated_of(project, generator.key)
+    ranked = tops(project, [run], k).get(run, {})
+    system = name or "-".join(f"{generator.name} {run}@{k}".split())
+    found = []
+    for query in asked_queries(project):
+        context = context_of(ranked.get(query.query_id, [])[:k])
+        places = [(query.text_key, context, 0.0, 1), (query.text_key, (run, k), None, 1)]
+        answer = next((known[place] for place in places if place in known), None)
+        if answer is not None and answer.text is not None:
+            found.append(Response(system, query.query_id, answer.text, file=generator.name))
+    if not found:
+        raise InputError(
+            "no-answers-from-run",
+            f"Generator {generator.name} has no answers from run {run} at k = {k}.",
+            "Generate the answers first: exam answers generate.",
+        )
+    with project.transaction() as cursor:
+        keeper = Keeper(cursor)
+        counts = write_responses(cursor, found, Report(), keeper)
+        refresh_pool(cursor)
+        act = log(cursor, author, "answers as responses", name=system, responses=len(found), generator=generator.name)
+        keeper.record(keeper.settle(), act)
+        ((kept,),) = cursor.execute(
+            "SELECT name FROM runs WHERE tag = ? AND run_key IN (SELECT run_key FROM responses)", [system]
+        ).fetchall()
+    return str(kept), counts
+
+
+def said_of_run(name: str, queries: int) -> str:
+    """Return a sentence about a new run."""
+    return f"Run {name}: passages for {how_many(queries, 'queries')}."

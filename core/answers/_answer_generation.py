@@ -1,0 +1,681 @@
+"""Generators of answers, and their answers from the top of runs and from the gold passages.
+
+Runs are answered at temperature 0, gold passages in several draws. Only missing answers are requested, each context
+once.
+"""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, Literal
+
+import numpy as np
+
+from ..bank import prompts, question_text_key
+from ..errors import GradingError, InputError, unknown_name
+from ..graders import (
+    CUT_OFF,
+    EMPTY,
+    BackEnd,
+    Call,
+    Completion,
+    Control,
+    Prompt,
+    ReadingGrader,
+    Sampling,
+    answers,
+    back_end_name,
+    built_in,
+    current,
+    fence_mark,
+    fill,
+    load_encoder,
+    make_back_end,
+    make_grader,
+    model_folder,
+    unanswerable,
+    without_thoughts,
+)
+from ..grading import PriceTag
+from ..jobs import ALL_MISSING, BackgroundJob, Extent, Progress, Report
+from ..project import (
+    AnswerModel,
+    AnswerPlace,
+    Cursor,
+    Generated,
+    Project,
+    add_generated,
+    answer_models,
+    fingerprint_of,
+    generated_of,
+)
+from ..sentences import split_sentences
+from ..text import how_many
+from ._answer_contexts import (
+    USUAL_GOLD,
+    AskedQuery,
+    Gold,
+    asked_queries,
+    context_of,
+    gold_passages,
+    named_runs,
+    passage_texts,
+    tops,
+)
+from ._answer_jobs import ANSWERS, Work, run_job, sampled_price, start_answer_job
+
+USE = "answer from passages"
+PROMPT = "reteval-answer"
+N_TOKENS = 5
+"""Default answer length in tokens that the prompt states: the authors' number, which fits NQ-open."""
+MAX_TOKENS = 32
+"""Tokens that a model may write: room for words around the answer."""
+PassageOrder = Literal["best first", "best last", "one by one"]
+ORDERS: dict[PassageOrder, str] = {
+    "best first": "All passages in one prompt, the best one first.",
+    "best last": "All passages in one prompt, the best one last. The question is repeated at the end.",
+    "one by one": "One prompt per passage, the best one first. The last answer other than 'unanswerable' counts.",
+}
+"""Orders in which a model gets its passages (llm-reteval specification, section 4.1), with descriptions."""
+ORDER: PassageOrder = "best first"
+PARTING = "\n\n"
+"""Separator of the passages of a context."""
+
+AnswerRule = Literal["nearest-sentence", "extractive"]
+ANSWER_RULES: dict[AnswerRule, str] = {
+    "nearest-sentence": "The passage sentence closest to the question by all-MiniLM-L6-v2. No key or prompt is needed.",
+    "extractive": "An extractive model copies the answer from the passages. No prompt is needed.",
+}
+"""Generators without a prompt, with descriptions. They are deterministic: every draw would be the same."""
+
+
+@dataclass(frozen=True)
+class GeneratorPlan:
+    """The settings of a generator.
+
+    Args:
+        settings: of the model, as for a grader: model, back_end, base_url, key_variable, dtype and so on.
+        rule: an item of `ANSWER_RULES` instead of a model with a prompt.
+        prompt: name of the prompt.
+        n_tokens: the answer length stated in the prompt.
+        max_tokens: the length at which an answer is cut off.
+        name: its name for people; None for a name made of the model's.
+        order: the order in which a model gets its passages.
+    """
+
+    settings: Mapping[str, Any] | None = None
+    rule: AnswerRule | None = None
+    prompt: str = PROMPT
+    n_tokens: int = N_TOKENS
+    max_tokens: int = MAX_TOKENS
+    name: str | None = None
+    order: PassageOrder = ORDER
+
+
+@dataclass(frozen=True)
+class ReadyGenerator:
+    """A generator that can be asked.
+
+    Args:
+        model: its identity.
+        rule: None for a model with a prompt.
+        prompt: with places for question, context and number of tokens; for a rule, that of an extractive model.
+        fence: whether passages are marked as data.
+        n_tokens, max_tokens, order: see `GeneratorPlan`.
+        settings: of the model.
+    """
+
+    model: AnswerModel
+    rule: str | None
+    prompt: Prompt
+    fence: bool
+    n_tokens: int
+    max_tokens: int
+    settings: Mapping[str, Any]
+    order: str = ORDER
+
+    @property
+    def draws_differ(self) -> bool:
+        """Whether it can draw different answers."""
+        return self.rule is None
+
+    @property
+    def asks(self) -> bool:
+        """Whether it needs a model that costs something."""
+        return self.rule != "nearest-sentence"
+
+    def back_end(self, sampling: Sampling | None = None) -> BackEnd:
+        """Return the model; nothing is loaded before the first call.
+
+        Args:
+            sampling: settings of a random draw; None for the likeliest answer.
+
+        Raises:
+            InputError: a setting is invalid.
+        """
+        if self.rule == "extractive":
+            return _extractive(self.settings).back_end
+        return make_back_end(self.settings, sampling=sampling)[0]
+
+
+def make_generator(project: Project, plan: GeneratorPlan) -> ReadyGenerator:
+    """Return a generator as it will be added with its first answer; nothing is written, and no model is loaded.
+
+    Raises:
+        InputError: a setting is invalid, the prompt is unknown, or no model is named.
+    """
+    settings = {name: value for name, value in (plan.settings or {}).items() if value not in (None, "")}
+    if plan.order not in ORDERS:
+        raise unknown_name("unknown-passage-order", "passage order", plan.order, ORDERS)
+    if plan.rule is not None:
+        if plan.order != ORDER:
+            raise InputError(
+                "settings-for-a-rule",
+                f"Rule {plan.rule} supports only the order {ORDER}.",
+                "Remove the order, or name a model.",
+            )
+        return _by_rule(plan.rule, settings, plan.name)
+    if "temperature" in settings:
+        raise InputError(
+            "useless-parameter",
+            "Unknown parameter 'temperature': a generator does not set it.",
+            "Remove it. Answers from runs use 0. For gold passages, set it when you generate answers.",
+        )
+    if plan.n_tokens < 1 or plan.max_tokens < 1:
+        raise InputError(
+            "parameter-out-of-range",
+            f"Token limit {min(plan.n_tokens, plan.max_tokens)} is out of range.",
+            "Use 1 or more.",
+        )
+    prompt = _prompt(project, plan.prompt)
+    where = back_end_name(settings)
+    _, model = make_back_end(settings)
+    fence = bool(settings.pop("fence", where == "openai"))
+    # Only settings that change answers; the machine and the waiting time for an endpoint do not.
+    own: dict[str, Any] = {
+        name: settings[name] for name in ("max_tokens_in", "extra", "api", "num_beams") if name in settings
+    }
+    if where != "openai":
+        own["dtype"] = settings["dtype"] = _dtype(settings)
+    told = {"n_tokens": plan.n_tokens, "max_tokens": plan.max_tokens, "order": plan.order, "at": where}
+    told["fence"] = fence_mark(prompt, fence)
+    parameters = {"settings": settings, "prompt": prompt.name} | told
+    return ReadyGenerator(
+        AnswerModel(
+            plan.name or _short(model) + ("" if prompt.name == PROMPT else f", {prompt.name}")
+            + ("" if plan.order == ORDER else f", {plan.order}"),
+            fingerprint_of(["generator", model, prompt.hash, told, own]),
+            model, prompt.name, prompt.hash, parameters,
+        ),
+        None, prompt, fence, plan.n_tokens, plan.max_tokens, settings, plan.order,
+    )  # fmt: skip
+
+
+def generator_again(project: Project, model: AnswerModel) -> ReadyGenerator:
+    """Return a generator of the project, ready to be asked again.
+
+    Raises:
+        InputError: its answers were imported, or it cannot be made here any more.
+        GradingError: its model or prompt has changed.
+    """
+    if model.from_elsewhere:
+        raise InputError(
+            "answers-from-a-file",
+            f"The answers of generator '{model.name}' were imported, so it cannot be asked.",
+            "Choose another generator.",
+        )
+    kept = model.parameters
+    rule = kept.get("rule")
+    if rule is not None:
+        ready = _by_rule(rule, kept["settings"], model.name)
+    else:
+        settings = dict(kept["settings"]) | {"fence": kept["fence"]}
+        ready = make_generator(
+            project,
+            GeneratorPlan(
+                settings, None, kept["prompt"], kept["n_tokens"], kept["max_tokens"], model.name, kept["order"]
+            ),
+        )
+    if ready.model.fingerprint != model.fingerprint:
+        raise GradingError(
+            "model-changed",
+            f"The model or prompt of generator '{model.name}' has changed since it was added.",
+            "Add it again under another name.",
+        )
+    return ready
+
+
+def _by_rule(rule: AnswerRule, settings: Mapping[str, Any], name: str | None) -> ReadyGenerator:
+    if rule not in ANSWER_RULES:
+        raise unknown_name("unknown-generator-rule", "generator rule", rule, ANSWER_RULES, "Or name a model.")
+    if rule == "nearest-sentence":
+        if settings:
+            raise InputError("settings-for-a-rule", f"Rule {rule} has no model settings.", "Remove the model settings.")
+        model = "all-MiniLM-L6-v2"
+    else:
+        model = _extractive(settings).spec.model
+    told = {"rule": rule, "order": ORDER, "settings": dict(settings)}
+    return ReadyGenerator(
+        AnswerModel(
+            name or (rule if rule == "nearest-sentence" else f"extractive ({_short(model)})"),
+            fingerprint_of(["generator", model, rule, ORDER, settings.get("dtype")]),
+            model, "", "", told,
+        ),
+        rule, EXTRACTION, False, N_TOKENS, MAX_TOKENS, settings,
+    )  # fmt: skip
+
+
+EXTRACTION = Prompt("question", "Question", "answer", "{question}\n{context}", "text", "ours")
+"""The prompt of an extractive model: only the question, followed by the passage."""
+
+
+def _extractive(settings: Mapping[str, Any]) -> ReadingGrader:
+    """Return the grader whose model an extractive generator uses.
+
+    Raises:
+        InputError: a setting is invalid.
+    """
+    made = make_grader("extractive", dict(settings), built_in())
+    assert isinstance(made, ReadingGrader)
+    return made
+
+
+def _dtype(settings: Mapping[str, Any]) -> str:
+    # Fixed because the default depends on the computer, which would make it another generator.
+    given = settings.get("dtype")
+    return "float32" if given in (None, "", "auto") else str(given)
+
+
+def _prompt(project: Project, name: str) -> Prompt:
+    fitting = {prompt.name: prompt for prompt in prompts(project).values() if prompt.use == USE}
+    if name not in fitting:
+        raise unknown_name("unknown-prompt", "prompt for answers", name, sorted(fitting))
+    return fitting[name]
+
+
+def _short(model: str) -> str:
+    return model.rsplit("/", 1)[-1].split("@", 1)[0]
+
+
+def nearest_sentences(asked: Sequence[tuple[str, Sequence[str]]]) -> list[str]:
+    """Return the sentence nearest to each question by the cosine of the vectors of all-MiniLM-L6-v2; the first of
+    equals.
+
+    Args:
+        asked: n questions, each with its texts.
+
+    Returns:
+        n sentences; empty if the texts have no sentence.
+
+    Raises:
+        GradingError: the encoder cannot be loaded.
+    """
+    cut = [[text[begin:end] for text in texts for begin, end in split_sentences(text)] for _, texts in asked]
+    rows = {text: 0 for (question, _), sentences in zip(asked, cut, strict=True) for text in (question, *sentences)}
+    rows = {text: row for row, text in enumerate(rows)}
+    vectors = load_encoder(model_folder()).encode(list(rows))
+    found = []
+    for (question, _), sentences in zip(asked, cut, strict=True):
+        if not sentences:
+            found.append("")
+            continue
+        cosines = vectors[[rows[text] for text in sentences]] @ vectors[rows[question]]
+        # Rounded because batches and their order change the last digits, which must not change answers.
+        found.append(sentences[int(np.argmax(np.round(cosines.astype(np.float64), 4)))].strip())
+    return found
+
+
+ONE_BY_ONE: PassageOrder = "one by one"
+
+
+@dataclass(frozen=True)
+class Line:
+    """A requested answer."""
+
+    query: AskedQuery
+    context: tuple[int, ...]
+    temperature: float
+    draw: int
+    seed: int | None
+
+
+def wanted_place(line: Line) -> tuple[str, tuple[int, ...], float, int]:
+    """Return the identity of an answer by the words of its query, which may not have a key yet."""
+    return line.query.text, line.context, line.temperature, line.draw
+
+
+def place_of(line: Line, keys: Mapping[str, int]) -> AnswerPlace:
+    """Return the identity under which an answer is kept.
+
+    Args:
+        keys: of the words of queries.
+    """
+    return keys[line.query.text], line.context, line.temperature, line.draw
+
+
+def parts_of(ready: ReadyGenerator, line: Line) -> list[Line]:
+    """Return the answers from single passages that an answer is made of; empty if all passages are in one prompt."""
+    if ready.order != ONE_BY_ONE or len(line.context) == 1:
+        return []
+    return [replace(line, context=(key,)) for key in line.context]
+
+
+def join(place: AnswerPlace, parts: Sequence[Generated], seed: int | None = None) -> Generated:
+    """Join the answers given passage by passage: the last one that is not "unanswerable" counts.
+
+    Source: llm-reteval specification, section 4.1; the paper allows it but does not say how answers are joined. If
+    every part is unanswerable, so is the whole. If a part failed, so has the whole: the part might have been the last
+    answer.
+
+    Args:
+        place: of the answer.
+        parts: the answers from its passages, the best passage first.
+    """
+    if lost := [part for part in parts if part.text is None]:
+        reason = f"{len(lost)} of {len(parts)} passages failed: {lost[0].reason}"
+        return Generated(place, None, reason, seed, sum(part.shortened for part in parts))
+    said = [(rank, part.text) for rank, part in enumerate(parts, 1) if part.text and not unanswerable(part.text)]
+    rank, text = said[-1] if said else (None, parts[-1].text)
+    note = (
+        "no passage contains an answer"
+        if rank is None
+        else f"from passage {rank} of {len(parts)}, of which {len(said)} gave an answer"
+    )
+    return Generated(place, text, None, seed, sum(part.shortened for part in parts), note)
+
+
+KS = (1, 5, 10)
+"""Default depths for answers from runs (llm-reteval, table 1)."""
+DRAWS = 3
+TEMPERATURE = 0.5
+"""Draws from the gold passages, and their temperature (llm-reteval, section 3.2)."""
+SEED = 1
+SAMPLE = 200
+BEST_LAST: PassageOrder = "best last"
+NO_ROOM = "the passages are too long, so the best (last) one would be shortened: use fewer, or best first"
+BLOCK = 512
+"""Answers whose contexts are in memory at a time."""
+
+
+@dataclass(frozen=True)
+class WantedAnswers:
+    """The answers to generate.
+
+    Args:
+        runs: from the top of these runs; None for all runs, an empty tuple for no runs.
+        ks: depths, in passages of each run.
+        from_gold: whether to answer from the gold passages, too.
+        gold: the choice of gold passages.
+        draws: number of answers from the gold passages of each query.
+        temperature: of these draws; above 0 if there are several.
+        seed: of the first draw; the others have the numbers that follow.
+        query_ids: only these queries; for None all with gold passages, or all if no gold passages are known.
+    """
+
+    runs: tuple[str, ...] | None = None
+    ks: tuple[int, ...] = KS
+    from_gold: bool = True
+    gold: Gold = USUAL_GOLD
+    draws: int = DRAWS
+    temperature: float = TEMPERATURE
+    seed: int = SEED
+    query_ids: tuple[str, ...] | None = None
+
+
+@dataclass(frozen=True)
+class AnswerPlan:
+    """The requests that a generation would make.
+
+    For a generator that reads passages one by one, they include the answers from single passages.
+
+    Args:
+        needed: wanted answers, each context once.
+        known: of these, the existing ones.
+        failed: of these, those that failed and are not asked again.
+        to_ask: the remaining ones.
+        shared: wanted answers that another run or depth needs as well, from the same context.
+        skipped: places (query, run, depth) without a passage of the run.
+        without_text: places with passages but without texts.
+    """
+
+    needed: int
+    known: int
+    failed: int
+    to_ask: list[Line]
+    shared: int
+    skipped: int
+    without_text: int
+
+
+def plan_answers(
+    project: Project, ready: ReadyGenerator, wanted: WantedAnswers, caps: Extent = ALL_MISSING
+) -> AnswerPlan:
+    """Return the missing ones of the wanted answers, without calling a model.
+
+    Raises:
+        InputError: a run, source or query is unknown, nothing is wanted, or a number is out of range.
+    """
+    _check(wanted)
+    gold = gold_passages(project, wanted.gold) if wanted.from_gold or wanted.query_ids is None else {}
+    queries = asked_queries(project, wanted.query_ids)
+    if wanted.query_ids is None and gold:
+        queries = [query for query in queries if query.query_id in gold]
+    lines: dict[tuple[str, tuple[int, ...], float, int], Line] = {}
+    shared = skipped = without_text = 0
+    runs = named_runs(project, wanted.runs) if wanted.runs != () else []
+    ranked = tops(project, runs, max(wanted.ks, default=1)) if runs else {}
+    for query in queries:
+        for run in runs:
+            passages = ranked[run].get(query.query_id, [])
+            for k in wanted.ks:
+                context = context_of(passages[:k])
+                if not context:
+                    skipped, without_text = (skipped + (not passages), without_text + bool(passages))
+                    continue
+                line = Line(query, context, 0.0, 1, None)
+                shared += wanted_place(line) in lines
+                lines |= {wanted_place(one): one for one in (*parts_of(ready, line), line)}
+        if wanted.from_gold and (context := context_of(gold.get(query.query_id, []))):
+            for draw, temperature, seed in _draws(ready, wanted):
+                line = Line(query, context, temperature, draw, seed)
+                lines |= {wanted_place(one): one for one in (*parts_of(ready, line), line)}
+    stored = next(
+        (one for one in answer_models(project, "generator") if one.fingerprint == ready.model.fingerprint), None
+    )
+    said = generated_of(project, stored.key) if stored else {}
+    to_ask, known, failed = [], 0, 0
+    for line in lines.values():
+        found = said.get((line.query.text_key, line.context, line.temperature, line.draw))
+        if caps.includes(found is not None, found is not None and found.text is None):
+            to_ask.append(line)
+        elif found is not None:
+            known, failed = known + (found.text is not None), failed + (found.text is None)
+    return AnswerPlan(len(lines), known, failed, _first(ready, to_ask, caps), shared, skipped, without_text)
+
+
+def _first(ready: ReadyGenerator, lines: list[Line], caps: Extent) -> list[Line]:
+    """Return as many lines as the limit allows; those that are joined from others come after these."""
+    asked = [line for line in lines if not parts_of(ready, line)][: caps.limit]
+    joined = [line for line in lines if parts_of(ready, line)]
+    return asked + (joined if caps.limit is None else joined[: max(0, caps.limit - len(asked))])
+
+
+def _draws(ready: ReadyGenerator, wanted: WantedAnswers) -> list[tuple[int, float, int | None]]:
+    """Return number, temperature and seed of each draw; a deterministic generator has a single one."""
+    if not ready.draws_differ:
+        return [(1, 0.0, None)]
+    seeded = ready.model.parameters.get("at") != "openai" or current().any_address
+    return [(1 + at, wanted.temperature, wanted.seed + at if seeded else None) for at in range(wanted.draws)]
+
+
+def _check(wanted: WantedAnswers) -> None:
+    if wanted.runs == () and not wanted.from_gold:
+        raise InputError(
+            "no-answers-wanted",
+            "No source of passages is chosen.",
+            "Name runs, or request answers from the gold passages.",
+        )
+    if any(k < 1 for k in wanted.ks) or wanted.draws < 1 or wanted.seed < 0:
+        raise InputError(
+            "parameter-out-of-range", "k, draws or seed is out of range.", "Use k and draws from 1, and a seed from 0."
+        )
+    if not wanted.ks and wanted.runs != ():
+        raise InputError("depth-out-of-range", "The number of passages is missing.", "Use at least one k.")
+    if wanted.temperature < 0 or (wanted.temperature == 0 and wanted.draws > 1):
+        raise InputError(
+            "draws-at-temperature-zero",
+            f"Temperature {wanted.temperature:g} is invalid for {how_many(wanted.draws, 'draws')}.",
+            "Use a temperature above 0, or one draw at temperature 0.",
+        )
+
+
+def answers_price(project: Project, ready: ReadyGenerator, plan: AnswerPlan) -> PriceTag:
+    """Estimate the cost of a plan from a sample of it, without calling a model."""
+    lines = [line for line in plan.to_ask if not parts_of(ready, line)]
+    if not ready.asks or not lines:
+        return PriceTag(len(plan.to_ask), 0, 0, 0, 0.0, None, True)
+    sample = random.Random(0).sample(lines, min(SAMPLE, len(lines)))
+    texts = passage_texts(project, {key for line in sample for key in line.context})
+    filled = [fill(ready.prompt, _values(ready, line, texts), ready.fence).joined() for line in sample]
+    written = ready.n_tokens + 1
+    return sampled_price(project, ready.back_end(), ready.model.model, filled, len(plan.to_ask), len(lines), written)
+
+
+def _values(ready: ReadyGenerator, line: Line, texts: dict[int, str]) -> dict[str, str]:
+    keys = line.context[::-1] if ready.order == BEST_LAST else line.context
+    context = PARTING.join(texts[key] for key in keys if key in texts)
+    return {"question": line.query.text, "context": context, "n_tokens": str(ready.n_tokens)}
+
+
+def generate_answers(
+    project: Project,
+    ready: ReadyGenerator,
+    wanted: WantedAnswers,
+    author: str,
+    caps: Extent = ALL_MISSING,
+    report: Report = lambda name, progress: None,
+    control: Control | None = None,
+) -> Progress:
+    """Generate the missing answers in this thread. Earlier answers are kept even if it fails.
+
+    All passages go into one prompt, the best first. If they do not fit, the end is cut off: the last passage first,
+    never the question (llm-reteval specification, section 4.1). If the best passage is last, it would be cut off, so
+    the answer fails instead. If passages are read one by one, `join` joins their answers.
+
+    Args:
+        report: receives the generator's name and the progress after every commit.
+        control: to pause and cancel it from elsewhere.
+
+    Returns:
+        The final progress; `graded` is the number of answers.
+
+    Raises:
+        InputError: see `plan_answers`; or the cost is capped and the model has no price.
+    """
+    plan = plan_answers(project, ready, wanted, caps)
+    left = [
+        f"{how_many(plan.skipped, 'answers')} without passages in the run" if plan.skipped else "",
+        f"{how_many(plan.without_text, 'answers')} without passage texts" if plan.without_text else "",
+    ]
+    remark = ", ".join(filter(None, left))
+    # Stored by name because runs that are added later were not requested.
+    runs = wanted.runs if wanted.runs == () else named_runs(project, wanted.runs)
+    asked = {
+        "runs": runs, "ks": list(wanted.ks), "from_gold": wanted.from_gold, "draws": wanted.draws,
+        "temperature": wanted.temperature, "left_out": remark, "max_calls": caps.max_calls, "max_cost": caps.max_cost,
+    }  # fmt: skip
+    kept = {name: value for name, value in asked.items() if value not in (None, "", False)}
+    back_end = ready.back_end() if ready.asks else None
+    work = Work(ready.model, kept, len(plan.to_ask), ANSWERS, back_end, caps)
+
+    def batches(cursor: Cursor) -> Callable[[Control], Iterator[list[Generated]]]:
+        keys = {text: question_text_key(cursor, text) for text in {line.query.text for line in plan.to_ask}}
+        return lambda control: _with_joined(project, ready, plan.to_ask, keys, control)
+
+    return run_job(
+        project, work, author, report, control or Control(), batches,
+        lambda cursor, key, some, job: add_generated(cursor, key, some, job),
+        failed=lambda one: one.text is None,
+    )  # fmt: skip
+
+
+def start_answering(
+    project: Project, ready: ReadyGenerator, wanted: WantedAnswers, author: str, caps: Extent = ALL_MISSING
+) -> BackgroundJob:
+    """Generate the missing answers in the background; see `start_answer_job`."""
+    return start_answer_job(
+        project, ready.model, ANSWERS, author,
+        lambda owned, report, control: generate_answers(owned, ready, wanted, author, caps, report, control),
+    )  # fmt: skip
+
+
+def _with_joined(
+    project: Project, ready: ReadyGenerator, lines: Sequence[Line], keys: dict[str, int], control: Control
+) -> Iterator[list[Generated]]:
+    """Yield answers in batches as they come, then those joined from others. An answer without all its parts waits."""
+    came: dict[AnswerPlace, Generated] = {}
+    for batch in _written(project, ready, [line for line in lines if not parts_of(ready, line)], keys, control):
+        came |= {one.place: one for one in batch}
+        yield batch
+    joined = [line for line in lines if parts_of(ready, line)]
+    if not joined:
+        return
+    stored = next(one for one in answer_models(project, "generator") if one.fingerprint == ready.model.fingerprint)
+    known = generated_of(project, stored.key) | came
+    for line in joined:
+        parts = [known.get(place_of(part, keys)) for part in parts_of(ready, line)]
+        if None not in parts:
+            yield [join(place_of(line, keys), [part for part in parts if part is not None], line.seed)]
+
+
+def _written(
+    project: Project, ready: ReadyGenerator, lines: Sequence[Line], keys: dict[str, int], control: Control
+) -> Iterator[list[Generated]]:
+    """Yield answers in batches as they come; stop early if `control` asks for it."""
+    for sampling in dict.fromkeys(map(_sampling, lines)):
+        some = [line for line in lines if _sampling(line) == sampling]
+        back_end = ready.back_end(sampling) if ready.asks else None
+        for at in range(0, len(some), BLOCK):
+            control.wait_while_paused()
+            if control.stopping:
+                return
+            block = some[at : at + BLOCK]
+            texts = passage_texts(project, {key for line in block for key in line.context})
+            if back_end is None:
+                read = [(line.query.text, [texts[key] for key in line.context]) for line in block]
+                yield [
+                    Generated(place_of(line, keys), said or None, None if said else EMPTY)
+                    for line, said in zip(block, nearest_sentences(read), strict=True)
+                ]
+                continue
+            form: Literal["span", "text"] = "span" if ready.rule == "extractive" else "text"
+            calls = [
+                Call(ready.prompt, _values(ready, line, texts), form, ready.fence, max_tokens=ready.max_tokens)
+                for line in block
+            ]
+            for batch in answers(back_end, calls, control):
+                yield [_read(ready, block[i], completion, keys) for i, completion in batch]
+
+
+def _sampling(line: Line) -> Sampling | None:
+    return None if line.temperature == 0 else Sampling(line.temperature, line.seed)
+
+
+def _read(ready: ReadyGenerator, line: Line, completion: Completion, keys: dict[str, int]) -> Generated:
+    """Return a completion as an answer: its text without preceding thoughts, or the reason for failure."""
+    place = place_of(line, keys)
+    if completion.error is not None:
+        return Generated(place, None, completion.error, line.seed, completion.shortened)
+    if completion.shortened and ready.order == BEST_LAST and len(line.context) > 1:
+        return Generated(place, None, NO_ROOM, line.seed, completion.shortened)
+    text = without_thoughts(completion.text).strip()
+    if not text:
+        return Generated(place, None, EMPTY if completion.complete else CUT_OFF, line.seed, completion.shortened)
+    notes = [] if completion.complete else ["cut off at the maximum length"]
+    if completion.shortened:
+        notes.append(f"the passages were shortened by {how_many(completion.shortened, 'tokens')}")
+    if completion.model is not None:
+        notes.append(f"answered by {completion.model}")
+    return Generated(place, text, None, line.seed, completion.shortened, "; ".join(notes) or None)

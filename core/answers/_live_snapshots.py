@@ -1,0 +1,717 @@
+"""Live targets and their snapshots: every query is asked; differences and falls between snapshots."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import math
+import re
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, fields
+from typing import Any, get_args
+
+import numpy as np
+
+from ..errors import GradingError, InputError, Report, unknown_name
+from ..graders import Fetched, FetchMethod, Manners, checked_host, fetch_all
+from ..labels import Policy, leaderboard
+from ..measures import randomisation_test
+from ..plain_yaml import read_yaml
+from ..project import (
+    Cursor,
+    Freeze,
+    FrozenQuery,
+    Project,
+    add_frozen,
+    add_passages,
+    begin_freeze,
+    check_runs,
+    drop_freeze,
+    end_freeze,
+    fingerprint_of,
+    freezes,
+    frozen_so_far,
+    log,
+    refresh_pool,
+    run_names,
+    stage_rankings,
+    write_responses,
+    write_runs,
+)
+from ..text import clean_text, fault_of_id, how_many, quoted
+from ..types import Passage, Ranked, Response
+from ._answer_contexts import AskedQuery, Read, asked_queries, passage_id_of, passage_texts, tops
+
+QUERY, QUERY_ID, K = "{query}", "{query_id}", "{k}"
+PLACES = (QUERY, QUERY_ID, K)
+_STEP = re.compile(r"(?P<name>[^.\[\]]+)|\[(?P<at>\d+|\*)\]")
+
+
+@dataclass(frozen=True)
+class Target:
+    """How to ask an endpoint for a query, and how to read its answer.
+
+    Args:
+        url: its address, without a query.
+        request: the JSON to send, with {query}, {query_id} and {k} within texts; a text of only {k} becomes the number.
+        passages: path to the list of passages, such as hits.hits; empty if it gives no passages.
+        id, text, score: paths within a passage. If `id` is empty, ids are made from texts; if `score` is empty, scores
+            follow the places.
+        answer: path to the answer's text; empty if it gives no answer.
+        method: POST sends the request as JSON, GET as the query of the address.
+        k: passages to request and keep.
+        concurrency, rate, attempts, timeout_s: see `graders.Manners`.
+        key_variable: variable with the key, which is sent as a bearer token; empty to send no key.
+    """
+
+    url: str
+    request: Mapping[str, Any]
+    passages: str = ""
+    id: str = "id"
+    text: str = "text"
+    score: str = ""
+    answer: str = ""
+    method: FetchMethod = "POST"
+    k: int = 10
+    concurrency: int = 4
+    rate: float | None = None
+    attempts: int = 5
+    timeout_s: float = 30.0
+    key_variable: str = ""
+
+    def body(self, query_id: str, text: str) -> dict[str, Any]:
+        """Return the request for a query. The text of a query is inserted unchanged; placeholders in it are not
+        replaced."""
+        filled = _filled(self.request, {QUERY: text, QUERY_ID: query_id, K: str(self.k)}, self.k)
+        assert isinstance(filled, dict)
+        return filled
+
+
+DECIDING = ("url", "method", "request", "k", "passages", "id", "text", "score", "answer")
+"""Fields of a target that determine its request and the reading of its results; speed and patience do not."""
+
+
+@dataclass(frozen=True)
+class Given:
+    """The result of a target for a query.
+
+    Args:
+        passages: id, text (None if it gives no text) and score of each, the best first.
+        answer: its text; None if it gives no answer.
+    """
+
+    passages: tuple[tuple[str, str | None, float], ...] = ()
+    answer: str | None = field(default=None)
+
+
+def read_target(text: str, file: str) -> Target:
+    """Return a target from its file.
+
+    Args:
+        text: YAML or JSON with the fields of `Target`.
+        file: its name, for messages.
+
+    Raises:
+        InputError: it is not a target file, or a field is invalid.
+    """
+    hint = "Set url, request (with {query}), and passages or answer."
+    told = read_yaml(text, file, hint)
+    if not isinstance(told, dict):
+        raise InputError("invalid-target", f"{file} is not a target file.", hint)
+    known = {one.name: one for one in fields(Target)}
+    if strange := sorted(str(name) for name in told if name not in known):
+        raise unknown_name("invalid-target", f"field of {file}:", strange[0], known)
+    numbers = {"k": int, "concurrency": int, "attempts": int, "rate": (int, float), "timeout_s": (int, float)}
+    for name, value in told.items():
+        kind: Any = dict if name == "request" else numbers.get(name, str)
+        if value is None or isinstance(value, bool) or not isinstance(value, kind):
+            raise InputError("invalid-target", f"Field {name} of {file} has the wrong type.", hint)
+    if "url" not in told or "request" not in told or not (told.get("passages") or told.get("answer")):
+        raise InputError("invalid-target", f"Required fields are missing in {file}.", hint)
+    target = Target(**told)
+    checked_host(target.url)
+    if target.method not in get_args(FetchMethod):
+        raise InputError("invalid-target", f"Invalid method {quoted(target.method)} in {file}.", "Use POST or GET.")
+    if target.k < 1 or not any(QUERY in one for one in _texts(target.request)):
+        raise InputError("invalid-target", f"In {file}, the request has no {QUERY}, or k is below 1.", hint)
+    for name in ("passages", "id", "text", "score", "answer"):
+        path_of(getattr(target, name))
+    return target
+
+
+def _texts(value: Any) -> Iterator[str]:
+    if isinstance(value, str):
+        yield value
+    elif isinstance(value, dict | list):
+        for one in value.values() if isinstance(value, dict) else value:
+            yield from _texts(one)
+
+
+def _filled(value: Any, texts: Mapping[str, str], k: int) -> Any:
+    if isinstance(value, str):
+        if value == K:
+            return k
+        return re.sub("|".join(map(re.escape, PLACES)), lambda place: texts[place[0]], value)
+    if isinstance(value, Mapping):
+        return {name: _filled(one, texts, k) for name, one in value.items()}
+    return [_filled(one, texts, k) for one in value] if isinstance(value, list) else value
+
+
+def path_of(path: str) -> list[str | int]:
+    """Return the steps of a path such as hits.hits[0].text; [*] takes every element.
+
+    Raises:
+        InputError: the path is invalid.
+    """
+    steps: list[str | int] = []
+    at = 0
+    while at < len(path):
+        at += path[at] == "." and at > 0
+        step = _STEP.match(path, at)
+        if step is None:
+            raise InputError(
+                "invalid-path", f"Invalid path {quoted(path)}.", "Use names separated by dots, with [0] or [*]."
+            )
+        steps.append(step["name"] if step["name"] else "*" if step["at"] == "*" else int(step["at"]))
+        at = step.end()
+    return steps
+
+
+def at_path(value: Any, path: str) -> Any:
+    """Return the value at a path of a JSON value; None if it is absent. A path with [*] gives a list."""
+    return _at(value, path_of(path))
+
+
+def _at(value: Any, steps: list[str | int]) -> Any:
+    for number, step in enumerate(steps):
+        if step == "*":
+            rest = steps[number + 1 :]
+            return [_at(one, rest) for one in value] if isinstance(value, list) else None
+        if isinstance(step, int):
+            value = value[step] if isinstance(value, list) and step < len(value) else None
+        else:
+            value = value.get(step) if isinstance(value, dict) else None
+    return value
+
+
+DIGITS = 12
+"""Digits of the digest that replaces a missing id, or distinguishes texts under the same id."""
+
+
+COMMIT_SECONDS = 1.0
+"""Results are written at least this often, so that a crash loses no more."""
+
+
+@dataclass(frozen=True)
+class Frozen:
+    """The outcome of a snapshot of a target.
+
+    Args:
+        run: name of the run; None if the target gives no passages.
+        system: name of the responses; None if it gives no answers.
+        queries: number of queries asked.
+        answered: queries with a result.
+        empty: queries with an empty result.
+        failed: reason by query id, for queries that failed.
+        changed: passages whose text differs from the project's under their id; they got ids of their own.
+        seconds: median time of an answer; None without answers.
+        before: queries answered earlier, before an interruption; they were not asked again.
+    """
+
+    run: str | None
+    system: str | None
+    queries: int
+    answered: int
+    empty: int
+    failed: dict[str, str]
+    changed: int
+    seconds: float | None
+    before: int = 0
+
+
+def freeze(
+    project: Project,
+    target: Target,
+    name: str,
+    author: str,
+    query_ids: Sequence[str] | None = None,
+    allow_failed: bool = False,
+    watch: Callable[[int, int], None] = lambda done, total: None,
+) -> Frozen:
+    """Ask a target for every query and store its results: passages as a run, answers as responses.
+
+    Results are stored as they come. A snapshot that was interrupted, or in which queries failed, stays open. Under the
+    same name it continues with the missing queries only.
+
+    A query without an answer after all attempts has failed, which differs from an empty result. Thus a failed query
+    prevents the run, unless failures are allowed.
+
+    Args:
+        name: of the run, which must be new; responses have the same name, or NAME-responses next to a run.
+        query_ids: only these; None for all queries with words.
+        allow_failed: whether a run is made from which failed queries are absent.
+        watch: receives the number of finished queries, and of all queries asked now.
+
+    Raises:
+        InputError: the name is taken or invalid, the open snapshot of this name had another request, or the project has
+            no queries.
+        GradingError: a query failed and that is not allowed, or all failed, or it was stopped from the keyboard.
+            Results so far are kept, without a run.
+    """
+    if name in run_names(project):
+        raise InputError(
+            "name-taken", f"Run '{name}' already exists.", "Snapshots cannot be changed. Choose another name."
+        )
+    queries = asked_queries(project, query_ids)
+    if not queries:
+        raise InputError("no-queries", "No queries with texts.", "Import queries.")
+    asked = fingerprint_of(["target", *(getattr(target, part) for part in DECIDING)])
+    opened = next((one for one in freezes(project) if one.name == name), None)
+    if opened is not None and opened.asked != asked:
+        raise InputError(
+            "freeze-of-another-request",
+            f"Snapshot '{name}' was started with another request.",
+            f"Use the original file, or discard the snapshot: exam snapshots remove {name}.",
+        )
+    key = begin_freeze(project, name, target.url, asked, author) if opened is None else opened.key
+    words = {query.query_id: query.text for query in queries}
+    kept = _kept(project, key, words)
+    before = len(kept)
+    failed = _ask(project, target, key, [query for query in queries if query.query_id not in kept], watch)
+    kept = _kept(project, key, words)
+    if not kept or (failed and not allow_failed):
+        first, reason = next(iter(failed.items()))
+        if not kept:
+            drop_freeze(project, name, author)
+        hint = f"Kept {how_many(len(kept), 'responses')}. Repeat snapshot {name} to retry, or add --allow-failed."
+        raise GradingError(
+            "queries-failed",
+            f"{how_many(len(failed), 'queries')} of {len(queries):,} failed, first {first}: {reason}.",
+            hint if kept else "Nothing was kept. Check that the target works.",
+        )
+    given = {query_id: _read_back(one.given) for query_id, one in kept.items()}
+    with project.transaction() as cursor:
+        changed = _write(cursor, target, name, queries, given)
+        system = None
+        # Targets without a path to an answer are skipped here too.
+        found_texts = [
+            Response(name, query_id, one.answer, file=target.url)
+            for query_id, one in given.items()
+            if one.answer is not None
+        ]
+        if found_texts:
+            write_responses(cursor, found_texts, Report())
+            ((system,),) = cursor.execute(
+                "SELECT name FROM runs WHERE tag = ? AND run_key IN (SELECT run_key FROM responses)", [name]
+            ).fetchall()
+        end_freeze(cursor, key, system, len(queries), len(failed))
+        refresh_pool(cursor)
+        log(
+            cursor, author, "freeze target", name=name, url=target.url, queries=len(queries), failed=len(failed),
+            changed=changed,
+        )  # fmt: skip
+    empty = sum(not one.passages and one.answer is None for one in given.values())
+    run = name if target.passages else None
+    middle = sorted(one.seconds for one in kept.values())[len(kept) // 2]
+    return Frozen(run, system, len(queries), len(given) - empty, empty, failed, changed, middle, before)
+
+
+def _kept(project: Project, key: int, words: Mapping[str, str]) -> dict[str, FrozenQuery]:
+    """Return the results so far for queries with these words, by query id."""
+    return {query_id: one for query_id, one in frozen_so_far(project, key).items() if one.words == words.get(query_id)}
+
+
+def _ask(
+    project: Project, target: Target, key: int, queries: Sequence[AskedQuery], watch: Callable[[int, int], None]
+) -> dict[str, str]:
+    """Ask for queries and store results as they come. Return the reasons of the failed queries, by query id.
+
+    Raises:
+        GradingError: it was stopped from the keyboard.
+    """
+    failed: dict[str, str] = {}
+    waiting: list[FrozenQuery] = []
+    committed = time.monotonic()
+    came = 0
+
+    def commit() -> None:
+        nonlocal waiting, committed, came
+        some, waiting = waiting, []
+        if some:
+            project.write(lambda cursor: add_frozen(cursor, key, some))
+        came += len(some)
+        committed = time.monotonic()
+
+    def take(at: int, one: Fetched) -> None:
+        found = one.reason if one.reason is not None else read_answer(one.value, target)
+        if isinstance(found, str):
+            failed[queries[at].query_id] = found
+            return
+        given = json.dumps({"passages": found.passages, "answer": found.answer}, ensure_ascii=False)
+        waiting.append(FrozenQuery(queries[at].query_id, queries[at].text, given, one.seconds))
+        if time.monotonic() - committed >= COMMIT_SECONDS:
+            commit()
+
+    bodies = [target.body(query.query_id, query.text) for query in queries]
+    try:
+        manners = Manners(target.concurrency, target.rate, target.attempts, target.timeout_s)
+        fetch_all(target.url, target.method, bodies, manners, target.key_variable or None, watch, came=take)
+    except KeyboardInterrupt as stopped:
+        commit()
+        by = str(stopped).rstrip(".") or "Interrupted (Ctrl+C)"
+        raise GradingError(
+            "freeze-interrupted",
+            f"{by}: responses to {came:,} of {how_many(len(queries), 'queries')} are kept.",
+            "Repeat the snapshot under the same name to ask the remaining queries.",
+        ) from None
+    finally:
+        commit()
+    return {query.query_id: failed[query.query_id] for query in queries if query.query_id in failed}
+
+
+def _read_back(given: str) -> Given:
+    said = json.loads(given)
+    return Given(tuple((passage_id, text, score) for passage_id, text, score in said["passages"]), said["answer"])
+
+
+def read_answer(value: Any, target: Target) -> Given | str:
+    """Return the result of a target, or why it cannot be read.
+
+    Args:
+        value: the JSON value that it sent.
+    """
+    passages: list[tuple[str, str | None, float]] = []
+    if target.passages:
+        listed = at_path(value, target.passages)
+        if not isinstance(listed, list):
+            return f"no list at {target.passages}"
+        for place, one in enumerate(listed[: target.k], 1):
+            read = _passage(one, place, target)
+            if isinstance(read, str):
+                return f"passage {place}: {read}"
+            if read[0] not in {known for known, _, _ in passages}:
+                passages.append(read)
+    answer = None
+    if target.answer:
+        told = at_path(value, target.answer)
+        if told is not None and not isinstance(told, str):
+            return f"no text at {target.answer}"
+        answer = clean_text(told).strip() or None if told else None
+    # Sorted later by score, as trec_eval does; passages without scores keep their order.
+    return Given(tuple(passages), answer)
+
+
+def _passage(value: Any, place: int, target: Target) -> tuple[str, str | None, float] | str:
+    text = at_path(value, target.text) if target.text else None
+    if text is not None and not isinstance(text, str):
+        return f"no text at {target.text}"
+    text = clean_text(text) if text and text.strip() else None
+    name = at_path(value, target.id) if target.id else None
+    if name is None and text is None:
+        return "no id and no text"
+    passage_id = (
+        str(name) if isinstance(name, str | int) and not isinstance(name, bool) else f"live-{_digest(text or '')}"
+    )
+    if fault := fault_of_id(passage_id, True):
+        return f"its id {fault}"
+    score = at_path(value, target.score) if target.score else -float(place)
+    if isinstance(score, bool) or not isinstance(score, int | float) or not math.isfinite(score):
+        return f"no number at {target.score}"
+    return passage_id, text, float(score)
+
+
+def _digest(text: str) -> str:
+    return hashlib.blake2b(text.encode(errors="replace")).hexdigest()[:DIGITS]
+
+
+def _write(cursor: Cursor, target: Target, name: str, queries: Sequence[AskedQuery], given: dict[str, Given]) -> int:
+    """Write passages and run. Return how many passages have another text than the project's under their id."""
+    if not target.passages:
+        return 0
+    texts = {passage_id: text for one in given.values() for passage_id, text, _ in one.passages if text is not None}
+    known = dict(
+        cursor.execute(
+            "SELECT passage_id, text FROM passages JOIN passage_texts USING (text_key)"
+            " WHERE list_contains($ids, passage_id)",
+            {"ids": list(texts)},
+        ).fetchall()
+    )
+    # A text is final because grades rest on it, so another text under the same id becomes another passage.
+    named = {
+        passage_id: passage_id if known.get(passage_id, text) == text else f"{passage_id}~{_digest(text)}"
+        for passage_id, text in texts.items()
+    }
+    add_passages(cursor, [Passage(named[passage_id], text) for passage_id, text in texts.items()])
+    ranked = []
+    for query in queries:
+        one = given.get(query.query_id)
+        if one is not None:
+            order = sorted(one.passages, key=lambda passage: -passage[2])
+            ranked += [
+                # Scores are places from the end, so that equal ones keep the order of the target.
+                Ranked(query.query_id, named.get(passage_id, passage_id), rank, float(len(order) - rank + 1))
+                for rank, (passage_id, _, _) in enumerate(order, 1)
+            ]
+    stage_rankings(cursor, {name: ranked})
+    write_runs(cursor, [(name, name, target.url)])
+    return sum(passage_id != as_named for passage_id, as_named in named.items())
+
+
+_REWRITTEN = re.compile(f"~[0-9a-f]{{{DIGITS}}}$")
+"""The suffix of a changed text under the same id of the target."""
+
+
+@dataclass(frozen=True)
+class QueryChange:
+    """The differences between two snapshots for one query.
+
+    Args:
+        gone, new: passages in only one of the tops, in its order.
+        moved: passages that both have at other ranks: id, rank before, rank after.
+        overlap: the share of the passages of both tops that both have; 1 if the passages are the same.
+        answer: whether the answer differs, or one of them is missing.
+    """
+
+    query_id: str
+    gone: tuple[str, ...]
+    new: tuple[str, ...]
+    moved: tuple[tuple[str, int, int], ...]
+    overlap: float
+    answer: bool = False
+
+
+def diff_of_runs(project: Project, before: str, after: str, k: int = 10) -> list[QueryChange]:
+    """Return the queries whose top or answer differs between two runs, the largest differences first.
+
+    A passage whose text changed has an id of its own (ID~DIGEST): the old passage is gone, and another one is new.
+
+    Args:
+        before, after: runs, or responses of targets that give only answers.
+        k: the depth of the tops.
+
+    Raises:
+        InputError: a run is unknown.
+    """
+    (old_tops, new_tops), (old_answers, new_answers) = _both(project, before, after, k)
+    changes = []
+    for query_id in dict.fromkeys([*old_tops, *new_tops, *old_answers, *new_answers]):
+        old, new = ([passage_id_of(one) for one in top.get(query_id, [])] for top in (old_tops, new_tops))
+        answer = old_answers.get(query_id) != new_answers.get(query_id)
+        if old == new and not answer:
+            continue
+        both = [one for one in old if one in new]
+        moved = tuple((one, old.index(one) + 1, new.index(one) + 1) for one in both if old.index(one) != new.index(one))
+        changes.append(
+            QueryChange(
+                query_id,
+                tuple(one for one in old if one not in new),
+                tuple(one for one in new if one not in old),
+                moved,
+                len(both) / len({*old, *new}) if old or new else 1.0,
+                answer,
+            )
+        )
+    return sorted(changes, key=lambda one: (one.overlap, not one.answer))
+
+
+@dataclass(frozen=True)
+class PlacedPassage:
+    """A passage in the top of one of two snapshots.
+
+    Args:
+        text: None if the project has no text.
+        rank: from 1.
+        other: its rank in the other snapshot; None if it is not in its top.
+        rewritten: id of the passage in the other top that has the same id at the target and another text; else None.
+    """
+
+    passage_id: str
+    text: str | None
+    rank: int
+    other: int | None
+    rewritten: str | None
+
+
+@dataclass(frozen=True)
+class QueryDifference:
+    """One query in two snapshots.
+
+    Args:
+        before, after: the tops, the best first.
+        answers: the answers before and after; None without an answer.
+    """
+
+    query_id: str
+    text: str
+    before: tuple[PlacedPassage, ...]
+    after: tuple[PlacedPassage, ...]
+    answers: tuple[str | None, str | None]
+
+
+def query_difference(project: Project, before: str, after: str, query_id: str, k: int = 10) -> QueryDifference:
+    """Return the tops and answers of two runs for a query, with their texts.
+
+    Args:
+        k: the depth of the tops.
+
+    Raises:
+        InputError: a run or the query is unknown.
+    """
+    both, answers = _both(project, before, after, k)
+    (query,) = asked_queries(project, [query_id])
+    old, new = (top.get(query_id, []) for top in both)
+    texts = passage_texts(project, {one.text_key for one in (*old, *new) if isinstance(one, Read)})
+    return QueryDifference(
+        query_id, query.text, _placed(old, new, texts), _placed(new, old, texts),
+        (answers[0].get(query_id), answers[1].get(query_id)),
+    )  # fmt: skip
+
+
+def _placed(
+    top: Sequence[Read | str], other: Sequence[Read | str], texts: Mapping[int, str]
+) -> tuple[PlacedPassage, ...]:
+    ranks = {passage_id_of(one): rank for rank, one in enumerate(other, 1)}
+    ours = {passage_id_of(one) for one in top}
+    # A passage that is in both rankings was not rewritten.
+    theirs = {_at_target(name): name for name in ranks if name not in ours}
+    found = []
+    for rank, one in enumerate(top, 1):
+        name = passage_id_of(one)
+        text = texts.get(one.text_key) if isinstance(one, Read) else None
+        rewritten = None if name in ranks else theirs.get(_at_target(name))
+        found.append(PlacedPassage(name, text, rank, ranks.get(name), rewritten))
+    return tuple(found)
+
+
+def _at_target(passage_id: str) -> str:
+    return _REWRITTEN.sub("", passage_id)
+
+
+Tops = dict[str, list[Read | str]]
+Answers = dict[str, str]
+
+
+def _both(project: Project, before: str, after: str, k: int) -> tuple[tuple[Tops, Tops], tuple[Answers, Answers]]:
+    """Return tops and answers of two runs, by query id; responses have no top of their own."""
+    check_runs(project, [before, after])
+    if k < 1:
+        raise InputError("depth-out-of-range", f"Depth {k} is out of range.", "Use 1 or more.")
+    written = {name for (name,) in project.rows("SELECT name FROM runs SEMI JOIN responses USING (run_key)")}
+    found = tops(project, [before, after], k)
+    kept = {one.name: one.system for one in freezes(project)}
+
+    def top(run: str) -> Tops:
+        return {} if run in written else found[run]
+
+    def answers(run: str) -> Answers:
+        system = run if run in written else kept.get(run)
+        return {} if system is None else _answers(project, system)
+
+    return (top(before), top(after)), (answers(before), answers(after))
+
+
+def _answers(project: Project, system: str) -> Answers:
+    """Return the responses of a system by query id; the passages of a long one are joined with blank lines."""
+    return dict(
+        project.rows(
+            "SELECT query_id, string_agg(x.text, chr(10) || chr(10) ORDER BY rank) FROM rankings"
+            " JOIN runs USING (run_key) JOIN queries USING (query_key) JOIN passages p USING (passage_key)"
+            " JOIN passage_texts x ON x.text_key = p.text_key WHERE name = ? GROUP BY query_key, query_id"
+            " ORDER BY query_key",
+            [system],
+        )
+    )
+
+
+def frozen_runs(project: Project) -> list[Freeze]:
+    """Return the closed snapshots that exist as a run or as responses, the newest first."""
+    known = set(run_names(project))
+    return [one for one in freezes(project) if not one.open and one.name in known]
+
+
+LEVEL = 0.05
+"""A fall counts if noise alone gives one as large with a probability below this."""
+SAMPLES = 2000
+
+
+@dataclass(frozen=True)
+class Fall:
+    """A measure of two snapshots over the queries that both are scored on.
+
+    Args:
+        measure: its name.
+        source: of the judgments, or `exam` for grades.
+        before, after: means.
+        queries: how many they rest on.
+        low, high: interval of 95 % of the difference after - before, by a bootstrap over queries.
+        p: of a two-sided paired randomisation test, which swaps the snapshots at random on every query (Smucker et al.,
+            CIKM 2007); None if no query differs.
+        fell: whether the mean fell and p is below the level.
+        scores: before and after, by query id.
+    """
+
+    measure: str
+    source: str
+    before: float
+    after: float
+    queries: int
+    low: float
+    high: float
+    p: float | None
+    fell: bool
+    scores: Mapping[str, tuple[float, float]]
+
+    @property
+    def difference(self) -> float:
+        """The mean after minus the mean before."""
+        return self.after - self.before
+
+
+def measure_fall(
+    project: Project,
+    before: str,
+    after: str,
+    measure: str,
+    source: str = "judgments",
+    policy: Policy | None = None,
+    level: float = LEVEL,
+    seed: int = 0,
+) -> Fall:
+    """Test whether a measure of a target fell between two snapshots by more than noise.
+
+    Args:
+        before, after: the runs.
+        measure: as for leaderboards, such as nDCG@10 or EXAM-Cover@5.
+        source: of judgments, or `exam` for grades.
+        level: the p from which on a fall counts as noise.
+        seed: of test and bootstrap.
+
+    Raises:
+        InputError: a run, measure or source is unknown, or there are fewer than two queries.
+    """
+    check_runs(project, [before, after])
+    board = leaderboard(project, measure, source, policy or Policy())
+    if not board.per_query:
+        raise InputError(
+            "no-scores-by-query", f"Source {source} has no scores per query.", "Use a source of judgments, or exam."
+        )
+    old, new = (board.per_query.get(run, {}) for run in (before, after))
+    # A query without results in a snapshot scores 0 there, as on the leaderboard.
+    names = list(board.query_ids)
+    differences = np.array([new.get(name, 0.0) - old.get(name, 0.0) for name in names], dtype=np.float64)
+    if len(names) < 2:
+        raise InputError(
+            "too-few-queries",
+            "Fewer than two queries to compare.",
+            "Import judgments, or grade the passages.",
+        )
+    drawn = np.random.default_rng(seed).integers(0, len(names), size=(SAMPLES, len(names)))
+    low, high = np.quantile(differences[drawn].mean(axis=1), (0.025, 0.975)).tolist()
+    p = float(randomisation_test(differences[:, None], seed=seed)[0])
+    mean = float(differences.mean())
+    known = not np.isnan(p)
+    scores = {name: (old.get(name, 0.0), new.get(name, 0.0)) for name in names}
+    earlier, later = (float(np.mean([pair[at] for pair in scores.values()])) for at in (0, 1))
+    fell = bool(mean < 0 and known and p < level)
+    return Fall(board.measure, source, earlier, later, len(names), low, high, p if known else None, fell, scores)

@@ -1,0 +1,890 @@
+"""Findings of LLM-retEval: cases for people to confirm, correlations, agreement with people, and tables."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from statistics import median
+from typing import Any, Literal
+
+from ..errors import InputError, unknown_name
+from ..measures import NewScore, Stake, Table, choosing, stakes
+from ..measures.answers import (
+    CASES,
+    RECALL_FAILURES,
+    RETEVAL_FAILURES,
+    Against,
+    Case,
+    Point,
+    Proposal,
+    QueryCorrelation,
+    Scored,
+    Tested,
+    Texts,
+    Verdicts,
+    against_people,
+    correlate_queries,
+    halves_test,
+    propose,
+    settled,
+    threshold_curve,
+)
+from ..project import (
+    AnswerModel,
+    CasePlace,
+    ConfirmedCase,
+    Project,
+    answer_models,
+    answer_texts,
+    answer_verdicts,
+    as_name,
+    confirm,
+    confirmed_cases,
+    judging,
+    recorded_jobs,
+    run_names,
+    withdraw_case,
+)
+from ..tables import LATEX
+from ..text import how_many
+from ._answer_checks import JUDGES, AnswerJudge, Pair, pair, verdicts
+from ._answer_contexts import Read, asked_queries, gold_sources, named_runs, passage_id_of, passage_texts, ranking_runs
+from ._answer_generation import KS
+from ._reteval import Alike, Evaluation, GoldSide, Line, Measured, RetEvalRow, numbers, query_values
+
+RELEVANT = 2
+"""The judgment for a passage that answers the query but was not annotated (case A): highly relevant."""
+
+
+@dataclass(frozen=True)
+class CaseRow:
+    """A query on which Recall and LLM-retEval, or the checks of the answer, disagree.
+
+    Args:
+        line: the query, run and depth, with the answer and its checks.
+        side: the gold passages and the answers from them.
+        verdicts: the four verdicts behind the proposal.
+        proposal: the case that they suggest, with reasons.
+        confirmed: the cases that people confirmed.
+        stake: the effect of confirming the proposal on the choice of a run; None with a single run or without a case.
+    """
+
+    line: Line
+    side: GoldSide
+    verdicts: Verdicts
+    proposal: Proposal
+    confirmed: tuple[ConfirmedCase, ...] = ()
+    stake: Stake | None = None
+
+    @property
+    def case(self) -> str | None:
+        """The case that counts: the last confirmed one, else the proposed one."""
+        return self.confirmed[-1].case if self.confirmed else self.proposal.case
+
+
+def cases(
+    project: Project,
+    evaluation: Evaluation,
+    run: str | None = None,
+    k: int | None = None,
+    only: str | None = None,
+    to_do: bool = False,
+) -> list[CaseRow]:
+    """Return the cases of a view, first those whose confirmation would affect the choice of a run most.
+
+    Args:
+        run, k: only of this run, or at this depth; None for all.
+        only: only those whose confirmed, else proposed, case has this letter.
+        to_do: only unconfirmed cases.
+
+    Raises:
+        InputError: the run, the depth or the letter is unknown.
+    """
+    if only is not None:
+        check_case(only)
+    found = _found(project, evaluation, _places(evaluation, run, k))
+    found = [one for one in found if (only is None or one.case == only) and not (to_do and one.confirmed)]
+    return _ordered(evaluation, found)
+
+
+@dataclass(frozen=True)
+class Failures:
+    """Failures of either measure for a run at a depth (llm-reteval, table 1); confirmed cases take precedence over
+    proposed.
+
+    Args:
+        recall: queries with a case A, B or C.
+        reteval: queries with a case D, E or F.
+        confirmed: how many of both a person confirmed; the others are proposed.
+    """
+
+    recall: int = 0
+    reteval: int = 0
+    confirmed: int = 0
+
+
+def failures(project: Project, evaluation: Evaluation) -> dict[tuple[str, int], Failures]:
+    """Return the numbers of failures by run and depth, cached until their data changes.
+
+    Raises:
+        GradingError: the encoder cannot be loaded.
+    """
+
+    def compute() -> dict[tuple[str, int], Failures]:
+        found = dict.fromkeys(evaluation.lines, Failures())
+        for row in _found(project, evaluation, list(evaluation.lines)):
+            recall, reteval = row.case in RECALL_FAILURES, row.case in RETEVAL_FAILURES
+            place = row.line.run, row.line.k
+            told, seen = found[place], bool(row.confirmed) and (recall or reteval)
+            found[place] = Failures(told.recall + recall, told.reteval + reteval, told.confirmed + seen)
+        return found
+
+    key = ("failures", evaluation.view, evaluation.generator.key, tuple(evaluation.rows), evaluation.ideal)
+    return project.cached(key, compute)
+
+
+def _found(project: Project, evaluation: Evaluation, places: Sequence[tuple[str, int]]) -> list[CaseRow]:
+    """Return the cases of some runs and depths, in no particular order."""
+    confirmed = confirmed_cases(project, evaluation.generator.key)
+    known = {(one.query_id, one.run, one.k) for one in confirmed}
+    parting = [
+        line
+        for place in places
+        for line in evaluation.lines[place].values()
+        if line.answer is not None
+        and (verdicts_of(line, evaluation.gold[line.query_id]).part or (line.query_id, line.run, line.k) in known)
+    ]
+    return _rows(project, evaluation, parting, confirmed)
+
+
+def _rows(
+    project: Project, evaluation: Evaluation, lines: Sequence[Line], confirmed: Sequence[ConfirmedCase]
+) -> list[CaseRow]:
+    """Return lines with their verdicts, proposals and confirmations."""
+    known: dict[tuple[str, str, int], list[ConfirmedCase]] = {}
+    for one in confirmed:
+        known.setdefault((one.query_id, one.run, one.k), []).append(one)
+    texts = _Texts(project, evaluation, lines)
+    found = []
+    for line in lines:
+        side = evaluation.gold[line.query_id]
+        verdicts = verdicts_of(line, side)
+        proposal = propose(verdicts, texts.of(line, side, verdicts))
+        found.append(CaseRow(line, side, verdicts, proposal, tuple(known.get((line.query_id, line.run, line.k), ()))))
+    return found
+
+
+def verdicts_of(line: Line, side: GoldSide) -> Verdicts:
+    """Return the four verdicts r, e, t and s of a query, run and depth."""
+    return Verdicts(line.found.any, line.reteval.yes, line.gpteval.yes, side.goldeval.yes)
+
+
+def _places(evaluation: Evaluation, run: str | None, k: int | None) -> list[tuple[str, int]]:
+    found = [(name, depth) for name, depth in evaluation.lines if run in (None, name) and k in (None, depth)]
+    if not found:
+        raise unknown_name(
+            "unknown-run",
+            "run or depth",
+            f"{run or 'any run'}@{k or 'any depth'}",
+            map("{0[0]}@{0[1]}".format, evaluation.lines),
+        )
+    return found
+
+
+class _Texts:
+    """The texts behind the verdicts of lines, read and encoded in one go.
+
+    Args:
+        lines: may include lines that are not cases.
+    """
+
+    def __init__(self, project: Project, evaluation: Evaluation, lines: Iterable[Line]) -> None:
+        parting = [line for line in lines if line.answer is not None]
+        reads = {one for line in parting for one in line.passages if isinstance(one, Read)}
+        self._texts = passage_texts(project, {one.text_key for one in reads})
+        missed = [
+            line for line in parting if self._may_be_near(line, verdicts_of(line, evaluation.gold[line.query_id]))
+        ]
+        compared = {one for line in missed for one in line.passages if isinstance(one, Read)}
+        self._alike = Alike(
+            project, compared | {one for line in missed for one in evaluation.gold[line.query_id].passages}
+        )
+
+    @staticmethod
+    def _may_be_near(line: Line, verdicts: Verdicts) -> bool:
+        # A passage without a text has no similarity. So all passages need texts, to keep similarities and ranks
+        # aligned.
+        whole = all(isinstance(one, Read) for one in line.passages)
+        return bool(verdicts.reteval and not verdicts.recall and line.passages and whole)
+
+    def of(self, line: Line, side: GoldSide, verdicts: Verdicts) -> Texts:
+        read = [one for one in line.passages if isinstance(one, Read)]
+        return Texts(
+            line.answer or "",
+            [self._texts.get(one.text_key, "") if isinstance(one, Read) else "" for one in line.passages],
+            side.draws,
+            side.query.answers,
+            self._alike.of(read, side.passages) if self._may_be_near(line, verdicts) and line.answer else None,
+        )
+
+
+def _ordered(evaluation: Evaluation, found: Sequence[CaseRow]) -> list[CaseRow]:
+    """Return the cases, those with the highest stake first. Confirmed cases and those without a proposal follow."""
+    open_ = [one for one in found if one.proposal.case is not None and not one.confirmed]
+    rest = [one for one in found if one.proposal.case is None or one.confirmed]
+    if len(evaluation.view.runs or ()) < 2 or not open_:
+        return [*open_, *rest]
+    tables = {}
+    for k in evaluation.view.ks:
+        tables[f"Recall@{k}"] = evaluation.verdicts_of("recall", k)
+        tables[f"LLM-retEval@{k}"] = evaluation.verdicts_of("reteval", k)
+    weighed = stakes(tables, [_corrections(evaluation, one) for one in open_])
+    return [*(replace(open_[stake.at], stake=stake) for stake in weighed), *rest]
+
+
+def _corrections(evaluation: Evaluation, row: CaseRow) -> list[NewScore]:
+    """Return the scores that a confirmation would correct. A case A raises every run with the passage."""
+    case, line = row.proposal.case, row.line
+    if case is None:
+        return []
+    recall, reteval = settled(case, row.verdicts)
+    found = []
+    if reteval is not None and reteval != row.verdicts.reteval:
+        found.append(NewScore(f"LLM-retEval@{line.k}", line.run, line.query_id, float(reteval)))
+    if recall is not None and recall != row.verdicts.recall:
+        runs = {line.run}
+        if case == "A" and row.proposal.passage is not None:
+            passage = passage_id_of(line.passages[row.proposal.passage])
+            runs |= {
+                run
+                for (run, k), lines in evaluation.lines.items()
+                if k == line.k and passage in map(passage_id_of, lines[line.query_id].passages)
+            }
+        found += [NewScore(f"Recall@{line.k}", run, line.query_id, float(recall)) for run in sorted(runs)]
+    return found
+
+
+def case_at(project: Project, evaluation: Evaluation, query_id: str, run: str, k: int) -> CaseRow:
+    """Return one query of one run at one depth with its verdicts and proposal.
+
+    Raises:
+        InputError: the query, run or depth is not in the view.
+    """
+    _places(evaluation, run, k)
+    line = evaluation.lines[run, k].get(query_id)
+    if line is None:
+        raise InputError(
+            "query-without-gold",
+            f"Query {query_id} does not exist or has no gold passages.",
+            "Choose a query from the table.",
+        )
+    return _rows(project, evaluation, [line], confirmed_cases(project, evaluation.generator.key))[0]
+
+
+def check_case(case: str) -> Case:
+    """Return the letter of a case.
+
+    Raises:
+        InputError: it is unknown.
+    """
+    if case in CASES:
+        return {letter: letter for letter in CASES}[case]
+    raise unknown_name("unknown-kind", "case", case, CASES)
+
+
+def confirm_case(
+    project: Project, evaluation: Evaluation, query_id: str, run: str, k: int, case: str, author: str, note: str = ""
+) -> int:
+    """Confirm a case, the proposed one or another; an earlier confirmation by the same person is withdrawn.
+
+    Returns:
+        Its key.
+
+    Raises:
+        InputError: the case is unknown, or the query, run or depth is not in the view.
+    """
+    letter = check_case(case)
+    row = case_at(project, evaluation, query_id, run, k)
+    return confirm(project, place_of_case(evaluation, query_id, run, k), letter, row.proposal.case or "", note, author)
+
+
+def unseen_by(row: CaseRow, author: str, seen: Collection[int]) -> list[ConfirmedCase]:
+    """Return other people's confirmations of a case that the author had not seen when confirming it.
+
+    Args:
+        seen: keys of the confirmations that the author saw.
+    """
+    return [one for one in row.confirmed if one.author != as_name(author) and one.key not in seen]
+
+
+def take_back_case(project: Project, evaluation: Evaluation, query_id: str, run: str, k: int, author: str) -> None:
+    """Withdraw the author's confirmation of a case.
+
+    Raises:
+        InputError: this person has not confirmed a case there.
+    """
+    withdraw_case(project, place_of_case(evaluation, query_id, run, k), author)
+
+
+def place_of_case(evaluation: Evaluation, query_id: str, run: str, k: int) -> CasePlace:
+    """Return the key under which a case is stored."""
+    return CasePlace(query_id, run, k, evaluation.generator.key, evaluation.generator.name)
+
+
+def judge_as_relevant(project: Project, row: CaseRow, passage_id: str, author: str, value: int = RELEVANT) -> None:
+    """Judge a retrieved passage as relevant: it answers the query but was not annotated (case A).
+
+    This is an ordinary judgment: its source is the person, and it can be withdrawn (`project.judging.withdraw`).
+
+    Raises:
+        InputError: the passage is not among the top k, or the value is out of range.
+    """
+    if passage_id not in map(passage_id_of, row.line.passages):
+        raise unknown_name("passage-not-read", "passage", passage_id, map(passage_id_of, row.line.passages))
+    note = f"case A of {row.line.run} at {row.line.k}"
+    judging.judge(project, row.line.query_id, passage_id, value, author, note)
+
+
+MarkedPart = tuple[str, bool]
+"""A piece of a text, and whether it has the words of the answer."""
+
+
+@dataclass(frozen=True)
+class ShownPassage:
+    """A passage as it is shown next to an answer.
+
+    Args:
+        rank: its place in the run, from 1; 0 for a gold passage.
+        parts: its text in pieces, with those that have the answer's words marked; empty without a text.
+        gold: whether it is a gold passage.
+        judged: the reader's judgment; None if it is missing.
+    """
+
+    passage_id: str
+    rank: int
+    parts: tuple[MarkedPart, ...]
+    gold: bool
+    judged: int | None
+
+
+@dataclass(frozen=True)
+class CaseDesk:
+    """Everything that a person needs to decide one case.
+
+    Args:
+        row: verdicts, proposal and confirmations.
+        retrieved: the top k with the words of the run's answer marked.
+        gold: the gold passages with the words of the answers from them marked.
+    """
+
+    row: CaseRow
+    retrieved: list[ShownPassage]
+    gold: list[ShownPassage]
+
+
+def case_desk(project: Project, evaluation: Evaluation, query_id: str, run: str, k: int, author: str) -> CaseDesk:
+    """Return one query of one run at one depth, with all its texts, whether it is a case or not.
+
+    Args:
+        author: whose judgments are shown.
+
+    Raises:
+        InputError: the query, run or depth is not in the view.
+    """
+    row = case_at(project, evaluation, query_id, run, k)
+    line, side = row.line, row.side
+    ids = {one.passage_id for one in side.passages}
+    keys = {one.text_key for one in (*line.passages, *side.passages) if isinstance(one, Read)}
+    texts = passage_texts(project, keys)
+
+    def shown(one: Read | str, rank: int, answers: Sequence[str]) -> ShownPassage:
+        name = passage_id_of(one)
+        parts = marked(texts[one.text_key], answers) if isinstance(one, Read) else ()
+        judged = judging.own_judgment(project, query_id, name, author) if author.strip() else None
+        return ShownPassage(name, rank, parts, name in ids, judged)
+
+    answers = [line.answer] if line.answer else []
+    return CaseDesk(
+        row,
+        [shown(one, rank, answers) for rank, one in enumerate(line.passages, 1)],
+        [shown(one, 0, side.draws) for one in side.passages],
+    )
+
+
+def marked(text: str, answers: Sequence[str]) -> tuple[MarkedPart, ...]:
+    """Split a text into pieces and mark those that match an answer's words, ignoring case and punctuation."""
+    patterns = [r"\W+".join(map(re.escape, words)) for answer in answers if (words := re.findall(r"\w+", answer))]
+    if not patterns:
+        return ((text, False),) if text else ()
+    parts: list[MarkedPart] = []
+    at = 0
+    for hit in re.finditer(rf"(?<!\w)(?:{'|'.join(sorted(patterns, key=len, reverse=True))})(?!\w)", text, re.I):
+        parts += [(text[at : hit.start()], False), (hit[0], True)]
+        at = hit.end()
+    return tuple(part for part in (*parts, (text[at:], False)) if part[0])
+
+
+Refined = Literal["confirmed", "proposed"]
+
+
+@dataclass(frozen=True)
+class Correlation:
+    """Spearman between Recall and LLM-retEval over the queries of a run at a depth.
+
+    Args:
+        every: over all queries with gold passages ("ALL").
+        refined: without those on which Recall is wrong: cases A, B, C.
+        by: whether these were confirmed by people, or only proposed.
+    """
+
+    run: str
+    k: int
+    every: QueryCorrelation
+    refined: QueryCorrelation
+    by: Refined
+
+
+def correlations(project: Project, evaluation: Evaluation, by: Refined = "confirmed") -> list[Correlation]:
+    """Correlate Recall with LLM-retEval over queries, by Spearman, for each run and depth (llm-reteval, table 2).
+
+    Args:
+        by: whether the refined set leaves out confirmed cases A, B and C, or proposed ones as well.
+    """
+    found = []
+    if by == "proposed":
+        told = [(row.line.query_id, row.line.run, row.line.k, row.case) for row in cases(project, evaluation)]
+    else:
+        told = [(one.query_id, one.run, one.k, one.case) for one in confirmed_cases(project, evaluation.generator.key)]
+    # If several people confirmed a case, the last one counts.
+    counts = {(query_id, run, k): case for query_id, run, k, case in told}
+    for (run, k), lines in evaluation.lines.items():
+        removed = [
+            query_id for (query_id, *place), case in counts.items() if place == [run, k] and case in RECALL_FAILURES
+        ]
+        recall, reteval = numbers(lines, "recall"), numbers(lines, "reteval")
+        found.append(
+            Correlation(run, k, correlate_queries(recall, reteval), correlate_queries(recall, reteval, removed), by)
+        )
+    return found
+
+
+def choice_tables(evaluation: Evaluation, k: int) -> dict[str, Table]:
+    """Return the scores of queries at a depth by every available measure, to choose runs by.
+
+    Returns:
+        Tables by the name of the measure, such as Recall@5 and LLM-retEval@5; GPT-Eval only over the queries with gold
+        answers. A run with waiting answers or comparisons is left out of measures that need them. Its known scores
+        may be those of easy queries. See `waiting_runs`.
+
+    Raises:
+        InputError: the depth is not in the view.
+    """
+    if k not in evaluation.view.ks:
+        raise unknown_name("unknown-depth", "depth", k, evaluation.view.ks)
+    every = list(evaluation.gold)
+    with_answers = [query_id for query_id in every if evaluation.gold[query_id].query.answers]
+    told: dict[Measured, list[str]] = {
+        "Recall": every, "Precision": every, "F1": every, "LLM-retEval": every, "GPT-Eval": with_answers,
+    }  # fmt: skip
+    tables = {f"{measure}@{k}": _table(evaluation, k, measure, queries) for measure, queries in told.items() if queries}
+    return {name: table for name, table in tables.items() if table}
+
+
+def _table(evaluation: Evaluation, k: int, measure: Measured, queries: Sequence[str]) -> Table:
+    """Return scores by run and query; None if failed, which differs from the 0 of a skipped query."""
+    found: dict[str, dict[str, float | None]] = {}
+    for run in evaluation.view.runs or ():
+        values = query_values(evaluation.lines[run, k], measure)
+        if all(query_id in values for query_id in queries):
+            found[run] = {query_id: values[query_id] for query_id in queries}
+    return found
+
+
+def waiting_runs(evaluation: Evaluation, k: int) -> dict[str, int]:
+    """Return, for each incomplete run, the number of queries with a waiting answer or comparison at a depth."""
+    told = {
+        run: len(lines) - len(numbers(lines, "reteval")) for (run, at), lines in evaluation.lines.items() if at == k
+    }
+    return {run: count for run, count in told.items() if count}
+
+
+@dataclass(frozen=True)
+class PeopleSaid:
+    """People's verdict on an answer to a question that has right answers.
+
+    Args:
+        query_id: of the question.
+        acceptable: whether most people consider it right.
+    """
+
+    query_id: str
+    pair: Pair
+    acceptable: bool
+
+
+def verdict_sources(project: Project) -> list[tuple[str, int]]:
+    """Return the sources of people's verdicts on answers, with the number of verdicts of each."""
+    return list(Counter(source for said in answer_verdicts(project).values() for source in said).items())
+
+
+def people_said(project: Project, source: str | None = None) -> list[PeopleSaid]:
+    """Return the answers with people's verdicts, of queries with gold answers.
+
+    Args:
+        source: only this one; for None the majority of all, without answers on which people are evenly split.
+
+    Raises:
+        InputError: there are no such answers. The message says whether verdicts or gold answers are missing, or people
+            are evenly split.
+    """
+    texts, known = answer_texts(project), answer_verdicts(project, source)
+    asked = {query.key: query for query in asked_queries(project) if query.answers}
+    found = []
+    for (key, answer), said in known.items():
+        yes = sum(said.values())
+        if key in asked and 2 * yes != len(said):
+            query = asked[key]
+            found.append(
+                PeopleSaid(query.query_id, pair(query.text, texts[answer], query.answers), 2 * yes > len(said))
+            )
+    if found:
+        return found
+    verdicts = how_many(sum(map(len, known.values())), "human answer checks")
+    if not known:
+        raise InputError(
+            "no-human-verdicts",
+            "No human answer checks yet.",
+            "Import them: exam import answer-verdicts FILE.",
+        )
+    if not any(key in asked for key, _ in known):
+        raise InputError(
+            "no-verdicts-with-gold",
+            f"{verdicts}, but none for a query with gold answers.",
+            "Import queries as JSONL with query_id, text and answers: exam import queries FILE.",
+        )
+    raise InputError(
+        "undecided-verdicts",
+        f"{verdicts}, but right and wrong are equally frequent for every answer.",
+        "Choose one assessor, or import more checks: exam import answer-verdicts FILE.",
+    )
+
+
+def said_in_file(project: Project, said: Sequence[tuple[str, str, bool]]) -> list[PeopleSaid]:
+    """Return the same as `people_said`, from verdicts that are not in the project.
+
+    Args:
+        said: query id, answer, and whether it is acceptable.
+
+    Raises:
+        InputError: no verdict is about a query with gold answers.
+    """
+    asked = {query.query_id: query for query in asked_queries(project) if query.answers}
+    found = [
+        PeopleSaid(query_id, pair(asked[query_id].text, answer, asked[query_id].answers), acceptable)
+        for query_id, answer, acceptable in said
+        if query_id in asked
+    ]
+    if not found:
+        raise InputError(
+            "no-verdicts-with-gold",
+            "No human answer check belongs to a query with gold answers.",
+            "Import the queries with their gold answers.",
+        )
+    return found
+
+
+@dataclass(frozen=True)
+class AgreementRow:
+    """Agreement of one answer check with people.
+
+    Args:
+        judge: the answer check.
+        model: its model; None for a computed check.
+        against: agreement at its threshold.
+        threshold: the threshold of `against`.
+        waiting: answers without a verdict by the model; they are left out.
+        curve: agreement at other thresholds; empty if its scores are only yes and no.
+        tested: agreement on one half of the questions at the best threshold of the other half. None if its scores are
+            only yes and no, or with too few questions.
+    """
+
+    judge: AnswerJudge
+    model: str | None
+    against: Against
+    threshold: float
+    waiting: int
+    curve: list[Point]
+    tested: Tested | None
+
+
+def agreement(
+    project: Project,
+    said: Sequence[PeopleSaid],
+    judges: Sequence[str] | None = None,
+    thresholds: Mapping[str, float] | None = None,
+    samples: int = 1000,
+) -> list[AgreementRow]:
+    """Return the agreement of answer checks with people on the same answers; intervals resample questions.
+
+    Args:
+        said: see `people_said`.
+        judges: their names; None for all, those with a model only if it was asked.
+        thresholds: by answer check, instead of the default.
+        samples: of the bootstrap.
+
+    Raises:
+        InputError: an answer check is unknown.
+        GradingError: the encoder cannot be loaded.
+    """
+    if strange := [name for name in judges or () if name not in JUDGES]:
+        raise unknown_name("unknown-answer-judge", "answer check", strange[0], JUDGES)
+    found = []
+    models = answer_models(project, "judge")
+    for name, judge in JUDGES.items():
+        if judges is not None and name not in judges:
+            continue
+        asked: list[AnswerModel | None] = [None]
+        if judge.needs == "model":
+            asked = [one for one in models if one.parameters.get("judge") == name]
+        threshold = (thresholds or {}).get(name, judge.threshold)
+        found += [_agreement(project, said, judge, model, threshold, samples) for model in asked]
+    return found
+
+
+def _agreement(
+    project: Project,
+    said: Sequence[PeopleSaid],
+    judge: AnswerJudge,
+    model: AnswerModel | None,
+    threshold: float,
+    samples: int,
+) -> AgreementRow:
+    told = verdicts(project, judge.name, [one.pair for one in said], model, threshold)
+    known = [one for one in said if told[one.pair].state != "waiting"]
+    people = [one.acceptable for one in known]
+    questions = [one.query_id for one in known]
+    scores = [told[one.pair].score for one in known]
+    yes = [None if (verdict := told[one.pair].yes) is None else int(verdict) for one in known]
+    return AgreementRow(
+        judge,
+        None if model is None else model.name,
+        against_people(yes, people, questions, samples=samples),
+        threshold,
+        len(said) - len(known),
+        threshold_curve(scores, people) if judge.graded and known else [],
+        halves_test(scores, people, threshold, questions, samples=samples) if judge.graded and known else None,
+    )
+
+
+SHORT = 5
+"""Greatest number of words of a gold answer that counts as a phrase, which can occur within a sentence."""
+SAMPLES = 1000
+SURE = 0.95
+"""Share of the resamples in which a run has to lead for a clear lead."""
+
+
+@dataclass(frozen=True)
+class Lacking:
+    """The data that LLM-retEval needs and a project lacks.
+
+    Args:
+        queries: no query has words.
+        runs: the project has no runs.
+        gold: the project has no gold passages.
+        answers: no query has gold answers, so that GPT-Eval and cases that rest on them stay unknown.
+    """
+
+    queries: bool
+    runs: bool
+    gold: bool
+    answers: bool
+
+    @property
+    def stops(self) -> bool:
+        """Whether nothing can be done yet."""
+        return self.queries or self.runs or self.gold
+
+
+def lacking(project: Project) -> Lacking:
+    """Return the missing data for LLM-retEval (specification, section 2)."""
+    queries = asked_queries(project)
+    return Lacking(
+        not queries, not ranking_runs(project), not gold_sources(project), not any(query.answers for query in queries)
+    )
+
+
+def asked_for(project: Project, generator: AnswerModel) -> tuple[tuple[str, ...], tuple[int, ...]]:
+    """Return the runs and depths for which a generator has answered, or was asked to.
+
+    Returns:
+        Runs in the project's order and depths, rising; all runs and the usual depths if nothing is known.
+    """
+    runs: dict[str, None] = {}
+    ks: set[int] = set()
+    known = named_runs(project, None)
+    for job in recorded_jobs(project, "generating", subject=generator.key):
+        named = job.request.get("runs")
+        runs |= dict.fromkeys(known if named is None else named)
+        ks |= set(job.request.get("ks", ())) if named != [] else set()
+    for run, k in project.rows(
+        "SELECT DISTINCT run, k FROM generated_answers WHERE generator_key = ? AND run IS NOT NULL AND k > 0",
+        [generator.key],
+    ):
+        runs[run] = None
+        ks.add(k)
+    every = dict.fromkeys((*known, *run_names(project)))
+    return tuple(run for run in every if run in runs) or tuple(known), tuple(sorted(ks)) or KS
+
+
+def usual_judge(project: Project) -> str:
+    """Return the default answer check: the last one with a model, else one that fits the project's gold answers.
+
+    Short phrases are searched for in the answers. Whole sentences, and answers without gold ones, are compared by
+    meaning.
+    """
+    asked = [one.parameters.get("judge") for one in answer_models(project, "judge")]
+    if asked and asked[-1] is not None:
+        return str(asked[-1])
+    lengths = [len(answer.split()) for query in asked_queries(project) for answer in query.answers]
+    return "contains" if lengths and median(lengths) <= SHORT else "embedding"
+
+
+def clear_best(project: Project, evaluation: Evaluation) -> dict[tuple[int, str], str]:
+    """Return the run that leads clearly by a measure at a depth.
+
+    Returns:
+        By depth and name of the measure without it, such as (5, "Recall"): the run that is chosen alone, in at least
+        `SURE` of the resamples of queries; absent without a clear lead.
+    """
+
+    def compute() -> dict[tuple[int, str], str]:
+        return {
+            (k, choice.evaluation.removesuffix(f"@{k}")): choice.chosen[0]
+            for k in evaluation.view.ks
+            # Each measure over its own runs: a run that waits for answers may still lead by Recall.
+            for name, table in choice_tables(evaluation, k).items()
+            if len(table) > 1
+            for choice in choosing({name: table}, samples=SAMPLES).choices
+            if len(choice.chosen) == 1 and choice.chance.get(choice.chosen[0], 0.0) >= SURE
+        }
+
+    if len(evaluation.view.runs or ()) < 2:
+        return {}
+    return project.cached(("clear best", evaluation.view, evaluation.generator.fingerprint), compute)
+
+
+def said_by_judge(project: Project, evaluation: Evaluation) -> list[PeopleSaid]:
+    """Return the verdicts of an evaluation's answer check in the form of people's verdicts, to compare other checks
+    with it.
+
+    Pairs without a usable verdict are left out. The question takes the place of the query id.
+    """
+    told = verdicts(project, evaluation.view.judge, evaluation.pairs, evaluation.judge_model, evaluation.view.threshold)
+    return [PeopleSaid(one[0], one, verdict.yes) for one, verdict in told.items() if verdict.yes is not None]
+
+
+HEADER = ("run", "k", "Recall", "Precision", "F1", "LLM-retEval", "GPT-Eval")
+
+
+def row_values(row: RetEvalRow) -> dict[str, tuple[float | None, float | None]]:
+    """Return mean and standard error of each measure of a row, by the name of its column."""
+    told = row.conventional
+    return {
+        "Recall": told.recall,
+        "Precision": told.precision,
+        "F1": told.f1,
+        "LLM-retEval": (row.reteval.mean, row.reteval.error),
+        "GPT-Eval": (None, None) if row.gpteval is None else (row.gpteval.mean, row.gpteval.error),
+    }
+
+
+def reteval_told(evaluation: Evaluation, failed: Mapping[tuple[str, int], Failures]) -> dict[str, Any]:
+    """Return the table as plain values, for JSON: choices, rows with counts of answers, and the ideal retriever.
+
+    Args:
+        failed: see `failures`.
+    """
+    return {
+        "generator": evaluation.generator.name,
+        "judge": evaluation.view.judge,
+        "judge_model": None if evaluation.judge_model is None else evaluation.judge_model.name,
+        "queries": len(evaluation.gold),
+        "complete": evaluation.complete,
+        "ideal": _scored(evaluation.ideal),
+        "rows": [
+            {"run": row.run, "k": row.k}
+            | {name: {"mean": mean, "std_error": error} for name, (mean, error) in row_values(row).items()}
+            | {
+                "f1_of_means": row.conventional.f1_of_means,
+                "reteval": _scored(row.reteval),
+                "gpteval": _scored(row.gpteval),
+                "failures": vars(failed[row.run, row.k]),
+                "answers": {"written": row.answers, "failed": row.failed, "waiting": row.waiting},
+            }
+            for row in evaluation.rows
+        ],
+    }
+
+
+def _scored(one: Scored | None) -> dict[str, Any] | None:
+    return None if one is None else vars(one) | {"complete": one.complete}
+
+
+def reteval_latex(evaluation: Evaluation, failed: Mapping[tuple[str, int], Failures], digits: int = 3) -> str:
+    """Return the table as a LaTeX tabular like table 1 of llm-reteval, the best of each column and depth in bold.
+
+    Args:
+        failed: see `failures`.
+        digits: after the point.
+    """
+    head = [*HEADER, "Recall failures", "LLM-retEval failures"]
+    lines = ["\\begin{tabular}{lrrrrrrrr}", "\\hline", " & ".join(map(_latex, head)) + " \\\\", "\\hline"]
+    names = HEADER[2:]
+    for k in evaluation.view.ks:
+        rows = [row for row in evaluation.rows if row.k == k]
+        best = {
+            name: max((mean for row in rows if (mean := row_values(row)[name][0]) is not None), default=None)
+            for name in names
+        }
+        for row in rows:
+            values = row_values(row)
+            cells = [_cell(*values[name], best[name], digits) for name in names]
+            counts = failed[row.run, row.k]
+            cells += [str(counts.recall), str(counts.reteval)]
+            lines.append(" & ".join([_latex(row.run), str(row.k), *cells]) + " \\\\")
+        lines.append("\\hline")
+    lines.append("\\end{tabular}")
+    judge = evaluation.view.judge if evaluation.judge_model is None else evaluation.judge_model.name
+    lines.append(
+        f"% {len(evaluation.gold)} queries; answers by {_latex(evaluation.generator.name)}; answer check {judge}"
+    )
+    if not evaluation.complete:
+        lines.append("% incomplete: missing or failed answers and comparisons are left out")
+    return "\n".join(lines) + "\n"
+
+
+def reteval_tsv(evaluation: Evaluation) -> str:
+    """Return the table as TSV: means with their standard errors, and numbers of queries and answers."""
+    names = HEADER[2:]
+    head = ["run", "k", *(part for name in names for part in (name, f"{name} std error"))]
+    lines = ["\t".join([*head, "queries", "answers", "failed", "waiting"])]
+    for row in evaluation.rows:
+        values = [number for name in names for number in row_values(row)[name]]
+        numbers = ["" if number is None else f"{number:.6f}" for number in values]
+        rests = map(str, (row.reteval.queries, row.answers, row.reteval.failed, row.reteval.waiting))
+        lines.append("\t".join([" ".join(row.run.split()), str(row.k), *numbers, *rests]))
+    return "\n".join(lines) + "\n"
+
+
+def _cell(mean: float | None, error: float | None, best: float | None, digits: int) -> str:
+    if mean is None:
+        return "--"
+    text = f"{mean:.{digits}f}"
+    text = f"\\textbf{{{text}}}" if mean == best else text
+    return text if error is None else f"{text} $\\pm$ {error:.{digits}f}"
+
+
+def _latex(text: str) -> str:
+    return "".join(LATEX.get(character, character) for character in " ".join(text.split()))

@@ -1,0 +1,61 @@
+from ._audit_plan import (
+    ALPHA as ALPHA,
+    design as design,
+    end_audit as end_audit,
+    end_batch as end_batch,
+    in_batches as in_batches,
+    texts as texts,
+)
+from ._audit_publication import (
+    audit_files as audit_files,
+    audited_by as audited_by,
+    notice as notice,
+    read_facts as read_facts,
+    under_way as under_way,
+)
+from ._audit_records import (
+    AIMS as AIMS,
+    Aim as Aim,
+    Audit as Audit,
+    Batch as Batch,
+    Goal as Goal,
+    audits as audits,
+    batches as batches,
+    find_audit as find_audit,
+    open_batch as open_batch,
+)
+from ._audited_leaderboard import AuditBoard as AuditBoard, audit_board as audit_board, board_of as board_of
+from ._batch_assignment import (
+    Card as Card,
+    Hand as Hand,
+    deal_ahead as deal_ahead,
+    give_back as give_back,
+    left as left,
+)
+from ._batch_sampling import draw as draw
+from ._calibration import (
+    Calibration as Calibration,
+    Share as Share,
+    accept_cut_points as accept_cut_points,
+    calibration as calibration,
+)
+from ._circularity import Circularity as Circularity, Role as Role, circularity as circularity
+from ._judging_sheets import sentence as sentence, sheet as sheet, take_in as take_in
+from ._methods_section import methods as methods
+from ._needed_judgments import (
+    Forecast as Forecast,
+    forecast as forecast,
+    told_apart as told_apart,
+    told_apart_of as told_apart_of,
+)
+from ._verdicts import (
+    Assessor as Assessor,
+    assessors as assessors,
+    cannot_say as cannot_say,
+    judge as judge,
+    look as look,
+    scale as scale,
+    skip as skip,
+    take_back as take_back,
+)
+from ._width_curve import foresee as foresee

@@ -1,0 +1,255 @@
+"""The audited leaderboard: the grader's scores and scores corrected by judgments of a sample, with intervals."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass
+from typing import Any
+
+import numpy as np
+
+from ..measures import Coefficient, cohen_kappa, cross_table
+from ..measures.audit import (
+    Array,
+    Comparisons,
+    Estimates,
+    Variance,
+    alike,
+    compare,
+    composite,
+    estimates,
+    group_bias,
+    kendall_bounds,
+    linear_measure,
+    machine_bias,
+    missing_bounds,
+    true_correlation,
+)
+from ..project import Project
+from ..text import first_few
+from ._audit_data import Facts, gather
+from ._audit_records import Audit
+from ._audit_rows import AuditedSystem, Difference, Favour
+from ._calibration import LabelQuality, Share, label_quality
+from ._circularity import circularity
+from ._conclusions import Statement, statement_of
+from ._passage_gains import Estimation, estimation
+
+
+@dataclass(frozen=True)
+class AuditBoard:
+    """The results of an audit so far.
+
+    Args:
+        systems: the systems, best first by the audited score, or by the grader's score before a batch is done.
+        groups: groups of runs that are not separated, best first; groups can overlap.
+        differences: the difference of every two systems; empty before a batch is done.
+        labels: accuracy of the grader's labels for the pool; None before a batch is done.
+        statement: the conclusion on the goal.
+        correlation: Pearson's correlation of the grader's leaderboard with a fully judged leaderboard, corrected for
+            sampling noise; None before a batch is done.
+        kendall: bounds of Kendall's tau with a fully judged leaderboard, from the separated pairs of systems; None
+            before a batch is done, and with a single system.
+        favour: see `Favour`; None if no system, or every system, uses a model family of the grader or the questions.
+        people: Cohen's kappa of first and second judgments; None without second judgments.
+        frame, judged, known, missed: numbers of passages: in the audit, judged in finished batches, known before the
+            first batch, and drawn without getting a value.
+        waiting: number of passages in a batch that is not done; the leaderboard does not include them yet.
+        variance: the scope of intervals: these queries (`pool`), or further similar queries (`queries`).
+    """
+
+    audit: str
+    measure: str
+    confidence: float
+    variance: Variance
+    systems: list[AuditedSystem]
+    groups: list[list[str]]
+    differences: list[Difference]
+    statement: Statement
+    labels: LabelQuality | None
+    correlation: Share | None
+    kendall: tuple[float, float] | None
+    favour: Favour | None
+    people: Coefficient | None
+    batches: int
+    frame: int
+    judged: int
+    known: int
+    missed: int
+    waiting: int
+
+    @property
+    def untested(self) -> list[str]:
+        """The systems whose audited score has an unknown error."""
+        return [one.run for one in self.systems if one.audited is not None and one.low is None]
+
+    @property
+    def says(self) -> str:
+        """The numbers of judgments behind the leaderboard, as a sentence."""
+        if not self.batches:
+            return "Not audited: the error of these scores is unknown."
+        waiting = f" Passages of the next batch to judge: {self.waiting:,}." if self.waiting else ""
+        missed = f" Passages that could not be judged: {self.missed:,}." if self.missed else ""
+        untested = (
+            f" Unknown error, because no informative passage was judged: {first_few(self.untested)}."
+            if self.untested
+            else ""
+        )
+        batches = "1 batch" if self.batches == 1 else f"{self.batches:,} batches"
+        return (
+            f"{self.judged:,} judgments of {self.frame:,} passages in {batches}."
+            f" Intervals: {self.confidence:.0%}.{missed}{untested}{waiting}"
+        )
+
+    def as_dict(self) -> dict[str, Any]:
+        """Return the leaderboard as plain values, as `--json` prints it."""
+        return asdict(self)
+
+
+def audit_board(project: Project, audit: Audit, variance: Variance = "pool") -> AuditBoard:
+    """Return the leaderboard of an audit from its current judgments.
+
+    Args:
+        variance: `pool` for intervals about exactly these queries; `queries` for wider intervals, for which these
+            queries are a sample.
+    """
+
+    def compute() -> AuditBoard:
+        kin = circularity(project, audit.policy, audit.runs).kin
+        return board_of(gather(project, audit), variance, kin)
+
+    return project.cached(("audit board", audit.key, variance), compute)
+
+
+def board_of(facts: Facts, variance: Variance = "pool", kin: Sequence[str] = ()) -> AuditBoard:
+    """Return the leaderboard of an audit, computed only from its facts; see `audit_board`.
+
+    Args:
+        kin: systems that use a model family of the grader or of the questions.
+    """
+    found = estimation(facts)
+    w, names = facts.weights.w, facts.weights.systems
+    machine = w @ facts.machine
+    confidence = 1 - facts.alpha
+    waiting = sum(int((batch.drawn & np.isnan(batch.first)).sum()) for batch in facts.batches if not batch.done)
+    known = int((~np.isnan(facts.batches[0].known)).sum()) if facts.batches else 0
+    common: dict[str, Any] = {
+        "audit": facts.name, "measure": linear_measure(facts.measure).title, "confidence": confidence,
+        "variance": variance, "frame": len(facts.weights.items), "known": known, "waiting": waiting,
+        "people": _people(facts),
+    }  # fmt: skip
+    if found is None:
+        order = sorted(range(len(names)), key=lambda at: (-machine[at], names[at]))
+        return AuditBoard(
+            **common,
+            systems=[_unaudited(names[at], machine, at) for at in order],
+            groups=[],
+            differences=[],
+            statement=statement_of(facts, None),
+            labels=None,
+            correlation=None,
+            kendall=None,
+            favour=None,
+            batches=0,
+            judged=0,
+            missed=0,
+        )
+    how: Mapping[str, Any] = {"variance": variance, "queries": found.pool.queries, "confidence": confidence}
+    scores = estimates(w, found.corrected, **how)
+    compared = compare(w, found.corrected, **how)
+    bias = machine_bias(w, facts.machine, found.corrected, **how)
+    members = np.isin(names, kin)
+    favour = None
+    if members.any() and not members.all():
+        told = group_bias(w, facts.machine, found.corrected, members, **how)
+        favour = Favour(tuple(kin), float(told.value[0]), _known(told.low[0]), _known(told.high[0]))
+    systems = _systems(found, scores, bias, machine, how)
+    return AuditBoard(
+        **common,
+        systems=systems,
+        groups=[[names[at] for at in group] for group in alike(scores.value, compared, facts.alpha)],
+        differences=_differences(names, compared),
+        statement=statement_of(facts, found),
+        labels=label_quality(facts, found),
+        correlation=Share.of(true_correlation(machine, w, found.corrected, confidence)) if len(names) > 2 else None,
+        kendall=kendall_bounds(machine, compared, facts.alpha) if len(names) > 1 else None,
+        favour=favour,
+        batches=len(found.batches),
+        judged=found.corrected.judged,
+        missed=found.corrected.missed,
+    )
+
+
+def _known(value: float) -> float | None:
+    return None if np.isnan(value) else float(value)
+
+
+def _rank(values: Array) -> list[int]:
+    """Return ranks from 1, best first; equal values have equal ranks."""
+    return [1 + int((values > value + 1e-12).sum()) for value in values]
+
+
+def _unaudited(name: str, machine: Array, at: int) -> AuditedSystem:
+    empty: dict[str, Any] = dict.fromkeys(
+        ("rank", "audited", "error", "low", "high", "worst_low", "worst_high", "bias", "bias_low", "bias_high", "order")
+    )
+    return AuditedSystem(run=name, machine=float(machine[at]), machine_rank=_rank(machine)[at], **empty)
+
+
+def _systems(
+    found: Estimation, scores: Estimates, bias: Estimates, machine: Array, how: Mapping[str, Any]
+) -> list[AuditedSystem]:
+    facts = found.facts
+    names, w = facts.weights.systems, facts.weights.w
+    worst: tuple[Array, Array] | None = None
+    if found.corrected.missed:
+        least, most = missing_bounds(found.batches, found.planned, found.gains, found.predicted, 0.0, facts.top_gain)
+        worst = estimates(w, least, **how).low, estimates(w, most, **how).high
+    ranks, machine_ranks = _rank(scores.value), _rank(machine)
+    order = _rank(composite(machine, scores.value, scores.error))
+    rows = [
+        AuditedSystem(
+            run=name,
+            rank=ranks[i],
+            audited=float(scores.value[i]),
+            error=_known(scores.error[i]),
+            low=_known(scores.low[i]),
+            high=_known(scores.high[i]),
+            worst_low=None if worst is None else _known(worst[0][i]),
+            worst_high=None if worst is None else _known(worst[1][i]),
+            machine=float(machine[i]),
+            machine_rank=machine_ranks[i],
+            bias=float(bias.value[i]),
+            bias_low=_known(bias.low[i]),
+            bias_high=_known(bias.high[i]),
+            order=order[i],
+        )
+        for i, name in enumerate(names)
+    ]
+    return sorted(rows, key=lambda row: (row.rank or 0, row.run))
+
+
+def _differences(names: Sequence[str], compared: Comparisons) -> list[Difference]:
+    told = compared.difference
+    # If the error is unknown, p only helps to correct the other pairs, so it is not shown.
+    p, adjusted = (np.where(np.isnan(told.error), np.nan, one) for one in (compared.p, compared.adjusted))
+    return [
+        Difference(names[a], names[b], float(value), *map(_known, numbers))
+        for a, b, value, *numbers in zip(
+            compared.first, compared.second, told.value, told.low, told.high, p, adjusted, strict=True
+        )
+    ]
+
+
+def _people(facts: Facts) -> Coefficient | None:
+    """Return the agreement of first and second judgments; None without second judgments."""
+    pairs = [
+        (int(one), int(other))
+        for batch in facts.batches
+        for one, other in zip(batch.first, batch.second, strict=True)
+        if not np.isnan(one) and not np.isnan(other)
+    ]
+    if not pairs:
+        return None
+    values = sorted({value for pair in pairs for value in pair})
+    return cohen_kappa(cross_table([one for one, _ in pairs], [other for _, other in pairs], values, values))

@@ -1,0 +1,251 @@
+"""Dealing of a batch to assessors, by query. Each passage goes to one assessor unless it needs a second judgment."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+
+from ..bank import asked_questions, find_query
+from ..errors import InputError
+from ..project import Cursor, Project, as_name, passage_texts
+from ..types import Query, Question, Said
+from ._audit_records import Audit
+from ._batch_state import Claim, Place, State, read_state
+
+LEASE = timedelta(hours=1)
+"""How long a query stays assigned to an inactive assessor. After this time it is free; judgments stay."""
+
+
+@dataclass(frozen=True)
+class Card:
+    """A dealt passage.
+
+    Args:
+        text: None if the passage is known only by its id, so that it cannot be judged.
+        said, value: the last decision of its assessor (judged, cannot say or skipped), and the judgment; None without
+            it.
+        looked: whether the assessor asked for the grader's label.
+    """
+
+    passage_id: str
+    text: str | None
+    said: Said | None
+    value: int | None
+    looked: bool
+
+    @property
+    def settled(self) -> bool:
+        """Whether the assessor has judged the passage or recorded that they cannot judge it."""
+        return self.said in ("judged", "cannot say")
+
+
+@dataclass(frozen=True)
+class Hand:
+    """The drawn passages of one query that an assessor is judging, with its questions.
+
+    Args:
+        batch: number of the batch.
+        turn: 2 for second judgments of passages that another assessor has judged.
+        cards: the passages in the order of judging; skipped passages are last.
+        until: when the query is released after inactivity; None if it is judged elsewhere.
+        left: number of open passages of the whole batch, in both turns.
+    """
+
+    audit: str
+    batch: int
+    turn: int
+    query: Query
+    questions: list[Question]
+    cards: list[Card]
+    until: datetime | None
+    left: int
+
+
+def deal_ahead(project: Project, audit: Audit, assessor: str, passages: int, lease: timedelta = LEASE) -> list[Hand]:
+    """Assign whole queries to an assessor until enough passages wait, to avoid delays between queries.
+
+    Args:
+        passages: number of passages that should wait, from 1. Fewer wait if the batch has no more for the assessor.
+        lease: how long an assignment lasts without activity; every verdict restarts it.
+
+    Returns:
+        The assessor's queries, in the order of judging; empty if nothing is left for the assessor.
+
+    Raises:
+        InputError: the name is empty, or no batch is open.
+    """
+    name = assessor_name(assessor)
+    with project.transaction("judge audits", author=name) as cursor:
+        state = read_state(cursor, audit)
+        held = _own(state, name)
+        kept = [claim for claim in held if _waiting(state, name, claim.query_key, claim.turn, again=False)]
+        waits = sum(_waiting(state, name, claim.query_key, claim.turn, again=False) for claim in kept)
+        while waits < passages:
+            # Passages that they skipped are dealt again when nothing else is left.
+            again = not kept
+            has = [(claim.query_key, claim.turn) for claim in kept]
+            chosen = _choose(cursor, state, name, has, again, lambda query: project.allows("judge audits", query))
+            if chosen is None:
+                break
+            own = next((claim for claim in held if (claim.query_key, claim.turn) == chosen), None)
+            kept.append(own or take(cursor, state, *chosen, name, lease))
+            waits += _waiting(state, name, *chosen, again)
+        for claim in held:
+            if claim not in kept:
+                _end(cursor, claim)
+    return _hands(project, audit, name, state, sorted(kept, key=lambda claim: claim.key))
+
+
+def _hands(project: Project, audit: Audit, name: str, state: State, claims: Sequence[Claim]) -> list[Hand]:
+    if not claims:
+        return []
+    looked = set(
+        project.rows(
+            "SELECT query_key, passage_key FROM audit_looks WHERE batch_key = ? AND assessor = ?",
+            [state.batch_key, name],
+        )
+    )
+    dealt = [
+        (claim, [one for one in state.places if one.query_key == claim.query_key and _is_of(one, name, claim.turn)])
+        for claim in claims
+    ]
+    texts = passage_texts(project, [one.passage_id for _, places in dealt for one in places])
+    waits, found = _left(state), []
+    for claim, places in dealt:
+        cards = [
+            Card(
+                one.passage_id,
+                texts.get(one.passage_id),
+                one.said[claim.turn - 1],
+                one.values[claim.turn - 1],
+                (one.query_key, one.passage_key) in looked,
+            )
+            for one in places
+        ]
+        cards.sort(key=lambda card: card.said == "skipped")
+        query_id = next(one.query_id for one in state.places if one.query_key == claim.query_key)
+        version = audit.policy.bank_version or 0
+        questions = [one for one in asked_questions(project, version, query_id) if one.active]
+        query = find_query(project, query_id)
+        found.append(Hand(audit.name, state.number, claim.turn, query, questions, cards, claim.until, waits))
+    return found
+
+
+def left(project: Project, audit: Audit) -> int:
+    """Return the number of open judgments of the newest batch, including second judgments."""
+    return _left(project.read(lambda cursor: read_state(cursor, audit)))
+
+
+def _left(state: State) -> int:
+    return sum((not one.settled(1)) + (one.doubled and not one.settled(2)) for one in state.places)
+
+
+def give_back(project: Project, audit: Audit, assessor: str) -> int:
+    """Release an assessor's queries for other assessors; their judgments stay.
+
+    Returns:
+        The number of released queries.
+    """
+    name = assessor_name(assessor)
+    with project.transaction("judge audits", author=name) as cursor:
+        held = [claim for claim in read_state(cursor, audit).claims if claim.assessor == name]
+        for claim in held:
+            _end(cursor, claim)
+    return len(held)
+
+
+def assessor_name(assessor: str) -> str:
+    """Return the name under which an assessor's verdicts are recorded.
+
+    Raises:
+        InputError: the name is empty.
+    """
+    if not (name := as_name(assessor)):
+        raise InputError(
+            "empty-name", "The name of the assessor is empty.", "Give a name. Judgments are stored under it."
+        )
+    return name
+
+
+def take(cursor: Cursor, state: State, query_key: int, turn: int, assessor: str, lease: timedelta | None) -> Claim:
+    """Assign a free query to an assessor.
+
+    Args:
+        lease: None if the passages are judged elsewhere, so that the query stays assigned until it is given back.
+    """
+    until = "NULL" if lease is None else f"now()::TIMESTAMP + to_seconds({lease.total_seconds():f})"
+    row = cursor.execute(
+        f"INSERT INTO audit_claims VALUES (nextval('keys'), ?, ?, ?, ?, now()::TIMESTAMP, {until}, NULL)"
+        " RETURNING claim_key, query_key, turn, assessor, until",
+        [state.batch_key, query_key, turn, assessor],
+    ).fetchall()[0]
+    return Claim(*row)
+
+
+def renew(cursor: Cursor, claim: Claim, lease: timedelta) -> None:
+    """Restart the lease of a query; queries judged elsewhere have no lease."""
+    cursor.execute(
+        f"UPDATE audit_claims SET until = now()::TIMESTAMP + to_seconds({lease.total_seconds():f})"
+        " WHERE claim_key = ? AND until IS NOT NULL",
+        [claim.key],
+    )
+
+
+def _end(cursor: Cursor, claim: Claim) -> None:
+    cursor.execute("UPDATE audit_claims SET ended_at = now()::TIMESTAMP WHERE claim_key = ?", [claim.key])
+
+
+def _own(state: State, assessor: str) -> list[Claim]:
+    """Return an assessor's claims, oldest first, without claims of queries that they judge elsewhere."""
+    return [claim for claim in state.claims if claim.assessor == assessor and claim.until is not None]
+
+
+def _is_of(place: Place, assessor: str, turn: int) -> bool:
+    return place.open_to(assessor, turn) or (place.settled(turn) and place.by[turn - 1] == assessor)
+
+
+def _waiting(state: State, assessor: str, query_key: int, turn: int, again: bool) -> int:
+    """Return the number of passages of a query that an assessor can judge; skipped passages count only with `again`."""
+    return sum(
+        one.open_to(assessor, turn) and (again or (one.said[turn - 1], one.by[turn - 1]) != ("skipped", assessor))
+        for one in state.places
+        if one.query_key == query_key
+    )
+
+
+def _choose(
+    cursor: Cursor,
+    state: State,
+    assessor: str,
+    but: Sequence[tuple[int, int]],
+    skipped: bool,
+    may: Callable[[str], bool],
+) -> tuple[int, int] | None:
+    """Return the (query key, turn) to deal next to an assessor; None if nothing is left for them.
+
+    Unjudged passages are first, then second judgments, then passages that the assessor skipped. Queries that the
+    assessor had before are preferred, because their questions are known to the assessor.
+
+    Args:
+        but: (query key, turn) to leave out, because the assessor has them now.
+        skipped: whether to deal passages that the assessor skipped.
+        may: returns whether the assessor may judge the query with an id.
+    """
+    before = {
+        key
+        for (key,) in cursor.execute(
+            "SELECT query_key FROM audit_claims WHERE batch_key = ? AND assessor = ?", [state.batch_key, assessor]
+        ).fetchall()
+    }
+    ids = {one.query_key: one.query_id for one in state.places}
+    queries = [key for key, query_id in ids.items() if may(query_id)]
+    queries.sort(key=lambda key: key not in before)
+    for again in (False, True)[: 1 + skipped]:
+        for turn in (1, 2):
+            for key in queries:
+                holder = state.holder(key, turn)
+                free = holder is None or (holder.assessor == assessor and holder.until is not None)
+                if free and (key, turn) not in but and _waiting(state, assessor, key, turn, again):
+                    return key, turn
+    return None

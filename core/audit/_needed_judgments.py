@@ -1,0 +1,209 @@
+"""Forecast of the judgments that an audit needs: width of intervals by judgments, with and without a grader."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from ..measures.audit import (
+    Array,
+    Flags,
+    estimates,
+    expected_spread,
+    expected_width,
+    guessed_spread,
+    judgments_needed,
+    judgments_to_tell,
+    level_at,
+    residual_spread,
+)
+from ..project import Project
+from ..text import first_few, how_many
+from ._audit_data import Facts, gather
+from ._audit_records import Audit, Goal
+from ._audited_leaderboard import AuditBoard, audit_board
+from ._batch_sampling import weighed
+from ._passage_gains import Estimation, estimation
+
+POINTS = 15
+"""Number of points of the curve."""
+LEAST = 20
+"""Number of judgments at the beginning of the curve."""
+
+
+@dataclass(frozen=True)
+class Width:
+    """A point of the curve.
+
+    Args:
+        judgments: total number of judgments.
+        width: expected width of intervals. For the goal `pair`, it is that of the difference. For `best`, it is the
+            median over the differences from the leader. For other goals, it is the median over the scores.
+        without_machine: this width without predictions from graders.
+        uniform: this width without predictions, and with equal chances for all passages.
+    """
+
+    judgments: int
+    width: float
+    without_machine: float
+    uniform: float
+
+
+@dataclass(frozen=True)
+class Forecast:
+    """The expected needs of an audit.
+
+    Args:
+        curve: expected widths by rising numbers of judgments.
+        made: number of judgments so far.
+        width: current width of intervals; None before a batch is done.
+        needed: total number of judgments expected for the goal; None if unknown, as for equal systems.
+        frame: number of passages that could be drawn, and so the maximum number of judgments.
+        guessed: whether the spread of judgments is a guess, because nothing has been judged yet.
+        given: whether the goal is a number of judgments.
+    """
+
+    curve: list[Width]
+    made: int
+    width: float | None
+    needed: int | None
+    frame: int
+    guessed: bool
+    given: bool
+
+    @property
+    def says(self) -> str:
+        """The needed judgments, as a sentence."""
+        if self.needed is None:
+            return "The number of judgments that this goal needs is unknown."
+        guess = " This forecast rests on labels only. The first batch makes it more reliable." if self.guessed else ""
+        if self.given:
+            enough = self.needed > self.frame
+            these = f"All {self.frame:,} passages" if enough else f"{self.needed:,} of {self.frame:,} passages"
+            fewer = " (fewer than the budget)" if enough else ""
+            return f"To judge: {these}{fewer}. Judged so far: {self.made:,}.{guess}"
+        if self.needed >= self.frame:
+            return f"All {self.frame:,} passages need a judgment.{guess}"
+        return f"About {self.needed:,} of {self.frame:,} passages need a judgment. Judged so far: {self.made:,}.{guess}"
+
+    def as_dict(self) -> dict[str, Any]:
+        """Return the forecast as plain values, as `--json` prints it."""
+        return asdict(self)
+
+
+def forecast(project: Project, audit: Audit) -> Forecast:
+    """Return the forecast of an audit from current data."""
+    return project.cached(("audit forecast", audit.key), lambda: forecast_of(gather(project, audit)))
+
+
+def forecast_of(facts: Facts) -> Forecast:
+    """Return the forecast of an audit, computed only from its facts; see `forecast`."""
+    found, plain = estimation(facts), estimation(facts, machine=False)
+    known = ~np.isnan(facts.batches[0].known) if facts.batches else np.zeros(len(facts.weights.items), bool)
+    frame = int((~known).sum())
+    size = weighed(facts)
+    spread, without = _spreads(facts, found, plain)
+    rows = _rows(facts, found)
+    # If everything was known before, there is nothing to forecast.
+    budgets = np.unique(np.geomspace(min(LEAST, frame), frame, POINTS).round().astype(int)).tolist() if frame else []
+    confidence = 1 - facts.alpha
+    learnt = size * (spread if isinstance(spread, np.ndarray) else 1.0)
+    widths = expected_width(rows, learnt, spread, budgets, known=known, confidence=confidence)
+    machineless = expected_width(rows, size, without, budgets, known=known, confidence=confidence)
+    flat = expected_width(rows, np.ones_like(size), without, budgets, known=known, confidence=confidence, floor=1.0)
+    curve = [
+        Width(int(n), *(float(np.median(one)) for one in (with_machine, no_machine, uniform)))
+        for n, with_machine, no_machine, uniform in zip(budgets, widths, machineless, flat, strict=True)
+    ]
+    now = None
+    if found is not None:
+        told = estimates(rows, found.corrected, confidence=confidence).width
+        known_widths = told[~np.isnan(told)]
+        now = float(np.median(known_widths)) if len(known_widths) else None
+    made = 0 if found is None else found.corrected.judged
+    needed = _needed(facts, found, learnt, spread, known)
+    return Forecast(curve, made, now, needed, frame, guessed=found is None, given=facts.goal.aim == "budget")
+
+
+def told_apart(project: Project, audit: Audit) -> str:
+    """Return which systems the judgments so far separate; see `told_apart_of`."""
+    return project.cached(
+        ("audit told apart", audit.key), lambda: told_apart_of(gather(project, audit), audit_board(project, audit))
+    )
+
+
+def told_apart_of(facts: Facts, board: AuditBoard) -> str:
+    """Return sentences on the systems that the judgments so far separate, and on the number needed to know the best.
+
+    Args:
+        board: leaderboard from the same facts. Pairs of systems are separated at the audit's alpha, after Holm's
+            correction over all pairs.
+
+    Returns:
+        An empty text before a batch is done, or with a single system.
+    """
+    pairs = board.differences
+    if not pairs:
+        return ""
+    unclear = [{one.first, one.second} for one in pairs if one.adjusted is None or one.adjusted > facts.alpha]
+    apart = f"{len(pairs) - len(unclear):,} of {how_many(len(pairs), 'pairs of systems')}"
+    says = f"Separated: {apart} (Holm, alpha {facts.alpha:g})."
+    leader, *others = (one.run for one in board.systems)
+    rivals = [run for run in others if {leader, run} in unclear]
+    if not rivals:
+        return f"{says} {leader} is separated from all other systems."
+    need = forecast_of(replace(facts, goal=Goal("best"))).says
+    return f"{says} {leader} leads but is not separated from {first_few(rivals)}. To find the best system: {need}"
+
+
+def _rows(facts: Facts, found: Estimation | None) -> Array:
+    """Return the weights of the quantities with intervals: all scores, or the differences that decide the goal."""
+    goal, w = facts.goal, facts.weights
+    if goal.aim == "pair":
+        return (w.of(str(goal.first)) - w.of(str(goal.second)))[None]
+    if goal.aim == "best":
+        leader = int(np.argmax(_scores(facts, found)))
+        return np.delete(w.w[leader] - w.w, leader, axis=0)
+    return w.w
+
+
+def _scores(facts: Facts, found: Estimation | None) -> Array:
+    scores: Array = facts.weights.w @ (facts.machine if found is None else found.corrected.gains)
+    return scores
+
+
+def _spreads(facts: Facts, found: Estimation | None, plain: Estimation | None) -> tuple[Array | float, float]:
+    """Return the spread of gains around predictions, with and without graders; a guess without judgments."""
+    if found is None or plain is None:
+        return guessed_spread(0.0, facts.top_gain)
+    with_machine = residual_spread(found.batches, found.planned, found.gains, found.predicted) or 0.0
+    without = residual_spread(plain.batches, plain.planned, plain.gains, plain.predicted) or 0.0
+    each = expected_spread(found.pool, found.batches, found.planned, found.gains, found.predicted)
+    # If too few were judged to distinguish passages, all get the observed spread.
+    return (each if np.ptp(each) > 0 else with_machine), without
+
+
+def _needed(facts: Facts, found: Estimation | None, size: Array, spread: Array | float, known: Flags) -> int | None:
+    goal, w = facts.goal, facts.weights.w
+    if goal.aim == "budget":
+        return goal.budget
+    level = level_at(facts.alpha, facts.looks, facts.looks)
+    if goal.aim == "width":
+        each = 1 - level / len(w)
+        return judgments_needed(w, size, spread, 2 * float(goal.half_width or 0.0), known=known, confidence=each)
+    scores = _scores(facts, found)
+    if goal.aim == "pair":
+        names: Sequence[str] = facts.weights.systems
+        one, other = names.index(str(goal.first)), names.index(str(goal.second))
+        level_each = level
+    else:
+        one, other = np.argsort(-scores, kind="stable")[:2].tolist()
+        # One-sided, against each other system; see `measures.audit.best`.
+        level_each = min(1.0, 2 * level / (len(w) - 1))
+    difference = float(scores[one] - scores[other])
+    if abs(difference) < 1e-12:
+        return None
+    return judgments_to_tell(w[one] - w[other], size, spread, difference, known=known, confidence=1 - level_each)

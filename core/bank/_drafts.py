@@ -1,0 +1,457 @@
+"""Drafts: unsaved changes of a person to the bank, stored in the project at every step."""
+
+from __future__ import annotations
+
+import json
+import re
+import uuid
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, replace
+from datetime import datetime
+from typing import Any, Literal
+
+from ..errors import InputError
+from ..project import Cursor, Project, log
+from ..text import clean_text, how_many
+from ..types import Question
+from . import draft_notes
+from ._item_facts import take_accepted
+from ._questions import history, latest_version, questions as bank_questions
+from ._saving import check_ids, check_weight, clean_questions, is_wordless, save_questions
+
+
+@dataclass(frozen=True)
+class Draft:
+    """An unsaved change of a question.
+
+    Args:
+        question: the question after saving.
+        base_version: the bank version that the person saw when the change began.
+    """
+
+    question: Question
+    base_version: int
+
+
+@dataclass(frozen=True)
+class Conflict:
+    """A question that another person saved after this person began to change it.
+
+    Args:
+        base: the question when the change began; None if it did not exist.
+        theirs: the question as now saved.
+        mine: the question in the draft.
+    """
+
+    base: Question | None
+    theirs: Question
+    mine: Question
+    their_author: str
+    their_note: str
+
+
+class CrossedEdit(InputError):
+    """Error if the same person changed the field in another window after this window showed it.
+
+    Args:
+        stored: the value from the other window, which stays.
+        given: the value from this window, which is not stored.
+    """
+
+    def __init__(self, stored: object, given: object) -> None:
+        super().__init__("crossed-edit", "You have changed this in another window.", "Choose the version to keep.")
+        self.stored = stored
+        self.given = given
+
+
+class _Whatever:
+    """Type of `WHATEVER`, which allows an edit to replace any value of a field."""
+
+
+WHATEVER = _Whatever()
+
+_NAME = re.compile("[0-9a-f]{12}")
+"""Pattern of the last part of a new question's id."""
+
+Mark = tuple[int, int, int, datetime | None]
+"""Numbers of steps, undone steps and drafts, and time of the last change. Equal marks mean equal drafts."""
+
+
+def new_question(query_id: str, text: str = "", subtopic_id: str | None = None) -> Question:
+    """Return a new question with a new id."""
+    return Question(f"{query_id}/{uuid.uuid4().hex[:12]}", query_id, text, subtopic_id=subtopic_id)
+
+
+def begin_question(project: Project, author: str, query_id: str, name: str) -> None:
+    """Draft a new question without text. Repeated calls have no effect.
+
+    Args:
+        name: last part of the question's id: twelve digits and letters from a to f.
+
+    Raises:
+        InputError: the name is invalid, or the query is unknown.
+    """
+    if not _NAME.fullmatch(name):
+        raise InputError("invalid-name", f"Invalid id {name!r} for a new question.", "Add the question again.")
+    begun = replace(new_question(query_id), question_id=f"{query_id}/{name}")
+    if begun.question_id not in drafts(project, author) and not history(project, begun.question_id):
+        put_draft(project, author, begun)
+
+
+def drafts(project: Project, author: str) -> dict[str, Draft]:
+    """Return the drafts of a person by question id, in the order of their creation."""
+    return {
+        question_id: Draft(_read(content), base)
+        for question_id, content, base in project.rows(
+            "SELECT question_id, content, base_version FROM drafts WHERE author = ? ORDER BY rowid", [author]
+        )
+    }
+
+
+def authors(project: Project) -> list[str]:
+    """Return the names of all people who have drafts."""
+    return [author for (author,) in project.rows("SELECT DISTINCT author FROM drafts ORDER BY author")]
+
+
+def others(project: Project, author: str, query_id: str | None = None) -> dict[str, int]:
+    """Return the number of drafts by author, for everyone except one person.
+
+    Args:
+        author: the person to leave out.
+        query_id: restricts the count to drafts of this query; None for all.
+    """
+    return dict(
+        project.rows(
+            "SELECT author, count(*) FROM drafts JOIN queries USING (query_key)"
+            " WHERE author <> ? AND (?::VARCHAR IS NULL OR query_id = ?) GROUP BY author ORDER BY author",
+            [author, query_id, query_id],
+        )
+    )
+
+
+def mark(project: Project, author: str) -> Mark:
+    """Return the current mark of a person's drafts. A window compares marks to detect changes in other windows."""
+    made, undone = steps(project, author)
+    count, latest = project.rows("SELECT count(*), max(changed_at) FROM drafts WHERE author = ?", [author])[0]
+    return made, undone, count, latest
+
+
+def _read(content: str) -> Question:
+    values: dict[str, Any] = json.loads(content)
+    values["choices"] = tuple(values["choices"])
+    return Question(**values)
+
+
+def _written(draft: Draft | None) -> str | None:
+    return None if draft is None else json.dumps(asdict(draft), ensure_ascii=False)
+
+
+def put_draft(project: Project, author: str, question: Question) -> None:
+    """Store the change of one question; see `put_drafts`."""
+    put_drafts(project, author, [question])
+
+
+def change_draft(
+    project: Project,
+    author: str,
+    question: Question,
+    field: str,
+    value: object,
+    over: object = WHATEVER,
+    join: bool = False,
+) -> None:
+    """Store one changed field in the stored draft. Its other fields stay, because two edits may arrive together.
+
+    Args:
+        question: the question that the person saw, from which a new draft begins. If another person saved the question
+            since then, the draft has a conflict.
+        over: the value of the field that the person saw.
+        join: whether to merge this edit into the last step, as for typing after a pause. Edits that cancel each other
+            leave no step.
+
+    Raises:
+        CrossedEdit: the draft has another value than `over`; nothing is stored.
+        InputError: the weight is not a number or is too large.
+    """
+    key, value, over = question.question_id, _clean(value), _clean(over)
+    with project.transaction("edit questions", [question.query_id], author) as cursor:
+        draft = drafts(project, author).get(key)
+        # Other people may move the question meanwhile, so the draft has no position until this person moves it.
+        now = replace(question, position=None) if draft is None else draft.question
+        if draft is not None and over is not WHATEVER and getattr(now, field) not in (over, value):
+            raise CrossedEdit(getattr(now, field), value)
+        changed = replace(now, **{field: value})  # type: ignore[arg-type]
+        _step(cursor, project, author, {key: changed}, [key], _version_seen(project, question), join)
+
+
+def _clean(value: object) -> object:
+    """Clean a value in the same way as stored fields, so that the two can be compared."""
+    if isinstance(value, tuple):
+        return tuple(map(_clean, value))
+    return clean_text(value) if isinstance(value, str) else value
+
+
+def seen(project: Project, question: Question, field: str, value: object) -> Question:
+    """Return the version of a question that a person saw, given the value that they saw in a field.
+
+    Args:
+        question: returned if it has the value; otherwise an earlier saved version with the value is returned.
+    """
+    if getattr(question, field) == value:
+        return question
+    saved = (revision.question for revision in history(project, question.question_id))
+    return next((old for old in saved if getattr(old, field) == value), question)
+
+
+def _version_seen(project: Project, question: Question) -> int | None:
+    """Return the bank version in which a seen question was saved; None if it is the latest or was never saved."""
+    revisions = history(project, question.question_id)
+    seen = next((revision for revision in revisions if revision.question == question), None)
+    return None if seen is None or seen is revisions[0] else seen.version
+
+
+def put_drafts(project: Project, author: str, questions: Sequence[Question]) -> None:
+    """Store changes as one step that can be undone. A draft that equals the saved question is removed.
+
+    Raises:
+        InputError: the query of a question is unknown, or a weight is not a number or is too large.
+    """
+    after = {question.question_id: question for question in questions}
+    with project.transaction("edit questions", {one.query_id for one in questions}, author) as cursor:
+        _step(cursor, project, author, after, list(after))
+
+
+def take_back(project: Project, author: str, question_ids: Sequence[str] | None = None) -> None:
+    """Discard a person's drafts of the given questions, or all of them, as one step that can be undone."""
+    ids = list(drafts(project, author)) if question_ids is None else list(question_ids)
+    with project.transaction("edit questions", author=author) as cursor:
+        _step(cursor, project, author, {}, ids)
+
+
+def _step(
+    cursor: Cursor,
+    project: Project,
+    author: str,
+    after: Mapping[str, Question],
+    ids: Sequence[str],
+    seen: int | None = None,
+    join: bool = False,
+) -> None:
+    """Write a step: store the drafts in `after`, and remove the drafts of all other `ids`.
+
+    Args:
+        seen: the bank version that new drafts are based on; None for the newest.
+        join: whether to merge the change into the last step, if that step left the same question in this state.
+    """
+    for question in after.values():
+        # The screen computes the impact of drafts immediately, so a bad weight must not be stored.
+        check_weight(question)
+    check_ids(cursor, list(after.values()))
+    known = drafts(project, author)
+    clean = dict(zip(after, clean_questions(cursor, list(after.values())), strict=True))
+    begun = latest_version(project) if seen is None else seen
+    changed = {}
+    for key in ids:
+        old, new = known.get(key), None
+        if key in after and not _is_saved(project, clean[key]):
+            new = Draft(clean[key], begun if old is None else old.base_version)
+        if _written(old) != _written(new):
+            changed[key] = (_written(old), _written(new))
+    if not changed:
+        return
+    if steps(project, author)[1]:
+        cursor.execute("DELETE FROM draft_steps WHERE author = ? AND undone", [author])
+    last = cursor.execute(
+        "SELECT step, question_id, before, after FROM draft_steps WHERE author = $author"
+        " AND step = (SELECT max(step) FROM draft_steps WHERE author = $author)",
+        {"author": author},
+    ).fetchall()
+    if join and _joined(cursor, author, last, changed):
+        return
+    step = last[0][0] + 1 if last else 1
+    for key, (was, becomes) in changed.items():
+        cursor.execute("INSERT INTO draft_steps VALUES (?, ?, ?, ?, ?, false)", [author, step, key, was, becomes])
+        _put(cursor, author, key, becomes)
+
+
+def _joined(
+    cursor: Cursor,
+    author: str,
+    last: Sequence[tuple[int, str, str | None, str | None]],
+    changed: Mapping[str, tuple[str | None, str | None]],
+) -> bool:
+    """Merge a change into the last step; return whether that was possible.
+
+    Args:
+        last: rows of the last step: number of the step, question id, draft before, draft after.
+    """
+    if len(last) != 1 or [(key, was) for key, (was, _) in changed.items()] != [(last[0][1], last[0][3])]:
+        return False
+    step, key, before, _ = last[0]
+    becomes = changed[key][1]
+    if becomes == before:
+        cursor.execute("DELETE FROM draft_steps WHERE author = ? AND step = ?", [author, step])
+    else:
+        cursor.execute("UPDATE draft_steps SET after = ? WHERE author = ? AND step = ?", [becomes, author, step])
+    _put(cursor, author, key, becomes)
+    return True
+
+
+def _is_saved(project: Project, question: Question) -> bool:
+    """Return whether the bank has the same question at the same position."""
+    saved = {q.question_id: q for q in bank_questions(project, query_id=question.query_id)}
+    same = saved.get(question.question_id)
+    return same is not None and same == question and question.position in (None, same.position)
+
+
+def _put(cursor: Cursor, author: str, question_id: str, written: str | None) -> None:
+    if written is None:
+        cursor.execute("DELETE FROM drafts WHERE author = ? AND question_id = ?", [author, question_id])
+        return
+    draft = json.loads(written)
+    query_id = draft["question"]["query_id"]
+    # An existing draft keeps its base version, because a conflict may have been settled after this step.
+    stored = cursor.execute(
+        "INSERT INTO drafts SELECT ?, ?, query_key, ?, ?, now()::TIMESTAMP FROM queries WHERE query_id = ?"
+        " ON CONFLICT (author, question_id) DO UPDATE SET content = excluded.content,"
+        " changed_at = excluded.changed_at",
+        [author, question_id, draft["base_version"], json.dumps(draft["question"], ensure_ascii=False), query_id],
+    ).fetchall()
+    if not stored[0][0]:
+        raise InputError("unknown-query", f"Unknown query '{query_id}'.", "Import the query first.")
+
+
+def undo(project: Project, author: str) -> bool:
+    """Undo the last step; return False if there was no step."""
+    return _move(project, author, "undo")
+
+
+def redo(project: Project, author: str) -> bool:
+    """Redo the step that was undone last; return False if there was no such step."""
+    return _move(project, author, "redo")
+
+
+def steps(project: Project, author: str) -> tuple[int, int]:
+    """Return the numbers of steps that can be undone and redone."""
+    rows = dict(
+        project.rows("SELECT undone, count(DISTINCT step) FROM draft_steps WHERE author = ? GROUP BY 1", [author])
+    )
+    return rows.get(False, 0), rows.get(True, 0)
+
+
+def _move(project: Project, author: str, way: Literal["undo", "redo"]) -> bool:
+    wanted = "max(step)" if way == "undo" else "min(step)"
+    content = "before" if way == "undo" else "after"
+    with project.transaction("edit questions", author=author) as cursor:
+        step = cursor.execute(
+            f"SELECT {wanted} FROM draft_steps WHERE author = ? AND undone = ?", [author, way == "redo"]
+        ).fetchall()[0][0]
+        if step is None:
+            return False
+        for question_id, stored in cursor.execute(
+            f"SELECT question_id, {content} FROM draft_steps WHERE author = ? AND step = ?", [author, step]
+        ).fetchall():
+            _put(cursor, author, question_id, stored)
+        cursor.execute("UPDATE draft_steps SET undone = ? WHERE author = ? AND step = ?", [way == "undo", author, step])
+    return True
+
+
+def drafted_bank(project: Project, author: str, query_id: str) -> list[Question]:
+    """Return the questions of a query with the person's drafts applied; new ones are last."""
+    mine = {key: draft.question for key, draft in drafts(project, author).items()}
+    saved = bank_questions(project, query_id=query_id)
+    place = {question.question_id: question.position for question in saved}
+    now = [mine.pop(question.question_id, question) for question in saved]
+    now += [question for question in mine.values() if question.query_id == query_id]
+
+    def order(question: Question) -> float:
+        own = question.position if question.position is not None else place.get(question.question_id)
+        return float("inf") if own is None else own
+
+    return sorted(now, key=order)
+
+
+def drafted_edits(project: Project, author: str) -> dict[str, list[Question]]:
+    """Return, for every query with drafts, all questions with the drafts applied, except empty new questions."""
+    queries = dict.fromkeys(draft.question.query_id for draft in drafts(project, author).values())
+    return {query: [q for q in drafted_bank(project, author, query) if not is_wordless(q)] for query in queries}
+
+
+def conflicts(project: Project, author: str) -> list[Conflict]:
+    """Return drafts of questions that another person saved differently since the draft began."""
+    mine = drafts(project, author)
+    found = []
+    for question_id, draft in mine.items():
+        revisions = history(project, question_id)
+        newer = [revision for revision in revisions if revision.version > draft.base_version]
+        older = [revision for revision in revisions if revision.version <= draft.base_version]
+        if newer and newer[0].question != draft.question and (not older or newer[0].question != older[0].question):
+            base = older[0].question if older else None
+            theirs = newer[0]
+            found.append(Conflict(base, theirs.question, draft.question, theirs.author, theirs.note))
+    return found
+
+
+def settle(project: Project, author: str, question_id: str, keep: Literal["mine", "theirs"]) -> None:
+    """Settle a conflict: base the draft on the saved question, or discard the draft."""
+    if keep == "theirs":
+        take_back(project, author, [question_id])
+        return
+    with project.transaction("edit questions", author=author) as cursor:
+        cursor.execute(
+            "UPDATE drafts SET base_version = (SELECT max(version) FROM bank_versions), changed_at = now()::TIMESTAMP"
+            " WHERE author = ? AND question_id = ?",
+            [author, question_id],
+        )
+
+
+def note_written(project: Project, author: str) -> str:
+    """Return the automatic note for a save: a summary of the person's changes."""
+    mine = [draft.question for draft in drafts(project, author).values()]
+    queries = dict.fromkeys(question.query_id for question in mine)
+    saved = {same.question_id: same for query in queries for same in bank_questions(project, query_id=query)}
+    return draft_notes.note(project, [(saved.get(question.question_id), question) for question in mine])
+
+
+def save_drafts(project: Project, author: str, note: str = "") -> int | None:
+    """Save all drafts of a person as a new bank version, and remove the drafts.
+
+    Changes that other people saved meanwhile stay, because a version contains only the questions that it changes.
+
+    Args:
+        note: what changed and why; if empty, a summary of the changes is used.
+
+    Returns:
+        The new version, or None if nothing differs from the newest.
+
+    Raises:
+        InputError: a question has no text or is invalid, or another person saved one of the questions differently
+            meanwhile.
+    """
+    with project.transaction(
+        act="save the bank",
+        queries=lambda: {one.question.query_id for one in drafts(project, author).values()},
+        author=author,
+    ) as cursor:
+        if open_conflicts := conflicts(project, author):
+            raise InputError(
+                "open-conflicts",
+                f"Another person has changed {len(open_conflicts):,} of the questions that you changed.",
+                "Choose a version of each question first (exam bank resolve).",
+            )
+        mine = [draft.question for draft in drafts(project, author).values()]
+        known = {question.question_id for question in bank_questions(project)}
+        if empty := [q for q in mine if q.question_id not in known and not (q.text or "").strip()]:
+            raise InputError(
+                "new-question-without-words",
+                f"{how_many(len(empty), 'new questions')} without text (query {empty[0].query_id}).",
+                "Write the text, or undo adding the question.",
+            )
+        note = note.strip() or note_written(project, author)
+        version = save_questions(cursor, mine, note, author)
+        take_accepted(cursor)
+        cursor.execute("DELETE FROM drafts WHERE author = ?", [author])
+        cursor.execute("DELETE FROM draft_steps WHERE author = ?", [author])
+        if version is not None:
+            log(cursor, author, "save bank", version=version, note=note)
+    return version

@@ -1,0 +1,188 @@
+"""Detection of proposals and questions with the same wording as another question, or nearly the same."""
+
+from __future__ import annotations
+
+import unicodedata
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+from ..project import Project
+from ..types import Question
+from ._drafts import drafted_bank
+from ._proposals import STATES, Proposal, proposals
+
+NEAR = 0.85
+"""Cosine of two questions' embeddings from which the questions are near-duplicates."""
+_EDGES = " .,:;!?…\"'`“”‘’«»„"
+
+
+@dataclass(frozen=True)
+class Repeat:
+    """The wording that a proposal repeats.
+
+    Args:
+        relation: `same` if the wordings differ at most in case, spaces and marks at the ends; `like` for a
+            near-duplicate by the embedding model.
+        of: kind of the repeated text: a question, a retired question, an open, accepted or rejected proposal, or an
+            answer key.
+        text: the repeated wording.
+        cosine: cosine of the two embeddings; None for the same wording.
+    """
+
+    relation: Literal["same", "like"]
+    of: str
+    text: str
+    cosine: float | None = None
+
+    def __str__(self) -> str:
+        if self.relation == "same":
+            return f"same as {self.of}: {self.text}"
+        return f"like {self.of} ({self.cosine:.2f}): {self.text}"
+
+
+@dataclass(frozen=True)
+class _Known:
+    """A known wording. `before` is the key if it is an open proposal: only later proposals can repeat it."""
+
+    of: str
+    text: str
+    before: int = 0
+
+
+def normalised(text: str) -> str:
+    """Return a wording in lower case (NFKC, case folded), without extra spaces and without marks at its ends."""
+    return " ".join(unicodedata.normalize("NFKC", text).casefold().split()).strip(_EDGES)
+
+
+def marks(
+    project: Project, author: str, query_id: str, near: bool = False, threshold: float = NEAR
+) -> dict[int, Repeat]:
+    """Return the wordings that the open proposals of a query repeat.
+
+    Proposals are compared with the questions in the person's drafts, with decided proposals, and with earlier open
+    proposals. An answer key is compared with other answer keys of its question.
+
+    Args:
+        near: whether to search for near-duplicates with the embedding model, too.
+        threshold: cosine from which two wordings are near-duplicates.
+
+    Returns:
+        Repeats by proposal key. The same wording is preferred to a near-duplicate.
+
+    Raises:
+        GradingError: the embedding model cannot be loaded.
+    """
+    every = proposals(project, query_id, STATES)
+    opened = [proposal for proposal in every if proposal.state == "open"]
+    found: dict[int, Repeat] = {}
+    questions = list(_questions(project, author, query_id, every))
+    for proposal in opened:
+        if proposal.kind == "answer key":
+            known = list(_answer_keys(project, author, proposal, every))
+        else:
+            known = questions
+        wording = normalised(proposal.text)
+        same = next((one for one in _for(proposal, known) if normalised(one.text) == wording), None)
+        if same is not None:
+            found[proposal.key] = Repeat("same", same.of, same.text)
+    if near:
+        rest = [proposal for proposal in opened if proposal.kind != "answer key" and proposal.key not in found]
+        found |= _like(rest, questions, threshold)
+    return found
+
+
+def _for(proposal: Proposal, known: Sequence[_Known]) -> Iterator[_Known]:
+    # Only open proposals have an order. A decided one may be reopened, so its age says nothing.
+    return (one for one in known if one.before < proposal.key)
+
+
+def _questions(project: Project, author: str, query_id: str, every: Sequence[Proposal]) -> Iterator[_Known]:
+    for question in drafted_bank(project, author, query_id):
+        if question.text and question.text.strip():
+            yield _Known("a question" if question.active else "a retired question", question.text)
+    yield from _proposed([proposal for proposal in every if proposal.kind != "answer key"])
+
+
+def _answer_keys(project: Project, author: str, proposal: Proposal, every: Sequence[Proposal]) -> Iterator[_Known]:
+    for question in drafted_bank(project, author, proposal.query_id):
+        if question.question_id == proposal.question_id and question.answer_key:
+            yield _Known("the answer key", question.answer_key)
+    yield from _proposed([p for p in every if p.kind == "answer key" and p.question_id == proposal.question_id])
+
+
+def _proposed(every: Sequence[Proposal]) -> Iterator[_Known]:
+    for state, of in (("accepted", "an accepted proposal"), ("rejected", "a rejected proposal")):
+        # Include the model's wording, because a repeated request may return it again.
+        for proposal in [proposal for proposal in every if proposal.state == state]:
+            yield from (_Known(of, text) for text in dict.fromkeys((proposal.text, proposal.original)))
+    yield from (_Known("an open proposal", p.text, p.key) for p in every if p.state == "open")
+
+
+def _like(opened: Sequence[Proposal], known: Sequence[_Known], threshold: float) -> dict[int, Repeat]:
+    if not opened or not known:
+        return {}
+    # Import late: the model and its libraries are slow to load and rarely needed here.
+    from ..graders import similarity
+
+    cosines = similarity([*(proposal.text for proposal in opened), *(one.text for one in known)])
+    found = {}
+    for row, proposal in enumerate(opened):
+        fitting = [
+            (float(cosine), one)
+            for cosine, one in zip(cosines[row, len(opened) :], known, strict=True)
+            if one.before < proposal.key
+        ]
+        nearest = max(fitting, key=lambda pair: pair[0], default=None)
+        if nearest is not None and nearest[0] >= threshold:
+            found[proposal.key] = Repeat("like", nearest[1].of, nearest[1].text, nearest[0])
+    return found
+
+
+def same_wordings(questions: Sequence[Question]) -> dict[str, Question]:
+    """Return active questions that repeat another active question: by question id, the first question that they repeat.
+
+    Questions with the same words but other choices, or another subtopic, are not repetitions.
+    """
+    alike: dict[object, list[Question]] = {}
+    for question in questions:
+        if question.active and (wording := normalised(question.text or "")):
+            alike.setdefault((wording, question.choices), []).append(question)
+    found = {}
+    for same in alike.values():
+        for question in same:
+            other = next((one for one in same if one is not question and _of_one_subtopic(one, question)), None)
+            if other is not None:
+                found[question.question_id] = other
+    return found
+
+
+def _of_one_subtopic(one: Question, other: Question) -> bool:
+    """Return whether both questions can be asked together. A question without a subtopic belongs to the whole query."""
+    return one.subtopic_id == other.subtopic_id or not (one.subtopic_id and other.subtopic_id)
+
+
+def near_duplicates(questions: Sequence[Question], threshold: float = NEAR) -> dict[str, tuple[Question, float]]:
+    """Return active questions that nearly repeat another active question, by the embedding model.
+
+    Args:
+        threshold: cosine from which two questions are near-duplicates.
+
+    Returns:
+        By question id, the nearest other question and the cosine.
+
+    Raises:
+        GradingError: the model cannot be loaded.
+    """
+    from ..graders import similarity
+
+    worded = [question for question in questions if question.active and (question.text or "").strip()]
+    cosines = similarity([question.text or "" for question in worded])
+    for place in range(len(worded)):
+        cosines[place, place] = -1.0
+    found = {}
+    for row, question in enumerate(worded):
+        nearest = int(cosines[row].argmax())
+        if cosines[row, nearest] >= threshold:
+            found[question.question_id] = (worded[nearest], float(cosines[row, nearest]))
+    return found

@@ -1,0 +1,231 @@
+"""Saved graders: kinds and parameters under a name, without API keys."""
+
+from __future__ import annotations
+
+import json
+import shlex
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+
+from ..errors import GradingError, InputError, unknown_name
+from ..graders import GRADERS, Grader, Prompt, acting, make_grader, naming, remade_from
+from ..project import Project, as_name, log
+from ..types import GraderSpec
+from ._prompt_versions import prompts
+
+
+@dataclass(frozen=True)
+class NamedGrader:
+    """Kind and parameters of a grader, saved under a name."""
+
+    name: str
+    kind: str
+    parameters: dict[str, Any]
+    author: str
+    made_at: datetime
+
+
+def named_graders(project: Project) -> list[NamedGrader]:
+    """Return every saved grader, ordered by name."""
+    return [
+        NamedGrader(name, kind, json.loads(parameters), author, made_at)
+        for name, kind, parameters, author, made_at in project.rows(
+            "SELECT name, kind, parameters, author, made_at FROM named_graders ORDER BY name"
+        )
+    ]
+
+
+def save_named_grader(project: Project, name: str, kind: str, parameters: Mapping[str, Any], author: str) -> Grader:
+    """Save a grader under a name; it replaces a saved grader with that name.
+
+    Raises:
+        InputError: the name is empty or belongs to another grader, or the parameters are invalid.
+    """
+    name = as_name(name)
+    if not name:
+        raise InputError("empty-name", "The grader has no name.", "Enter a name, such as FLAN-T5 large.")
+    grader = make_grader(kind, parameters, prompts(project))
+    # One name means one grader, in every command and on every screen.
+    if name in GRADERS or name in _names_of_others(project, grader.spec):
+        raise InputError("name-taken", f"The name '{name}' belongs to another grader.", "Choose a different name.")
+    with project.transaction() as cursor:
+        cursor.execute(
+            "INSERT OR REPLACE INTO named_graders VALUES (?, ?, ?, ?, now()::TIMESTAMP)",
+            [name, kind, json.dumps(dict(parameters), ensure_ascii=False, sort_keys=True), author],
+        )
+        log(cursor, author, "save grader", name=name, kind=kind, fingerprint=grader.spec.fingerprint)
+    return grader
+
+
+def remember_settings(project: Project, grader: Grader, kind: str, parameters: Mapping[str, Any], author: str) -> None:
+    """Save the settings of a grader under its own name, unless the project can make it without them."""
+    if grader_again(project, grader.spec) is None:
+        taken = {named.name for named in named_graders(project)} | _names_of_others(project, grader.spec)
+        name, number = grader.spec.name, 2
+        while name in taken:
+            name, number = f"{grader.spec.name} ({number})", number + 1
+        save_named_grader(project, name, kind, parameters, author)
+
+
+def remove_named_grader(project: Project, name: str, author: str) -> None:
+    """Remove the saved settings of a grader. Its grades stay.
+
+    Raises:
+        InputError: the name is unknown.
+    """
+    _find(project, name)
+    with project.transaction() as cursor:
+        cursor.execute("DELETE FROM named_graders WHERE name = ?", [name])
+        log(cursor, author, "remove grader", name=name)
+
+
+def settings(project: Project, name: str) -> tuple[str, dict[str, Any]]:
+    """Return the kind and parameters of a grader.
+
+    Args:
+        name: saved name, printed name or fingerprint of a grader with grades, or a method, which selects its default
+            grader.
+
+    Raises:
+        InputError: the name is unknown, or the grader graded elsewhere and its settings are unknown.
+    """
+    for spec in _specs(project):
+        if name in (spec.name, spec.fingerprint):
+            if (found := settings_again(project, spec)) is None:
+                raise InputError(
+                    "unknown-grader-settings",
+                    f"'{spec.name}' has grades, but its settings are unknown.",
+                    f"Save its settings: exam graders add NAME --grader {spec.method}, with its model and prompt.",
+                )
+            return found.kind, found.parameters
+    if name in GRADERS:
+        return name, {}
+    for one in named_graders(project):
+        if name == one.name or name in _fingerprints(project, one):
+            return one.kind, one.parameters
+    known = dict.fromkeys([*GRADERS, *(f"'{one.name}'" for one in named_graders(project))])
+    known |= dict.fromkeys(f"'{spec.name}'" for spec in _specs(project))
+    raise unknown_name("unknown-grader", "grader", name, known)
+
+
+def make_named(
+    project: Project, name: str, given: Mapping[str, Any], library: Mapping[str, Prompt] | None = None
+) -> tuple[Grader, str, dict[str, Any]]:
+    """Make the grader with this name (see `settings`), with some parameters replaced.
+
+    Args:
+        library: the prompts to choose from; None for those of the project.
+
+    Returns:
+        The grader, its kind and all its parameters.
+
+    Raises:
+        InputError: the name is unknown, or a parameter is invalid.
+    """
+    kind, known = settings(project, name)
+    # A key is used for a saved address only if the person names the address, too.
+    bound = "base_url" in given or "base_url" not in known
+    parameters = {**known, **given}
+    with acting(naming(given.get("base_url"), given.get("key_variable") if bound else None)):
+        return make_grader(kind, parameters, prompts(project) if library is None else library), kind, parameters
+
+
+def fingerprints_of(project: Project, name: str) -> tuple[str, ...]:
+    """Return the fingerprints of a saved grader's grades; empty if the name is unknown."""
+    return next((_fingerprints(project, named) for named in named_graders(project) if named.name == name), ())
+
+
+def grade_command(name: str, *more: str) -> str:
+    """Return the shell command that grades with a grader."""
+    return shlex.join(["exam", "grade", "--grader", name, *more])
+
+
+def how_to_grade(project: Project, spec: GraderSpec, *more: str) -> str:
+    """Return a sentence with the command that continues grading with exactly this grader.
+
+    Args:
+        more: further arguments of the command.
+    """
+    if settings_again(project, spec) is not None:
+        return f"Run: {grade_command(spec.name, *more)}"
+    return (
+        f"'{spec.name}' graded elsewhere and is not set up here. Save its settings with exam graders add, or grade"
+        " with another grader and select that one with --grader."
+    )
+
+
+def grader_again(project: Project, spec: GraderSpec) -> Grader | None:
+    """Make a grader with grades again, from its saved settings or else from its identity.
+
+    Returns:
+        A grader with the same fingerprint; None if its settings are unknown.
+    """
+    found = settings_again(project, spec)
+    return None if found is None else make_grader(found.kind, found.parameters, prompts(project))
+
+
+@dataclass(frozen=True)
+class Settings:
+    """Settings of a grader with grades.
+
+    Args:
+        name: its saved name; None if its identity alone determines the settings.
+    """
+
+    name: str | None
+    kind: str
+    parameters: dict[str, Any]
+
+
+def settings_again(project: Project, spec: GraderSpec) -> Settings | None:
+    """Return the settings of a grader with grades; None if they are unknown."""
+    for one in named_graders(project):
+        if spec.fingerprint in _fingerprints(project, one):
+            return Settings(one.name, one.kind, one.parameters)
+    parameters = remade_from(spec, prompts(project))
+    return None if parameters is None else Settings(None, spec.method, parameters)
+
+
+def _fingerprints(project: Project, one: NamedGrader) -> tuple[str, ...]:
+    """Return the fingerprints of a saved grader's grades, its present one first; empty if it cannot be made."""
+    try:
+        return make_grader(one.kind, one.parameters, prompts(project)).spec.fingerprints
+    except (GradingError, InputError):
+        # Its folder or prompt is missing; another saved grader may match.
+        return ()
+
+
+def _names_of_others(project: Project, spec: GraderSpec) -> set[str]:
+    """Return the names of all other graders with grades."""
+    return {other.name for other in _specs(project) if other.fingerprint not in spec.fingerprints}
+
+
+SPEC_COLUMNS = "name, method, model, prompt, prompt_hash, parameters, kinds, max_rating"
+"""Columns of the table `graders` that identify a grader, in the order that `stored_spec` expects."""
+
+
+def stored_spec(row: Sequence[Any]) -> GraderSpec:
+    """Return the identity of a grader, from a row of `SPEC_COLUMNS`."""
+    name, method, model, prompt, prompt_hash, parameters, kinds, max_rating = row
+    return GraderSpec(
+        name, method, model, prompt, prompt_hash, json.loads(parameters), tuple(json.loads(kinds)), max_rating
+    )
+
+
+def _specs(project: Project) -> list[GraderSpec]:
+    return [stored_spec(row) for row in project.rows(f"SELECT {SPEC_COLUMNS} FROM graders ORDER BY grader_key")]
+
+
+def _find(project: Project, name: str) -> NamedGrader:
+    known = {named.name: named for named in named_graders(project)}
+    if name not in known:
+        raise unknown_name(
+            "unknown-grader",
+            "saved grader",
+            name,
+            known,
+            "" if known else "Save one on the Grading screen or with exam graders add.",
+        )
+    return known[name]

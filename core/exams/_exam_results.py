@@ -1,0 +1,405 @@
+"""Results of an exam: leaderboards by model, retrieval and topic, comparisons in pairs, and item response theory."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from itertools import combinations
+from typing import Literal, get_args
+
+import numpy as np
+
+from ..errors import InputError
+from ..measures import ALPHA, Array, holm, mcnemar, randomisation_test, wilson
+from ..measures.item_response import (
+    DROP,
+    REPEATS,
+    STEPS,
+    Analysis,
+    Criterion,
+    EstimatorName,
+    Improvement,
+    Model,
+    Planting,
+    analyse,
+    design_of,
+    improve,
+    plant,
+)
+from ..project import CLOSED_BOOK, NOT_RETRIEVED, ORACLE, Project, Student
+from ._examinee_answers import UNSTATED, Responses, responses
+
+LEAST = 10
+"""Minimum number of answers that an examinee must have given in a topic for its accuracy to be shown."""
+
+Test = Literal["mcnemar", "randomisation"]
+TESTS: tuple[Test, ...] = get_args(Test)
+_TESTS: Mapping[Test, Callable[[Array], Array]] = {"mcnemar": mcnemar, "randomisation": randomisation_test}
+
+
+@dataclass(frozen=True)
+class Score:
+    """The results of an examinee, in numbers of items.
+
+    Args:
+        items: to be answered.
+        answered: right or wrong, `right` of these.
+        failed: asked without a usable answer; neither right nor wrong.
+    """
+
+    items: int
+    answered: int
+    right: int
+    failed: int
+
+    @property
+    def missing(self) -> int:
+        """Items that were not asked."""
+        return self.items - self.answered - self.failed
+
+    @property
+    def accuracy(self) -> float | None:
+        """Share of right answers among the answers; None without any."""
+        return self.right / self.answered if self.answered else None
+
+    @property
+    def std_error(self) -> float | None:
+        """sqrt(p (1 − p) / n), for p the accuracy over n answers: the error of a share of n draws; 0 if p is 0 or 1."""
+        return _std_error(self.accuracy, self.answered)
+
+    @property
+    def accuracy_interval(self) -> tuple[float, float] | None:
+        """Wilson's 95 % interval (low, high) of the accuracy; None without answers."""
+        return wilson(self.right, self.answered)
+
+    @property
+    def strict_accuracy(self) -> float | None:
+        """Accuracy with every failure counted as wrong; None if nothing was asked."""
+        asked = self.answered + self.failed
+        return self.right / asked if asked else None
+
+    @property
+    def strict_std_error(self) -> float | None:
+        """Standard error of `strict_accuracy`."""
+        return _std_error(self.strict_accuracy, self.answered + self.failed)
+
+
+def _std_error(share: float | None, number: int) -> float | None:
+    return None if share is None else math.sqrt(share * (1 - share) / number)
+
+
+@dataclass(frozen=True)
+class Row:
+    """An examinee on a leaderboard."""
+
+    student: Student
+    score: Score
+
+
+def exam_board(found: Responses) -> list[Row]:
+    """Return examinees by falling accuracy; those without an answer last, equal ones in the order of the project."""
+    rows = [Row(student, _score(found.correct[at], found.failed[at])) for at, student in enumerate(found.students)]
+    return sorted(rows, key=lambda row: -1.0 if row.score.accuracy is None else row.score.accuracy, reverse=True)
+
+
+def _score(correct: Array, failed: np.ndarray[tuple[int, ...], np.dtype[np.bool_]]) -> Score:
+    answered = ~np.isnan(correct)
+    return Score(len(correct), int(answered.sum()), int(np.nansum(correct)), int(failed.sum()))
+
+
+@dataclass(frozen=True)
+class Grid:
+    """Models by retrievals.
+
+    Args:
+        models: in the order of the project.
+        retrievals: closed book first, the oracle last.
+        cells: the rows of the leaderboard in each cell, the best first; empty cells are absent.
+        best: by model, its best retrievals, several if equal; closed book and oracle do not count.
+    """
+
+    models: list[str]
+    retrievals: list[str]
+    cells: dict[tuple[str, str], list[Row]]
+    best: dict[str, list[str]]
+
+    def accuracy(self, model: str, retrieval: str) -> float | None:
+        """Return the best absolute accuracy: the maximum over the numbers of worked items (Guinet et al., table 2)."""
+        rows = self.cells.get((model, retrieval))
+        return rows[0].score.accuracy if rows else None
+
+
+def grid(board: Sequence[Row]) -> Grid:
+    """Return a leaderboard as a grid of models by retrievals.
+
+    Args:
+        board: as `exam_board` returns it.
+    """
+    cells: dict[tuple[str, str], list[Row]] = {}
+    for row in board:
+        levels = row.student.factors
+        cells.setdefault((levels.get("model", UNSTATED), levels.get("retrieval", UNSTATED)), []).append(row)
+    ordered = sorted(board, key=lambda row: row.student.key)
+    models = list(dict.fromkeys(row.student.factors.get("model", UNSTATED) for row in ordered))
+    met = dict.fromkeys(row.student.factors.get("retrieval", UNSTATED) for row in ordered)
+    retrievals = sorted(met, key=lambda name: {CLOSED_BOOK: -1, ORACLE: 1}.get(name, 0))
+    found = {
+        model: {
+            retrieval: accuracy
+            for retrieval in retrievals
+            if (rows := cells.get((model, retrieval))) and (accuracy := rows[0].score.accuracy) is not None
+        }
+        for model in models
+    }
+    return Grid(models, retrievals, cells, {model: best_classical(levels) for model, levels in found.items()})
+
+
+def best_classical(accuracies: Mapping[str, float]) -> list[str]:
+    """Return the retrievals with the highest accuracy for a model, without closed book and oracle; several if equal."""
+    classical = {name: share for name, share in accuracies.items() if name not in (*NOT_RETRIEVED, UNSTATED)}
+    most = max(classical.values(), default=None)
+    return [name for name, share in classical.items() if share == most]
+
+
+@dataclass(frozen=True)
+class TopicRow:
+    """An examinee on the items of one topic."""
+
+    student: Student
+    topic: str
+    score: Score
+
+
+def by_topic(found: Responses, least: int = LEAST) -> list[TopicRow]:
+    """Return accuracy by topic, examinees in the order of the project, topics by name.
+
+    Args:
+        least: a cell with fewer answers is left out.
+    """
+    topics = sorted({topic for topic in found.topics if topic is not None})
+    rows = []
+    for at, student in enumerate(found.students):
+        for topic in topics:
+            columns = [place for place, name in enumerate(found.topics) if name == topic]
+            score = _score(found.correct[at, columns], found.failed[at, columns])
+            if score.answered >= least:
+                rows.append(TopicRow(student, topic, score))
+    return rows
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """Two examinees on the items that both answered.
+
+    Args:
+        items: that both answered.
+        only_first, only_second: items that just one of them got right.
+        p: of the test; None if it is undefined, as without any difference.
+        adjusted: by Holm's correction over all comparisons that were made together.
+    """
+
+    first: str
+    second: str
+    items: int
+    only_first: int
+    only_second: int
+    p: float | None
+    adjusted: float | None
+
+    @property
+    def differ(self) -> bool:
+        """Whether the two differ by more than chance: the adjusted p is below `ALPHA`."""
+        return self.adjusted is not None and self.adjusted < ALPHA
+
+    @property
+    def difference(self) -> float | None:
+        """Accuracy of the first minus that of the second, on these items; None without items."""
+        return (self.only_first - self.only_second) / self.items if self.items else None
+
+
+def only_right(found: Responses, first: str, second: str) -> tuple[list[str], list[str]]:
+    """Return the items that only the first, and those that only the second of two examinees got right.
+
+    Args:
+        first, second: names of examinees that are among those of `found`.
+    """
+    difference = found.correct[found.names.index(first)] - found.correct[found.names.index(second)]
+    one, other = (
+        [item for item, value in zip(found.items, difference, strict=True) if value == sign] for sign in (1, -1)
+    )
+    return one, other
+
+
+def compare(found: Responses, test: Test = "mcnemar") -> list[Comparison]:
+    """Compare every two examinees, paired by item.
+
+    Args:
+        test: mcnemar (exact), or the randomisation test of `measures`.
+    """
+    pairs = list(combinations(range(len(found.students)), 2))
+    if not pairs:
+        return []
+    first, second = (np.array(side) for side in zip(*pairs, strict=True))
+    differences = (found.correct[first] - found.correct[second]).T
+    p_values = _TESTS[test](differences).tolist()
+    told = [at for at, p in enumerate(p_values) if not math.isnan(p)]
+    adjusted = dict(zip(told, holm([p_values[at] for at in told]), strict=True))
+    names = found.names
+    return [
+        Comparison(
+            names[a],
+            names[b],
+            int((~np.isnan(differences[:, at])).sum()),
+            int((differences[:, at] > 0).sum()),
+            int((differences[:, at] < 0).sum()),
+            p_values[at] if at in adjusted else None,
+            adjusted.get(at),
+        )
+        for at, (a, b) in enumerate(pairs)
+    ]
+
+
+Factors = Mapping[str, Mapping[str, str]]
+"""Level by factor by examinee."""
+
+
+@dataclass(frozen=True)
+class AnswerTable:
+    """Answers in the form for item response models.
+
+    Args:
+        students: m names of examinees.
+        items: n ids.
+        correct: m x n; 1 right, 0 wrong, NaN not answered.
+        factors: level by factor by examinee; None if each examinee has an ability of its own.
+        remarks: changes that a reader of the results should know.
+    """
+
+    students: list[str]
+    items: list[str]
+    correct: Array
+    factors: Factors | None = None
+    remarks: tuple[str, ...] = ()
+
+
+def answer_table(project: Project, query_id: str | None = None) -> AnswerTable:
+    """Return the answers that count now, of examinees and items that have any.
+
+    Factors with a single level are left out. If the components cannot be told apart with these examinees, each examinee
+    has an ability of its own.
+
+    Args:
+        query_id: the exam; None for the items of all exams.
+
+    Raises:
+        InputError: the project has no answers.
+    """
+    found = responses(project, query_id=query_id)
+    there = ~np.isnan(found.correct)
+    rows, columns = np.flatnonzero(there.any(axis=1)), np.flatnonzero(there.any(axis=0))
+    if not len(rows):
+        raise InputError("no-answers", "No examinee has answered an item yet.", "Run the exam: exam examinees run.")
+    names, items = [found.names[at] for at in rows], [found.items[at] for at in columns]
+    correct = found.correct[np.ix_(rows, columns)]
+    levels = {name: [known[at] for at in rows] for name, known in found.factors.items()}
+    varied = {name: known for name, known in levels.items() if len(set(known)) > 1}
+    if not varied:
+        return AnswerTable(names, items, correct)
+    factors = {student: {name: varied[name][at] for name in varied} for at, student in enumerate(names)}
+    try:
+        design_of(names, factors)
+    except InputError as error:
+        return AnswerTable(
+            names, items, correct, remarks=(f"Abilities are fitted without components. {error.message}",)
+        )
+    return AnswerTable(names, items, correct, factors)
+
+
+def abilities(
+    project: Project,
+    query_id: str | None = None,
+    model: Model = "3pl",
+    estimator: EstimatorName = "map",
+    intervals: bool = False,
+) -> Analysis:
+    """Fit abilities and items to the answers that count now.
+
+    The ability of an examinee is the sum of the contributions of its components. If these examinees do not distinguish
+    the components, each examinee has an ability of its own, and a remark says so.
+
+    Args:
+        query_id: the exam; None for the items of all exams.
+        intervals: whether to compute intervals from resamples of the items.
+
+    Raises:
+        InputError: there are too few answers.
+    """
+    key = ("abilities", query_id, model, estimator, intervals, _answers(project))
+    return project.cached(key, lambda: _abilities(project, query_id, model, estimator, intervals))
+
+
+def _abilities(
+    project: Project, query_id: str | None, model: Model, estimator: EstimatorName, intervals: bool
+) -> Analysis:
+    table = answer_table(project, query_id)
+    told = analyse(
+        table.students, table.items, table.correct, table.factors, model, estimator, REPEATS if intervals else 0,
+        intervals,
+    )  # fmt: skip
+    return replace(told, remarks=[*told.remarks, *table.remarks])
+
+
+def shorter(
+    project: Project,
+    query_id: str | None = None,
+    drop: float = DROP,
+    steps: int = STEPS,
+    criterion: Criterion = "information",
+    model: Model = "3pl",
+    estimator: EstimatorName = "map",
+) -> Improvement:
+    """Propose the items that an exam could do without; nothing is changed.
+
+    Args:
+        query_id, drop, steps, criterion: see `measures.item_response.improve`.
+
+    Raises:
+        InputError: there are too few answers, or the share is not a percentage.
+    """
+
+    def compute() -> Improvement:
+        table = answer_table(project, query_id)
+        design = design_of(table.students, table.factors)
+        return improve(table.correct, design, table.items, drop, steps, criterion, model, estimator)
+
+    key = ("shorter", query_id, drop, steps, criterion, model, estimator, _answers(project))
+    return project.cached(key, compute)
+
+
+def planted(
+    project: Project, query_id: str | None = None, model: Model = "3pl", estimator: EstimatorName = "map"
+) -> list[Planting]:
+    """Test which criterion finds bad items in this exam, by corrupting some in a copy of its answers. Nothing is
+    changed.
+
+    Args:
+        query_id: the exam; None for the items of all exams.
+
+    Returns:
+        One row per kind of corruption; see `measures.item_response.plant`.
+
+    Raises:
+        InputError: there are too few answers.
+    """
+
+    def compute() -> list[Planting]:
+        table = answer_table(project, query_id)
+        return plant(table.correct, design_of(table.students, table.factors), table.items, model, estimator)
+
+    return project.cached(("planted", query_id, model, estimator, _answers(project)), compute)
+
+
+def _answers(project: Project) -> int:
+    """Return the number of answers: they are added during an exam, but only its start and end are logged actions."""
+    return int(project.value("SELECT count(*) FROM answers"))

@@ -1,0 +1,295 @@
+"""Examinees: a model with the prompts of the exam or a rule, with a kind of context; made ready for an exam."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from string import ascii_uppercase
+from typing import Any, Literal
+
+from ..errors import GradingError, InputError, unknown_name
+from ..graders import (
+    NORMALISATIONS,
+    BackEnd,
+    Example,
+    Per,
+    Prompt,
+    ReadingGrader,
+    back_end_name,
+    bare_choices,
+    fill,
+    make_grader,
+)
+from ..project import CLOSED_BOOK, NOT_RETRIEVED, ORACLE, Project, Student, find_students, fingerprint_of, put_student
+from ..text import how_many
+from ._exam_items import Task, tasks
+from ._item_retrievals import retrievals
+
+_SOURCE = "Guinet et al., Automated Evaluation of Retrieval-Augmented Language Models (ICML 2024), the authors' harness"
+_QUESTION = "{question}%s\n\nCandidates:\n{choices}"
+_BEGINS, _ENDS = "###Human: Question: ", "\n\n###Assistant: Correct answer"
+RETRIEVED = "retrieved"
+_CONTEXT = {CLOSED_BOOK: "", ORACLE: "\n\nContext:{context}", RETRIEVED: "\nRetrieved Documents:\n{context}"}
+
+
+def _prompt(name: str, title: str) -> Prompt:
+    template = f"{_BEGINS}{_QUESTION % _CONTEXT[name]}{_ENDS}"
+    return Prompt(f"exam-{name}", title, "choice", template, "letter", _SOURCE, 1, ("choice",))
+
+
+PROMPTS = {
+    CLOSED_BOOK: _prompt(CLOSED_BOOK, "Exam, closed book"),
+    ORACLE: _prompt(ORACLE, "Exam, with the source passage of the item"),
+    RETRIEVED: _prompt(RETRIEVED, "Exam, with retrieved passages"),
+}
+"""By the kind of context."""
+
+WORKED = f"{_BEGINS}{{question}}{_ENDS} {{answer}}"
+"""A worked item: in the form of the question, followed by the right choice."""
+
+
+Worked = tuple[Task, tuple[str, ...]]
+"""A worked item with its texts."""
+
+
+def lettered(choices: Sequence[str]) -> tuple[str, ...]:
+    """Return the choices as they are shown and scored, such as "A) clay"; their original letters are removed."""
+    return tuple(f"{letter}) {text}" for letter, text in zip(ascii_uppercase, bare_choices(choices), strict=False))
+
+
+def values(task: Task, context: Sequence[str]) -> dict[str, str]:
+    """Return the values of the prompts' variables; several passages are on lines of their own."""
+    return {"question": task.text, "choices": "\n".join(lettered(task.choices)), "context": "\n".join(context)}
+
+
+def with_worked(prompt: Prompt, worked: Sequence[Worked]) -> Prompt:
+    """Return a prompt with worked items before the question, each with its own context (ICL@m)."""
+    if not worked:
+        return prompt
+    examples = tuple(
+        Example(_shown(prompt, task, context), "", lettered(task.choices)[task.key]) for task, context in worked
+    )
+    return replace(prompt, template="{examples}\n\n" + prompt.template, example=WORKED, examples=examples)
+
+
+def _shown(prompt: Prompt, task: Task, context: Sequence[str]) -> str:
+    """Return the question of a worked item with its context and choices; without a context as in a closed book."""
+    of = prompt if context else PROMPTS[CLOSED_BOOK]
+    shape = of.template.removeprefix(_BEGINS).removesuffix(_ENDS)
+    return fill(replace(of, template=shape), values(task, context)).user
+
+
+Rule = Literal["random", "longest", "overlap", "embedding"]
+RULES: dict[Rule, str] = {
+    "random": "random", "longest": "longest answer", "overlap": "shared words", "embedding": "all-MiniLM-L6-v2"
+}  # fmt: skip
+"""Examinees without a language model, with their names in place of a model: chance; the longest choice; the choice
+that shares most words with the question or a sentence of the context; and the choice nearest to these in meaning."""
+READING_RULES: tuple[Rule, ...] = ("overlap", "embedding")
+"""Rules that read their context."""
+
+NORMALISE = "characters"
+"""Default divisor of a choice's log-likelihood (as `acc_norm` of lm-eval, cited by Guinet et al., section 3.3)."""
+
+
+@dataclass(frozen=True)
+class Plan:
+    """The settings of an examinee.
+
+    Args:
+        by: likelihood, letter, or an item of `RULES`.
+        settings: of the model, as for a grader: model, back_end, base_url, revision, device, dtype, normalise and so
+            on.
+        retrieval: closed-book, oracle, or the name of a retrieval.
+        k: passages of the retrieval (the authors' code: 1).
+        icl: worked items before the question.
+        seed: of the choice of worked items, and of chance.
+        name: its name for people; None for a name made of the settings.
+        factors: further components by which examinees are compared.
+    """
+
+    by: str | None = None
+    settings: Mapping[str, Any] | None = None
+    retrieval: str = CLOSED_BOOK
+    k: int = 1
+    icl: int = 0
+    seed: int = 0
+    name: str | None = None
+    factors: Mapping[str, str] | None = None
+
+
+def add_student(project: Project, plan: Plan, author: str) -> Student:
+    """Add an examinee that can take exams here; if one of the same fingerprint exists, return that.
+
+    Raises:
+        InputError: a setting is invalid, the retrieval is unknown, there are too few items to choose worked ones from,
+            or another examinee has the name.
+    """
+    student = make_student(project, plan)
+    with project.transaction() as cursor:
+        key = put_student(cursor, student, author)
+    return next(one for one in find_students(project, None) if one.key == key)
+
+
+def make_student(project: Project, plan: Plan) -> Student:
+    """Return an examinee as `add_student` adds it; nothing is written, and no model is loaded.
+
+    Raises:
+        InputError: as for `add_student`.
+    """
+    _check(project, plan)
+    k = plan.k if plan.retrieval not in NOT_RETRIEVED else None
+    worked = _worked(project, plan)
+    settings = {name: value for name, value in (plan.settings or {}).items() if value not in (None, "")}
+    kept: dict[str, Any]
+    if plan.by in RULES:
+        model, kept = RULES[plan.by], {"by": plan.by, "seed": plan.seed} if plan.by == "random" else {"by": plan.by}
+    else:
+        spec = _reader(settings | ({"by": plan.by} if plan.by else {}), plan.retrieval).spec
+        model, kept = spec.model, settings | {"by": spec.parameters["by"]}
+        if spec.parameters["back_end"] != "openai":
+            # Fixed because the default depends on the computer, which would make it another examinee.
+            kept["dtype"] = spec.parameters.get("dtype", "float32")
+        if worked:
+            kept["worked"] = worked
+    shown = model.rsplit("/", 1)[-1].split("@", 1)[0]
+    how = f"{plan.retrieval}@{k}" if k is not None else plan.retrieval
+    return Student(
+        plan.name or f"{shown} {how}" + (f" ICL@{plan.icl}" if plan.icl else ""),
+        _fingerprint(kept, plan.retrieval, k),
+        model,
+        plan.retrieval,
+        k,
+        plan.icl,
+        kept,
+        dict(plan.factors or {}),
+    )
+
+
+def _fingerprint(parameters: Mapping[str, Any], retrieval: str, k: int | None) -> str:
+    """Return the fingerprint of all that changes answers: model, dtype, prompt, worked items, normalisation,
+    context."""
+    if parameters["by"] in RULES:
+        return fingerprint_of(["student", dict(parameters), retrieval, k])
+    worked = parameters.get("worked", [])
+    spec = _reader(_settings(parameters), retrieval).spec
+    identity = [spec.model, spec.prompt, spec.prompt_hash, spec.parameters, worked and WORKED, worked]
+    return fingerprint_of(["student", *identity, retrieval, k])
+
+
+def _settings(parameters: Mapping[str, Any]) -> dict[str, Any]:
+    return {name: value for name, value in parameters.items() if name != "worked"}
+
+
+def _check(project: Project, plan: Plan) -> None:
+    known = [one.name for one in retrievals(project)]
+    if plan.retrieval not in (*NOT_RETRIEVED, *known):
+        raise unknown_name(
+            "unknown-retrieval",
+            "retrieval",
+            plan.retrieval,
+            [*NOT_RETRIEVED, *known],
+            "Add one: exam examinees retrieve.",
+        )
+    if plan.k < 1 or plan.icl < 0:
+        raise InputError(
+            "parameter-out-of-range", f"k {plan.k} or icl {plan.icl} is out of range.", "Use k from 1 and icl from 0."
+        )
+    if plan.by in RULES:
+        if plan.settings and any(value not in (None, "") for value in plan.settings.values()):
+            raise InputError(
+                "settings-for-a-rule", f"Rule {plan.by} has no model settings.", "Remove the model settings."
+            )
+        if plan.icl or (plan.by not in READING_RULES and plan.retrieval != CLOSED_BOOK):
+            raise InputError(
+                "settings-for-a-rule",
+                f"Rule {plan.by} does not use {'worked examples' if plan.icl else 'context'}.",
+                "Remove this setting, or name a model.",
+            )
+
+
+def _worked(project: Project, plan: Plan) -> list[str]:
+    """Return the ids of the worked items: one more than are shown, in case the asked item is among them."""
+    if not plan.icl:
+        return []
+    ids = sorted(task.question_id for task in tasks(project))
+    if len(ids) <= plan.icl:
+        raise InputError(
+            "too-few-items",
+            f"{how_many(plan.icl, 'worked examples')} per question need more than {how_many(len(ids), 'items')}.",
+            "Import more items, or use a lower icl.",
+        )
+    return random.Random(plan.seed).sample(ids, plan.icl + 1)
+
+
+def _reader(settings: Mapping[str, Any], retrieval: str) -> ReadingGrader:
+    """Return the grader with the examinee's settings, model and identity. The examinee's own steps ask it.
+
+    Raises:
+        InputError: a setting is invalid.
+    """
+    if strange := {"fence", "cue", "prompt", "num_beams"} & settings.keys():
+        raise InputError(
+            "unknown-parameter",
+            f"Examinees have no parameter {min(strange)}.",
+            "Remove it. The prompt of an exam is fixed.",
+        )
+    prompt = PROMPTS[retrieval if retrieval in NOT_RETRIEVED else RETRIEVED]
+    where = back_end_name(settings)
+    given = {"by": "letter" if where == "openai" else "likelihood"} | dict(settings)
+    if given["by"] == "likelihood":
+        given = {"normalise": NORMALISE} | given
+    if where == "openai" and given["by"] == "likelihood":
+        raise InputError("no-likelihoods-at-endpoint", "Endpoints return no likelihoods of choices.", "Use by=letter.")
+    made = make_grader("choice", given | {"prompt": prompt.name, "fence": False, "cue": "none"}, {prompt.name: prompt})
+    assert isinstance(made, ReadingGrader)
+    return made
+
+
+@dataclass(frozen=True)
+class Ready:
+    """An examinee that can be asked.
+
+    Args:
+        student: its identity.
+        prompt: for the question, with a place for the context if it has one.
+        back_end: the model; None for a rule.
+        by: likelihood, letter, or a rule.
+        per: the divisor of a log-likelihood.
+    """
+
+    student: Student
+    prompt: Prompt
+    back_end: BackEnd | None
+    by: str
+    per: Per
+
+
+def get_ready(student: Student) -> Ready:
+    """Return an examinee ready for an exam; its model is loaded at the first question.
+
+    Raises:
+        InputError: its answers were imported, or it cannot be made here any more.
+        GradingError: its model changed since it was added.
+    """
+    retrieval = student.retrieval or CLOSED_BOOK
+    if student.sat_elsewhere:
+        raise InputError(
+            "answers-from-a-file",
+            f"The answers of examinee '{student.name}' were imported, so it cannot be asked.",
+            "Add another examinee: exam examinees add.",
+        )
+    prompt = PROMPTS[retrieval if retrieval in NOT_RETRIEVED else RETRIEVED]
+    by = student.parameters["by"]
+    if by in RULES:
+        return Ready(student, prompt, None, by, "none")
+    if _fingerprint(student.parameters, retrieval, student.k) != student.fingerprint:
+        raise GradingError(
+            "model-changed",
+            f"The model of examinee '{student.name}' has changed since it was added.",
+            "Add it again under another name.",
+        )
+    settings = _settings(student.parameters)
+    per = {name: name for name in NORMALISATIONS}[settings.get("normalise", NORMALISE)]
+    return Ready(student, prompt, _reader(settings, retrieval).back_end, by, per)

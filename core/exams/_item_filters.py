@@ -1,0 +1,692 @@
+"""Filters of items before an exam, acceptance of proposals that pass, categories, and statistics of the exam."""
+
+from __future__ import annotations
+
+import functools
+import json
+import re
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import asdict, dataclass, field, fields
+from itertools import combinations
+from math import floor
+from pathlib import Path
+from string import ascii_uppercase
+from typing import Any, Final, Literal
+
+import numpy as np
+from rapidfuzz.distance import LCSseq
+
+from ..bank import NEAR, SCHEMES, STATES, accept, item_categories, proposals
+from ..errors import FileError, InputError, Problem
+from ..graders import unit_vectors
+from ..plain_yaml import read_yaml
+from ..project import Project, log, put_setting, setting
+from ..types import Question
+from ._exam_items import Item, exam_items, proposed_items
+from ._item_generation import PARTS, Part, Unparsed, parse_item
+from ._item_retrievals import Encode, kept_vectors
+
+
+def words(text: str) -> list[str]:
+    """Return the words of a text for the item filters: in lower case, separated by white space."""
+    return text.lower().split()
+
+
+def jaccard(one: Sequence[str], other: Sequence[str]) -> float:
+    """Return the multiset Jaccard similarity |a∩b| / |a∪b| of two lists of words; 0 if both are empty."""
+    a, b = Counter(one), Counter(other)
+    union = (a | b).total()
+    return (a & b).total() / union if union else 0.0
+
+
+def nearest_gram(source: Sequence[str], text: Sequence[str], n: int) -> tuple[float, str]:
+    """Return J_n of a source and a text: the largest Jaccard similarity of the text and an n-gram of the source; the
+    n-gram.
+
+    Source: exam-generation-irt, A.2. A source of fewer than n words is one n-gram. Of equally similar n-grams, the
+    first counts.
+
+    Args:
+        source, text: words.
+        n: words of an n-gram, from 1.
+    """
+    if not source or not text:
+        return 0.0, ""
+    n = min(max(n, 1), len(source))
+    wanted = Counter(text)
+    seen: Counter[str] = Counter()
+    common = best = best_end = 0
+    for end, word in enumerate(source):
+        common += seen[word] < wanted[word]
+        seen[word] += 1
+        if end >= n:
+            gone = source[end - n]
+            seen[gone] -= 1
+            common -= seen[gone] < wanted[gone]
+        # All n-grams have the same length, so the one with the most common words is the most similar.
+        if end >= n - 1 and (common > best or not best_end):
+            best, best_end = common, end + 1
+    return best / (n + len(text) - best), " ".join(source[best_end - n : best_end])
+
+
+def rouge_l(one: Sequence[str], other: Sequence[str]) -> float:
+    """Return ROUGE-L F1 of two lists of words: the harmonic mean of their longest common subsequence's shares of each.
+
+    Source: Lin (2004), with equal weights of precision and recall.
+    """
+    if not one or not other:
+        return 0.0
+    return 2 * LCSseq.similarity(one, other) / (len(one) + len(other))
+
+
+Rule = Literal[
+    "self-contained", "extra n-gram", "extra embedding", "intra jaccard", "intra embedding", "intra rouge-l",
+    "duplicate choices", "key among discriminators", "all or none", "near duplicate", "no key",
+]  # fmt: skip
+
+SHARE = 0.05
+"""Share of the items that a default threshold removes (exam-generation-irt, A.2)."""
+DIGITS = 4
+"""Digits of values and thresholds, so that a threshold typed as shown has the same effect."""
+
+_NAMES = r"\b(documentation|paper|article|research|study)\b"
+PATTERNS = tuple(
+    re.compile(pattern, re.IGNORECASE)
+    for pattern in (
+        _NAMES + r'\s*"[^"]+"',
+        r'\b(discussed in|addressed in|described in|of the)\b\s*"[^"]+"',
+        _NAMES,
+    )
+)
+"""References to the source: a term with a title in quotes, a citation with one, and the terms alone (A.2)."""
+_ALL_OR_NONE = re.compile(
+    r"\b(all|none|both|neither|any|either)\s+(of\s+)?(the\s+|these\s+|those\s+)?"
+    r"(above|below|previous|preceding|foregoing|other (choices|options|answers)|choices|options|answers)\b",
+    re.IGNORECASE,
+)
+_OTHER_LETTERS = re.compile(r"\b(?:[Bb]oth|[Nn]either)?\s*\(?[A-D]\)?\s*(?:,|and|nor|or|&)\s*\(?[A-D]\)?(?!\w)")
+
+
+@dataclass(frozen=True)
+class Likeness:
+    """Similarity of two texts.
+
+    Args:
+        value: the similarity, or the margin by which it is larger than it should be.
+        one, other: the two texts.
+    """
+
+    value: float
+    one: str
+    other: str
+
+
+@dataclass(frozen=True)
+class Values:
+    """Values that the filters compute for an item; None if the item lacks the data for a value.
+
+    Args:
+        refers: the number of the first pattern of `PATTERNS` found in the question, from 1, and the words; None without
+            a match.
+        extra_gram: the largest J_n(source, discriminator) less J_n(source, key); that discriminator, and the n-gram.
+        extra_embedding: the largest cosine of source and discriminator less that of source and key; the two choices.
+        intra_jaccard, intra_embedding, intra_rouge: the largest similarity of the key and a discriminator; both texts.
+        near: the largest cosine to another item (question and key together); both questions.
+        near_id: the id of that other item.
+        duplicates: a repeated choice.
+        key_again: a discriminator with the same words as the key.
+        all_or_none: a choice that refers to other choices, which shuffling moves.
+    """
+
+    item: Item
+    refers: tuple[int, str] | None
+    extra_gram: Likeness | None
+    extra_embedding: Likeness | None
+    intra_jaccard: Likeness | None
+    intra_embedding: Likeness | None
+    intra_rouge: Likeness | None
+    near: Likeness | None
+    near_id: str | None
+    duplicates: str | None
+    key_again: str | None
+    all_or_none: str | None
+
+
+@dataclass(frozen=True)
+class Thresholds:
+    """Values from which items are hit; None disables a rule.
+
+    Args:
+        extra_gram, extra_embedding: t1 and t2 of the paper; larger values are hit.
+        intra_jaccard, intra_embedding, intra_rouge: t3, t4 and one for ROUGE-L; larger and equal values are hit.
+        near: cosine of two items.
+        self_contained: whether questions that name their source are hit. The authors apply it to two of their four
+            exams.
+    """
+
+    extra_gram: float | None = None
+    extra_embedding: float | None = None
+    intra_jaccard: float | None = None
+    intra_embedding: float | None = None
+    intra_rouge: float | None = None
+    near: float | None = NEAR
+    self_contained: bool = True
+
+
+@dataclass(frozen=True)
+class Hit:
+    """A rule that an item breaks, with the two texts that show it."""
+
+    rule: Rule
+    value: float | None
+    threshold: float | None
+    one: str
+    other: str
+
+
+@dataclass(frozen=True)
+class Checked:
+    """An item with its values and the rules that it breaks at some thresholds."""
+
+    item: Item
+    values: Values
+    hits: tuple[Hit, ...]
+
+
+def measure(items: Sequence[Item], encode: Encode = unit_vectors) -> list[Values]:
+    """Compute the values of the filters, which do not depend on thresholds (exam-generation-irt, A.2).
+
+    J_n(doc, x) is the largest multiset Jaccard similarity of x and an n-gram of doc; n is the mean number of words of
+    the choices rounded down. S is the cosine of the vectors. Words are separated by white space and lower-cased.
+
+    Args:
+        encode: the sentence encoder; the shipped one by default.
+
+    Raises:
+        GradingError: the encoder cannot be loaded.
+    """
+    if not items:
+        return []
+    joined = [f"{item.text} {item.key or ''}".strip() for item in items]
+    texts = dict.fromkeys(
+        [
+            *joined,
+            *(choice for item in items for choice in item.choices),
+            *(item.source_text for item in items if item.source_text),
+        ]
+    )
+    vectors = np.asarray(encode(list(texts)), np.float64)
+    place = {text: at for at, text in enumerate(texts)}
+
+    def cosine(one: str, other: str) -> float:
+        return float(vectors[place[one]] @ vectors[place[other]])
+
+    near = _nearest(vectors[[place[text] for text in joined]]) if len(items) > 1 else {}
+    return [
+        _values(item, cosine, (near[at][0], items[near[at][1]]) if at in near else None)
+        for at, item in enumerate(items)
+    ]
+
+
+def item_values(
+    project: Project, query_id: str | None = None, of: Literal["all", "proposals", "bank"] = "bank"
+) -> list[Values]:
+    """Return the values of a project's active items, of open proposals, or of both, cached until the data changes.
+
+    Args:
+        query_id: the exam; None for all.
+
+    Raises:
+        GradingError: the encoder cannot be loaded.
+    """
+
+    def compute() -> list[Values]:
+        found = [] if of == "proposals" else [item for item in exam_items(project, query_id) if item.active]
+        found += [] if of == "bank" else proposed_items(project, query_id)
+        return measure(found, kept_vectors(project))
+
+    return project.cached(("item values", query_id, of), compute)
+
+
+def usual_thresholds(values: Sequence[Values], share: float = SHARE) -> Thresholds:
+    """Return thresholds that each remove at most a share of the items: quantiles of the values.
+
+    A rule is disabled if the items are too few, or too many values are equal, to remove some within the share. ROUGE-L,
+    which the paper does not have, is set only by people.
+    """
+    if not 0 <= share <= 1:
+        raise InputError("share-out-of-range", f"Share {share:g} is out of range.", "Use a number from 0 to 1.")
+    return Thresholds(
+        _above([one.extra_gram.value for one in values if one.extra_gram], share),
+        _above([one.extra_embedding.value for one in values if one.extra_embedding], share),
+        _from([one.intra_jaccard.value for one in values if one.intra_jaccard], share),
+        _from([one.intra_embedding.value for one in values if one.intra_embedding], share),
+    )
+
+
+def judged(values: Sequence[Values], thresholds: Thresholds) -> list[Checked]:
+    """Return the rules that items break at some thresholds. Fast enough for a moving slider."""
+    return [Checked(one.item, one, tuple(_hits(one, thresholds))) for one in values]
+
+
+def _values(item: Item, cosine: Callable[[str, str], float], near: tuple[float, Item] | None) -> Values:
+    refers = next(((n, hit[0]) for n, one in enumerate(PATTERNS, 1) if (hit := one.search(item.text))), None)
+    others = item.discriminators if item.key is not None else ()
+    gram = embedding = intra_j = intra_e = intra_r = None
+    if item.key is not None and others:
+        key, of_key = item.key, words(item.key)
+        intra_j = _most((jaccard(of_key, words(other)), other, key) for other in others)
+        intra_e = _most((cosine(key, other), other, key) for other in others)
+        intra_r = _most((rouge_l(of_key, words(other)), other, key) for other in others)
+        if item.source_text:
+            source = words(item.source_text)
+            n = floor(sum(len(words(choice)) for choice in item.choices) / len(item.choices))
+            right, _ = nearest_gram(source, of_key, n)
+            found = [(other, nearest_gram(source, words(other), n)) for other in others]
+            gram = _most((value - right, other, words_of_source) for other, (value, words_of_source) in found)
+            base = cosine(item.source_text, key)
+            embedding = _most((cosine(item.source_text, other) - base, other, key) for other in others)
+    said = [_same(choice) for choice in item.choices]
+    return Values(
+        item, refers, gram, embedding, intra_j, intra_e, intra_r,
+        None if near is None else Likeness(near[0], item.text, near[1].text),
+        None if near is None else near[1].question_id,
+        next((a for (a, x), (_, y) in combinations(zip(item.choices, said, strict=True), 2) if x == y), None),
+        next((other for other in others if item.key is not None and _same(other) == _same(item.key)), None),
+        next((one for one in item.choices if _ALL_OR_NONE.search(one) or _OTHER_LETTERS.search(one)), None),
+    )  # fmt: skip
+
+
+def _most(found: Any) -> Likeness:
+    value, one, other = max(found, key=lambda each: each[0])
+    # Adding zero turns a rounded -0.0 into 0.0.
+    return Likeness(round(value, DIGITS) + 0.0, one, other)
+
+
+def _nearest(vectors: np.ndarray[Any, np.dtype[np.float64]]) -> dict[int, tuple[float, int]]:
+    """Return each vector's largest cosine to another one, and the index of that; in blocks to bound memory."""
+    found: dict[int, tuple[float, int]] = {}
+    for start in range(0, len(vectors), 1024):
+        cosines = vectors[start : start + 1024] @ vectors.T
+        cosines[np.arange(len(cosines)), start + np.arange(len(cosines))] = -np.inf
+        for row, at in enumerate(cosines.argmax(1).tolist()):
+            found[start + row] = (round(float(cosines[row, at]), DIGITS), at)
+    return found
+
+
+def _above(values: Sequence[float], share: float) -> float | None:
+    """Return the threshold above which at most a share of the values is; None if no value would be above it."""
+    count = floor(share * len(values))
+    ordered = sorted(values, reverse=True)
+    if not count:
+        return None
+    bound = ordered[min(count, len(ordered) - 1)]
+    return bound if ordered[0] > bound else None
+
+
+def _from(values: Sequence[float], share: float) -> float | None:
+    """Return the threshold from which on at most a share of the values is; None if no value would be there."""
+    count = floor(share * len(values))
+    ordered = sorted(values, reverse=True)
+    while 0 < count < len(ordered) and ordered[count - 1] == ordered[count]:
+        count -= 1
+    return ordered[count - 1] if count else None
+
+
+def _hits(one: Values, at: Thresholds) -> list[Hit]:
+    hits: list[Hit] = []
+    if one.item.key is None:
+        hits.append(Hit("no key", None, None, ", ".join(one.item.choices), "no right choice"))
+    if at.self_contained and one.refers is not None:
+        number, said = one.refers
+        hits.append(Hit("self-contained", float(number), None, said, PATTERNS[number - 1].pattern))
+    for rule, found, bound, strictly in (
+        ("extra n-gram", one.extra_gram, at.extra_gram, True),
+        ("extra embedding", one.extra_embedding, at.extra_embedding, True),
+        ("intra jaccard", one.intra_jaccard, at.intra_jaccard, False),
+        ("intra embedding", one.intra_embedding, at.intra_embedding, False),
+        ("intra rouge-l", one.intra_rouge, at.intra_rouge, False),
+        ("near duplicate", one.near, at.near, False),
+    ):
+        if found is not None and bound is not None and (found.value > bound or (found.value == bound and not strictly)):
+            hits.append(Hit(rule, found.value, bound, found.one, found.other))  # type: ignore[arg-type]
+    for rule, text, beside in (
+        ("duplicate choices", one.duplicates, "another choice"),
+        ("key among discriminators", one.key_again, one.item.key or ""),
+        ("all or none", one.all_or_none, "the other choices"),
+    ):
+        if text is not None:
+            hits.append(Hit(rule, None, None, text, beside))  # type: ignore[arg-type]
+    return hits
+
+
+def _same(text: str) -> str:
+    return " ".join(text.casefold().split()).rstrip(" .,;:")
+
+
+VALUE_COLUMNS = tuple(field.name for field in fields(Values) if field.name != "item")
+"""Names of the values of an item, in the order of a table."""
+
+
+def value_row(one: Values) -> list[float | str | None]:
+    """Return the values of an item in the order of `VALUE_COLUMNS`: numbers, or the words that break a rule."""
+    row: list[float | str | None] = []
+    for name in VALUE_COLUMNS:
+        found = getattr(one, name)
+        row.append(found.value if isinstance(found, Likeness) else found[1] if isinstance(found, tuple) else found)
+    return row
+
+
+SETTING_OF_FILTERS = "item filters"
+"""The setting with the last acceptance of each exam, as JSON."""
+
+
+@dataclass(frozen=True)
+class Acceptance:
+    """The last acceptance of the items of an exam that pass the filters.
+
+    Args:
+        thresholds: the thresholds that they passed.
+        fell: the keys of the proposals that broke a rule then.
+    """
+
+    thresholds: Thresholds
+    fell: tuple[int, ...]
+
+
+def last_acceptance(project: Project, query_id: str | None = None) -> Acceptance | None:
+    """Return the last acceptance of the query; for None, the only recorded one. None without a match."""
+    found = _acceptances(project)
+    if query_id is None and len(found) == 1:
+        return next(iter(found.values()))
+    return found.get(query_id or "")
+
+
+def accept_passing(project: Project, checked: Sequence[Checked], thresholds: Thresholds, author: str) -> list[Question]:
+    """Add the proposals that break no rule to the person's drafts, and record thresholds and filtered proposals.
+
+    Args:
+        checked: items checked at `thresholds`; items of the bank among them are ignored.
+
+    Returns:
+        The questions as the drafts have them now.
+
+    Raises:
+        InputError: every open proposal breaks a rule, or none is open.
+    """
+    proposed = [(one.item.query_id, one.item.proposal_key, one.hits) for one in checked if one.item.proposal_key]
+    passing = [key for _, key, hits in proposed if key and not hits]
+    if not passing:
+        raise InputError(
+            "no-proposal-passes",
+            "No open proposal passes the filters.",
+            "Change the thresholds. To see which filters reject an item, use exam items check.",
+        )
+    made = accept(project, passing, author)
+    found = _acceptances(project) | {
+        query: Acceptance(thresholds, tuple(key for of, key, hits in proposed if of == query and key and hits))
+        for query, _, _ in proposed
+    }
+    written = json.dumps({query: asdict(one) for query, one in found.items()}, ensure_ascii=False)
+    with project.transaction(
+        act="edit questions", queries={query for query, _, _ in proposed}, author=author
+    ) as cursor:
+        put_setting(cursor, SETTING_OF_FILTERS, written)
+    return made
+
+
+def _acceptances(project: Project) -> dict[str, Acceptance]:
+    """Return acceptances by query id, as the setting has them; an import has checked the types of its numbers."""
+    text = setting(project, SETTING_OF_FILTERS)
+    known = {field.name for field in fields(Thresholds)}
+    return {
+        query: Acceptance(
+            Thresholds(**{name: bound for name, bound in one["thresholds"].items() if name in known}),
+            tuple(one["fell"]),
+        )
+        for query, one in json.loads(text or "{}").items()
+    }
+
+
+UNCATEGORIZED: Final = "Uncategorized"
+QUESTION_WORDS: Final = ("Which", "What", "How", "When", "Why", "Where")
+_SETTING = "bloom keywords"
+_HINT = "Write a word list for each level: 'Remembering: [define, list, name]'."
+
+Keywords = Mapping[str, Sequence[str]]
+"""Words in their base form, by level."""
+
+
+@functools.cache
+def built_in_keywords() -> dict[str, tuple[str, ...]]:
+    """Return the keywords that come with the program, by level from Remembering to Creating."""
+    file = Path(__file__).parent / "bloom.yaml"
+    return read_keywords(file.read_text(encoding="utf-8"), file.name)
+
+
+def read_keywords(text: str, file: str) -> dict[str, tuple[str, ...]]:
+    """Read keywords from YAML: levels with lists of words.
+
+    Args:
+        file: its name, for messages.
+
+    Raises:
+        FileError: it is unreadable, or not a mapping of levels to words.
+    """
+    data = read_yaml(text, file, _HINT)
+    if not isinstance(data, dict) or not data:
+        raise FileError([Problem(file, None, "invalid-keywords", "it is not a mapping of levels to word lists")], _HINT)
+    for level, found in data.items():
+        sound = isinstance(level, str) and level.strip() and isinstance(found, list) and found
+        if not sound or not all(isinstance(word, str) and word.strip() for word in found):
+            raise FileError([Problem(file, None, "invalid-keywords", f"level '{level!s:.40}' has no word list")], _HINT)
+    return {level: tuple(dict.fromkeys(word.strip().lower() for word in found)) for level, found in data.items()}
+
+
+def keywords(project: Project) -> dict[str, tuple[str, ...]]:
+    """Return the keywords of a project: its own if people wrote some, else the built-in ones."""
+    text = setting(project, _SETTING)
+    return built_in_keywords() if text is None else read_keywords(text, _SETTING)
+
+
+def set_keywords(project: Project, text: str | None, author: str, file: str = _SETTING) -> None:
+    """Set a project's own keywords, as YAML; None restores the built-in ones.
+
+    Raises:
+        FileError: see `read_keywords`.
+    """
+    if text is not None:
+        read_keywords(text, file)
+    with project.transaction() as cursor:
+        put_setting(cursor, _SETTING, text)
+        log(cursor, author, "set bloom keywords", levels=0 if text is None else len(read_keywords(text, file)))
+
+
+def bloom(question: str, words: Keywords | None = None) -> tuple[str, ...]:
+    """Return the levels of Bloom's taxonomy whose keywords occur in a question, or `Uncategorized`.
+
+    Source: exam-generation-irt, appendix C. The authors search the verbs found by a parser. This function searches the
+    lemmas of all words, so that a noun such as "list" counts as well. "The following" is ignored: it occurs in most
+    multiple-choice questions and has no meaning for this.
+
+    Args:
+        words: keywords by level; None for the built-in ones.
+    """
+    import simplemma
+
+    said = re.findall(r"[A-Za-z]+", re.sub(r"\bthe following\b", " ", question, flags=re.IGNORECASE))
+    found = {form for word in said for form in (word.lower(), simplemma.lemmatize(word, lang="en").lower())}
+    levels = built_in_keywords() if words is None else words
+    return tuple(level for level, some in levels.items() if found.intersection(some)) or (UNCATEGORIZED,)
+
+
+def question_types(question: str, whole_word: bool = False) -> tuple[str, ...]:
+    """Return the question words of a question, searched as the authors do: anywhere in it, ignoring case.
+
+    Args:
+        whole_word: whether to ignore "what" within "somewhat".
+    """
+    lower = question.lower()
+    searched = set(re.findall(r"[a-z]+", lower)) if whole_word else lower
+    return tuple(word for word in QUESTION_WORDS if word.lower() in searched) or (UNCATEGORIZED,)
+
+
+def categories(
+    project: Project, items: Sequence[Item], whole_word: bool = False
+) -> dict[str, dict[str, tuple[str, ...]]]:
+    """Return the categories of items by scheme and question id: those that people set, else the computed ones."""
+    words = keywords(project)
+    by_hand = {scheme: item_categories(project, scheme) for scheme in SCHEMES}
+    return {
+        "bloom": {i.question_id: by_hand["bloom"].get(i.question_id) or bloom(i.text, words) for i in items},
+        "question type": {
+            i.question_id: by_hand["question type"].get(i.question_id) or question_types(i.text, whole_word)
+            for i in items
+        },
+    }
+
+
+def item_kinds(project: Project, items: Sequence[Item]) -> dict[str, dict[str, tuple[str, ...]]]:
+    """Return the categories of items as `categories` does, and their topics as a further scheme."""
+    return {**categories(project, items), "topic": {item.question_id: (item.topic,) for item in items if item.topic}}
+
+
+@dataclass(frozen=True)
+class Making:
+    """Numbers of items that models wrote from passages, by outcome.
+
+    Args:
+        candidates: answers received.
+        unparsed: answers without a valid item; in `by_part`, an answer may count for several parts.
+        no_answer: requests without an answer, as after a failure of the endpoint.
+        filtered: proposals that broke a rule when the passing ones were accepted, and are not accepted; None if that
+            was never done.
+        accepted: proposals that a person accepted.
+        rejected: others that a person rejected.
+        undecided: the rest.
+    """
+
+    candidates: int
+    unparsed: int
+    by_part: dict[Part, int]
+    no_answer: int
+    filtered: int | None
+    accepted: int
+    rejected: int
+    undecided: int
+
+    @property
+    def table(self) -> list[tuple[str, int | None]]:
+        """The first rows of table 4 of exam-generation-irt, with further ones so that the numbers add up."""
+        parts = [(f"unparsed: {part}", count) for part, count in self.by_part.items() if count]
+        return [
+            ("candidates", self.candidates), ("unparsed", self.unparsed), *parts, ("filtered", self.filtered),
+            ("accepted", self.accepted), ("rejected", self.rejected), ("undecided", self.undecided),
+            ("without an answer", self.no_answer),
+        ]  # fmt: skip
+
+
+@dataclass(frozen=True)
+class ExamStatistics:
+    """Statistics of an exam (exam-generation-irt, table 4).
+
+    Args:
+        making: of items that models wrote; None without any, as for an imported exam.
+        items: active items that have a key.
+        without_key: items without a right choice; they cannot be used.
+        retired: items that a person retired.
+        filtered: how many items break each rule; None if they were not checked.
+        kept: how many break no rule; None if they were not checked.
+        fixed_answer: the largest share of keys at one letter, which is the accuracy of always giving that letter; None
+            without items.
+        fixed_letter: that letter.
+        longest_answer: the share of items whose key is at least as long, in characters, as every choice.
+        question_length: mean characters of a question.
+        question_types: items by the question words that they have; an item may have several.
+        topics: items by topic; items without a topic are under "".
+    """
+
+    making: Making | None
+    items: int
+    without_key: int
+    retired: int
+    filtered: dict[str, int] | None
+    kept: int | None
+    fixed_answer: float | None
+    fixed_letter: str | None
+    longest_answer: float | None
+    question_length: float | None
+    question_types: dict[str, int] = field(default_factory=dict)
+    topics: dict[str, int] = field(default_factory=dict)
+
+    @property
+    def baselines(self) -> dict[str, float]:
+        """Accuracies of answers that ignore the question, by description; empty without items."""
+        known = {f"always {self.fixed_letter}": self.fixed_answer, "always the longest choice": self.longest_answer}
+        return {what: share for what, share in known.items() if share is not None}
+
+
+def making_of(project: Project, query_id: str | None = None) -> Making | None:
+    """Return the outcomes of the items that models wrote for an exam, parsed again; None if no model was asked.
+
+    Args:
+        query_id: the exam; None for all.
+    """
+    rows = project.rows(
+        "SELECT raw, reason FROM generations JOIN queries USING (query_key) WHERE kind = 'item'"
+        " AND ($query_id::VARCHAR IS NULL OR query_id = $query_id)",
+        {"query_id": query_id},
+    )
+    if not rows:
+        return None
+    came = [(raw, reason) for raw, reason in rows if reason is None or raw]
+    failed = [parse_item(raw) for raw, reason in came if reason is not None]
+    parts = Counter(part for one in failed if isinstance(one, Unparsed) for part in one.parts)
+    acceptance = last_acceptance(project, query_id)
+    fell = set(acceptance.fell) if acceptance else set()
+    states = Counter(
+        "filtered" if one.key in fell and one.state != "accepted" else one.state
+        for one in proposals(project, query_id, STATES)
+        if one.kind == "item"
+    )
+    return Making(
+        len(came), len(failed), {part: parts[part] for part in PARTS}, len(rows) - len(came),
+        states["filtered"] if acceptance else None, states["accepted"], states["rejected"], states["open"],
+    )  # fmt: skip
+
+
+def statistics(
+    items: Sequence[Item], making: Making | None = None, checked: Sequence[Checked] | None = None
+) -> ExamStatistics:
+    """Return statistics of items. Retired items and those without a key are only counted.
+
+    Args:
+        making: see `making_of`.
+        checked: see `item_filters.judged`; entries for other items are ignored.
+    """
+    good = [item for item in items if item.active and item.key is not None]
+    filtered = kept = None
+    if checked is not None:
+        ids = {item.question_id for item in items if item.active}
+        of_these = [one for one in checked if one.item.question_id in ids]
+        filtered = dict(Counter(rule for one in of_these for rule in {str(hit.rule) for hit in one.hits}).most_common())
+        kept = sum(not one.hits for one in of_these)
+    places = Counter(item.key_position for item in good)
+    letter, most = min(places.items(), key=lambda one: (-one[1], one[0] or 0)) if places else (None, 0)
+    longest = sum(len(item.key or "") >= max(map(len, item.choices)) for item in good)
+    n = len(good)
+    return ExamStatistics(
+        making,
+        n,
+        sum(item.active and item.key is None for item in items),
+        sum(not item.active for item in items),
+        filtered,
+        kept,
+        most / n if n else None,
+        None if letter is None else ascii_uppercase[letter],
+        longest / n if n else None,
+        sum(len(item.text) for item in good) / n if n else None,
+        dict(Counter(word for item in good for word in question_types(item.text)).most_common()),
+        dict(Counter(item.topic or "" for item in good).most_common()),
+    )

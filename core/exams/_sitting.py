@@ -1,0 +1,404 @@
+"""Running exams: examinees answer the missing items, by likelihood, by letter or by a rule.
+
+Answers are committed as they come, and stops are clean.
+"""
+
+from __future__ import annotations
+
+import math
+import random
+from collections.abc import Callable, Generator, Iterator, Sequence
+from dataclasses import dataclass, replace
+from functools import partial
+from string import ascii_uppercase
+
+import numpy as np
+
+from ..bank import check_version, question_text_key
+from ..errors import GradingError, InputError
+from ..graders import (
+    Call,
+    Completion,
+    Control,
+    Prompt,
+    Steps,
+    VectorStore,
+    read,
+    said_of_models,
+    sentence_vectors,
+    unit_vectors,
+)
+from ..grading import ProjectVectors
+from ..jobs import BackgroundJob, Carrier, Extent, Progress, Report, carry, job_control, start_background
+from ..limits import limit
+from ..project import NOT_RETRIEVED, Answer, Project, Student, add_answers, add_job, find_students, log, verdicts
+from ..sentences import split_sentences
+from ..text import first_few, how_many, normalise
+from ..types import Grade
+from ._exam_items import Context, Given, Task, tasks, text_keys
+from ._examinee_answers import Line, sheet
+from ._examinee_setup import READING_RULES, RULES, Plan, Ready, add_student, get_ready, lettered, values, with_worked
+from ._item_retrievals import Retriever, make_retrieval, retrievals
+
+LETTER_TOKENS = 64
+"""Room for a sentence before or after the letter."""
+
+Answering = Generator[Call, Completion, Answer]
+"""Yields calls for a model, receives the completions, and returns the answer without its text key and context."""
+
+
+def answering(ready: Ready, given: Given) -> Answering:
+    """Answer an item by an examinee with a model.
+
+    By likelihood it chooses argmax over j of log p(choice j | prompt) / length of choice j (Guinet et al., section
+    3.3).
+
+    Args:
+        ready: the examinee.
+        given: the item, its texts and the worked items.
+    """
+    task, context, worked = given
+    prompt = with_worked(ready.prompt, worked)
+    return (_by_letter if ready.by == "letter" else _by_likelihood)(ready, prompt, task, context)
+
+
+def _by_likelihood(ready: Ready, prompt: Prompt, task: Task, context: Context) -> Answering:
+    options = lettered(task.choices)
+    completion = yield Call(prompt, values(task, context), "likelihood", options=options, per=ready.per)
+    if completion.error is not None:
+        return _failed(completion.error)
+    given = completion.distribution or {}
+    scores = [given.get(option, math.nan) for option in options]
+    if not all(map(math.isfinite, scores)):
+        return _noted(_failed("a choice has no likelihood"), completion)
+    return _noted(_chosen(task, scores.index(max(scores)), scores), completion)
+
+
+def _by_letter(ready: Ready, prompt: Prompt, task: Task, context: Context) -> Answering:
+    letters = tuple(ascii_uppercase[: len(task.choices)])
+    call = Call(prompt, values(task, context), "letter", options=letters, max_tokens=LETTER_TOKENS)
+    completion = yield call
+    if completion.error is not None:
+        return _failed(completion.error)
+    parsed = read(call, completion)
+    found = _failed(parsed.reason or "no letter") if parsed.rating is None else _chosen(task, parsed.rating)
+    # A reply may have any length, so only its beginning is stored.
+    return _noted(replace(found, raw=completion.text[: limit("ENDPOINT_KEPT")]), completion)
+
+
+def by_rule(ready: Ready, given: Sequence[Given], store: VectorStore | None = None) -> list[Answer]:
+    """Return the answers of an examinee without a language model, in the order of the items.
+
+    Chance depends only on the examinee's seed and the item's words. The first of equally good choices is taken. Shared
+    words and the embedding append each choice to the question. They take the choice that agrees best with a sentence of
+    the context. In a closed book they take the choice that agrees best with the question. The agreement of words is the
+    share of them that the sentence also has (as `text.normalise` makes them). The agreement of meanings is the cosine
+    of their vectors.
+
+    Args:
+        ready: the examinee.
+        given: the items, their texts and worked items.
+        store: where the vectors of texts are kept.
+
+    Raises:
+        GradingError: the encoder cannot be loaded.
+    """
+    if ready.by == "embedding":
+        return _by_meaning(given, store)
+    if ready.by == "overlap":
+        return [_by_words(task, context) for task, context, _ in given]
+    if ready.by == "longest":
+        return [_chosen(task, _first_longest(task.choices)) for task, _, _ in given]
+    seed = ready.student.parameters["seed"]
+    return [_chosen(task, random.Random(f"{seed} {task.asked}").randrange(len(task.choices))) for task, _, _ in given]
+
+
+def _first_longest(choices: Sequence[str]) -> int:
+    return max(range(len(choices)), key=lambda at: (len(choices[at]), -at))
+
+
+def _options(task: Task, context: Context) -> list[str]:
+    """Return the text to compare for each choice: appended to the question if there is a context."""
+    return [f"{task.text} {choice}" for choice in task.choices] if any(map(str.strip, context)) else list(task.choices)
+
+
+def _by_words(task: Task, context: Context) -> Answer:
+    sentences = [text[begin:end] for text in context for begin, end in split_sentences(text)]
+    known = [set(normalise(text).split()) for text in sentences or [task.text]]
+    scores = []
+    for words in (set(normalise(option).split()) for option in _options(task, context)):
+        scores.append(max(len(words & other) for other in known) / len(words) if words else 0.0)
+    return _chosen(task, scores.index(max(scores)), scores)
+
+
+def _by_meaning(given: Sequence[Given], store: VectorStore | None) -> list[Answer]:
+    """Answer all items together, so that every distinct text is encoded once."""
+    texts = {text: 0 for task, context, _ in given for text in (task.text, *_options(task, context))}
+    texts = {text: row for row, text in enumerate(texts)}
+    vectors = unit_vectors(list(texts), store)
+    passages = list(dict.fromkeys(text for _, context, _ in given for text in context))
+    sentences = dict(zip(passages, sentence_vectors(passages, store), strict=True))
+    found = []
+    for task, context, _ in given:
+        options = vectors[[texts[option] for option in _options(task, context)]]
+        read = [sentences[text] for text in context if len(sentences[text])]
+        others = np.concatenate(read) if read else vectors[[texts[task.text]]]
+        # Rounded because batches and their order change the last digits, which must not change answers.
+        scores = np.round((options @ others.T).max(axis=1).astype(np.float64), 4).tolist()
+        found.append(_chosen(task, scores.index(max(scores)), scores))
+    return found
+
+
+def _chosen(task: Task, position: int, scores: Sequence[float] | None = None) -> Answer:
+    return Answer(0, "", position == task.key, chosen=position, scores=None if scores is None else tuple(scores))
+
+
+def _failed(reason: str) -> Answer:
+    return Answer(0, "", None, reason)
+
+
+def _noted(answer: Answer, completion: Completion) -> Answer:
+    """Return an answer with notes on shortened contexts and on the model that replied."""
+    cut = completion.shortened
+    notes = [f"the context was shortened by {cut} token{'s' if cut > 1 else ''}"] if cut else []
+    if completion.model is not None:
+        notes.append(f"answered by {completion.model}")
+    return replace(answer, note="; ".join(notes) or None)
+
+
+BLOCK = 256
+"""Items that an examinee by rule answers at a time."""
+
+
+@dataclass(frozen=True)
+class Sit(Extent):
+    """A request to run an exam. The limit and the caps hold for all examinees together.
+
+    If an endpoint is unavailable for longer than the patience, the other examinees that use it are not started.
+
+    Args:
+        students: names of the examinees; None for all that can be asked here.
+        query_id: only items of this query; None for all.
+        version: bank version whose active items are asked; None for the newest.
+    """
+
+    students: tuple[str, ...] | None = None
+    query_id: str | None = None
+    version: int | None = None
+
+
+def sit(
+    project: Project,
+    request: Sit,
+    author: str,
+    report: Report = lambda student, progress: None,
+    control: Control | None = None,
+) -> dict[str, Progress]:
+    """Ask examinees for their missing answers, one examinee after the other, in this thread.
+
+    Args:
+        report: receives the examinee and its progress after every commit.
+        control: to pause and cancel it from elsewhere.
+
+    Returns:
+        The final progress of every examinee that was begun, by name; `graded` is the number of its answers. Its state
+        is
+        done, cancelled, stopped (a cap is reached) or failed. Cancelled and stopped examinees are the last ones.
+
+    Raises:
+        InputError: an examinee or bank version is unknown, an examinee's answers were imported, or the exam has no
+            items.
+    """
+    control = control or Control()
+    check_version(project, request.version)
+    chosen = find_students(project, request.students)
+    if request.students is None:
+        chosen = [student for student in chosen if not student.sat_elsewhere]
+    if not chosen:
+        raise InputError("no-student", "No examinee can be asked.", "Add an examinee: exam examinees add.")
+    if not tasks(project, request.query_id, request.version):
+        raise InputError(
+            "no-items",
+            "No items with choices and a key.",
+            "Import an exam, or write multiple-choice questions.",
+        )
+    ready = [get_ready(student) for student in chosen]
+    ended: dict[str, Progress] = {}
+    # `lost`: by address, the examinee that gave up an endpoint. `left_out`: by that examinee, those that were not
+    # started because of it.
+    lost: dict[str, str] = {}
+    left_out: dict[str, list[str]] = {}
+    for one in ready:
+        done = ended.values()
+        left = replace(
+            request,
+            limit=_left(request.limit, sum(each.done for each in done)),
+            max_calls=_left(request.max_calls, sum(each.usage.calls for each in done)),
+            max_cost=None
+            if request.max_cost is None
+            else max(0.0, request.max_cost - sum(each.usage.cost for each in done)),
+        )
+        if left.limit == 0:
+            break
+        endpoint = getattr(one.back_end, "endpoint", None)
+        address, name = "" if endpoint is None else endpoint.base_url, one.student.name
+        if address in lost:
+            left_out.setdefault(lost[address], []).append(name)
+            continue
+        control.renew(job_control(project, one.student.model or "", one.back_end, left))
+        ended[name] = _sit_one(project, one, left, author, partial(report, name), control)
+        if control.in_vain:
+            lost[address] = name
+        if ended[name].state in ("cancelled", "stopped"):
+            break
+    for name, others in left_out.items():
+        said = f"Not started, because they use the same endpoint: {first_few(others)}."
+        ended[name] = replace(ended[name], message=f"{ended[name].message} {said}")
+    return ended
+
+
+def start_sitting(project: Project, request: Sit, author: str) -> BackgroundJob:
+    """Run an exam in the background; a project runs one at a time.
+
+    Raises:
+        GradingError: another one is running.
+        NotAllowed: the role of the person does not include running exams.
+    """
+    project.require("run exams", author=author)
+
+    def make(owned: Project) -> BackgroundJob:
+        return BackgroundJob(
+            "Preparing", "answers", request, author, Control(),
+            lambda report, job: sit(owned, request, author, report, job.control),
+        )  # fmt: skip
+
+    return start_background(project, "exams", make)
+
+
+def _left(most: int | None, used: int) -> int | None:
+    return None if most is None else max(0, most - used)
+
+
+def _missing(project: Project, student: Student, request: Sit) -> tuple[list[Line], int]:
+    """Return the questions for an examinee, and the number of items that cannot be asked without their context."""
+    asked = tasks(project, request.query_id, request.version)
+    whole = sheet(project, student, asked)
+    known, keys = verdicts(project), text_keys(project, [task.asked for task in asked])
+    wanted = []
+    for line in whole.lines:
+        place = (student.key, keys.get(line.task.asked, 0), line.context)
+        if request.includes(place in known, known.get(place) is None):
+            wanted.append(line)
+    return wanted[: request.limit], len(whole.without_context)
+
+
+def _sit_one(
+    project: Project,
+    ready: Ready,
+    request: Sit,
+    author: str,
+    report: Callable[[Progress], None],
+    control: Control,
+) -> Progress:
+    student = ready.student
+    wanted, without = _missing(project, student, request)
+    asked = {
+        name: value
+        for name in ("query_id", "version", "limit", "max_calls", "max_cost", "retry_failed", "only_failed")
+        if (value := getattr(request, name)) not in (None, False)
+    }
+    with project.transaction() as cursor:
+        keys = {line.task.asked: question_text_key(cursor, line.task.asked) for line in wanted}
+        sitting = add_job(cursor, "sitting", student.key, asked, len(wanted), author)
+        log(cursor, author, "start sitting", sitting=sitting, student=student.name, items=len(wanted))
+
+    def batches() -> Iterator[list[Answer]]:
+        for answers in _answers(ready, wanted, control, ProjectVectors(project)):
+            yield [replace(answer, item_text_key=keys[line.task.asked], context=line.context)
+                   for line, answer in answers]  # fmt: skip
+
+    def remarks() -> str:
+        said = said_of_models(student.model or "", control.models)
+        unasked = f"Skipped {how_many(without, 'items')} without a passage to read."
+        return " ".join(filter(None, (said, unasked if without else "")))
+
+    carrier = Carrier[Answer](
+        project, sitting, Progress("running", len(wanted)), report, control,
+        lambda cursor, answers: add_answers(cursor, student.key, answers, sitting),
+        failed=lambda answer: answer.correct is None,
+    )  # fmt: skip
+    return carry(
+        carrier,
+        batches,
+        "Run the exam again",
+        "to answer the remaining items",
+        "The examinee",
+        remarks,
+        lambda cursor, final: log(
+            cursor, author, f"sitting {final.state}", sitting=sitting, student=student.name, answered=final.graded,
+            failed=final.failed,
+        ),
+    )  # fmt: skip
+
+
+def _answers(
+    ready: Ready, wanted: Sequence[Line], control: Control, store: VectorStore
+) -> Iterator[list[tuple[Line, Answer]]]:
+    """Yield answers in batches as they come; stop early if `control` asks for it."""
+    if ready.back_end is None:
+        for at in range(0, len(wanted), BLOCK):
+            control.wait_while_paused()
+            if control.stopping:
+                return
+            block = wanted[at : at + BLOCK]
+            yield list(zip(block, by_rule(ready, [line.given for line in block], store), strict=True))
+        return
+    said: dict[int, Answer] = {}
+
+    def steps(number: int, line: Line) -> Steps:
+        said[number] = yield from answering(ready, line.given)
+        # The back end expects steps that end in grades, so the answer is kept separately.
+        return Grade(None if said[number].correct is None else int(said[number].correct or False))
+
+    work = (((number, 0), steps(number, line)) for number, line in enumerate(wanted))
+    for outcomes in ready.back_end.drive(work, control):
+        yield [(wanted[number], said.pop(number)) for number, _, _ in outcomes]
+
+
+RETRIEVAL_NAMES: dict[Retriever, str] = {"bm25": "BM25", "embedding": "MiniLM"}
+DEPTHS = (1, 3)
+"""Passages of a retrieval that examinees get."""
+
+
+def sit_by_rules(
+    project: Project, author: str, tell: Callable[[str], None] = lambda line: None, query_id: str | None = None
+) -> list[str]:
+    """Rank passages for the items without a model, add every rule with every context, and run the exam.
+
+    Existing results stay. Existing retrievals of the same names are used as they are.
+
+    Args:
+        tell: receives a sentence about each step.
+        query_id: the exam; None for the items of all exams.
+
+    Returns:
+        The names of the examinees.
+
+    Raises:
+        InputError: the project has no items or no passages.
+        GradingError: the encoder cannot be loaded, or an examinee could not answer.
+    """
+    there = {one.name for one in retrievals(project)}
+    for retriever, name in RETRIEVAL_NAMES.items():
+        if name not in there:
+            make_retrieval(project, name, retriever, author, max(DEPTHS), query_id, tell)
+    contexts = [(name, 1) for name in NOT_RETRIEVED] + [(name, k) for name in RETRIEVAL_NAMES.values() for k in DEPTHS]
+    plans = [Plan(rule) for rule in RULES if rule not in READING_RULES]
+    plans += [Plan(rule, retrieval=retrieval, k=k) for rule in READING_RULES for retrieval, k in contexts]
+    names = [add_student(project, plan, author).name for plan in plans]
+    tell(f"Running the exam for {how_many(len(names), 'examinees')} ...")
+    ended = sit(project, Sit(tuple(names), query_id), author)
+    if broken := [f"{name}: {one.message}" for name, one in ended.items() if one.state != "done"]:
+        raise GradingError("job-failed", broken[0], "The answers so far are kept.")
+    tell(f"Answers: {sum(one.graded for one in ended.values()):,}.")
+    return names

@@ -1,0 +1,341 @@
+"""Whole collections: BEIR folders, data sets of ir_datasets by way of BEIR folders, and the demo as a project."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Collection, Iterator
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+from ..atomic_files import WorkingFolder, put_new
+from ..errors import GradingError, InputError, Problem, Report, unknown_name
+from ..formats import Source, passage_files, query_files, trec_qrels
+from ..graders import make_grader
+from ..grading import Request, run_job
+from ..labels import SETTING_OF_MIN_JUDGMENT
+from ..locations import APP_FOLDER
+from ..project import Cursor, Project, Terms, as_act, create, keep_terms, log, put_setting
+from ..text import how_many
+from ..types import Passage, Query
+from ._exam_import import EXAM
+from ._file_import import Group, Imported, Options, import_files, import_groups
+
+SPLIT = "test"
+PARTS = ("docs", "queries", "qrels")
+_LEVELS = {
+    # TREC Deep Learning, overviews of 2019 to 2023: passages are relevant from 2 on, documents from 1 on.
+    re.compile(r"msmarco-passage(-v2)?/trec-dl-"): 2,
+    re.compile(r"msmarco-document(-v2)?/trec-dl-"): 1,
+}
+"""Lowest judgment of a relevant passage, by the ids of data sets."""
+
+
+def import_beir(
+    project: Project,
+    folder: Path,
+    author: str,
+    options: Options,
+    split: str = SPLIT,
+    all_passages: bool = False,
+    preview: bool = False,
+    name: str = "",
+    also: Callable[[Cursor], object] = lambda cursor: None,
+) -> Imported:
+    """Import the queries and judgments of a split of a BEIR folder, and its passages, in one transaction.
+
+    Args:
+        options: `source`, `skip_unknown` and `replace`.
+        all_passages: import all passages, not only those that the split judges and those that the project names.
+        name: the folder's name in messages; its path if empty.
+        also: called with the cursor at the end of the transaction.
+
+    Raises:
+        InputError: a file is missing, lies outside the folder, or was refused; or the import would replace something.
+    """
+    corpus, asked, judged = (
+        Source(f"{name or folder}/{file}", _within(folder, file))
+        for file in ("corpus.jsonl", "queries.jsonl", f"qrels/{_known_split(folder, split)}.tsv")
+    )
+    report = Report()
+    found = trec_qrels.read_qrels(judged, report)
+    report.raise_if_refused("Nothing was imported. Correct the file.")
+    needed = None if all_passages else {one.passage_id for one in found} | _named(project)
+    notes: list[Problem] = []
+
+    def finish(cursor: Cursor) -> None:
+        ((count,),) = cursor.execute("SELECT count(*) FROM passages WHERE text_key IS NULL").fetchall()
+        if count:
+            notes.append(
+                Problem(
+                    corpus.name,
+                    None,
+                    "no-passage-text",
+                    f"{how_many(count, 'passages')} of the project still without text",
+                )
+            )
+        also(cursor)
+
+    groups = [
+        Group("queries", [asked], replace(options, only={one.query_id for one in found})),
+        Group("passages", [corpus], replace(options, only=needed)),
+        Group("qrels", [judged], replace(options, source=options.source or name or f"{folder.resolve().name}/{split}")),
+    ]
+    done = import_groups(project, groups, author, preview, finish)
+    counts = {thing: count for one in done for thing, count in one.counts.items()}
+    return Imported(
+        "beir",
+        tuple(file for one in done for file in one.files),
+        counts,
+        (*(note for one in done for note in one.notes), *notes),
+        tuple(replaced for one in done for replaced in one.replaced),
+    )
+
+
+def _named(project: Project) -> set[str]:
+    """Return the ids of the passages that runs, judgments and files of the project name."""
+    return {str(passage_id) for (passage_id,) in project.rows("SELECT passage_id FROM passages")}
+
+
+def _known_split(folder: Path, split: str) -> str:
+    known = sorted(file.stem for file in (folder / "qrels").glob("*.tsv"))
+    if known and split not in known:
+        raise unknown_name("unknown-split", "split", split, known)
+    return split
+
+
+def _within(folder: Path, name: str) -> Path:
+    """Return the path of a file in a folder.
+
+    Raises:
+        InputError: it is missing, or a link leads out of the folder.
+    """
+    path = folder / name
+    if not path.is_file():
+        raise InputError(
+            "not-a-beir-folder",
+            f"{folder} has no file {name}.",
+            "A BEIR folder has corpus.jsonl, queries.jsonl and qrels/*.tsv.",
+        )
+    if not path.resolve().is_relative_to(folder.resolve()):
+        raise InputError(
+            "link-outside-folder",
+            f"{path} is a link to a place outside the folder.",
+            "Replace the link with a copy of the file.",
+        )
+    return path
+
+
+@dataclass(frozen=True)
+class DataSet:
+    """A data set of ir_datasets.
+
+    Args:
+        found: the object of ir_datasets.
+        size: bytes to download; None if unknown.
+    """
+
+    found: Any
+    size: int | None
+    terms: Terms
+
+    @property
+    def min_judgment(self) -> int | None:
+        """The lowest judgment of a relevant passage in this collection; None if unknown."""
+        return next((level for ids, level in _LEVELS.items() if ids.match(self.terms.data_set)), None)
+
+
+def find_data_set(name: str) -> DataSet:
+    """Find a data set by its id, without downloading anything.
+
+    Raises:
+        InputError: ir_datasets is not installed, does not know the id, or has no passages, queries or judgments for it.
+    """
+    try:
+        import ir_datasets
+    except ImportError as error:
+        raise InputError(
+            "extra-missing",
+            f"The package ir_datasets cannot be loaded ({error}).",
+            'Install it: pip install "exam-workbench[datasets]"',
+        ) from error
+    family = name.partition("/")[0]
+    try:
+        found = ir_datasets.load(name)
+    except KeyError as error:
+        known = [one for one in ir_datasets.registry if one.partition("/")[0] == family]
+        raise unknown_name("unknown-data-set", "data set", name, known, "See https://ir-datasets.com.") from error
+    if lacking := [part for part in PARTS if not found.has(part)]:
+        below = ", ".join(one for one in ir_datasets.registry if one.startswith(f"{name}/"))
+        raise InputError(
+            "incomplete-data-set",
+            f"The data set '{name}' has no {' and no '.join(lacking)}.",
+            f"Choose one of its parts: {below}." if below else "See https://ir-datasets.com.",
+        )
+    downloads = list(_downloads([getattr(found, f"{part}_handler")() for part in PARTS]))
+    said = dict.fromkeys(" ".join(one.dua.split()) for one in downloads if getattr(one, "dua", None))
+    terms = Terms(name, " ".join(said), f"https://ir-datasets.com/{family}.html#{name}")
+    return DataSet(found, _size_of(downloads), terms)
+
+
+def _downloads(parts: list[Any]) -> Iterator[Any]:
+    """Yield the files of parts of a data set. ir_datasets has no list of them, so its objects are searched."""
+    waiting, seen = parts, dict[int, Any]()
+    while waiting:
+        one = waiting.pop()
+        if id(one) in seen:
+            continue
+        seen[id(one)] = one
+        if type(one).__name__ in ("Download", "LocalDownload"):
+            yield one
+        elif isinstance(one, list | tuple):
+            waiting += one
+        elif type(one).__module__.startswith("ir_datasets."):
+            waiting += vars(one).values()
+
+
+def _size_of(downloads: Collection[Any]) -> int | None:
+    """Return the bytes that are not on this computer yet; None if unknown."""
+    places = [(one, getattr(one, "_cache_path", None) or getattr(one, "_path", None)) for one in downloads]
+    sizes: list[Any] = [
+        getattr(one, "_size_hint", None) for one, path in places if path is None or not Path(path).exists()
+    ]
+    return sum(sizes) if downloads and None not in sizes else None
+
+
+def import_data_set(
+    project: Project,
+    data_set: DataSet,
+    author: str,
+    options: Options,
+    all_passages: bool = False,
+    preview: bool = False,
+) -> Imported:
+    """Import a data set as `import_beir` does, with its terms and its min judgment.
+
+    Raises:
+        InputError: it cannot be downloaded or read, or as for `import_beir`.
+    """
+    name, level = data_set.terms.data_set, data_set.min_judgment
+
+    def finish(cursor: Cursor) -> None:
+        keep_terms(cursor, data_set.terms)
+        if level is not None:
+            put_setting(cursor, SETTING_OF_MIN_JUDGMENT, str(level))
+            log(cursor, author, "set min judgment", value=level, collection=name)
+
+    with WorkingFolder(project.working_folder) as folder:
+        try:
+            _write_folder(data_set.found, folder, None if all_passages else _named(project))
+        except Exception as error:
+            raise InputError(
+                "data-set-unreadable",
+                f"The data set '{name}' cannot be read ({type(error).__name__}: {error}).",
+                f"Its page says how to get it: {data_set.terms.address}",
+            ) from error
+        done = import_beir(project, folder, author, options, SPLIT, all_passages, preview, name, finish)
+    said = f"the default of --min-judgment is {level} from now on, the level of this collection"
+    notes = [] if level is None else [Problem(name, None, "min-judgment-set", said)]
+    return replace(done, kind="dataset", notes=(*done.notes, *notes))
+
+
+def _write_folder(found: Any, folder: Path, named: Collection[str] | None) -> None:
+    """Write a data set as a folder that `import_beir` reads.
+
+    Args:
+        named: passages that are needed in addition to the judged ones; None for all passages.
+    """
+    judged = [(one.query_id, one.doc_id, int(one.relevance)) for one in found.qrels_iter()]
+    (folder / "qrels").mkdir()
+    with (folder / "qrels" / f"{SPLIT}.tsv").open("w", encoding="utf-8") as out:
+        trec_qrels.write_qrels(judged, out)
+    with (folder / "queries.jsonl").open("w", encoding="utf-8") as out:
+        query_files.write_queries(map(_query_of, found.queries_iter()), out)
+    with (folder / "corpus.jsonl").open("w", encoding="utf-8") as out:
+        needed = {passage for _, passage, _ in judged}.union(named or ())
+        rows = found.docs_iter() if named is None else found.docs_store().get_many_iter(needed)
+        texts = (Passage(row.doc_id, row.default_text()) for row in rows)
+        passage_files.write_passages((one for one in texts if one.text.strip()), out)
+
+
+def _query_of(row: Any) -> Query:
+    text = row.default_text()
+    parts = (getattr(row, name, None) for name in ("description", "narrative"))
+    narrative = "\n\n".join(part for part in parts if isinstance(part, str) and part.strip() and part != text)
+    return Query(row.query_id, text, narrative or None)
+
+
+FILES = APP_FOLDER / "data" / "demo"
+MADE_COLLECTION = "Made collection: agreement is not evidence."
+"""A remark wherever the demo's leaderboard is compared with its judgments."""
+
+
+def make_demo(
+    path: Path,
+    author: str,
+    grade: bool,
+    tell: Callable[[str], None],
+    sit: Callable[[Project], object] | None = None,
+) -> None:
+    """Make a project of the demo collection.
+
+    Args:
+        path: the new project's file.
+        grade: whether to grade it with the embedding grader.
+        tell: receives a sentence about each step.
+        sit: makes examinees take the exam, as `pipelines.sit_by_rules` does; without it the demo has no exam.
+
+    Raises:
+        InputError: the file exists already.
+        GradingError: grading failed.
+    """
+    taken = InputError("project-exists", f"{path} already exists.", "Open it, delete it, or name another file.")
+    if path.exists():
+        raise taken
+    path.parent.mkdir(parents=True, exist_ok=True)
+    # Made in a working folder, so that an interruption leaves no partial demo.
+    with WorkingFolder(path.parent) as working:
+        _fill(making := working / path.name, author, grade, tell, sit)
+        if not put_new(making, path):
+            raise taken
+
+
+def _fill(
+    path: Path, author: str, grade: bool, tell: Callable[[str], None], sit: Callable[[Project], object] | None
+) -> None:
+    project = create(path)
+    try:
+        collection = [
+            ("queries", [FILES / "queries.jsonl"], None),
+            ("passages", [FILES / "passages.jsonl"], None),
+            ("runs", sorted((FILES / "runs").glob("*.run")), None),
+            ("qrels", [FILES / "qrels.txt"], "assessors"),
+            ("bank", [FILES / "bank.jsonl"], None),
+        ]
+        for kind, files, source in collection + ([] if sit is None else [("exam", [FILES / "exam.json"], None)]):
+            done = import_files(project, kind, [Source.of(file) for file in files], author, Options(source))
+            tell(", ".join(f"{name}: {count:,}" for name, count in done.counts.items()))
+        if grade:
+            tell("Grading with the embedding model ...")
+            final = run_job(project, make_grader("embedding", {}), Request(), author)
+            if final.state != "done":
+                raise GradingError(
+                    "job-failed", final.message, "Run exam demo again, or exam demo --no-grade and then exam grade."
+                )
+            tell(f"Graded {final.graded:,} pairs in {final.seconds:.0f} s.")
+        if sit is not None:
+            sit(project)
+        tell(MADE_COLLECTION)
+    finally:
+        project.close()
+
+
+@as_act("see boards")
+def is_demo(project: Project) -> bool:
+    """Return whether a project has exactly the queries of the demo collection, apart from its exam."""
+
+    def compute() -> bool:
+        ids = {query.query_id for query in query_files.read_queries(Source.of(FILES / "queries.jsonl"), Report())}
+        return ids == {query_id for (query_id,) in project.rows("SELECT query_id FROM queries")} - {EXAM}
+
+    return project.cached("is demo", compute)

@@ -1,0 +1,788 @@
+"""Import of files into a project: each import is previewed or done, whole or not at all.
+
+All files are read before anything is written, into lists or files next to the project. Other people can work meanwhile.
+Then everything is written in one transaction. A preview writes to a temporary copy.
+"""
+
+from __future__ import annotations
+
+import gc
+from collections import Counter
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import TypeVar
+
+from ..atomic_files import WorkingFolder
+from ..bank import Words, add_topics, in_their_words, save_questions, take_queries, take_words
+from ..errors import FileError, InputError, Problem, Report, unknown_name
+from ..formats import (
+    KINDS_OF_FILE,
+    REPORT,
+    BankFile,
+    GradedNugget,
+    SatElsewhere,
+    Source,
+    beyond_limits,
+    exam_files,
+    factors_in_name,
+    graded_files,
+    has_nugget_grades,
+    passage_files,
+    query_files as queries,
+    question_bank_files,
+    read_answer_verdicts,
+    read_answers,
+    read_boards,
+    read_factors,
+    read_matrix,
+    read_nugget_grades,
+    read_responses,
+    read_samples,
+    trec_qrels,
+)
+from ..project import (
+    Cursor,
+    Keeper,
+    PassageFiles,
+    Project,
+    Replaced,
+    add_kept_passages,
+    add_passages,
+    connected,
+    keep_objects,
+    kept_objects,
+    known_responses,
+    log,
+    migrations,
+    refresh_pool,
+    stage_judgments,
+    unknown_queries,
+    write_board,
+    write_gold,
+    write_judgments,
+    write_responses,
+)
+from ..text import first_few, how_many
+from ..types import Board, Judgment, KeptObject, Query, Question
+from ._exam_import import (
+    bank_version,
+    write_answer_verdicts,
+    write_answers,
+    write_exam_items,
+    write_factors,
+    write_generated,
+)
+from ._graded_import import GradedFiles, GradedImport, write_labels
+from ._nugget_grade_import import graded_of, with_passage_ids
+from ._run_import import NOTHING_LEFT, RunFiles, RunImport, report_unknown
+
+LARGE = frozenset(
+    {
+        "passages", "passage_texts", "rankings", "judgments", "responses", "response_sentences", "listed", "grades",
+        "failures", "overrides", "settlings", "answers", "retrieved", "generated_answers", "comparisons", "audit_ranks",
+        "audit_chances",
+    }
+)  # fmt: skip
+"""Tables that may be large: an import states which of them it reads."""
+
+_NEVER = frozenset(
+    {
+        "activity", "audit_claims", "audit_looks", "call_batch_pairs", "call_batches", "cascade_passages", "cascades",
+        "draft_steps", "drafts", "generations", "kept_replies", "migrations", "pool", "prompts", "proposals",
+        "proposed_items", "publications", "published_awaited", "published_passages", "published_pools",
+        "published_queries", "text_vectors",
+    }
+)  # fmt: skip
+"""Tables that no import has to read for its outcome, or that it makes again."""
+
+_NARROW = {
+    "grades": "* REPLACE (NULL AS answer, NULL AS raw, NULL AS note, NULL AS distribution, NULL AS confidence)",
+    "failures": "* REPLACE (NULL AS raw)",
+    "answers": "* REPLACE (NULL AS scores, NULL AS raw, NULL AS note)",
+    "items": "* REPLACE (NULL AS raw)",
+}
+"""Long texts by models, which no import reads, are left out."""
+
+
+@contextmanager
+def rehearsal(project: Project, tables: Collection[str], folder: Path) -> Iterator[Cursor]:
+    """Provide a cursor on a copy of the project, in which imports can be tried.
+
+    The copy has the tables that these imports read, all in the same state. It is a separate database: it blocks no
+    other work, and nothing in it reaches the project.
+
+    Args:
+        tables: those of `LARGE` that the imports read; all small tables are copied.
+        folder: for the copy, which is deleted with the folder.
+    """
+    with connected(folder / "rehearsal.duckdb", readable=folder, made_here=True) as copy:
+        # The copy is deleted, so a checkpoint at the end would be wasted.
+        copy.execute("PRAGMA disable_checkpoint_on_shutdown")
+        with project.cursor() as cursor:
+            cursor.execute("BEGIN")
+            _copy(cursor, copy, tables)
+            cursor.execute("ROLLBACK")
+        copy.execute("BEGIN")
+        yield copy
+        copy.execute("ROLLBACK")
+
+
+def _copy(cursor: Cursor, copy: Cursor, tables: Collection[str]) -> None:
+    for name, last in cursor.execute("SELECT sequence_name, last_value FROM duckdb_sequences()").fetchall():
+        copy.execute(f"CREATE SEQUENCE {name} START {(last or 0) + 1:d}")
+    made = cursor.execute(
+        "SELECT table_name, sql FROM duckdb_tables() WHERE NOT internal AND NOT temporary ORDER BY table_oid"
+    ).fetchall()
+    copy.execute(";".join(sql for _, sql in made))
+    read = [
+        name
+        for name, _ in made
+        if not (name in _NEVER or name.startswith("replac") or (name in LARGE and name not in tables))
+    ]
+    # Most tables of a small project are empty, and copying nothing takes as long as copying a few rows.
+    filled = " UNION ALL ".join(f"SELECT '{name}' WHERE EXISTS (FROM {name})" for name in read)
+    for (name,) in cursor.execute(filled).fetchall():
+        rows = cursor.sql(f"SELECT {_NARROW.get(name, '*')} FROM {name} ORDER BY rowid").to_arrow_reader()
+        copy.register("copied", rows)
+        copy.execute(f"INSERT INTO {name} FROM copied")
+        copy.unregister("copied")
+    migrations.add_relations(copy)
+
+
+@dataclass(frozen=True)
+class Options:
+    """Options of an import.
+
+    Args:
+        source: name under which judgments or a leaderboard are kept; for None the proposal of `FileKind.source_name`.
+            Several files of leaderboards are joined under it. For an exam, the query of its items; for samples of
+            lm-evaluation-harness, the examinee; for labels, the grader.
+        skip_unknown: leave out lines of runs and qrels about unknown queries, instead of refusing the file. Also leave
+            out questions of a bank about unknown queries, instead of adding these queries.
+        gold: whether responses are the gold texts, one per query, instead of a system's.
+        replace: whether the import may replace data that the project has under the same names.
+        form: one of the long forms of leaderboards (`BOARD_FORMS`); for None it is recognized from the file.
+        scale: top of the scale of labels; for None the greatest label.
+        only: ids of the queries or passages to import; all for None.
+    """
+
+    source: str | None = None
+    skip_unknown: bool = False
+    gold: bool = False
+    replace: bool = False
+    form: str | None = None
+    scale: int | None = None
+    only: Collection[str] | None = None
+
+
+@dataclass(frozen=True)
+class Imported:
+    """The outcome of an import or of its preview.
+
+    Args:
+        kind: the kind as which the files were read.
+        files: their names.
+        counts: numbers by noun, such as "passages" or "new grades".
+        notes: remarks on content that was accepted.
+        replaced: data of the same names that the project no longer has, or has in another version.
+    """
+
+    kind: str
+    files: tuple[str, ...]
+    counts: dict[str, int]
+    notes: tuple[Problem, ...] = field(default_factory=tuple)
+    replaced: tuple[Replaced, ...] = field(default_factory=tuple)
+
+
+@dataclass(frozen=True)
+class Group:
+    """Files of one kind that are imported together, with options."""
+
+    kind: str
+    sources: Sequence[Source]
+    options: Options = Options()
+
+
+GET_WORDS = "questions get their words"
+"""Key of the count of questions that so far were known only by id and now get their text."""
+
+
+def import_files(
+    project: Project,
+    kind: str,
+    sources: Sequence[Source],
+    author: str,
+    options: Options | None = None,
+    preview: bool = False,
+) -> Imported:
+    """Import files of one kind in one transaction; see `import_groups`."""
+    return import_groups(project, [Group(kind, sources, options or Options())], author, preview)[0]
+
+
+def import_groups(
+    project: Project,
+    groups: Sequence[Group],
+    author: str,
+    preview: bool = False,
+    also: Callable[[Cursor], object] = lambda cursor: None,
+) -> list[Imported]:
+    """Import groups of files in one transaction, in the order in which kinds build on each other.
+
+    Args:
+        groups: files by kind; at most one group per kind.
+        preview: return the outcome and change nothing.
+        also: called with the cursor after the groups, in the same transaction.
+
+    Returns:
+        A result for each group, in the order of `IMPORTERS`.
+
+    Raises:
+        FileError: a file was refused; it names the lines.
+        InputError: the content does not fit the project, the kind is unknown, or the import would replace something
+            without `Options.replace`.
+    """
+    order = list(IMPORTERS)
+    for group in groups:
+        if group.kind not in order:
+            raise unknown_name("unknown-kind", "kind of file", group.kind, order)
+        if not group.sources:
+            raise InputError("no-file-named", "No file to import.", "Name at least one file.")
+    project.require("import files", author=author)
+    groups = sorted(groups, key=lambda group: order.index(group.kind))
+    with WorkingFolder(project.working_folder) as folder:
+        read = []
+        for group in groups:
+            report = Report()
+            write = IMPORTERS[group.kind].read(group.sources, report, group.options, folder)
+            report.raise_if_refused(_MEND)
+            read.append((group, report, write))
+        looked_at = frozenset[str]().union(*(IMPORTERS[group.kind].looks_at for group in groups))
+        tried = rehearsal(project, looked_at, folder) if preview else project.transaction()
+        with tried as cursor:
+            results = [_write(cursor, group, report, write, author) for group, report, write in read]
+            also(cursor)
+            if not preview:
+                _refuse_to_replace(groups, results)
+    return results
+
+
+def _write(cursor: Cursor, group: Group, report: Report, write: Writer, author: str) -> Imported:
+    keeper = Keeper(cursor)
+    files = [source.name for source in group.sources]
+    with _naming(files):
+        counts = write(cursor, keeper, author)
+        if IMPORTERS[group.kind].pools:
+            refresh_pool(cursor)
+    report.raise_if_refused(_MEND)
+    settled = keeper.settle()
+    replaced = tuple(one for _, _, one in settled)
+    told = {"replaced": [str(one) for one in replaced]} if replaced else {}
+    keeper.record(settled, log(cursor, author, f"import {group.kind}", files=files, counts=counts, **told))
+    return Imported(group.kind, tuple(files), counts, tuple(report.notes), replaced)
+
+
+@contextmanager
+def _naming(files: Sequence[str]) -> Iterator[None]:
+    """Add the names of the files to an error raised by code that knows no files."""
+    try:
+        yield
+    except FileError:
+        raise
+    except InputError as error:
+        raise InputError(error.code, f"{first_few(files)}: {error.message}", error.hint) from error
+
+
+def _refuse_to_replace(groups: Sequence[Group], results: Sequence[Imported]) -> None:
+    asked_for = {group.kind for group in groups if group.options.replace}
+    results = [one for one in results if one.replaced and one.kind not in asked_for]
+    if results:
+        going = [replaced for result in results for replaced in result.replaced]
+        files = first_few([name for result in results for name in result.files])
+        apart = any(one.kind in ("judgments", "leaderboard") for one in going)
+        raise InputError(
+            "would-replace",
+            f"{files}: this import would replace {first_few(going, '; ')}. Nothing was imported.",
+            "To replace anyway, add --replace. You can restore the earlier version later."
+            + (" To keep both, import under another name (--source)." if apart else ""),
+        )
+
+
+_NAME_QUERIES = "Import these queries, or a question bank with them, first. Or skip unknown queries (--skip-unknown)."
+_MEND = "Nothing was imported. Correct the file, or import the other files without it."
+
+
+Writer = Callable[[Cursor, Keeper, str], dict[str, int]]
+"""Writes data after reading, for an author, and returns counts. The keeper gets the data that is replaced."""
+
+Reader = Callable[[Sequence[Source], Report, Options, Path], Writer]
+"""Reads files without access to the project. The folder is for data too large for memory."""
+
+
+@dataclass(frozen=True)
+class Importer:
+    """The importer of files of one kind.
+
+    Args:
+        read: reads the files and returns their writer.
+        looks_at: the large tables of the project that the import reads, which a preview has to copy.
+        pools: whether the pool is made again afterwards.
+    """
+
+    read: Reader
+    looks_at: frozenset[str] = LARGE
+    pools: bool = False
+
+
+def _queries(sources: Sequence[Source], report: Report, options: Options, folder: Path) -> Writer:
+    found: dict[str, Query] = {}
+    topics: list[KeptObject] = []
+    for source in sources:
+        for query in queries.read_queries(source, report, topics):
+            if options.only is not None and query.query_id not in options.only:
+                continue
+            if found.setdefault(query.query_id, query) != query:
+                reason = f"query {query.query_id} has different content in another file"
+                report.refuse(source.name, None, "duplicate-query", reason)
+
+    def write(cursor: Cursor, keeper: Keeper, author: str) -> dict[str, int]:
+        new = take_queries(cursor, list(found.values()), True, keeper)
+        keep_objects(cursor, [one for one in topics if one.query_id in found])
+        return {"queries": len(found), "new queries": new}
+
+    return write
+
+
+def _passages(sources: Sequence[Source], report: Report, options: Options, folder: Path) -> Writer:
+    files = PassageFiles(folder)
+    for source in sources:
+        files.take(passage_files.read_passages(source, report, options.only))
+    files.close()
+
+    def write(cursor: Cursor, keeper: Keeper, author: str) -> dict[str, int]:
+        return {"new passages": add_kept_passages(cursor, files, keeper).new}
+
+    return write
+
+
+def _runs(sources: Sequence[Source], report: Report, options: Options, folder: Path) -> Writer:
+    files = RunFiles(folder, report)
+    for source in sources:
+        files.take(source)
+    files.close()
+
+    def write(cursor: Cursor, keeper: Keeper, author: str) -> dict[str, int]:
+        runs = RunImport(cursor, files, report, options.skip_unknown, keeper)
+        runs.check_queries()
+        report.raise_if_refused(_NAME_QUERIES)
+        return runs.write()
+
+    return write
+
+
+def _responses(sources: Sequence[Source], report: Report, options: Options, folder: Path) -> Writer:
+    read = read_responses(sources, report)
+
+    def write(cursor: Cursor, keeper: Keeper, author: str) -> dict[str, int]:
+        found = known_responses(cursor, read, report, options.skip_unknown)
+        report.raise_if_refused(_NAME_QUERIES)
+        documents = dict.fromkeys(passage for one in found for passage in one.documents)
+        add_passages(cursor, documents, keeper)
+        topics = {topic.query_id: topic.content for topic in kept_objects(cursor, queries.TOPIC)}
+        for one in found:
+            for limit in beyond_limits(one, topics.get(one.query_id, {})):
+                report.remark(one.file, one.line, "beyond-track-limit", f"a response has {limit}")
+        keep_objects(cursor, [KeptObject(REPORT, one.query_id, one.run, one.report) for one in found if one.report])
+        return (write_gold if options.gold else write_responses)(cursor, found, report, keeper)
+
+    return write
+
+
+def _write_qrels(into: _Into, name: str, found: list[tuple[Judgment, int]], file: str) -> dict[str, int]:
+    stage_judgments(into.cursor, _of_known_queries(into, file, found))
+    return {"sources": 1, "judgments": write_judgments(into.cursor, name, into.keeper)}
+
+
+def _write_labels(into: _Into, name: str, found: list[tuple[Judgment, int]], file: str) -> dict[str, int]:
+    known = _of_known_queries(into, file, found)
+    return write_labels(into.cursor, name, into.options.scale, known, file, into.report, into.author)
+
+
+def _of_known_queries(into: _Into, file: str, found: Sequence[tuple[Judgment, int]]) -> list[Judgment]:
+    """Return the judgments or labels of a file that are about known queries; refuse or remark on the others."""
+    first_lines: dict[str, int] = {}
+    for judgment, line in found:
+        first_lines.setdefault(judgment.query_id, line)
+    unknown = set(_unknown(into.cursor, file, first_lines, into.options, into.report))
+    into.report.raise_if_refused(_NAME_QUERIES)
+    known = [judgment for judgment, _ in found if judgment.query_id not in unknown]
+    return with_passage_ids(into.cursor, known, file, into.report)
+
+
+def _unknown(cursor: Cursor, file: str, first_lines: Mapping[str, int], options: Options, report: Report) -> list[str]:
+    """Return the unknown query ids of a file; refuse or remark on them as the options say."""
+    unknown = unknown_queries(cursor, first_lines)
+    if unknown and add_topics(cursor, unknown):
+        unknown = unknown_queries(cursor, unknown)
+    report_unknown(report, file, unknown, first_lines, options.skip_unknown)
+    if options.skip_unknown and first_lines and len(unknown) == len(first_lines):
+        report.refuse(file, None, "nothing-left", NOTHING_LEFT)
+    return unknown
+
+
+def _bank(sources: Sequence[Source], report: Report, options: Options, folder: Path) -> Writer:
+    files = [question_bank_files.read_bank(source, report) for source in sources]
+
+    def write(cursor: Cursor, keeper: Keeper, author: str) -> dict[str, int]:
+        read = [_as_named_here(cursor, part) for part in files]
+        if options.skip_unknown:
+            read = [_known_part(cursor, part, source, report) for part, source in zip(read, sources, strict=True)]
+        names = ", ".join(Path(source.name).name for source in sources)
+        return _write_bank(cursor, read, names, report, keeper, author)
+
+    return write
+
+
+def _write_bank(
+    cursor: Cursor, read: Sequence[BankFile], names: str, report: Report, keeper: Keeper, author: str
+) -> dict[str, int]:
+    found = [question for part in read for question in part.questions]
+    new = take_queries(cursor, [query for part in read for query in part.queries], False, keeper)
+    keep_objects(cursor, [one for part in read for one in part.kept])
+    before = cursor.execute("SELECT count(*) FROM questions").fetchall()[0][0]
+    words = take_words(cursor, found)
+    version = save_questions(cursor, in_their_words(cursor, found), f"Imported {names}", author)
+    after = cursor.execute("SELECT count(*) FROM questions").fetchall()[0][0]
+    changed = cursor.execute(
+        "SELECT count(*) FROM question_revisions WHERE version = ? AND parent_revision IS NOT NULL", [version or 0]
+    ).fetchall()[0][0]
+    _remark_on_rest(cursor, found, names, report)
+    _remark_on_words(words, names, report)
+    counts = {
+        "questions": len(found),
+        "new questions": after - before,
+        "changed questions": changed,
+        "new queries": new,
+    }
+    learnt = {GET_WORDS: words.given} if words.given else {}
+    return counts | learnt | ({"bank version": version} if version else {})
+
+
+def _remark_on_words(words: Words, names: str, report: Report) -> None:
+    """Remark on the effect of new texts on grades whose questions were known only by id."""
+    if words.given:
+        report.remark(
+            names,
+            None,
+            "words-given",
+            f"this file adds the text of {how_many(words.given, 'questions')} known only by id; grades for the ids now"
+            " apply to this text in every bank version",
+        )
+    if words.apart:
+        report.remark(
+            names,
+            None,
+            "words-apart",
+            f"assessors had already added this text to {how_many(words.apart, 'questions')} known only by id;"
+            " grades for the ids do not apply to this text",
+        )
+
+
+def _as_named_here(cursor: Cursor, part: BankFile) -> BankFile:
+    """Return a bank with the project's query ids, if the project has the bank's queries under the bank's prefix."""
+    if not part.prefix:
+        return part
+    ids = [query.query_id for query in part.queries]
+    longer = [part.prefix + query_id for query_id in ids]
+    unknown = set(unknown_queries(cursor, [*ids, *longer]))
+    names = {a: b for a, b in zip(ids, longer, strict=True) if a in unknown and b not in unknown}
+    return BankFile(
+        [replace(one, query_id=names.get(one.query_id, one.query_id)) for one in part.queries],
+        [replace(one, query_id=names.get(one.query_id, one.query_id)) for one in part.questions],
+    )
+
+
+def _known_part(cursor: Cursor, part: BankFile, source: Source, report: Report) -> BankFile:
+    """Return the part of a bank that is about queries of the project."""
+    unknown = set(unknown_queries(cursor, [question.query_id for question in part.questions]))
+    questions = [question for question in part.questions if question.query_id not in unknown]
+    if unknown:
+        rest = len(part.questions) - len(questions)
+        report.remark(
+            source.name,
+            None,
+            "unknown-query",
+            f"left out {how_many(rest, 'questions')} of {how_many(len(unknown), 'unknown queries')}",
+        )
+    known = [query for query in part.queries if query.query_id not in unknown]
+    return replace(part, queries=known, questions=questions)
+
+
+def _remark_on_rest(cursor: Cursor, found: Sequence[Question], names: str, report: Report) -> None:
+    """Remark on active questions of the file's queries that the file does not name: they stay."""
+    named = {question.question_id for question in found}
+    queries = {question.query_id for question in found}
+    rows = cursor.execute(
+        "SELECT question_id, query_id FROM bank_at($version) JOIN questions USING (question_key)"
+        " JOIN queries USING (query_key) WHERE active ORDER BY question_key",
+        {"version": bank_version(cursor)},
+    ).fetchall()
+    rest = [question_id for question_id, query_id in rows if query_id in queries and question_id not in named]
+    if rest:
+        report.remark(
+            names,
+            None,
+            "questions-stay",
+            f"{how_many(len(rest), 'questions')} of these queries left unchanged: not in the file",
+        )
+
+
+@contextmanager
+def _no_collecting() -> Iterator[None]:
+    """Switch off garbage collection, which would find nothing: reading makes millions of lists without cycles."""
+    was_on = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if was_on:
+            gc.enable()
+
+
+def _graded(sources: Sequence[Source], report: Report, options: Options, folder: Path) -> Writer:
+    files = GradedFiles(folder)
+    elsewhere: list[GradedNugget] = []
+    with _no_collecting():
+        for source in sources:
+            if has_nugget_grades(source):
+                # The proposed name for judgments is not a name for a grader.
+                unnamed = options.source in (None, KINDS_OF_FILE["graded"].source)
+                elsewhere += read_nugget_grades(source, report, source.stem if unnamed else str(options.source))
+                continue
+            with _naming([source.name]):
+                files.take(graded_files.read_graded(source, report))
+            report.raise_if_refused(_MEND)
+
+    def write(cursor: Cursor, keeper: Keeper, author: str) -> dict[str, int]:
+        names = ", ".join(Path(source.name).name for source in sources)
+        files.take(graded_of(cursor, elsewhere, report))
+        report.raise_if_refused(_MEND)
+        files.close()
+        into = GradedImport(cursor, files, names, author, keeper)
+        with _no_collecting():
+            for batch in files.batches():
+                into.write(batch)
+                # Free this batch before the next one is read.
+                del batch
+        counts = into.finish(options.source or KINDS_OF_FILE["graded"].source_name(sources[0]), report)
+        _remark_on_words(into.words, names, report)
+        return counts | ({GET_WORDS: into.words.given} if into.words.given else {})
+
+    return write
+
+
+def _leaderboard(sources: Sequence[Source], report: Report, options: Options, folder: Path) -> Writer:
+    def write(cursor: Cursor, keeper: Keeper, author: str) -> dict[str, int]:
+        # Read within the transaction because queries of the same import count as known too; such files are small.
+        known = [row[0] for row in cursor.execute("SELECT query_id FROM queries").fetchall()]
+        found = []
+        for source in sources:
+            proposed = KINDS_OF_FILE["leaderboard"].source_name(source)
+            for board in read_boards(source, report, known, options.form):
+                name = (options.source or proposed) + board.name.removeprefix(proposed)
+                found.append((source, replace(board, name=name)))
+        if options.source and len(sources) > 1:
+            found = _joined(found, options.source, report)
+        for source, board in found:
+            _check_systems(cursor, source, board, report)
+        report.raise_if_refused(_MEND)
+        for _, board in found:
+            write_board(cursor, board, keeper)
+        systems = {row.run for _, board in found for row in board.rows}
+        values = sum(map(len, (scores for _, board in found for scores in board.per_query.values())))
+        counts = {"leaderboards": len(found), "systems": len(systems)}
+        return counts | ({"values by query": values} if values else {})
+
+    return write
+
+
+def _joined(found: Sequence[tuple[Source, Board]], name: str, report: Report) -> list[tuple[Source, Board]]:
+    """Return the leaderboards of several files as one per measure. A system may be in only one of the files."""
+    boards: dict[str, tuple[Source, Board]] = {}
+    for source, board in found:
+        first, before = boards.setdefault(board.measure, (source, replace(board, rows=[], per_query={})))
+        rows = [*before.rows, *board.rows]
+        if twice := {row.run for row in before.rows}.intersection(row.run for row in board.rows):
+            report.refuse(source.name, None, "duplicate-run", f"{first_few(sorted(twice))} is also in another file")
+        by_query = {**before.per_query, **board.per_query}
+        boards[board.measure] = first, replace(before, rows=rows, per_query=by_query, apart=before.apart | board.apart)
+    # Systems can be compared over common queries only if all of them have scores by query.
+    return [
+        (source, replace(board, name=f"{name} {board.measure}" if len(boards) > 1 else name, per_query=known))
+        for source, board in boards.values()
+        for known in [board.per_query if len(board.per_query) == len(board.rows) else {}]
+    ]
+
+
+def _check_systems(cursor: Cursor, source: Source, board: Board, report: Report) -> None:
+    """Refuse a leaderboard if most of its systems or text cells are queries or passages of the project."""
+    systems = {row.run for row in board.rows}
+    for named, what in ((systems, "systems"), ({board.measure}, "measures"), (board.apart, "cells in text columns")):
+        for table, noun in (("queries", "query"), ("passages", "passage")):
+            known = cursor.execute(
+                f"SELECT {noun}_id FROM {table} WHERE {noun}_id IN (SELECT unnest(?::VARCHAR[]))", [list(named)]
+            ).fetchall()
+            if 2 * len(known) > len(named):
+                reason = (
+                    f"the {what} are {table} of the project, such as {known[0][0]}, so this is not a leaderboard of"
+                    " systems; rename the column of queries to 'query'; import judgments as qrels, rankings as runs"
+                )
+                report.refuse(source.name, None, "not-a-leaderboard", reason)
+                return
+
+
+def _answers(read: Callable[[Source, Report, str | None], Sequence[SatElsewhere]]) -> Reader:
+    """Return the reader of files with answers of examinees, given the reader of one file.
+
+    An examinee may be in several files if these have no item in common.
+    """
+
+    def read_all(sources: Sequence[Source], report: Report, options: Options, folder: Path) -> Writer:
+        found: list[SatElsewhere] = []
+        for source in sources:
+            for one in read(source, report, options.source):
+                if any(one.student == each.student and one.verdicts.keys() & each.verdicts for each in found):
+                    reason = (
+                        f"another file has the same items for examinee {one.student}; import each with its own --name"
+                    )
+                    report.refuse(source.name, None, "duplicate-student", reason)
+                found.append(one)
+                if levels := factors_in_name(one.student):
+                    read_as = ", ".join(f"{factor} {level}" for factor, level in levels.items())
+                    report.remark(
+                        source.name, None, "factors-in-name", f"the name '{one.student}' is read as {read_as}"
+                    )
+        names = ", ".join(Path(source.name).name for source in sources)
+        return lambda cursor, keeper, author: write_answers(cursor, found, names, author)
+
+    return read_all
+
+
+def _students(sources: Sequence[Source], report: Report, options: Options, folder: Path) -> Writer:
+    read = [read_factors(source, report) for source in sources]
+    return lambda cursor, keeper, author: write_factors(cursor, read, author)
+
+
+Row = TypeVar("Row")
+
+
+@dataclass(frozen=True)
+class _Into:
+    """The parts of an import that writers of single files need."""
+
+    cursor: Cursor
+    keeper: Keeper
+    author: str
+    options: Options
+    report: Report
+
+
+def _named_files(
+    read: Callable[[Source, Report], list[Row]], write: Callable[[_Into, str, list[Row], str], Mapping[str, int]]
+) -> Reader:
+    """Return the reader of files that are each kept under their own name: read and written one by one.
+
+    Args:
+        write: gets the name, the content and the file's name.
+    """
+
+    def read_all(sources: Sequence[Source], report: Report, options: Options, folder: Path) -> Writer:
+        files = _by_name(sources, options, report, read)
+
+        def write_all(cursor: Cursor, keeper: Keeper, author: str) -> dict[str, int]:
+            total: Counter[str] = Counter()
+            for name, (file, found) in files.items():
+                total.update(write(_Into(cursor, keeper, author, options, report), name, found, file))
+            return dict(total)
+
+        return write_all
+
+    return read_all
+
+
+def _by_name(
+    sources: Sequence[Source], options: Options, report: Report, read: Callable[[Source, Report], list[Row]]
+) -> dict[str, tuple[str, list[Row]]]:
+    """Return the content of files by the name under which it is kept: the given name, or each file's own."""
+    found: dict[str, tuple[str, list[Row]]] = {}
+    for source in sources:
+        name = (options.source if len(sources) == 1 else None) or source.stem
+        if name in found:
+            report.refuse(
+                source.name, None, "duplicate-file-name", f"another file is also named {name}; rename one of them"
+            )
+        found[name] = (source.name, read(source, report))
+    return found
+
+
+def _exam(sources: Sequence[Source], report: Report, options: Options, folder: Path) -> Writer:
+    found = [item for source in sources for item in exam_files.read_exam(source, report)]
+
+    def write(cursor: Cursor, keeper: Keeper, author: str) -> dict[str, int]:
+        names = ", ".join(Path(source.name).name for source in sources)
+        return write_exam_items(cursor, found, names, options.source, report, keeper, author)
+
+    return write
+
+
+NOTHING_LARGE = frozenset[str]()
+
+IMPORTERS: dict[str, Importer] = {
+    "queries": Importer(_queries, NOTHING_LARGE),
+    "passages": Importer(
+        _passages,
+        LARGE
+        - {"rankings", "responses", "listed", "failures", "answers", "retrieved", "generated_answers", "comparisons"},
+        pools=True,
+    ),
+    "bank": Importer(_bank, NOTHING_LARGE),
+    "exam": Importer(_exam, frozenset({"passages", "passage_texts"})),
+    "graded": Importer(_graded, LARGE),
+    "runs": Importer(_runs, frozenset({"passages", "rankings", "responses"}), pools=True),
+    "responses": Importer(
+        _responses,
+        frozenset({"passages", "passage_texts", "rankings", "responses", "response_sentences"}),
+        pools=True,
+    ),
+    "qrels": Importer(
+        _named_files(trec_qrels.read_qrels_lines, _write_qrels),
+        frozenset({"passages", "passage_texts", "judgments", "rankings", "responses"}),
+        pools=True,
+    ),
+    "labels": Importer(
+        _named_files(trec_qrels.read_labels, _write_labels),
+        frozenset({"passages", "passage_texts", "grades", "listed", "rankings", "responses"}),
+        pools=True,
+    ),
+    "leaderboard": Importer(_leaderboard, frozenset({"passages"})),
+    "responses-matrix": Importer(
+        _answers(lambda source, report, _: read_matrix(source, report)), frozenset({"answers"})
+    ),
+    "lm-eval": Importer(_answers(lambda *given: [read_samples(*given)]), frozenset({"answers"})),
+    "students": Importer(_students, NOTHING_LARGE),
+    "answers": Importer(
+        _named_files(
+            read_answers, lambda into, name, found, file: write_generated(into.cursor, name, found, file, into.author)
+        ),
+        frozenset({"generated_answers"}),
+    ),
+    "answer-verdicts": Importer(
+        _named_files(
+            read_answer_verdicts,
+            lambda into, name, found, file: write_answer_verdicts(into.cursor, name, found, file, into.author),
+        ),
+        NOTHING_LARGE,
+    ),
+}
+"""Importers by kind of file, in the order in which kinds build on each other."""

@@ -1,0 +1,590 @@
+"""Import of grades: of Autograder/RUBRIC files with all data of their queries, and of labels by models."""
+
+from __future__ import annotations
+
+import pickle
+from array import array
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from itertools import chain
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from ..bank import QuestionFile, add_topics, put_grader, question_text_key, take_queries
+from ..errors import InputError, Report
+from ..grading import write_grades
+from ..project import (
+    Cursor,
+    Keeper,
+    PassageFiles,
+    RankingFile,
+    add_job,
+    add_kept_passages,
+    check_new,
+    end_job,
+    lent,
+    let_go,
+    list_keys,
+    refresh_pool,
+    table_of,
+    write_judged_keys,
+    write_stated_rankings,
+)
+from ..text import clean_text, how_many
+from ..types import (
+    GradeBlocks,
+    GradeDetail,
+    GradedQuery,
+    GraderSpec,
+    Judgment,
+    Query,
+    Question,
+    RankedColumns,
+    Subtopic,
+)
+
+ROWS_A_BATCH = 250_000
+"""Grades, passages and lines of rankings. A batch ends after the line that reaches this number."""
+CHARACTERS_A_BATCH = 1 << 24
+"""Characters of answers. A batch ends after the line that reaches this number."""
+
+DETAILS = {
+    "answer": pa.string(),
+    "defaulted": pa.bool_(),
+    "confidence": pa.float32(),
+    "raw": pa.string(),
+    "reason": pa.string(),
+    "note": pa.string(),
+}
+"""Optional details of a grade in addition to its rating. A batch omits columns without any value."""
+
+
+@dataclass
+class Batch:
+    """Grades of lines of a graded file, in the form in which they are written.
+
+    Args:
+        asked: pairs (number of the grader, question id) that grades are about, with their places.
+        grades: `asked`, a place in the argument of this name; `passage`, a row among all passages of the files;
+            `rating`; and those columns of `DETAILS` that have a value.
+    """
+
+    asked: dict[tuple[int, str], int] = field(default_factory=dict)
+    grades: pa.Table = field(default_factory=lambda: _table({"asked": [], "passage": [], "rating": []}))
+
+
+@dataclass
+class Judged:
+    """Judgments in columns: number of the topic, row of the passage among all passages of the files, and value.
+
+    Args:
+        topics: numbers by topic.
+    """
+
+    topics: dict[str, int] = field(default_factory=dict)
+    _columns: tuple[array[int], ...] = field(default_factory=lambda: (array("i"), array("i"), array("i")))
+
+    def take(self, judgments: Iterable[Judgment], row_of: Mapping[str, int]) -> None:
+        """Add judgments; `row_of` gives the rows of their passages."""
+        topics, rows, values = self._columns
+        for judgment in judgments:
+            topics.append(self.topics.setdefault(judgment.query_id, len(self.topics)))
+            rows.append(row_of[judgment.passage_id])
+            values.append(judgment.value)
+
+    def columns(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """Return topics, rows and values."""
+        topics, rows, values = (np.frombuffer(column, np.int32) for column in self._columns)
+        return topics, rows, values
+
+
+@dataclass
+class GradedFiles:
+    """Graded files after reading: grades in batches, passages and rankings, each in a file of their own.
+
+    Memory is bounded by the batch, except for the data of queries, runs and graders.
+
+    Args:
+        folder: folder of the buffer files.
+    """
+
+    folder: Path
+    graders: list[GraderSpec] = field(default_factory=list)
+    queries: list[Query] = field(default_factory=list)
+    facets: list[str] = field(default_factory=list)
+    judged: Judged = field(default_factory=Judged)
+    _listed: list[tuple[int, np.ndarray]] = field(default_factory=list)
+    _numbers: dict[str, int] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        self.questions = QuestionFile(self.folder)
+        """All questions that the lines name."""
+        self.passages = PassageFiles(self.folder)
+        """All passages of the lines, including repeated ones and those without a text."""
+        self.rankings = RankingFile(self.folder)
+        self._file = self.folder / "graded.batches"
+        self._out = self._file.open("wb")
+        self._begin()
+
+    def _begin(self) -> None:
+        self._batch = Batch()
+        self._grades: list[pa.Table] = []
+        self._rows = self._characters = 0
+
+    def take(self, lines: Iterable[GradedQuery]) -> None:
+        """Read the lines of a file.
+
+        Raises:
+            InputError: a question could not be scored.
+        """
+        for line in lines:
+            self._take_line(line)
+            if self._rows >= ROWS_A_BATCH or self._characters >= CHARACTERS_A_BATCH:
+                self._keep()
+            # Free this line before the next one is read, which may be as long.
+            del line
+
+    def close(self) -> None:
+        """Write the remaining batch and close all files; nothing can be added afterwards."""
+        self._keep()
+        self._out.close()
+        self.rankings.close()
+        self.passages.close()
+        self.questions.close()
+        pa.default_memory_pool().release_unused()
+
+    def listed(self) -> tuple[np.ndarray, np.ndarray]:
+        """Return the passages that lines list for grading: places in `queries`, and rows of `passages`, in order."""
+        rows = [rows for _, rows in self._listed]
+        places = np.repeat([place for place, _ in self._listed], [len(part) for part in rows])
+        return places.astype(np.int32), np.concatenate(rows or [np.zeros(0, np.int32)])
+
+    def batches(self) -> Iterator[Batch]:
+        """Yield the stored grades, batch by batch."""
+        with self._file.open("rb") as kept:
+            while True:
+                try:
+                    # Safe to unpickle: only this process wrote the file, in a folder that only its user can enter.
+                    yield pickle.load(kept)
+                except EOFError:
+                    return
+
+    def _take_line(self, line: GradedQuery) -> None:
+        facets = _facets(line)
+        start = self.passages.rows
+        row_of = {passage.passage_id: row for row, passage in enumerate(line.passages, start)}
+        self._listed.append(
+            (len(self.queries), np.array([row_of[one] for one in _listed(line, bool(facets))], np.int32))
+        )
+        self.queries.append(_with_facets(line.query, facets))
+        self.facets += facets
+        self.passages.take(line.passages)
+        self.questions.take(line.questions)
+        self.judged.take(line.judgments, row_of)
+        self._rows += len(line.passages) + self.rankings.take(line.rankings, row_of)
+        for grades in line.grades:
+            assert isinstance(grades, GradeBlocks), "that is how they are read"
+            self._take_grades(grades, row_of)
+
+    def _take_grades(self, grades: GradeBlocks, row_of: dict[str, int]) -> None:
+        sizes = list(map(len, grades.question_ids))
+        passages = np.fromiter(map(row_of.__getitem__, grades.passage_ids), np.int32, len(sizes))
+        table: dict[str, Any] = {
+            "asked": self._asked(self._number(grades.grader), grades.question_ids),
+            "passage": np.repeat(passages, sizes),
+            "rating": list(chain.from_iterable(grades.ratings)),
+        }
+        if any(grades.answers):
+            answers = [one for given, size in zip(grades.answers, sizes, strict=True) for one in given or [None] * size]
+            # An answer is highlighted in its passage, whose text is cleaned in the same way.
+            table["answer"] = [answer and clean_text(answer) for answer in answers]
+            self._characters += sum(map(len, filter(None, answers)))
+        if grades.details:
+            rows = [grades.details.get(row, GradeDetail()) for row in range(grades.size)]
+            for name in DETAILS.keys() - {"answer"}:
+                table[name] = [getattr(row, name) for row in rows]
+            self._characters += sum(len(row.raw or "") for row in grades.details.values())
+        self._grades.append(_table(table))
+        self._rows += grades.size
+
+    def _asked(self, grader: int, question_ids: Sequence[Sequence[str]]) -> np.ndarray:
+        """Return the places in `Batch.asked` of the questions asked, passage after passage."""
+        known = self._batch.asked
+        # A file usually asks the same of successive passages, so each list of questions is looked up once.
+        lists = [ids for ids, before in zip(question_ids, [None, *question_ids], strict=False) if ids is not before]
+        places = {one: known.setdefault((grader, one), len(known)) for one in dict.fromkeys(chain.from_iterable(lists))}
+        numbers, last, own = list[np.ndarray](), None, np.zeros(0, np.int32)
+        for ids in question_ids:
+            if ids is not last:
+                last, own = ids, np.fromiter(map(places.__getitem__, ids), np.int32, len(ids))
+            numbers.append(own)
+        return np.concatenate(numbers)
+
+    def _number(self, spec: GraderSpec) -> int:
+        number = self._numbers.setdefault(spec.fingerprint, len(self.graders))
+        if number == len(self.graders):
+            self.graders.append(spec)
+        return number
+
+    def _keep(self) -> None:
+        if self._grades:
+            # Details that only some grades have become NULL in the others. A missing `defaulted` becomes false later.
+            self._batch.grades = pa.concat_tables(self._grades, promote_options="default").combine_chunks()
+        pickle.dump(self._batch, self._out, protocol=pickle.HIGHEST_PROTOCOL)
+        self._begin()
+
+
+def _table(columns: dict[str, Any]) -> pa.Table:
+    types = {"asked": pa.int32(), "passage": pa.int32(), "rating": pa.int8()} | DETAILS
+    return pa.table({name: pa.array(columns[name], types[name]) for name in types if name in columns})
+
+
+def _facets(line: GradedQuery) -> list[str]:
+    """Return the topics `query/facet` of a line's rankings and judgments."""
+    # Rankings in columns name no topic: they are all for the line's query.
+    rankings = () if isinstance(line.rankings, RankedColumns) else line.rankings.values()
+    named = {ranked.query_id: None for ranking in rankings for ranked in ranking}
+    named |= {judgment.query_id: None for judgment in line.judgments}
+    return [topic for topic in named if topic != line.query.query_id]
+
+
+def _with_facets(query: Query, facets: list[str]) -> Query:
+    """Return the query of a line with a subtopic for every facet. The text of an unknown facet is its id."""
+    ids = [topic.removeprefix(f"{query.query_id}/") for topic in facets]
+    known = {subtopic.subtopic_id for subtopic in query.subtopics}
+    return replace(query, subtopics=query.subtopics + tuple(Subtopic(i, i) for i in ids if i not in known))
+
+
+def _listed(line: GradedQuery, faceted: bool) -> list[str]:
+    """Return the passages that a line lists for grading, without those that only a facet ranks or judges."""
+    query_id = line.query.query_id
+    of_facet: set[str] = set()
+    if faceted:
+        placed = [(one.query_id, one.passage_id) for ranking in line.rankings.values() for one in ranking]
+        placed += [(one.query_id, one.passage_id) for one in line.judgments]
+        of_facet = {passage_id for topic, passage_id in placed if topic != query_id}
+    return [p.passage_id for p in line.passages if p.passage_id not in of_facet]
+
+
+@dataclass
+class GradedImport:
+    """Writes graded files after reading, batch by batch."""
+
+    cursor: Cursor
+    files: GradedFiles
+    names: str
+    author: str
+    keeper: Keeper
+    differing: int = 0
+    textless: int = 0
+    graders: list[tuple[int, int]] = field(default_factory=list)
+
+    def __post_init__(self) -> None:
+        cursor, files = self.cursor, self.files
+        queries = take_queries(cursor, files.queries, False, self.keeper) + add_topics(cursor, files.facets)
+        self.asked_of = files.questions.settle(cursor)
+        self.words = files.questions.take_words(cursor)
+        self.version = files.questions.save(cursor, f"Imported {self.names}", self.author)
+        self.meant = self._meant()
+        let_go(cursor)
+        self.written = add_kept_passages(cursor, files.passages, self.keeper)
+        let_go(cursor)
+        places, rows = files.listed()
+        keys = self._query_keys(query.query_id for query in files.queries)
+        list_keys(cursor, keys[places], self.written.keys[rows])
+        self.counts = {
+            "queries": queries,
+            "passages": len(np.unique(self.written.keys)),
+            "new passages": self.written.new,
+            "grades": 0,
+            "new grades": 0,
+            "failed": 0,
+        }
+        let_go(cursor)
+        for spec in files.graders:
+            key = put_grader(cursor, spec)
+            self.graders.append((key, add_job(cursor, "grading", key, {"import": "graded"}, 0, self.author)))
+
+    def _meant(self) -> pa.Table:
+        """Return the keys of the texts that grades of questions are about: `question_id`, `text_key`."""
+        # The question of a direct grader has the id of its query.
+        queries = list(dict.fromkeys(query.query_id for query in self.files.queries))
+        columns: dict[str, list[str | None]] = {"question_id": [*queries], "text": [None] * len(queries)}
+        asked = [*self.files.questions.parts(self.cursor), table_of(columns, dict.fromkeys(columns, "VARCHAR"))]
+        meant = []
+        for part in asked:
+            with lent(self.cursor, "asked", part):
+                meant.append(self.cursor.execute(_MEANT).to_arrow_table())
+        # If a question has the id of a query, the question's key comes before the query's.
+        return pa.concat_tables(meant).combine_chunks()
+
+    def _query_keys(self, query_ids: Iterable[str]) -> np.ndarray:
+        keys = dict(self.cursor.execute("SELECT query_id, query_key FROM queries").fetchall())
+        return np.array([keys[query_id] for query_id in query_ids], np.int32)
+
+    def write(self, batch: Batch) -> None:
+        """Write one batch of grades."""
+        rows = self._rows_of(batch)
+        if rows["rating"].null_count:
+            with lent(self.cursor, "read_grades", rows):
+                # Reading the same failure again is not another attempt.
+                rows = self.cursor.execute(
+                    "SELECT * FROM read_grades WHERE rating IS NOT NULL"
+                    " OR (grader_key, question_text_key, passage_text_key) NOT IN"
+                    "  (SELECT (grader_key, question_text_key, passage_text_key) FROM failures) ORDER BY row"
+                ).to_arrow_table()
+        # A grade is about a text, so grades of passages without a text are dropped.
+        about = rows.filter(rows["passage_text_key"].is_valid()) if rows["passage_text_key"].null_count else rows
+        self.textless += len(rows) - len(about)
+        written = write_grades(self.cursor, about)
+        self.counts["grades"] += batch.grades.num_rows
+        self.counts["new grades"] += written.graded
+        self.counts["failed"] += written.failed
+        self.differing += written.differing
+        let_go(self.cursor)
+
+    def _rows_of(self, batch: Batch) -> pa.Table:
+        """Return the grades of a batch with the keys of questions, passages and jobs, as `write_grades` expects."""
+        asked, grades = self._asked(batch), batch.grades
+        passages = self.written.text_keys[grades["passage"].to_numpy()]
+        size = len(grades)
+        # Failures need all columns, even if NULL. A million grades without details need no room for them.
+        needed = DETAILS if grades["rating"].null_count else ("defaulted", *grades.column_names)
+        columns = {
+            name: grades[name] if name in grades.column_names else pa.nulls(size, DETAILS[name])
+            for name in DETAILS
+            if name in needed
+        }
+        if grades["rating"].null_count:
+            # The answer of a failed pair is the model's raw reply.
+            failed = pc.if_else(grades["rating"].is_null(), columns["answer"], None)
+            columns["raw"] = pc.coalesce(columns["raw"], failed)
+        columns["defaulted"] = pc.fill_null(columns["defaulted"], False)
+        return pa.table(
+            {
+                "row": pa.array(np.arange(size, dtype=np.int32)),
+                "grader_key": asked["grader_key"].take(grades["asked"]),
+                "question_text_key": asked["text_key"].take(grades["asked"]),
+                "passage_text_key": pa.array(passages, mask=passages == 0),
+                "rating": grades["rating"],
+                "job_key": asked["job_key"].take(grades["asked"]),
+                **columns,
+            }
+        )
+
+    def _asked(self, batch: Batch) -> pa.Table:
+        """Return grader_key, job_key and text_key for each entry of `batch.asked`, in order."""
+        numbers = np.array([number for number, _ in batch.asked], np.int32)
+        ids = pa.array([question_id for _, question_id in batch.asked], pa.string())
+        keys = self.meant["text_key"].chunk(0).take(pc.index_in(ids, self.meant["question_id"]))
+        if own := self._own_keys(batch):
+            keys = pa.array([own.get(place, key) for place, key in enumerate(keys.to_pylist())], pa.int32())
+        graders, jobs = np.array(self.graders, np.int32).reshape(-1, 2).T
+        return pa.table({"grader_key": graders[numbers], "job_key": jobs[numbers], "text_key": keys})
+
+    def _own_keys(self, batch: Batch) -> dict[int, int]:
+        """Return text keys, by place in `batch.asked`, for graders that read more than a question: direct graders,
+        and those that read answer keys. Entries with an unknown text are left out."""
+        specs = self.files.graders
+        more = {
+            place: (specs[number], one)
+            for place, (number, one) in enumerate(batch.asked)
+            if specs[number].method == "direct" or specs[number].reads
+        }
+        questions = self.files.questions.named(self.cursor, [one for _, one in more.values()]) if more else {}
+        keys = {
+            place: self._asked_key(spec, self._title(one) if spec.method == "direct" else questions[one])
+            for place, (spec, one) in more.items()
+        }
+        return {place: key for place, key in keys.items() if key is not None}
+
+    def _title(self, query_id: str) -> Question:
+        """Return a query in the form in which a direct grader is asked it."""
+        found = self.cursor.execute(
+            "SELECT t.text, t.answer FROM titles() t JOIN queries USING (query_key) WHERE query_id = ?", [query_id]
+        ).fetchall()
+        return Question(query_id, query_id, found[0][0], answer_key=found[0][1])
+
+    def _asked_key(self, spec: GraderSpec, question: Question) -> int | None:
+        """Return the key of the text that a grader was asked; None if unknown."""
+        asked = spec.asked_text(question)
+        return None if asked is None else question_text_key(self.cursor, asked)
+
+    def finish(self, source: str, report: Report) -> dict[str, int]:
+        """Write everything that needs the whole file: runs, judgments and pool."""
+        if self.files.rankings.runs:
+            known = dict(self.cursor.execute("SELECT name, file FROM runs").fetchall())
+            whole = sorted(run for run in self.files.rankings.runs if known.get(run, self.names) != self.names)
+            for run in whole:
+                report.remark(
+                    self.names, None, "run-kept", f"run {run} was imported completely from {known[run]} and is kept"
+                )
+            runs = [(run, run, self.names) for run in sorted(self.files.rankings.runs.keys() - set(whole))]
+            if repeated := write_stated_rankings(
+                self.cursor, self.files.rankings, runs, self.written.keys, self.keeper
+            ):
+                report.remark(
+                    self.names,
+                    None,
+                    "repeated-ranks",
+                    f"repeated ranks in {how_many(repeated, 'rankings')}: the passages are numbered again",
+                )
+            self.counts["runs"] = len(runs)
+        if self.files.judged.topics:
+            topics, rows, values = self.files.judged.columns()
+            queries = self._query_keys(self.files.judged.topics)[topics]
+            self.counts["judgments"] = write_judged_keys(
+                self.cursor, source, queries, self.written.keys[rows], values, self.keeper
+            )
+        if self.version:
+            self.counts["bank version"] = self.version
+        self.counts["questions"] = self.asked_of
+        for _, job in self.graders:
+            end_job(self.cursor, job, "imported", f"Imported from {self.names}")
+        same = self.counts["grades"] - self.counts["new grades"] - self.counts["failed"]
+        if same:
+            report.remark(
+                self.names,
+                None,
+                "grade-known",
+                f"{how_many(same, 'grades')} skipped: the same question and passage texts already have a grade",
+            )
+        if self.textless:
+            report.remark(
+                self.names,
+                None,
+                "no-passage-text",
+                f"{how_many(self.textless, 'grades')} skipped: the passage has no text",
+            )
+        if self.differing:
+            report.remark(
+                self.names,
+                None,
+                "differing-grade",
+                f"{how_many(self.differing, 'grades')} skipped: the grader already graded these texts differently",
+            )
+        let_go(self.cursor)
+        refresh_pool(self.cursor)
+        let_go(self.cursor)
+        return {name: count for name, count in self.counts.items() if count}
+
+
+_MEANT = (
+    "SELECT question_id, min(coalesce(w.text_key, n.text_key, t.text_key)) AS text_key"
+    " FROM asked a LEFT JOIN question_texts t ON t.placeholder = a.question_id"
+    # A grade is about the words that its file gives or, with only an id, about the first wording.
+    " LEFT JOIN question_texts w ON w.text = a.text"
+    " LEFT JOIN (SELECT question_id, arg_min(text_key, version) AS text_key FROM question_revisions"
+    "  JOIN questions USING (question_key) GROUP BY 1) n USING (question_id) GROUP BY question_id"
+)
+"""SQL for the text keys of the questions in the table `asked`; NULL if unknown."""
+
+
+_TYPES = {"row": "INTEGER", "query_id": "VARCHAR", "passage_id": "VARCHAR"}
+
+
+def write_labels(
+    cursor: Cursor, name: str, scale: int | None, labels: Sequence[Judgment], file: str, report: Report, author: str
+) -> dict[str, int]:
+    """Write labels as grades of the grader with this name; each label rates a passage for the whole query.
+
+    Args:
+        scale: top of the grader's scale. For None that of the grader if the project has it, else the greatest label.
+        report: takes notes about labels that are left out.
+
+    Returns:
+        Counts of labels and of new grades.
+
+    Raises:
+        InputError: another grader has the name, it labelled these texts differently before, or no passage has a text.
+    """
+    spec = _grader(cursor, name, scale, max(label.value for label in labels))
+    columns = {
+        "row": range(len(labels)),
+        "query_id": [label.query_id for label in labels],
+        "passage_id": [label.passage_id for label in labels],
+    }
+    with lent(cursor, "new_labels", table_of(columns, _TYPES)):
+        found = cursor.execute(
+            "SELECT row, query_key, passage_key, text_key FROM new_labels JOIN queries USING (query_id)"
+            " JOIN passages USING (passage_id) WHERE text_key IS NOT NULL ORDER BY row"
+        ).fetchnumpy()
+    rows, queries, passages, texts = (
+        np.asarray(found[column], np.int32) for column in ("row", "query_key", "passage_key", "text_key")
+    )
+    if textless := len(labels) - len(rows):
+        reason = f"{how_many(textless, 'labels')} skipped: the passage has no text in the project"
+        report.remark(file, None, "no-passage-text", reason)
+    if not len(rows):
+        raise InputError(
+            "no-passage-text",
+            "None of the labelled passages has a text in the project.",
+            "Import the passages first: exam import passages FILE",
+        )
+    titles = dict(cursor.execute("SELECT query_key, text FROM titles()").fetchall())
+    asked = {
+        key: question_text_key(cursor, str(spec.asked_text(Question("", "", titles[key]))))
+        for key in np.unique(queries).tolist()
+    }
+    values = np.array([label.value for label in labels], np.int8)[rows]
+    questions = np.array([asked[key] for key in queries.tolist()], np.int32)
+    # A grade is about a text, so the same text gets one label.
+    _, first, place = np.unique(questions.astype(np.int64) << 32 | texts, return_index=True, return_inverse=True)
+    if differing := int((values != values[first[place]]).sum()):
+        reason = f"{how_many(differing, 'labels')} skipped: the same text has a different label earlier in the file"
+        report.remark(file, None, "differing-grade", reason)
+    grader = put_grader(cursor, spec)
+    job = add_job(cursor, "grading", grader, {"import": "labels"}, 0, author)
+    size = len(rows)
+    written = write_grades(
+        cursor,
+        pa.table(
+            {
+                "row": np.arange(size, dtype=np.int32),
+                "grader_key": np.full(size, grader, np.int32),
+                "question_text_key": questions,
+                "passage_text_key": texts,
+                "rating": values,
+                "defaulted": np.zeros(size, bool),
+                "job_key": np.full(size, job, np.int32),
+            }
+        ),
+    )
+    if written.differing:
+        raise InputError(
+            "labels-differ",
+            f"'{name}' already has different labels for {how_many(written.differing, 'passages')} of the file.",
+            "Import the file under another name (--name).",
+        )
+    list_keys(cursor, queries, passages)
+    end_job(cursor, job, "imported", f"Imported from {file}")
+    return {"labels": size, "new grades": written.graded}
+
+
+def _grader(cursor: Cursor, name: str, scale: int | None, greatest: int) -> GraderSpec:
+    """Return the grader that gave the labels.
+
+    Raises:
+        InputError: another grader has its name, or a label is beyond its scale.
+    """
+    check_new(cursor, "grader", [name])
+    known = cursor.execute("SELECT fingerprint, max_rating FROM graders WHERE name = ?", [name]).fetchall()
+    top = scale or (known[0][1] if known else max(1, greatest))
+    spec = GraderSpec(name, "direct", name, parameters={"imported": "labels"}, max_rating=top)
+    if known and known[0][0] != spec.fingerprint:
+        raise InputError(
+            "grader-name-taken",
+            f"The project already has another grader named '{name}'.",
+            "Import the labels under another name (--name).",
+        )
+    if greatest > top:
+        raise InputError(
+            "label-out-of-range",
+            f"Label {greatest} is beyond the scale of '{name}', which ends at {top}.",
+            "Import the labels under another name (--name) with a longer scale (--scale).",
+        )
+    return spec

@@ -1,0 +1,139 @@
+"""Sheets of an audit's passages for judging outside the workbench: TSV and JSONL; judged ones may also be qrels."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any, Literal
+
+from ..errors import Report
+from ..tables import disarmed
+from ..text import one_line, quoted
+from ._answer_matrix import table_lines
+from ._columns import INTEGER
+from ._source import SMALL, Limits, Refused, Source, good_id, open_columns, open_objects, peek, refusing
+from .trec_qrels import COLUMNS, LARGEST
+
+SheetForm = Literal["tsv", "jsonl"]
+SHEET_FORMS: tuple[SheetForm, ...] = ("tsv", "jsonl")
+
+HEADER = ("query_id", "query", "questions", "passage_id", "passage", "judgment", "note")
+CANNOT_SAY = "cannot say"
+"""Marks in the judgment column that the assessor cannot judge the passage."""
+
+
+@dataclass(frozen=True)
+class SheetLine:
+    """A passage on a sheet.
+
+    Args:
+        query, questions, passage: texts for the assessor; empty in a judged sheet.
+        judgment: a value; None for `cannot say` and for an empty cell.
+        cannot_say: whether the cell is `cannot say`.
+        assessor: the assessor, if the file names one.
+    """
+
+    query_id: str
+    passage_id: str
+    query: str = ""
+    questions: tuple[str, ...] = ()
+    passage: str = ""
+    judgment: int | None = None
+    cannot_say: bool = False
+    assessor: str = ""
+    note: str = ""
+
+
+def write_sheet(lines: Iterable[SheetLine], form: SheetForm) -> str:
+    """Return a sheet to fill in: the judgment of every line is empty.
+
+    Each cell of a TSV is on one line and is not a formula for spreadsheets.
+    """
+    if form == "jsonl":
+        return "".join(json.dumps(row, ensure_ascii=False) + "\n" for row in map(_as_row, lines))
+    rows = ["\t".join(HEADER)]
+    for line in lines:
+        cells = (line.query_id, line.query, " / ".join(line.questions), line.passage_id, line.passage, "", "")
+        rows.append("\t".join(disarmed(one_line(cell)) for cell in cells))
+    return "\n".join(rows) + "\n"
+
+
+def _as_row(line: SheetLine) -> dict[str, Any]:
+    values = (line.query_id, line.query, list(line.questions), line.passage_id, line.passage, None, "")
+    return dict(zip(HEADER, values, strict=True))
+
+
+def read_sheet(source: Source, report: Report) -> list[tuple[SheetLine, int]]:
+    """Read a judged sheet; lines without a judgment are left out.
+
+    Args:
+        source: TSV or CSV with the columns query_id, passage_id and judgment, and optionally assessor and note;
+            JSONL with these fields; or qrels. A judgment is a whole number, or `cannot say`.
+        report: receives refused lines, including different judgments of the same passage.
+
+    Returns:
+        The lines with their numbers, each passage of an assessor once.
+    """
+    begin = (peek(source, 4_000) or "").lstrip("\ufeff \t\r\n")
+    head = begin.partition("\n")[0].lower()
+    if begin.startswith("{"):
+        read = open_objects(source, report, Limits(SMALL))
+    elif "query_id" in head and "passage_id" in head:
+        read = _table(source, report)
+    else:
+        read = _qrels(source, report)
+    found: dict[tuple[str, str, str], tuple[SheetLine, int]] = {}
+    any_line = False
+    for number, row in read:
+        with refusing(report, source.name, number):
+            line = _line(row)
+            any_line = True
+            if line.judgment is None and not line.cannot_say:
+                continue
+            before, at = found.setdefault((line.query_id, line.passage_id, line.assessor), (line, number))
+            if before != line:
+                raise Refused("contradicting-lines", f"the passage is judged differently on line {at}")
+    report.require(any_line, source.name, "passages")
+    return list(found.values())
+
+
+def _table(source: Source, report: Report) -> Iterator[tuple[int, dict[str, Any]]]:
+    names: Sequence[str] = ()
+    for number, cells in table_lines(source, report):
+        if not names:
+            names = [cell.lower() for cell in cells]
+            continue
+        with refusing(report, source.name, number):
+            if len(cells) != len(names):
+                raise Refused(
+                    "wrong-number-of-columns", f"the line has {len(cells)} cells; the header has {len(names)}"
+                )
+            yield number, dict(zip(names, cells, strict=True))
+
+
+def _qrels(source: Source, report: Report) -> Iterator[tuple[int, dict[str, Any]]]:
+    for number, (query, _, passage, value) in open_columns(
+        source, report, COLUMNS, "a qrels line", limits=Limits(SMALL)
+    ):
+        yield number, {"query_id": query, "passage_id": passage, "judgment": value}
+
+
+def _line(row: dict[str, Any]) -> SheetLine:
+    judgment = row.get("judgment")
+    given = "" if judgment is None else one_line(str(judgment))
+    value = None
+    if given and given.lower() != CANNOT_SAY:
+        if isinstance(judgment, bool) or not INTEGER.fullmatch(given) or len(given) > 6 or abs(int(given)) > LARGEST:
+            raise Refused(
+                "invalid-judgment", f"the judgment {quoted(given)} is neither a whole number nor '{CANNOT_SAY}'"
+            )
+        value = int(given)
+    return SheetLine(
+        good_id(row.get("query_id"), "query"),
+        good_id(row.get("passage_id"), "passage"),
+        judgment=value,
+        cannot_say=given.lower() == CANNOT_SAY,
+        assessor=one_line(str(row.get("assessor") or "")),
+        note=one_line(str(row.get("note") or "")),
+    )

@@ -1,0 +1,93 @@
+"""The table of the kinds of file that a project imports, and detection of a file's kind.
+
+The module of each format defines its kind.
+"""
+
+from __future__ import annotations
+
+import re
+
+from ..text import one_line
+from . import (
+    _answer_files as answer_files,
+    _answer_matrix as answer_matrix,
+    _examinee_factors as examinee_factors,
+    _leaderboard_files as leaderboard_files,
+    _lm_eval as lm_eval,
+    _response_files as response_files,
+    exam_files,
+    graded_files,
+    passage_files,
+    query_files,
+    question_bank_files,
+    trec_qrels,
+    trec_run,
+)
+from ._file_kind import Beginning, FileKind, Form
+from ._source import KEYS_NAMED, Source
+
+KINDS_OF_FILE: dict[str, FileKind] = {
+    kind.name: kind
+    for kind in (
+        trec_run.KIND,
+        trec_qrels.KIND,
+        trec_qrels.LABELS,
+        lm_eval.KIND,
+        graded_files.KIND,
+        answer_files.KIND,
+        answer_files.VERDICTS,
+        response_files.KIND,
+        exam_files.KIND,
+        answer_matrix.KIND,
+        examinee_factors.KIND,
+        question_bank_files.KIND,
+        leaderboard_files.KIND,
+        passage_files.KIND,
+        query_files.KIND,
+    )
+}
+"""Kinds by name. A file is of the first kind that it matches, so kinds with stricter tests come earlier."""
+FIRST_LINE = 80
+"""Characters of the first line that are shown for an unrecognised file."""
+OBJECTS = re.compile(r"\{[^\n]+\}\r?\n\s*\{")
+
+
+def detect(source: Source) -> str | None:
+    """Guess the kind of a file from its name and its first lines.
+
+    Returns:
+        A key of KINDS_OF_FILE, or None if no kind fits.
+    """
+    beginning = Beginning.of(source)
+    if beginning is None:
+        return None
+    for form in _forms(beginning.text):
+        for kind in KINDS_OF_FILE.values():
+            if form in kind.looks_like and kind.looks_like[form](beginning):
+                return kind.name
+    return None
+
+
+def unrecognised(source: Source) -> str:
+    """Return why a file was not recognised: its beginning and its fields, as sentences. `looked_for` lists the known
+    kinds."""
+    beginning = Beginning.of(source)
+    if beginning is None:
+        return "The file is empty, or cannot be unpacked."
+    keys = list(beginning.keys) if beginning.text.startswith("{") else beginning.header
+    names = f" Its fields are {', '.join(sorted(keys)[:KEYS_NAMED])}." if len(keys) > 1 else ""
+    return f"The file begins with “{one_line(beginning.lines[0], FIRST_LINE)}”.{names}"
+
+
+def looked_for() -> list[str]:
+    """Return a line for each kind that describes its files."""
+    return [kind.what for kind in KINDS_OF_FILE.values()]
+
+
+def _forms(text: str) -> tuple[Form, ...]:
+    """Return the ways to read a file with this beginning, the surest first."""
+    if text.startswith("["):
+        return ("list",)
+    if text.startswith("{"):
+        return ("record",) if OBJECTS.match(text) else ("record", "map")
+    return ("columns", "cells", "name")

@@ -1,0 +1,583 @@
+"""Leaderboards of systems: reads RUBRIC's, plain TSV and JSON; writes TSV and LaTeX; AutoJudge's long forms both
+ways."""
+
+from __future__ import annotations
+
+import json
+import math
+import re
+from collections import Counter
+from collections.abc import Collection, Iterable, Iterator, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any, NamedTuple, TextIO
+
+from ..errors import InputError, Report
+from ..tables import LATEX, disarmed, rearmed
+from ..text import first_few
+from ..types import Board, BoardRow
+from ._columns import LITERALS, MEANS, MEASURE, STANDARD, kind_of_map, layout_of, may_be_number, roles_of
+from ._file_kind import Beginning, FileKind
+from ._source import (
+    SMALL,
+    Limits,
+    Refused,
+    Source,
+    cells_of,
+    check_limit,
+    good_id,
+    header_of,
+    is_number,
+    open_lines,
+    parse_object,
+    parse_pairs,
+    refusing,
+    said_cell,
+)
+
+TableRow = tuple[float | None, str, float, float | None, int | None]
+"""One line of a written leaderboard: rank, run, score, standard error, number of queries."""
+
+BOARD_FORMS = {
+    "trec_eval": ("measure", "query", "value"),
+    "tot": ("run", "measure", "query", "value"),
+    "ir_measures": ("run", "query", "measure", "value"),
+    "rag4reports": ("query", "run", "measure", "value"),
+    "jsonl": ("run", "query", "measure", "value"),
+    "ranking": ("query", "Q0", "run", "rank", "value", "measure"),
+}
+"""The columns of each long form. A file in the form trec_eval holds one run, named after the file."""
+KEYS = ("run_id", "topic_id", "measure", "value")
+LONG = roles_of(KEYS).keys()
+"""The keys of a jsonl record as we write them, and the roles that a record needs. Other names for the roles are
+allowed (`ROLES`)."""
+STD_ERROR = re.compile(r"(.* )?(std[_ -]?err(or)?|exam-std|n-exam-std|\+/-)", re.IGNORECASE)
+ORIGINAL_RANK = re.compile(r"orig_\w+_rank")
+FOOTER = re.compile(r"spearman|kendall|pearson|min_rating|qrel_file|\s+\S")
+ROUNDED = 0.001
+"""Largest difference between a mean in a file and the mean of its values that counts as rounding."""
+TITLE = re.compile(r"\W*based on\b", re.IGNORECASE)
+
+
+@dataclass
+class _Table:
+    """One table of a file: header cells, rows with line numbers, and the min rating of its footer."""
+
+    header: list[str]
+    rows: list[tuple[int, list[str]]] = field(default_factory=list)
+    min_rating: str = ""
+    by_commas: bool = False
+
+
+class _Row(NamedTuple):
+    """One row of a table: line, system, query and measure (empty without such a column), and all cells."""
+
+    line: int
+    run: str
+    query: str
+    measure: str
+    cells: list[str]
+
+
+class _Places(NamedTuple):
+    """The columns of one leaderboard: score, standard error, rank, and text columns."""
+
+    score: int
+    error: int | None
+    rank: int | None
+    texts: list[int]
+
+
+def read_boards(source: Source, report: Report, queries: Collection[str] = (), form: str | None = None) -> list[Board]:
+    """Read leaderboards, one for every measure.
+
+    Args:
+        source: one of these:
+
+            - a table of RUBRIC (`method`, a measure, `+/-`, its standard error, ...). Ranks under `orig_..._rank`
+                become leaderboards whose score is minus the rank. Several tables with `min_rating` in their footers
+                become several leaderboards.
+            - a table with a header, a run column and measures, each optionally followed by `<measure> std_error`.
+            - a table with a column of queries, of measures, or both. Its rows `all` are the leaderboard, else the
+                means over the queries.
+            - one of `BOARD_FORMS`.
+            - a JSON map run -> score, or measure -> run -> score.
+        report: receives refused lines, and notes on columns and rows that are left out.
+        queries: known ids, which identify the columns of a long form without a header.
+        form: one of `BOARD_FORMS`; None means that it follows from the header, the known ids and the names of
+            measures.
+
+    Returns:
+        Leaderboards in file order, named after the file, and after the measure if there are several.
+    """
+    lines = list(open_lines(source, report, Limits(SMALL)))
+    filled = [(number, line) for number, line in lines if line and not line.isspace()]
+    found: list[tuple[Board, str]] = []
+    in_json = bool(filled) and filled[0][1].lstrip().startswith("{")
+    if filled and form and in_json != (form == "jsonl"):
+        report.refuse(
+            source.name, None, "form-differs", f"the file is {'JSON' if in_json else 'a table'}, but --form is {form}"
+        )
+    elif in_json and (
+        form or is_record(Beginning.of(source)) or any(line.lstrip()[:1] == "{" for _, line in filled[1:2])
+    ):
+        with refusing(report, source.name, None):
+            found = [(board, "") for board in _of_table(_of_records(filled, source.name, report), source, report)]
+    elif in_json:
+        with refusing(report, source.name, filled[0][0]):
+            found = [(board, "") for board in _of_json(source, lines, report)]
+    else:
+        tables = list(_tables(filled, source.name, report))
+        for table in tables:
+            suffix = f" min_rating {table.min_rating}" if len(tables) > 1 and table.min_rating else ""
+            with refusing(report, source.name, None):
+                _name_columns(table, frozenset(queries), form)
+                found += [(board, suffix) for board in _of_table(table, source, report)]
+    found = [(board, suffix) for board, suffix in found if board.rows]
+    if any(all(STANDARD.fullmatch(row.run) for row in board.rows) for board, _ in found):
+        report.refuse(
+            source.name,
+            None,
+            "not-a-leaderboard",
+            "the systems have names of measures; name a column of systems run, and a column of measures measure",
+        )
+    report.require(found, source.name, "leaderboard")
+    boards: dict[str, Board] = {}
+    several = len({board.measure for board, _ in found}) > 1
+    for board, suffix in found:
+        # Every table of a file repeats the original ranks, which do not depend on its min rating.
+        name = KIND.source_name(source) + (f" {board.measure}" if several else "")
+        name += "" if ORIGINAL_RANK.fullmatch(board.measure) else suffix
+        boards.setdefault(name, replace(board, name=name))
+    return list(boards.values())
+
+
+def is_trec_eval_output(cells: list[str]) -> bool:
+    """Return whether a first line is of trec_eval's own output: measure, query or `all`, value."""
+    return len(cells) == 3 and cells[0].strip() in ("runid", "num_q") and cells[1].strip() == "all"
+
+
+def is_record(beginning: Beginning | None) -> bool:
+    """Return whether a first line is a record in the form jsonl."""
+    return beginning is not None and roles_of(list(beginning.keys)).keys() >= LONG
+
+
+def write_board_form(form: str, measure: str, rows: Iterable[tuple[str, str, float, int]], out: TextIO) -> None:
+    """Write values by query in a long form, which `read_boards` reads.
+
+    Args:
+        form: one of `BOARD_FORMS`; trec_eval has no column for the run.
+        rows: (run, query or `all`, value, rank of the run there).
+
+    Raises:
+        InputError: a name has white space, which the form uses as separator.
+    """
+    for run, query, value, rank in rows:
+        blank = [name for name in (run, query, measure) if name.split() != [name]]
+        if blank and form != "jsonl":
+            raise InputError(
+                "blank-in-name",
+                f"The name {blank[0]!r} contains white space, which the form {form} does not allow.",
+                "Use --form jsonl.",
+            )
+        cells = {"run": run, "query": query, "measure": measure, "value": value, "Q0": "Q0", "rank": rank}
+        line = [cells[name] for name in BOARD_FORMS[form]]
+        in_json = json.dumps(dict(zip(KEYS, line, strict=False)), ensure_ascii=False)
+        out.write((in_json if form == "jsonl" else "\t".join(map(str, line))) + "\n")
+
+
+def write_board_tsv(measure: str, rows: Iterable[TableRow], out: TextIO) -> None:
+    """Write a leaderboard as TSV that `read_boards` reads.
+
+    Args:
+        measure: name of the measure, as column header.
+        rows: (rank, run, score, standard error, number of queries); None leaves a cell empty.
+        out: receives a header and a line for each row, with full precision. A name that looks like a formula gets an
+            apostrophe, which `read_boards` removes.
+    """
+    named = disarmed(" ".join(measure.split()))
+    out.write(f"rank\trun\t{named}\t{named} std_error\tqueries\n")
+    for rank, run, score, std_error, queries in rows:
+        cells = (_plain(rank), disarmed(" ".join(run.split())), repr(score), _plain(std_error), _plain(queries))
+        out.write("\t".join(cells) + "\n")
+
+
+def write_board_latex(measure: str, rows: Iterable[TableRow], out: TextIO, digits: int = 3) -> None:
+    """Write a leaderboard as a LaTeX tabular that needs no package.
+
+    Args:
+        measure: name of the measure, as column header.
+        rows: (rank, run, score, standard error, number of queries); None leaves a cell empty.
+        out: receives the tabular.
+        digits: decimals of scores and standard errors.
+    """
+    out.write("\\begin{tabular}{rlrr}\n\\hline\n")
+    out.write(f"Rank & Run & {_latex(measure)} & Queries \\\\\n\\hline\n")
+    for rank, run, score, std_error, queries in rows:
+        error = "" if std_error is None else f" \\pm {std_error:.{digits}f}"
+        cells = (_plain(rank), _latex(run), f"${score:.{digits}f}{error}$", _plain(queries))
+        out.write(" & ".join(cells) + " \\\\\n")
+    out.write("\\hline\n\\end{tabular}\n")
+
+
+def _plain(value: float | None) -> str:
+    if value is None:
+        return ""
+    return str(int(value)) if value == int(value) else repr(value)
+
+
+def _latex(text: str) -> str:
+    return "".join(LATEX.get(character, character) for character in text)
+
+
+def _tables(lines: list[tuple[int, str]], file: str, report: Report) -> Iterator[_Table]:
+    table: _Table | None = None
+    in_footer = False
+    separator: str | None = None
+    for number, line in lines:
+        if TITLE.match(line):
+            continue
+        cells: list[str] = []
+        with refusing(report, file, number):
+            separator = header_of(line)[0] if separator is None else separator
+            cells = cells_of(line, separator)
+        if not any(cells) or (len(cells) == 3 and cells[:2] == ["runid", "all"]):
+            # The second condition is trec_eval's own line with the tag of the run.
+            continue
+        first = cells[0].lower()
+        if table is None or (first == "method" and table.header[0].lower() == "method"):
+            if table is not None:
+                yield table
+            table, in_footer = _Table(cells, by_commas=separator == ","), False
+            continue
+        if table.header[0].lower() == "method":
+            # Only RUBRIC's tables have footers. In other tables a run may have any name.
+            in_footer = in_footer or bool(FOOTER.match(line))
+            if first == "min_rating" and len(cells) > 1:
+                table.min_rating = cells[1]
+        if not in_footer:
+            table.rows.append((number, cells))
+    if table is not None:
+        yield table
+
+
+def _of_records(lines: list[tuple[int, str]], file: str, report: Report) -> _Table:
+    """Return the records of the form jsonl as a table."""
+    table = _Table(list(BOARD_FORMS["jsonl"]))
+    for number, line in lines:
+        with refusing(report, file, number):
+            record = parse_object(line)
+            places = roles_of(list(record))
+            if missing := LONG - places.keys():
+                raise Refused("column-missing", f"the record has no {first_few(sorted(missing))}")
+            values = ["" if value is None else value for value in record.values()]
+            ids = [good_id(values[places[role]], role) for role in ("run", "query", "measure")]
+            table.rows.append((number, [*ids, str(values[places["score"]])]))
+    return table
+
+
+def _name_columns(table: _Table, queries: frozenset[str], form: str | None) -> None:
+    """Set a long table's header to that of its form; a first line that is not a header becomes a row.
+
+    Raises:
+        Refused: the columns are ambiguous, or contradict the form.
+    """
+    header, roles = table.header, roles_of(table.header)
+    rows = [cells for _, cells in table.rows]
+    names: list[str] = []
+    if form:
+        names = list(BOARD_FORMS[form])
+        if len(header) != len(names):
+            raise Refused("form-differs", f"the form {form} has {len(names)} columns; the file has {len(header)}")
+        headless = is_number(header[names.index("value")])
+        topics = [_hold_queries(set(column), queries) for column in zip(*rows, strict=False)]
+        if any(topics) and not topics[names.index("query")]:
+            raise Refused("form-differs", f"column {topics.index(True) + 1} holds queries, but --form is {form}")
+    elif is_trec_eval_output(header):
+        raise Refused(
+            "file-of-another-kind",
+            "the file is trec_eval output for one run, not a leaderboard; import it with --form trec_eval",
+        )
+    elif headless := any(map(is_number, header)):
+        names = _long_header([header, *rows], queries)
+        if not names:
+            raise Refused(
+                "header-missing",
+                "the first line has numbers, and it is unclear which columns hold runs, queries and measures; name the"
+                f" form with --form ({', '.join(BOARD_FORMS)}), or add a header such as run, query, measure, value",
+            )
+    elif rows and not any(MEASURE.fullmatch(name) for at, name in enumerate(header) if at not in roles.values()):
+        # The header may name some columns in other words.
+        names = _long_header(rows, queries)
+    if not names:
+        known = {*roles.values(), *(at for at, name in enumerate(header) if MEASURE.fullmatch(name))}
+        others = {at: column for at, column in enumerate(zip(*rows, strict=False)) if at and at not in known}
+        held = [at + 1 for at, column in others.items() if "query" not in roles and _hold_queries(set(column), queries)]
+        # If all these columns are numbers, the numbers that look like query ids may be counts.
+        if held and not all(is_number(cell) for column in others.values() for cell in column):
+            raise Refused("ambiguous-columns", f"column {held[0]} holds queries; rename it to query, or set --form")
+        return
+    if headless:
+        table.rows.insert(0, (1, header))
+    elif any(roles_of(names).get(role) != at for role, at in roles.items() if role in LONG):
+        if form:
+            raise Refused("form-differs", f"the header {', '.join(header)} contradicts --form {form}")
+        return
+    # A rank within a query is not a rank on the leaderboard.
+    table.header = ["" if name in ("Q0", "rank") else name for name in names]
+
+
+def _of_table(table: _Table, source: Source, report: Report) -> Iterator[Board]:
+    file = source.name
+    header = [rearmed(cell) for cell in table.header]
+    roles = roles_of(header)
+    if len(header) < 2:
+        raise Refused("not-a-table", "the file is neither JSON nor a table in tab-separated columns")
+    if "passage" in roles:
+        raise Refused(
+            "file-of-another-kind",
+            f"the columns {', '.join(header)} belong to judgments or a run; import the file as qrels or runs",
+        )
+    # Short rows are padded to the header's length.
+    check_limit(len(header) * len(table.rows), "the table has more than", "VALUES")
+    query_at, measure_at, run_at = (roles.get(role, -1) for role in ("query", "measure", "run"))
+    if run_at < 0 and query_at < 0:
+        run_at = 0
+    elif run_at < 0:
+        report.remark(file, None, "system-of-file-name", f"no column names systems; all rows count as {source.stem}")
+    rows: list[_Row] = []
+    for number, cells in table.rows:
+        cells = cells + [""] * (len(header) - len(cells))
+        if run_at >= 0 and cells[run_at] == "_overall_":
+            report.remark(file, number, "overall-left-out", "_overall_ is not a run and is left out")
+            continue
+        with refusing(report, file, number):
+            if len(cells) > len(header):
+                comma = "; a comma separates cells and cannot be a decimal comma" if table.by_commas else ""
+                raise Refused(
+                    "wrong-number-of-columns", f"the row has {len(cells)} cells; the header has {len(header)}{comma}"
+                )
+            run = good_id(rearmed(cells[run_at]) if run_at >= 0 else source.stem, "run")
+            query = good_id(cells[query_at], "query") if query_at >= 0 else ""
+            measure = good_id(cells[measure_at], "measure") if measure_at >= 0 else ""
+            rows.append(_Row(number, run, query, measure, cells))
+    rank_at = roles.get("rank")
+    values, texts = [], []
+    for at, name in enumerate(header):
+        if at in (run_at, rank_at, query_at, measure_at) or not name or STD_ERROR.fullmatch(name):
+            continue
+        given = [row.cells[at] for row in rows if row.cells[at]]
+        if not given or name.lower() == "queries":
+            continue
+        if 2 * sum(map(may_be_number, given)) < len(given):
+            report.remark(file, None, "text-column", f"the text column {name} is left out")
+            texts.append(at)
+        else:
+            values.append(at)
+    others = [header[at] for at in values if not MEASURE.fullmatch(header[at]) and at != roles.get("score")]
+    if run_at < 0 and others:
+        raise Refused(
+            "ambiguous-columns",
+            f"the columns {first_few(others)} have no names of measures; if these are systems, write a line for each"
+            " system and query, with the columns run, query, measure and value",
+        )
+    if measure_at >= 0 and len(values) > 1:
+        values = [at for at in values if at == roles.get("score")]
+        if not values:
+            raise Refused(
+                "ambiguous-columns", f"several columns of numbers ({', '.join(header)}); rename one of them to value"
+            )
+    measures = list(dict.fromkeys(row.measure for row in rows))
+    named = any(MEASURE.fullmatch(header[at]) for at in values if at != roles.get("score"))
+    if query_at >= 0 or not named or min(Counter(row.run for row in rows).values(), default=1) > 1:
+        # Systems occur more than once in a long table, even if its header does not name a query or measure column.
+        texts = []
+    for at in values:
+        for measure in measures:
+            of_measure = [row for row in rows if row.measure == measure]
+            places = _Places(at, _error_column(header, at), rank_at, texts)
+            yield _board(measure or header[at], places, of_measure, file, report)
+
+
+def _long_header(rows: list[list[str]], queries: frozenset[str]) -> list[str]:
+    """Return the column names of a long table without a header, which has scores by system, query and measure.
+
+    The result is empty if the columns are ambiguous. Queries are recognised by their ids or a row for all, measures
+    by their names. If names do not decide, the position of the queries does, since it differs between the forms.
+    """
+    width = len(rows[0])
+    if width not in (3, 4, 6) or any(len(row) != width for row in rows):
+        return []
+    columns = list(zip(*rows, strict=True))
+    cells = [set(column) for column in columns]
+    numbers = [all(map(is_number, each)) for each in cells]
+    measures = [all(map(MEASURE.fullmatch, each)) for each in cells]
+    if width == 6:
+        # A run has six columns too, so the columns must rule that out.
+        told = numbers[4] and (measures[5] or not _may_be_judgments(columns[2], columns[5]))
+        return list(BOARD_FORMS["ranking"] if told else ())
+    topics = [_hold_queries(each, queries) for each in cells]
+    if any(not topics[at] and not queries.isdisjoint(each) for at, each in enumerate(cells[:-1])):
+        return []
+    kinds = [
+        "query" if topics[at] else "value" if numbers[at] else "measure" if measures[at] else "run"
+        for at in range(width)
+    ]  # fmt: skip
+    standard = [any(map(STANDARD.fullmatch, each)) for each in cells]
+    if sorted(kinds) in (["measure", "query", "run", "value"], ["measure", "query", "value"]):
+        return kinds if tuple(kinds) in BOARD_FORMS.values() or standard[kinds.index("measure")] else []
+    if sum(topics[:-1]) != 1 or not numbers[-1]:
+        return []
+    for names in BOARD_FORMS.values():
+        if len(names) == width and topics[names.index("query")]:
+            run, measure = names.index("run") if "run" in names else 0, names.index("measure")
+            told = measures[measure] or (width == 4 and not _may_be_judgments(columns[run], columns[measure]))
+            return list(names) if standard[measure] or (told and not standard[run]) else []
+    return []
+
+
+def _may_be_judgments(runs: Sequence[str], measures: Sequence[str]) -> bool:
+    """Return whether rows may be judgments or a run. In these, passages differ in their number of queries; systems
+    do not."""
+    times = set(Counter(zip(runs, measures, strict=True)).values())
+    return len(times) > 1 or times == {1} or set(runs) <= LITERALS or set(measures) <= LITERALS
+
+
+def _hold_queries(cells: set[str], queries: frozenset[str]) -> bool:
+    """Return whether most cells of a column are known queries, or one marks the row for all."""
+    return not cells.isdisjoint(MEANS) or 2 * len(cells & queries) > len(cells)
+
+
+def _error_column(header: list[str], at: int) -> int | None:
+    """Return the column of a measure's standard errors: to its right, after an optional +/-."""
+    for after in (at + 1, at + 2):
+        if after < len(header) and header[after] != "+/-":
+            return after if STD_ERROR.fullmatch(header[after]) else None
+    return None
+
+
+def _board(measure: str, places: _Places, rows: list[_Row], file: str, report: Report) -> Board:
+    """Return the leaderboard of one column of numbers, without its name."""
+    board: dict[str, BoardRow] = {}
+    per_query: dict[str, dict[str, float]] = {}
+    seen: dict[tuple[str, ...], int] = {}
+    for number, run, query, _, cells in rows:
+        if not cells[places.score]:
+            continue
+        with refusing(report, file, number):
+            score, error, rank = (
+                None if at is None else _number(cells[at], f"{what} of run {run}")
+                for at, what in ((places.score, measure), (places.error, "standard error"), (places.rank, "rank"))
+            )
+            told = (run, query, *(cells[at] for at in places.texts))
+            if seen.setdefault(told, number) != number:
+                raise Refused(
+                    "duplicate-run",
+                    f"run {run} is also on line {seen[told]}, and no column distinguishes the rows; if a column"
+                    " holds queries or measures, rename it to query or measure",
+                )
+            if score is None:
+                report.remark(
+                    file,
+                    number,
+                    "unknown-score",
+                    f"{measure} is unknown (nan); the run is left out of this leaderboard",
+                )
+            elif query and query.lower() not in MEANS:
+                per_query.setdefault(run, {}).setdefault(query, score)
+            elif run in board:
+                report.remark(
+                    file, number, "duplicate-score", f"the run already has {measure}; its first number counts"
+                )
+            elif rank is None and ORIGINAL_RANK.fullmatch(measure):
+                # A table with a rank column is our own: its score is minus the rank already.
+                board[run] = BoardRow(run, -score, None, score)
+            else:
+                board[run] = BoardRow(run, score, error, rank)
+    queries = max(map(len, per_query.values()), default=0)
+    for run, scores in per_query.items():
+        mean = math.fsum(scores.values()) / len(scores)
+        if abs(board.setdefault(run, BoardRow(run, mean)).score - mean) > ROUNDED:
+            report.remark(
+                file,
+                None,
+                "mean-differs",
+                f"{measure}: the value of a run for all queries is not the mean of its values by query",
+            )
+        if len(scores) < queries:
+            report.remark(
+                file, None, "fewer-queries", f"{measure}: a run has scores for fewer queries than another run"
+            )
+    told_apart = frozenset(cell for _, _, *texts in seen for cell in texts) if len(board) < len(seen) else frozenset()
+    # Systems can be compared over common queries only if the scores per query of all systems are known.
+    return Board("", measure, list(board.values()), per_query if per_query.keys() == board.keys() else {}, told_apart)
+
+
+def _number(cell: str, what: str) -> float | None:
+    """Return the number in a cell; None if it is empty or nan."""
+    if not cell:
+        return None
+    if not is_number(cell):
+        raise Refused("not-a-number", f"the {what} is {said_cell(cell)}")
+    number = float(cell)
+    if math.isinf(number):
+        raise Refused("not-a-number", f"the {what} is {cell!r}, not a finite number")
+    return None if math.isnan(number) else number
+
+
+def _of_json(source: Source, lines: list[tuple[int, str]], report: Report) -> list[Board]:
+    pairs = parse_pairs(source, report, lines[0][0], [line for _, line in lines])
+    content = {name: dict(value) if isinstance(value, tuple) else value for name, value in pairs}
+    nested = all(isinstance(value, dict) for value in content.values())
+    if nested and (others := [name for name in content if not MEASURE.fullmatch(name)]):
+        raise Refused(
+            "unknown-measure",
+            f"unknown measures: {first_few(others)}; import judgments as qrels, rankings as runs, and unusual measures"
+            " as a table",
+        )
+    maps = content if nested else {"score": content}
+    if any("_overall_" in scores for scores in maps.values()):
+        report.remark(source.name, None, "overall-left-out", "_overall_ is not a run and is left out")
+    return [Board("", good_id(name, "measure"), _of_map(scores)) for name, scores in maps.items()]
+
+
+def _of_map(scores: dict[str, Any]) -> list[BoardRow]:
+    for run, score in scores.items():
+        if isinstance(score, bool) or not isinstance(score, (int, float)):
+            raise Refused("not-a-number", f"the score of run {good_id(run, 'run')} is {score!r}, not a number")
+    return [BoardRow(good_id(run, "run"), float(score)) for run, score in scores.items() if run != "_overall_"]
+
+
+def _is_table(beginning: Beginning) -> bool:
+    """Return whether a table has a title like RUBRIC's, or a header of words above numbers."""
+    if TITLE.match(beginning.lines[0]):
+        return True
+    first, *rest = beginning.cells[:-1] or beginning.cells
+    # A run does not end with the names of measures.
+    ranked = layout_of(beginning) is not None and not all(MEASURE.fullmatch(row[-1]) for row in (first, *rest))
+    if any(len(row) < 2 for row in (first, *rest[:2])) or is_trec_eval_output(first) or ranked:
+        return False
+    if any(map(is_number, first)):
+        return bool(_long_header([first, *rest], frozenset()))
+    # White-space-separated lines need equal numbers of cells; otherwise any text would match.
+    even = "\t" in beginning.lines[0] or len({len(row) for row in (first, *rest)}) == 1
+    roles = roles_of(first)
+    # Without a column of queries or systems, the first has systems, whose names may be numbers.
+    others = {roles.get(role) for role in ("query", "run", "rank")} - {None} or {0}
+    return (even and "passage" not in roles) and any(
+        at not in others and may_be_number(cell) for row in beginning.cells[1:2] for at, cell in enumerate(row)
+    )
+
+
+KIND = FileKind(
+    name="leaderboard",
+    title="Leaderboard",
+    what="leaderboard of systems, wide or by query: a table, JSON, or JSONL with run_id, topic_id, measure and value",
+    extensions=("tsv", "txt", "json", "jsonl"),
+    read=read_boards,
+    write=write_board_tsv,
+    looks_like={
+        "record": is_record,
+        "map": lambda beginning: kind_of_map(beginning) == "leaderboard",
+        "cells": _is_table,
+    },
+)

@@ -1,0 +1,180 @@
+"""Grades made by other tools: AutoJudge's nugget-grades.jsonl and nugget-doc-grades.jsonl, Nuggetizer's assignments."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
+from functools import partial
+from typing import Any, TextIO
+
+from ..errors import Report
+from ..types import KINDS, MAX_RATING, RATINGS, GradeDetail, GraderSpec, Query, Question
+from ._nugget_banks import QUERY_KEYS, text_hash, with_weight
+from ._source import (
+    WHOLE,
+    Limits,
+    Refused,
+    Source,
+    first_of,
+    good_id,
+    good_text,
+    open_objects,
+    peek,
+    refusing,
+    value_of,
+    write_objects,
+)
+from .question_bank_files import question_of
+
+ASSIGNMENTS = {"not_support": 0, "partial_support": 1, "support": 2}
+"""Ratings of Nuggetizer's assignments, on their own scale of 0 to 2."""
+METHOD = "imported"
+GRADE_KEYS = {"nugget_id", "grade"}
+_LOOK = 1 << 16
+
+
+@dataclass(frozen=True)
+class GradedNugget:
+    """A grade that another tool made.
+
+    Args:
+        run: the system whose response was graded; None if a passage was graded.
+        passage_id, paragraph: ids of the graded passage.
+        text: text of the passage or response; empty if the file has no text.
+        question: without a text if the file gives only its id.
+        rating: None if the pair failed.
+        answer: the quote that addresses the question.
+    """
+
+    source: Source
+    line: int
+    grader: GraderSpec
+    query: Query
+    run: str | None
+    passage_id: str | None
+    paragraph: str
+    text: str
+    question: Question
+    rating: int | None
+    answer: str | None
+    detail: GradeDetail
+
+
+def has_nugget_grades(source: Source) -> bool:
+    """Return whether a file begins with a JSON object (grades or assignments), not with a graded line."""
+    return (peek(source, _LOOK) or "").lstrip().startswith("{")
+
+
+def is_nugget_grade(line: str, keys: set[str]) -> bool:
+    """Return whether a line with these keys has a grade or assignments."""
+    return keys >= GRADE_KEYS or ("nuggets" in keys and re.search(r'"assignment"\s*:', line) is not None)
+
+
+def read_nugget_grades(source: Source, report: Report, name: str) -> list[GradedNugget]:
+    """Read grades that another tool made.
+
+    Args:
+        source: JSONL, with a grade on each line (`nugget_id`, `grade`, and `run_id` or `doc_id`), or with the
+            assignments of a response or passage (`nuggets`).
+        report: receives refused lines, including a second, different grade of a pair.
+        name: name of the grader.
+
+    Returns:
+        Grades in file order, each once.
+    """
+    found: dict[tuple[Any, ...], GradedNugget] = {}
+    for number, row in open_objects(source, report, Limits(WHOLE)):
+        with refusing(report, source.name, number):
+            for one in _grades(row, source, number, name, partial(report.remark, source.name, number)):
+                asked = one.question.text or one.question.question_id
+                place = (one.query.query_id, one.run, one.passage_id, one.paragraph, one.text, asked)
+                before = found.setdefault(place, one)
+                if before.rating != one.rating:
+                    raise Refused(
+                        "contradicting-lines",
+                        f"question {one.question.question_id} has another grade for this text on line {before.line}",
+                    )
+    report.require(found, source.name, "grades")
+    return list(found.values())
+
+
+def _grades(
+    row: dict[str, Any], source: Source, line: int, name: str, remark: Callable[[str, str], None]
+) -> Iterator[GradedNugget]:
+    nuggets = row.get("nuggets")
+    if nuggets is not None and "grade" in row:
+        raise Refused("two-grades", "the line has both nuggets and a grade; keep one of them")
+    query_id = good_id(value_of(row, QUERY_KEYS, "query id"), "query")
+    # In a line with nuggets, `text` is the query's.
+    title = first_of(row, ("query_text", "query") if nuggets is None else ("query_text", "query", "text"))
+    query = Query(query_id, "" if title is None else good_text(title, "query's text"))
+    passage_id = first_of(row, ("doc_id", "docid"))
+    run = None
+    if passage_id is None:
+        run = value_of(row if nuggets is None else {"run": source.stem} | row, ("run_id", "run"), "run")
+        run = "_".join(good_id(run, "run").split())
+    text = first_of(row, ("passage", "answer_text", "candidate_text"))
+    index = row.get("paragraph_idx")
+    make = partial(
+        GradedNugget,
+        source,
+        line,
+        GraderSpec(f"imported: {name}", METHOD, name, max_rating=MAX_RATING if nuggets is None else 2, kinds=KINDS),
+        query,
+        run,
+        None if passage_id is None else good_id(passage_id, "passage"),
+        "" if index is None else good_id(index, "paragraph"),
+        "" if text is None else good_text(text, "passage's text"),
+    )
+    if nuggets is None:
+        words = _optional(row, "question")
+        given_id = None if words and row.get("nugget_id") == text_hash(words) else row.get("nugget_id")
+        if words is None:
+            question = Question(good_id(given_id, "question"), query_id, None)
+        else:
+            question = question_of({"query_id": query_id, "text": words, "question_id": given_id})
+        yield make(question, *_rated(row))
+        return
+    if not isinstance(nuggets, list) or not all(isinstance(one, dict) for one in nuggets):
+        raise Refused("not-a-list", "the nuggets are not a list of objects")
+    for one in nuggets:
+        assignment = one.get("assignment")
+        if assignment is None:
+            remark("nugget-unassigned", "a nugget without an assignment stays ungraded")
+            continue
+        if not isinstance(assignment, str) or assignment not in ASSIGNMENTS:
+            raise Refused(
+                "unknown-assignment", f"unknown assignment {assignment!r:.40}; available: {', '.join(ASSIGNMENTS)}"
+            )
+        asked = {"query_id": query_id, "text": good_text(one.get("text"), "nugget's text"), "kind": "nugget"}
+        question = question_of(asked | with_weight(one.get("importance"), remark))
+        yield make(question, ASSIGNMENTS[assignment], None, GradeDetail(raw=_optional(one, "reasoning")))
+
+
+def _rated(row: dict[str, Any]) -> tuple[int | None, str | None, GradeDetail]:
+    grade, confidence, reasoning = row.get("grade", "missing"), row.get("confidence"), _optional(row, "reasoning")
+    if isinstance(grade, bool) or grade not in (None, *RATINGS):
+        raise Refused("invalid-rating", f"the grade is {grade!r:.40}, not a whole number from 0 to {MAX_RATING}")
+    if not (confidence is None or (type(confidence) in (int, float) and 0 <= confidence <= 1)):
+        raise Refused("invalid-confidence", f"the confidence is {confidence!r:.40}, not a number from 0 to 1")
+    if grade is None:
+        return None, None, GradeDetail(raw=reasoning)
+    return int(grade), _optional(row, "addressed_quote"), GradeDetail(confidence=confidence, raw=reasoning)
+
+
+def _optional(row: dict[str, Any], key: str) -> str | None:
+    value = row.get(key)
+    if value is not None and not isinstance(value, str):
+        raise Refused("not-a-text", f"{key} is not a text")
+    return value or None
+
+
+def write_nugget_grades(rows: Iterable[dict[str, Any]], out: TextIO) -> None:
+    """Write grades as JSONL.
+
+    Args:
+        rows: `run_id`, `query_id`, `question`, `grade`, `reasoning` and `confidence`; also `doc_id` and `passage` if
+            passages were graded. AutoJudge's question id and an empty quote are added.
+    """
+    write_objects((row | {"nugget_id": text_hash(row["question"]), "addressed_quote": ""} for row in rows), out)

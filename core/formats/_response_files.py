@@ -1,0 +1,240 @@
+"""Generated responses: TREC RAG JSONL with cited sentences, plain JSONL, or a JSON map query -> run -> text."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+from ..errors import Report
+from ..text import clean_text
+from ..types import Passage, Response, Sentence
+from ._file_kind import ENTRY, WORDS, Beginning, FileKind
+from ._nugget_banks import BANK, BANK_KEYS
+from ._source import (
+    WHOLE,
+    Limits,
+    Refused,
+    Source,
+    first_of,
+    good_id,
+    good_text,
+    note_unread,
+    open_lines,
+    parse_json,
+    parse_object,
+    parse_pairs,
+    refusing,
+    value_of,
+)
+from .passage_files import passage_of
+
+RUN_KEYS = ("run", "run_id", "system")
+QUERY_KEYS = ("query_id", "topic_id", "qid", "narrative_id")
+QUERY_TEXT_KEYS = ("topic", "query", "title", "narrative")
+TEXT_KEYS = ("text", "response", "answer")
+REPORT = "report"
+"""The form of kept reports."""
+SENTENCE_KEYS = ("answer", "responses", "sentences")
+WORDS_LIMIT, CITATIONS_LIMIT = 1024, 3
+"""Limits of the TREC RAG track of 2026: words of a response, and citations of a sentence."""
+COLLECTIONS = {
+    "climbmix": re.compile(r"shard_\d+_\d+"),
+    "msmarco_v2.1": re.compile(r"msmarco_v2\.1_doc_\d\d_\d+#\d+_\d+"),
+    "ragtime": re.compile(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}_\d+"),
+}
+"""Patterns of document ids, by the beginning of a collection's name."""
+
+
+def read_responses(sources: Sequence[Source], report: Report) -> list[Response]:
+    """Read generated responses of any number of systems.
+
+    Args:
+        sources: JSONL with a query id, a run, and a text or a list of sentences. Sentences have citations (indices
+            into `references`, or ids), as in TREC RAG; ids may be in `metadata`. Or a JSON map from query id to run
+            to text, or from query id to text.
+        report: receives refused lines, including a second response of a run to a query. Responses without words are
+            left out with a note: the system skipped the query.
+
+    Returns:
+        Responses in file order.
+    """
+    found: dict[tuple[str, str], Response] = {}
+    for source in sources:
+        any_read = False
+        for response in _read(source, report):
+            any_read = True
+            key = (response.run, response.query_id)
+            if key in found:
+                where = found[key].file if found[key].line is None else f"{found[key].file}:{found[key].line}"
+                reason = f"run {response.run} already has a response to query {response.query_id} ({where})"
+                report.refuse(source.name, response.line, "duplicate-response", reason)
+            elif not response.text:
+                report.remark(
+                    source.name,
+                    response.line,
+                    "empty-response",
+                    "the response is empty, so its query counts as skipped",
+                )
+            else:
+                found[key] = response
+        report.require(any_read, source.name, "responses")
+    return list(found.values())
+
+
+def beyond_limits(response: Response, topic: dict[str, Any]) -> list[str]:
+    """Return how a report exceeds the limits of its track, as ends of a sentence.
+
+    Args:
+        topic: as it came; it may have `limit` (characters), `word_limit` and `collection_ids`.
+    """
+    if response.report is None:
+        return []
+    usual = None if "limit" in topic else WORDS_LIMIT
+    most_cited = max((len(sentence.citations) for sentence in response.sentences), default=0)
+    numbers = (
+        (len(response.text.split()), topic.get("word_limit", usual), "words"),
+        (len(response.text), topic.get("limit"), "characters"),
+        (most_cited, CITATIONS_LIMIT, "citations in a sentence"),
+    )
+    found = [f"more than {most:,} {what}" for number, most, what in numbers if isinstance(most, int) and number > most]
+    named = topic.get("collection_ids") or response.report["metadata"].get("collection_ids") or []
+    for collection, pattern in COLLECTIONS.items():
+        cited = {one for sentence in response.sentences for one in sentence.citations}
+        if any(str(one).startswith(collection) for one in named) and not all(map(pattern.fullmatch, cited)):
+            found.append(f"citations of documents that are not of the collection {collection}")
+    return found
+
+
+def _read(source: Source, report: Report) -> Iterator[Response]:
+    lines = open_lines(source, report, Limits(WHOLE))
+    first = True
+    for number, line in lines:
+        if not line or line.isspace():
+            continue
+        if first and line.lstrip().startswith("{") and not _is_row(line):
+            yield from _map(source, report, number, [line, *(rest for _, rest in lines)])
+            return
+        first = False
+        with refusing(report, source.name, number):
+            yield _response(parse_object(line), source, number, report)
+
+
+def _is_row(line: str) -> bool:
+    """Return whether the first line of a file is a JSONL object, so that the file is not a JSON map."""
+    known = {*RUN_KEYS, *QUERY_KEYS, *TEXT_KEYS, *SENTENCE_KEYS, "metadata", "references"}
+    try:
+        value = parse_json(line)
+    except Refused:
+        return any(f'"{key}"' in line for key in known)
+    return isinstance(value, dict) and (not value or bool(known & set(value)))
+
+
+def _response(row: dict[str, Any], source: Source, line: int, report: Report) -> Response:
+    metadata = row.get("metadata")
+    fields = {**metadata, **row} if isinstance(metadata, dict) else row
+    query_id = good_id(value_of(fields, QUERY_KEYS, "query id"), "query")
+    run = first_of(fields, RUN_KEYS)
+    run = good_id(source.stem if run is None else run, "run")
+    query_text = first_of(fields, QUERY_TEXT_KEYS)
+    query_text = None if query_text is None else good_text(query_text, "query's text").strip()
+    note_unread(fields, (RUN_KEYS, QUERY_KEYS, QUERY_TEXT_KEYS, TEXT_KEYS), source.name, line, report)
+    listed = next((fields[key] for key in SENTENCE_KEYS if isinstance(fields.get(key), list)), None)
+    if listed is None:
+        return Response(
+            run, query_id, _text(value_of(fields, TEXT_KEYS, "response's text")), query_text, (), source.name, line
+        )
+    references = fields.get("references") or []
+    if not isinstance(references, list):
+        raise Refused("not-a-list", "the references are not a list")
+    text, sentences = "", []
+    for number, item in enumerate(listed, 1):
+        if not isinstance(item, dict):
+            raise Refused("not-an-object", f"sentence {number} is not an object with text and citations")
+        words = item.get("text")
+        if not isinstance(words, str):
+            raise Refused("empty-value", f"sentence {number} has no text")
+        citations, dangling = _citations(item.get("citations") or [], references, number)
+        if dangling:
+            report.remark(
+                source.name,
+                line,
+                "citation-out-of-range",
+                "a citation without a reference is left out",
+                dangling,
+            )
+        # Clean the text before counting positions, since cleaning can shorten line ends.
+        if words := clean_text(words).strip():
+            begin = len(text) + 1 if text else 0
+            text = f"{text} {words}" if text else words
+            sentences.append(Sentence(begin, len(text), citations))
+    report_row = row if isinstance(metadata, dict) else None
+    documents = _documents(row.get("documents") or {})
+    return Response(run, query_id, text, query_text, tuple(sentences), source.name, line, documents, report_row)
+
+
+def _documents(given: object) -> tuple[Passage, ...]:
+    """Return the passages of a map from id to document; those without a text are left out."""
+    if not isinstance(given, dict) or not all(isinstance(one, dict) for one in given.values()):
+        raise Refused("not-an-object", "the documents are not a map from id to an object with a text")
+    rows = [{"passage_id": key, "text": one.get("text") or "", "title": one.get("title")} for key, one in given.items()]
+    return tuple(passage_of(row) for row in rows if row["text"] or row["title"])
+
+
+def _text(value: object) -> str:
+    if value is None:
+        raise Refused("value-missing", "the response's text is missing")
+    if not isinstance(value, str):
+        raise Refused("not-a-text", "the response's text is not a text")
+    return clean_text(value).strip()
+
+
+def _citations(cited: object, references: list[Any], sentence: int) -> tuple[tuple[str, ...], int]:
+    """Return the ids that a sentence cites, each once, and the number of citations without a reference."""
+    if not isinstance(cited, list | dict):
+        raise Refused("not-a-list", f"the citations of sentence {sentence} are not a list")
+    ids: dict[str, None] = {}
+    dangling = 0
+    for one in cited:
+        if isinstance(one, int) and not isinstance(one, bool):
+            if not 0 <= one < len(references):
+                dangling += 1
+                continue
+            one = references[one]
+        ids[good_id(one, "cited document's")] = None
+    return tuple(ids), dangling
+
+
+def _map(source: Source, report: Report, start: int, lines: list[str]) -> Iterator[Response]:
+    """Yield the responses of a JSON map. Repeated keys are kept so that they can be refused."""
+    for query, value in parse_pairs(source, report, start, lines):
+        by_run = value if isinstance(value, tuple) else ((source.stem, value),)
+        for run, words in by_run:
+            with refusing(report, source.name, None, f"query {query[:40]}, run {run[:40]}: "):
+                yield Response(good_id(run, "run"), good_id(query, "query"), _text(words), file=source.name)
+
+
+_TEXTS = re.compile(rf"{ENTRY}{ENTRY}{WORDS}\s*[,}}]")
+
+
+def _is_record(beginning: Beginning) -> bool:
+    keys = beginning.keys
+    if not keys.isdisjoint(BANK_KEYS):
+        return False
+    if "references" in keys and not keys.isdisjoint(SENTENCE_KEYS):
+        return True
+    return not any(keys.isdisjoint(wanted) for wanted in (RUN_KEYS, QUERY_KEYS, TEXT_KEYS))
+
+
+KIND = FileKind(
+    name="responses",
+    title="Generated responses",
+    what="generated responses: TREC RAG or plain JSONL, or a JSON map",
+    extensions=("jsonl", "json"),
+    read=read_responses,
+    write=None,
+    looks_like={
+        "record": _is_record,
+        "map": lambda beginning: bool(_TEXTS.match(beginning.text)) and not BANK.search(beginning.text),
+    },
+)

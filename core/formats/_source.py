@@ -1,0 +1,789 @@
+"""Safe reading of input files: compression, encodings, limits, and the report of refused lines."""
+
+from __future__ import annotations
+
+import codecs
+import csv
+import io
+import json
+import os
+import re
+import stat
+import zlib
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from itertools import chain
+from pathlib import Path
+from typing import IO, Any, TextIO, cast
+
+import orjson
+from isal import isal_zlib
+from isal.igzip_lib import IsalError
+
+from ..errors import UNENDED, InputError, Report
+from ..limits import exceeded, limit
+from ..text import LONGEST_ID, fault_of_id, quoted
+from . import _json_shape as json_shape
+
+ONE_COLUMN = ("query", "lesson", "page", "passage")
+"""Things whose id is one column of qrels and runs. A run's name is one column too, but its blanks become `_`."""
+KEYS_NAMED = 20
+"""Maximum number of keys of a line that a message names."""
+CHUNK = 1 << 20
+PACKED_CHUNK = 1 << 14
+"""Bytes of a gzip file read at a time. Each further gzip member copies the rest of such a block."""
+MIB = 1 << 20
+
+GZIP_MAGIC = b"\x1f\x8b"
+OTHER_MAGIC = {
+    b"PK\x03\x04": "a zip archive; unpack it first",
+    b"BZh": "a bzip2 file; unpack it first",
+    b"\xfd7zXZ": "an xz file; unpack it first",
+    b"\x28\xb5\x2f\xfd": "a zstandard file; unpack it first",
+    b"PAR1": "a Parquet file, not text",
+    b"%PDF": "a PDF file, not text",
+}
+NUL_ESCAPE = re.compile(rb"(?<!\\)(?:\\\\)*\\u0000")
+BLANKS = " \t\r\v\f"
+USUAL_FLAGS = 0b1001
+"""Flags of a gzip header that isal handles: the data may be text, and has a name."""
+# The library's type stubs declare its exception class wrongly.
+_DAMAGED = cast(type[Exception], IsalError)
+
+
+@dataclass(frozen=True)
+class Source:
+    """A file to read: from a path (shell) or from bytes in memory (upload).
+
+    Args:
+        name: its name for the user; shown in every message.
+        path: its path, or None.
+        data: its content, or None; preferred to the path.
+    """
+
+    name: str
+    path: Path | None = None
+    data: bytes | None = None
+
+    @classmethod
+    def of(cls, path: str | Path) -> Source:
+        """Return a source for a file on disk, named as the path was written."""
+        return cls(str(path), Path(path))
+
+    @property
+    def stem(self) -> str:
+        """The file's name without folders, compression extension and one usual extension."""
+        return re.sub(
+            r"(?<=.)\.(runs?|txt|trec|results?|res|input|tsv|csv|jsonl?|qrels?)$",
+            "",
+            re.sub(r"(?<=.)\.gz$", "", self.file, flags=re.IGNORECASE),
+            flags=re.IGNORECASE,
+        )
+
+    @property
+    def file(self) -> str:
+        """The file's name without folders."""
+        return re.split(r"[/\\]", self.name)[-1] or self.name
+
+
+class _Reason(Exception):
+    """The reason why a part of a file cannot be used.
+
+    Args:
+        code: as for a problem.
+        reason: a sentence without a full stop.
+    """
+
+    def __init__(self, code: str, reason: str) -> None:
+        super().__init__(reason)
+        self.code = code
+
+
+class Refused(_Reason, ValueError):
+    """The reason why one line cannot be used. A reader turns it into a problem with file and line."""
+
+
+@contextmanager
+def refusing(report: Report, file: str, line: int | None, place: str = "") -> Iterator[None]:
+    """Report a `Refused` that the block raises; the block ends there.
+
+    Args:
+        place: text before the reason.
+    """
+    try:
+        yield
+    except Refused as refused:
+        report.refuse(file, line, refused.code, f"{place}{refused}")
+
+
+class _Broken(_Reason):
+    """The reason why the rest of a file cannot be read."""
+
+
+_FIELDS = {
+    "file": "FILE",
+    "expanded": "EXPANDED",
+    "ratio": "RATIO",
+    "members": "MEMBERS",
+    "lines": "LINES",
+    "blank": "BLANK_LINES",
+    "refused": "REFUSED_LINES",
+    "line": "LINE",
+}
+
+
+class Limits:
+    """The limits of `core.limits` that opening a file checks.
+
+    Args:
+        names: by attribute, another limit's name than the usual one, such as {"line": "TREC_LINE"}.
+        given: by attribute, a value in place of the limit's own.
+    """
+
+    file: int
+    expanded: int
+    ratio: int
+    members: int
+    lines: int
+    blank: int
+    refused: int
+    line: int
+
+    def __init__(self, names: Mapping[str, str] | None = None, ratio_after: int = 64 * MIB, **given: int) -> None:
+        self.names = {**_FIELDS, **(names or {})}
+        self.ratio_after = ratio_after
+        for attribute, name in self.names.items():
+            setattr(self, attribute, given[attribute] if attribute in given else limit(name))
+
+    def exceeded(self, what: str, attribute: str) -> str:
+        """Return a sentence that a limit is exceeded; see `limits.exceeded`."""
+        return exceeded(what, self.names[attribute], getattr(self, attribute))
+
+    def check(self, number: int, what: str, attribute: str) -> None:
+        """Stop reading a file if a number exceeds a limit.
+
+        Raises:
+            _Broken: the number exceeds it; `what` is as in `limits.exceeded`.
+        """
+        if number > getattr(self, attribute):
+            raise _Broken("limit-exceeded", self.exceeded(what, attribute))
+
+
+WHOLE = {"file": "WHOLE", "expanded": "WHOLE", "lines": "WHOLE_LINES"}
+"""The limits of a file whose records are held in memory together."""
+
+SMALL = {"file": "SMALL_FILE", "expanded": "SMALL_FILE", "lines": "WHOLE_LINES"}
+"""The limits of files that are always small."""
+
+TREC_LINE = {"line": "TREC_LINE"}
+
+
+def open_byte_lines(
+    source: Source, report: Report, limits: Limits | None = None, keep_return: bool = False
+) -> Iterator[tuple[int, bytes]]:
+    """Stream the lines of a file, decompressed if its content is gzip.
+
+    Args:
+        source: the file.
+        report: receives refusals; reading continues after a refused line if possible.
+        limits: sizes beyond which a line or the file is refused; None means the usual ones.
+        keep_return: keep a carriage return at a line's end (it may be inside a quoted CSV cell).
+
+    Yields:
+        Line number from 1 and the line in UTF-8 (validated only if the file was UTF-16), without its line feed.
+        Lines that are too long or hold a NUL byte are left out.
+    """
+    limits = limits or Limits()
+    number = 1
+    parts: list[bytes] = []
+    held = blank = 0
+    before = report.count
+
+    def finished() -> bytes | None:
+        nonlocal blank
+        if held > limits.line:
+            report.refuse(source.name, number, "limit-exceeded", limits.exceeded("the line is longer than", "line"))
+            return None
+        line = parts[0] if len(parts) == 1 else b"".join(parts)
+        # Free the parts, so that a long line is not in memory twice.
+        parts.clear()
+        if not line or line.isspace():
+            blank += 1
+            limits.check(blank, "the file has more than", "blank")
+        elif b"\0" in line:
+            report.refuse(source.name, number, "nul-byte", "the line has a NUL byte")
+            return None
+        return line if keep_return or not line.endswith(b"\r") else line[:-1]
+
+    try:
+        for chunk in _in_utf8(_expanded(source, limits)):
+            first, *rest = chunk.split(b"\n")
+            parts.append(first)
+            held += len(first)
+            for piece in rest:
+                line = finished()
+                if line is not None:
+                    yield number, line
+                    line = None
+                number += 1
+                parts, held = [piece], len(piece)
+            if held > limits.line:
+                parts = []
+            limits.check(number, "the file has more than", "lines")
+            limits.check(report.count - before, "reading stops here, after more than", "refused")
+        if held:
+            line = finished()
+            if line is not None:
+                if not line.isspace():
+                    report.remark(source.name, number, "no-line-end", UNENDED)
+                yield number, line
+    except _Broken as broken:
+        report.stop(source.name, number, broken.code, str(broken))
+    except OSError as error:
+        report.refuse(source.name, None, "unreadable-file", f"the file cannot be read: {error.strerror or error}")
+
+
+def open_lines(
+    source: Source, report: Report, limits: Limits | None = None, keep_return: bool = False
+) -> Iterator[tuple[int, str]]:
+    """Stream the lines of a text file: `open_byte_lines` with UTF-8 checked line by line."""
+    for number, line in open_byte_lines(source, report, limits, keep_return):
+        try:
+            text = line.decode()
+        except UnicodeDecodeError as error:
+            report.refuse(source.name, number, "not-utf8", _not_utf8(error))
+            continue
+        del line
+        yield number, text
+
+
+def open_columns(
+    source: Source,
+    report: Report,
+    names: Sequence[str],
+    form: str,
+    spare: bool = False,
+    limits: Limits | None = None,
+) -> Iterator[tuple[int, list[str]]]:
+    """Stream the lines of a file in white-space-separated columns; blank lines are left out.
+
+    Args:
+        source: the file.
+        report: receives lines with too few or too many columns.
+        names: the columns that a line must have.
+        form: the name of such a file in messages.
+        spare: whether further columns are allowed.
+        limits: sizes beyond which a line or the file is refused; None means those of a file read line by line.
+
+    Yields:
+        Line number and cells: `len(names)` of them, or more with `spare`.
+    """
+    wanted = f"{form} has {len(names)} ({' '.join(names)})"
+    short: tuple[int, int] | None = None
+    any_good = False
+    for number, line in open_lines(source, report, limits or Limits(TREC_LINE)):
+        cells = line.split() if line.isascii() else re.split(f"[{BLANKS}]+", line.strip(BLANKS))
+        if not cells or not cells[0]:
+            continue
+        if short:
+            report.refuse(
+                source.name, short[0], "wrong-number-of-columns", f"the line has {short[1]} columns; {wanted}"
+            )
+            short = None
+        if len(cells) < len(names):
+            short = (number, len(cells))
+        elif len(cells) > len(names) and not spare:
+            report.refuse(
+                source.name, number, "wrong-number-of-columns", f"the line has {len(cells)} columns; {wanted}"
+            )
+        else:
+            any_good = True
+            yield number, cells
+    if short:
+        code, cut = ("cut-off-file", "; the file may be cut off here") if any_good else ("wrong-number-of-columns", "")
+        report.refuse(source.name, short[0], code, f"the line has {short[1]} columns; {wanted}{cut}")
+
+
+def parse_json(line: str | bytes, any_depth: bool = False) -> Any:
+    """Parse one JSON value.
+
+    Args:
+        line: its text.
+        any_depth: leave the depth check to the caller; the parser itself stops at a thousand levels.
+
+    Raises:
+        Refused: it is invalid JSON (as are NaN and lone surrogates), holds a NUL character, or exceeds the limit of
+            values or levels.
+    """
+    raw = line.encode() if isinstance(line, str) else line
+    check_shape(raw, any_depth)
+    try:
+        value = orjson.loads(line)
+    except orjson.JSONDecodeError as error:
+        if isinstance(line, bytes):
+            try:
+                line.decode()
+            except UnicodeDecodeError as undecodable:
+                raise Refused("not-utf8", _not_utf8(undecodable)) from undecodable
+        raise Refused("invalid-json", f"invalid JSON: {error.msg} at character {error.colno}") from error
+    check_nul(raw)
+    return value
+
+
+def check_nul(raw: bytes) -> None:
+    """Refuse JSON with an escaped NUL character.
+
+    Raises:
+        Refused: it has one.
+    """
+    # Searching one character first is ten times as fast as searching six.
+    if b"\\" in raw and b"\\u0000" in raw and NUL_ESCAPE.search(raw):
+        raise Refused("nul-byte", "the line has a NUL character")
+
+
+def check_limit(number: int, what: str, name: str) -> None:
+    """Refuse a line that exceeds a limit; see `limits.exceeded`.
+
+    Raises:
+        Refused: the number exceeds the limit of this name.
+    """
+    if number > (most := limit(name)):
+        raise Refused("limit-exceeded", exceeded(what, name, most))
+
+
+def check_shape(raw: bytes, any_depth: bool = False) -> None:
+    """Refuse JSON that would take far more memory than its size, before it is parsed.
+
+    Raises:
+        Refused: it exceeds the limit of values or, unless `any_depth`, of levels.
+    """
+    most, deepest = limit("VALUES"), limit("DEPTH")
+    if any_depth and len(raw) <= most:
+        # Every value takes at least one character, so this line cannot exceed the limit.
+        return
+    values, levels = json_shape.bounds(raw)
+    if values <= most and (any_depth or levels <= deepest):
+        return
+    values, levels = json_shape.shape(raw)
+    check_limit(values, "the JSON has more than", "VALUES")
+    if not any_depth:
+        check_limit(levels, "the JSON is nested deeper than", "DEPTH")
+
+
+def check_cells(line: str, delimiter: str) -> None:
+    """Refuse a table line with too many cells, before it is split.
+
+    Raises:
+        Refused: it exceeds the limit.
+    """
+    check_limit(line.count(delimiter) + 1, "the line has more than", "CELLS")
+
+
+def parse_object(line: str | bytes) -> dict[str, Any]:
+    """Parse one JSON object.
+
+    Raises:
+        Refused: as `parse_json`, or it is not an object.
+    """
+    value = parse_json(line)
+    if not isinstance(value, dict):
+        raise Refused("not-an-object", "the line is not a JSON object")
+    return value
+
+
+def open_objects(source: Source, report: Report, limits: Limits | None = None) -> Iterator[tuple[int, dict[str, Any]]]:
+    """Stream the objects of JSONL with their line numbers, without blank lines. `report` receives invalid lines."""
+    for number, line in open_byte_lines(source, report, limits):
+        if line and not line.isspace():
+            with refusing(report, source.name, number):
+                yield number, parse_object(line)
+
+
+def write_objects(rows: Iterable[Mapping[str, Any]], out: TextIO) -> None:
+    """Write JSONL, one object per line."""
+    for row in rows:
+        out.write(orjson.dumps(row).decode() + "\n")
+
+
+def parse_pairs(source: Source, report: Report, start: int, lines: Sequence[str]) -> list[tuple[str, Any]]:
+    """Parse a JSON object over any number of lines; repeated keys are all kept.
+
+    Args:
+        source: the file, for its name.
+        report: receives the refusal, with its line, if this is invalid JSON.
+        start: number of the first of the lines.
+        lines: the text of the object.
+
+    Returns:
+        Keys with their values in file order. Inner objects are tuples of such pairs. Empty if the file is refused.
+    """
+    report.whole(source.name)
+    text = "\n".join(lines)
+    try:
+        parse_json(text)
+        return list(json.loads(text, object_pairs_hook=tuple))
+    except Refused as refused:
+        place = refused.__cause__
+        line = start + place.lineno - 1 if isinstance(place, json.JSONDecodeError) else start
+        report.refuse(source.name, line, refused.code, str(refused))
+    except RecursionError:
+        report.refuse(source.name, start, "limit-exceeded", "the objects are nested too deeply")
+    return []
+
+
+def peek(source: Source, size: int) -> str | None:
+    """Return the first characters of a file, decompressed, for detecting its kind; None if it is unreadable."""
+    try:
+        read = b""
+        for chunk in _in_utf8(_expanded(source, Limits())):
+            read += chunk
+            if len(read) >= size:
+                break
+    except (_Broken, OSError):
+        return None
+    return read[:size].decode(errors="ignore")
+
+
+def good_id(value: object, what: str) -> str:
+    """Return an id as text; whole numbers in JSON count as ids.
+
+    Args:
+        value: the value in the file.
+        what: the kind of thing that it identifies, for the message.
+
+    Raises:
+        Refused: it is empty, longer than 512 characters, has control characters, or is not an id at all. White space
+            is refused if the id is one column of a TREC file.
+    """
+    if isinstance(value, int) and not isinstance(value, bool):
+        value = str(value)
+    if value is None:
+        raise Refused("id-missing", f"the {what} id is missing")
+    if not isinstance(value, str):
+        raise Refused("invalid-id", f"the {what} id is not a text")
+    if value.isprintable() and " " not in value and 0 < len(value) <= LONGEST_ID:
+        # The fast path for nearly every id.
+        return value
+    if not value or value.isspace():
+        raise Refused("empty-id", f"the {what} id is empty")
+    if fault := fault_of_id(value, what in ONE_COLUMN):
+        raise Refused("invalid-id", f"the {what} id {quoted(value)} {fault}")
+    return value
+
+
+def good_text(value: object, what: str) -> str:
+    """Return a text that is not blank.
+
+    Raises:
+        Refused: it is missing, blank, or not a text.
+    """
+    if value is None:
+        raise Refused("value-missing", f"the {what} is missing")
+    if not isinstance(value, str):
+        raise Refused("not-a-text", f"the {what} is not a text")
+    if not value or value.isspace():
+        raise Refused("empty-value", f"the {what} is empty")
+    return value
+
+
+def first_of(row: dict[str, Any], keys: Sequence[str]) -> Any:
+    """Return the value of the first of several keys that an object has, or None."""
+    return next((row[key] for key in keys if row.get(key) is not None), None)
+
+
+def value_of(row: dict[str, Any], keys: Sequence[str], what: str) -> Any:
+    """Return the value of the first of several keys that an object has.
+
+    Raises:
+        Refused: it lacks all of them; the message names the keys that it has.
+    """
+    value = first_of(row, keys)
+    if value is None:
+        has = ", ".join(map(str, list(row)[:KEYS_NAMED])) or "nothing"
+        raise Refused("value-missing", f"the {what} is missing; the line has {has}; use one of {', '.join(keys)}")
+    return value
+
+
+def note_unread(row: dict[str, Any], groups: Iterable[Sequence[str]], file: str, line: int, report: Report) -> None:
+    """Note the unread text fields of an object, except a text that is also read under another key.
+
+    Args:
+        groups: groups of keys; the first key of a group that the object has is read.
+    """
+    read = {next((key for key in keys if row.get(key) is not None), "") for keys in groups}
+    for key, value in row.items():
+        if key in read or not isinstance(value, str) or not value.strip():
+            continue
+        if all(value != row.get(other) for other in read):
+            report.remark(file, line, "unknown-field", f"the field {key} is ignored")
+
+
+def open_rows(
+    lines: Iterator[tuple[int, str]],
+    file: str,
+    report: Report,
+    keys: tuple[Sequence[str], Sequence[str]],
+    of_cells: Callable[[str], dict[str, Any]],
+    exact: bool = False,
+) -> Iterator[tuple[int, dict[str, Any]]]:
+    """Read lines as objects: JSON objects, or the rows of a table with or without a header.
+
+    Args:
+        lines: with their numbers; blank ones are left out.
+        report: receives refused lines.
+        keys: possible names of the id, and of the text. A first line that has one of each is a header.
+        of_cells: reads a line of a table without a header.
+        exact: whether cells keep their blanks, and quotation marks are also special in tab-separated tables.
+    """
+    of_line: Callable[[str], dict[str, Any]] | None = None
+    for number, line in lines:
+        if not line or line.isspace():
+            continue
+        try:
+            if of_line is None:
+                of_line = parse_object if line.lstrip().startswith("{") else of_cells
+                separator, names = ("", []) if of_line is parse_object else header_of(line)
+                if separator and not set(names).isdisjoint(keys[0]):
+                    value_of(dict.fromkeys(names, ""), keys[1], "column of texts")
+                    report.remark(file, number, "header", "the line is a header")
+                    if separator != "\t" or len(names) > 2 or names[0] not in keys[0]:
+                        yield from _table_rows(lines, number, names, separator, exact, file, report)
+                        return
+                    continue
+            yield number, of_line(line)
+        except Refused as refused:
+            report.refuse(file, number, refused.code, str(refused))
+
+
+def _table_rows(
+    lines: Iterator[tuple[int, str]],
+    at: int,
+    names: Sequence[str],
+    separator: str,
+    exact: bool,
+    file: str,
+    report: Report,
+) -> Iterator[tuple[int, dict[str, Any]]]:
+    """Yield the rows below a header without empty cells; quoted cells may contain line ends."""
+
+    def texts() -> Iterator[str]:
+        nonlocal at
+        for number, line in lines:
+            at = number
+            check_cells(line, separator)
+            yield line + "\n"
+
+    csv.field_size_limit(limit("CELL"))
+    plain = separator == "\t" and not exact
+    rows = csv.reader(texts(), delimiter=separator, strict=True, quoting=csv.QUOTE_NONE if plain else csv.QUOTE_MINIMAL)
+    while True:
+        number = at + 1
+        try:
+            cells = next(rows, None)
+        except csv.Error as error:
+            long = "field larger than field limit" in str(error)
+            reason = exceeded("a cell is longer than", "CELL", limit("CELL")) if long else f"invalid CSV: {error}"
+            report.refuse(file, number, "invalid-csv", reason)
+            return
+        except Refused as refused:
+            report.refuse(file, at, refused.code, str(refused))
+            return
+        if cells is None:
+            return
+        cells = cells if exact else [cell.strip() for cell in cells]
+        if len(cells) == len(names):
+            yield number, {name: cell for name, cell in zip(names, cells, strict=True) if cell}
+        elif any(cells):
+            report.refuse(
+                file, number, "wrong-number-of-columns", f"the row has {len(cells)} cells; the header has {len(names)}"
+            )
+
+
+SEPARATORS = "\t;,"
+
+
+def header_of(line: str) -> tuple[str, list[str]]:
+    """Return the separator of a table's first line, and its cells as keys of a JSON object.
+
+    The separator is a tab if the line has one, else the more frequent of semicolon and comma, else white space
+    (empty).
+    """
+    separator = max(SEPARATORS, key=lambda sign: (line.count(sign) > 0, sign == "\t", line.count(sign)))
+    separator = separator if separator in line else ""
+    return separator, [re.sub("[ -]", "_", cell.lower()) for cell in cells_of(line, separator)]
+
+
+def cells_of(line: str, separator: str) -> list[str]:
+    """Return the cells of a table line, stripped. Quotation marks are special between commas and semicolons.
+
+    Args:
+        separator: empty for white space.
+
+    Raises:
+        Refused: a quotation mark is not closed, or there are too many cells.
+    """
+    if not separator:
+        return line.split()
+    check_cells(line, separator)
+    if separator == "\t":
+        return [cell.strip() for cell in line.split(separator)]
+    try:
+        return [cell.strip() for cell in next(csv.reader([line], delimiter=separator, strict=True))]
+    except csv.Error as fault:
+        raise Refused("invalid-csv", f"invalid CSV: {fault}") from fault
+
+
+def is_number(cell: str) -> bool:
+    """Return whether a cell holds a number; nan and inf are numbers here."""
+    try:
+        float(cell)
+    except ValueError:
+        return False
+    return True
+
+
+def said_cell(cell: str) -> str:
+    """Return a cell that should be a number, for a message, with a hint on decimal commas."""
+    comma = "," in cell and is_number(cell.replace(",", ".", 1))
+    return f"{cell[:40]!r}, a number with a decimal comma; use a point" if comma else f"{cell[:40]!r}, not a number"
+
+
+def _not_utf8(error: UnicodeDecodeError) -> str:
+    return f"byte 0x{error.object[error.start]:02x} at position {error.start + 1} is not valid UTF-8"
+
+
+def read_small(path: Path) -> bytes:
+    """Return the content of a small file that a command is given: a prompt, a manifest, examples.
+
+    Raises:
+        InputError: it is not a regular file, is too large, or cannot be read.
+    """
+    most = limit("SMALL_FILE")
+    try:
+        with _regular(path) as file:
+            content = file.read(most + 1)
+    except OSError as error:
+        raise InputError("cannot-read-file", f"{path}: the file cannot be read ({error.strerror or error}).") from error
+    if len(content) > most:
+        raise InputError("file-too-large", f"{path}: {exceeded('the file is longer than', 'SMALL_FILE', most)}.")
+    return content
+
+
+def read_small_text(path: Path) -> str:
+    """Return the text of a small file, with every line end as a line feed; see `read_small`.
+
+    Raises:
+        InputError: as `read_small`.
+        UnicodeDecodeError: it is not in UTF-8.
+    """
+    return io.TextIOWrapper(io.BytesIO(read_small(path)), encoding="utf-8").read()
+
+
+_IRREGULAR = (
+    (stat.S_ISDIR, "a folder"),
+    (stat.S_ISFIFO, "a pipe"),
+    (stat.S_ISSOCK, "a socket"),
+    (stat.S_ISCHR, "a device"),
+    (stat.S_ISBLK, "a device"),
+)
+
+
+def _regular(path: Path) -> io.BufferedReader:
+    """Open a regular file. Devices and pipes are refused, since they may never end."""
+    _check_regular(path.stat().st_mode)
+    # The file may have been replaced since the check, and opening a pipe must not block.
+    handle = os.open(path, os.O_RDONLY | getattr(os, "O_NONBLOCK", 0))
+    file = os.fdopen(handle, "rb")
+    try:
+        _check_regular(os.fstat(handle).st_mode)
+    except OSError:
+        file.close()
+        raise
+    return file
+
+
+def _check_regular(mode: int) -> None:
+    if not stat.S_ISREG(mode):
+        kind = next((name for is_it, name in _IRREGULAR if is_it(mode)), "something else")
+        raise OSError(f"{kind}, not a regular file")
+
+
+def _open(source: Source) -> io.BufferedReader:
+    if source.data is not None:
+        return io.BufferedReader(io.BytesIO(source.data))
+    if source.path is None:
+        raise _Broken("empty-file", "the file has no content")
+    return _regular(source.path)
+
+
+def _expanded(source: Source, limits: Limits) -> Iterator[bytes]:
+    with _open(source) as raw:
+        head = raw.peek(8)[:8]
+        if head.startswith(GZIP_MAGIC):
+            yield from _gunzip(raw, limits, plain=len(head) > 3 and not head[3] & ~USUAL_FLAGS)
+            return
+        if source.name.lower().endswith(".gz"):
+            raise _Broken("not-gzip", "the name ends in .gz, but the file is not a gzip file")
+        for magic, what in OTHER_MAGIC.items():
+            if head.startswith(magic):
+                raise _Broken("file-of-another-kind", f"the file is {what}")
+        read = 0
+        while chunk := raw.read(CHUNK):
+            read += len(chunk)
+            limits.check(read, "the file is longer than", "file")
+            yield chunk
+
+
+def _gunzip(raw: IO[bytes], limits: Limits, plain: bool) -> Iterator[bytes]:
+    """Expand gzip data.
+
+    Args:
+        plain: whether the header of the first member has only `USUAL_FLAGS`. isal reads other headers differently
+            from zlib.
+    """
+    packed = expanded = 0
+    members = 1
+    # isal takes a third of zlib's time. Most files have one member.
+    member = isal_zlib.decompressobj(wbits=31) if plain else zlib.decompressobj(wbits=31)
+    try:
+        while chunk := raw.read(PACKED_CHUNK):
+            packed += len(chunk)
+            limits.check(packed, "the file is longer than", "file")
+            while chunk:
+                if member.eof:
+                    chunk = chunk.lstrip(b"\0")
+                    if not chunk:
+                        break
+                    members += 1
+                    limits.check(members, "the gzip data has more than", "members")
+                    member = zlib.decompressobj(wbits=31)
+                data = member.decompress(chunk, CHUNK)
+                expanded += len(data)
+                limits.check(expanded, "the gzip data expands to more than", "expanded")
+                if expanded > limits.ratio_after and expanded > limits.ratio * packed:
+                    reason = exceeded("the gzip data expands to more than", "RATIO", limits.ratio)
+                    raise _Broken("limit-exceeded", reason.replace("times", "times its size", 1))
+                yield data
+                chunk = member.unused_data if member.eof else member.unconsumed_tail
+    except (zlib.error, _DAMAGED) as error:
+        raise _Broken("damaged-gzip", "the gzip data is damaged") from error
+    if not member.eof:
+        yield member.flush()
+    if not member.eof:
+        raise _Broken("cut-off-gzip", "the gzip data ends too early; the file may be cut off")
+
+
+def _in_utf8(chunks: Iterator[bytes]) -> Iterator[bytes]:
+    first = next(chunks, b"")
+    if not first.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
+        yield first.removeprefix(codecs.BOM_UTF8)
+        yield from chunks
+        return
+    decoder = codecs.getincrementaldecoder("utf-16")()
+    try:
+        for chunk in chain([first], chunks):
+            yield decoder.decode(chunk).encode()
+        yield decoder.decode(b"", final=True).encode()
+    except UnicodeDecodeError as error:
+        raise _Broken("not-utf16", "the file begins like UTF-16 but is not valid UTF-16") from error

@@ -1,0 +1,200 @@
+"""Exams in the format of exam-generation-irt: a JSON list of items with source and retrieved contexts."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from string import ascii_uppercase
+from typing import Any, TextIO
+
+from ..errors import Report
+from ..text import clean_text, without_marks
+from ._examinee_factors import not_retrieved
+from ._file_kind import FileKind
+from ._source import WHOLE, Limits, Refused, Source, good_id, good_text, open_lines, parse_json, refusing, value_of
+
+_BEGINS = re.compile(r"\s*\[\s*\{")
+_KEYS = re.compile(r'"(question|documentation|choices|correct_answer|retrieved_context)"\s*:')
+_LETTER = re.compile(r"\(?([A-Za-z])\s*[).:]?\s*")
+KNOWN = frozenset({"question", "documentation", "choices", "correct_answer", "retrieved_context", "topic"})
+LEAST_KEYS = 3
+"""How many of an item's keys the beginning of an exam shows."""
+
+
+@dataclass(frozen=True)
+class ExamItem:
+    """One item of an exam in a file.
+
+    Args:
+        choices: without letters, in the order of the file.
+        key: the text of the right choice.
+        documentation: the source that the item was written from.
+        retrieved: the texts that a retriever found, best first, by the retriever's name.
+    """
+
+    question: str
+    choices: tuple[str, ...]
+    key: str
+    documentation: str | None = None
+    topic: str | None = None
+    retrieved: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+
+
+def item_id(query_id: str, question: str, choices: Sequence[str]) -> str:
+    """Return an item's id: the query id, `/`, and 12 hex digits of the hash of all its texts.
+
+    The order of the choices does not count: a shuffled exam has the same items.
+    """
+    content = "\x1f".join((question, *sorted(choices)))
+    return f"{query_id}/{hashlib.blake2b(content.encode(), digest_size=6).hexdigest()}"
+
+
+def is_exam(text: str) -> bool:
+    """Return whether the beginning of a file is that of an exam."""
+    return bool(_BEGINS.match(text)) and len(set(_KEYS.findall(text))) >= LEAST_KEYS
+
+
+def read_exam(source: Source, report: Report) -> list[ExamItem]:
+    """Read an exam.
+
+    Args:
+        source: a JSON list of items with `question`, `choices` (texts that may begin with A), B) …) and
+            `correct_answer`: the text of a choice, with or without its letter, or the letter alone. Optional:
+            `documentation`, `topic`, and `retrieved_context`, an object of lists of texts by the name of a
+            retriever.
+        report: receives refusals, by item since a list has no useful line numbers, and notes.
+
+    Returns:
+        Items in file order. An item is left out with a note if its key is not among its choices, or if it is a
+        duplicate.
+    """
+    text = "\n".join(line for _, line in open_lines(source, report, Limits(WHOLE)))
+    report.whole(source.name)
+    try:
+        data = parse_json(text)
+        if not isinstance(data, list):
+            raise Refused("not-a-list", "the file is not a list of items")
+    except Refused as refused:
+        if not report.count:
+            report.refuse(source.name, None, refused.code, str(refused))
+        return []
+    found: dict[tuple[str, tuple[str, ...]], ExamItem] = {}
+    for at, content in enumerate(data, 1):
+        with refusing(report, source.name, None, f"item {at}: "):
+            item = _item(content, source.name, report)
+            if item is None:
+                report.remark(
+                    source.name,
+                    None,
+                    "no-usable-items",
+                    "an item is left out: its right answer is not among its choices",
+                )
+            elif found.setdefault((item.question, item.choices), item) is not item:
+                report.remark(source.name, None, "duplicate-item", "duplicate item; the first one counts")
+    if not data:
+        report.refuse(source.name, None, "no-items", "the exam has no items")
+    elif not found and not report.count:
+        report.refuse(
+            source.name, None, "no-usable-items", "no item of the exam has its right answer among its choices"
+        )
+    return list(found.values())
+
+
+def write_exam(items: Sequence[ExamItem], out: TextIO) -> None:
+    """Write items in the form that `read_exam` reads, with letters A), B) … as in the files of exam-generation-irt."""
+    rows = []
+    for item in items:
+        lettered = [f"{letter}) {choice}" for letter, choice in zip(ascii_uppercase, item.choices, strict=False)]
+        row: dict[str, Any] = {"question": item.question}
+        row |= {} if item.documentation is None else {"documentation": item.documentation}
+        row |= {"choices": lettered, "correct_answer": lettered[item.choices.index(item.key)]}
+        row |= {} if item.topic is None else {"topic": item.topic}
+        if item.retrieved:
+            row["retrieved_context"] = {name: list(texts) for name, texts in item.retrieved.items()}
+        rows.append(row)
+    json.dump(rows, out, ensure_ascii=False, indent=2)
+    out.write("\n")
+
+
+def _item(content: object, file: str, report: Report) -> ExamItem | None:
+    if not isinstance(content, dict):
+        raise Refused("not-an-object", "not an object")
+    for name in content.keys() - KNOWN:
+        report.remark(file, None, "unknown-field", f"unknown key {name!s:.40}; ignored")
+    question = _text(value_of(content, ("question",), "question"), "question").strip()
+    given = value_of(content, ("choices",), "list of choices")
+    if not isinstance(given, list) or not 2 <= len(given) <= len(ascii_uppercase):
+        raise Refused("invalid-choices", "the choices are not a list of 2 to 26 texts")
+    written = [" ".join(_text(choice, "choice").split()) for choice in given]
+    choices = without_marks(written)
+    if not all(choices):
+        raise Refused("invalid-choices", "a choice is empty")
+    answer = " ".join(_text(value_of(content, ("correct_answer",), "correct answer"), "correct answer").split())
+    key = _key(answer, written, choices)
+    documentation = content.get("documentation")
+    topic = content.get("topic")
+    item = ExamItem(
+        question,
+        choices,
+        key or "",
+        None if documentation is None else _text(documentation, "documentation"),
+        None if topic is None else _text(topic, "topic").strip(),
+        _retrieved(content.get("retrieved_context"), file, report),
+    )
+    return item if key is not None else None
+
+
+def _text(value: object, what: str) -> str:
+    """Return a clean text.
+
+    Raises:
+        Refused: it is missing, blank after cleaning, or not a text.
+    """
+    return good_text(clean_text(value) if isinstance(value, str) else value, what)
+
+
+def _key(answer: str, written: Sequence[str], choices: Sequence[str]) -> str | None:
+    """Return the choice that an answer names by its text, with or without its letter, or by the letter alone."""
+    for given in (written, choices):
+        if answer in given:
+            return choices[list(given).index(answer)]
+    letter = _LETTER.fullmatch(answer)
+    at = ascii_uppercase.index(letter[1].upper()) if letter else len(choices)
+    return choices[at] if at < len(choices) else None
+
+
+def _retrieved(value: object, file: str, report: Report) -> dict[str, tuple[str, ...]]:
+    if value is None:
+        return {}
+    if not isinstance(value, dict):
+        raise Refused("not-an-object", "retrieved_context is not an object")
+    found = {}
+    for name, texts in value.items():
+        if not isinstance(texts, list):
+            raise Refused("not-a-list", f"retrieved_context of {name[:40]} is not a list of texts")
+        if usual := not_retrieved(name):
+            report.remark(
+                file,
+                None,
+                "no-texts-needed",
+                f"retrieved_context of {name[:40]} is left out: {usual} needs no texts",
+            )
+            continue
+        # A text that a retriever found twice counts at its best rank.
+        clean = dict.fromkeys(_text(text, "retrieved text") for text in texts)
+        found[good_id(name, "retriever")] = tuple(clean)
+    return found
+
+
+KIND = FileKind(
+    name="exam",
+    title="Exam",
+    what="multiple-choice items: JSON list with question, choices, correct_answer and documentation",
+    extensions=("json",),
+    read=read_exam,
+    write=write_exam,
+    looks_like={"list": lambda beginning: is_exam(beginning.text)},
+)

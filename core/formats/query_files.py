@@ -1,0 +1,262 @@
+"""Queries: reads a JSON map from id to text, TSV, or JSONL; writes JSONL."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator, Set
+from itertools import chain
+from typing import Any, TextIO
+
+from ..errors import Report
+from ..types import KeptObject, Query, Subtopic
+from ._car_outlines import is_outline, is_outline_list, outline_of
+from ._file_kind import ENTRY, WORDS, Beginning, FileKind
+from ._leaderboard_files import is_trec_eval_output
+from ._source import (
+    WHOLE,
+    Limits,
+    Refused,
+    Source,
+    check_cells,
+    good_id,
+    good_text,
+    is_number,
+    note_unread,
+    open_lines,
+    open_rows,
+    parse_json,
+    parse_pairs,
+    refusing,
+    value_of,
+    write_objects,
+)
+
+ID_KEYS = ("query_id", "qid", "id", "topic_id", "_id", "request_id", "narrative_id")
+TEXT_KEYS = ("text", "query", "query_text", "title", "topic_title")
+NARRATIVE_KEYS = ("description", "topic_description", "narrative", "problem_statement", "background")
+"""Parts of the narrative, in this order, joined by empty lines."""
+TOPIC = "topic"
+"""The form of kept topics of AutoJudge."""
+NAMED = re.compile("quer|topic")
+_READ = (ID_KEYS, TEXT_KEYS, *((key,) for key in (*NARRATIVE_KEYS, "answer", "answers")))
+
+
+def read_queries(source: Source, report: Report, topics: list[KeptObject] | None = None) -> list[Query]:
+    """Read queries.
+
+    Args:
+        source: one of these:
+
+            - a JSON map id -> text;
+            - lines `id<TAB>text`, optionally with a narrative as third cell;
+            - JSONL or a table with a header, with an id and a text. Optional: `narrative` (or others of
+                `NARRATIVE_KEYS`), and `answer` or `answers` (a text, or a list of texts that are all correct). JSONL
+                may have `subtopics` (list of `{"subtopic_id", "text"}`);
+            - outlines of TREC CAR, as JSONL or a JSON list (`formats.car_outlines`).
+        report: receives refused lines, including a repeated id with different content.
+        topics: receives the topics of AutoJudge as they came.
+
+    Returns:
+        The queries in file order, each id once.
+    """
+    seen: dict[str, tuple[Query, int]] = {}
+    for number, query in _read(source, report, [] if topics is None else topics):
+        before = seen.setdefault(query.query_id, (query, number))
+        if before[1] == number and before[0] is query:
+            continue
+        if before[0] == query:
+            report.remark(source.name, number, "repeated-line", "the query repeats an earlier line")
+        else:
+            reason = f"query {query.query_id} is already on line {before[1]} with different content"
+            report.refuse(source.name, number, "duplicate-query", reason)
+    report.require(seen, source.name, "queries")
+    return [query for query, _ in seen.values()]
+
+
+def write_queries(queries: Iterable[Query], out: TextIO) -> None:
+    """Write queries as JSONL with `query_id` and `text`; `narrative`, `answer` and `subtopics` if a query has them.
+
+    Several answers of a query are written as the list `answers`.
+    """
+    write_objects(map(query_row, queries), out)
+
+
+def write_topics(queries: Iterable[Query], topics: Iterable[KeptObject], out: TextIO) -> None:
+    """Write queries as the topics of AutoJudge. The narrative is split at its first empty line.
+
+    Args:
+        topics: imported ones; an unchanged one is written as it came.
+    """
+    came = {topic.query_id: topic.content for topic in topics}
+    write_objects((_topic_row(query, came.get(query.query_id, {})) for query in queries), out)
+
+
+def _topic_row(query: Query, came: dict[str, Any]) -> dict[str, Any]:
+    if came:
+        stated = query_of(came)
+        if (stated.text, stated.narrative) == (query.text, query.narrative):
+            return came
+    problem, _, background = (query.narrative or "").strip().partition("\n\n")
+    row = {"request_id": query.query_id, "title": query.text, "problem_statement": problem, "background": background}
+    return {key: value for key, value in (came | row).items() if value}
+
+
+def query_row(query: Query) -> dict[str, Any]:
+    """Return a query as the JSON object that `query_of` reads."""
+    row: dict[str, Any] = {"query_id": query.query_id, "text": query.text}
+    if query.narrative is not None:
+        row["narrative"] = query.narrative
+    if query.further_answers:
+        row["answers"] = list(query.answers)
+    elif query.answer is not None:
+        row["answer"] = query.answer
+    if query.subtopics:
+        row["subtopics"] = [{"subtopic_id": s.subtopic_id, "text": s.text} for s in query.subtopics]
+    return row
+
+
+def query_of(row: dict[str, Any]) -> Query:
+    """Return the query that a JSON object describes.
+
+    Raises:
+        Refused: id or text is missing or unusable, or the answers or subtopics are malformed.
+    """
+    narrative = [good_text(row[key], key) for key in NARRATIVE_KEYS if row.get(key) not in (None, "")]
+    answers = _answers(row)
+    subtopics = row.get("subtopics") or []
+    if not isinstance(subtopics, list) or not all(isinstance(s, dict) for s in subtopics):
+        raise Refused("not-a-list", "the subtopics are not a list of objects with subtopic_id and text")
+    if (request := row.get("request_id")) is not None:
+        for key in ("topic_id", "narrative_id"):
+            if str(row.get(key, request)) != str(request):
+                raise Refused("differing-ids", f"{key} is {row[key]!s:.40}, but request_id is {request!s:.40}")
+    return Query(
+        good_id(value_of(row, ID_KEYS, "query id"), "query"),
+        good_text(value_of(row, TEXT_KEYS, "query's text"), "query's text"),
+        "\n\n".join(narrative) or None,
+        tuple(
+            Subtopic(good_id(s.get("subtopic_id"), "subtopic"), good_text(s.get("text"), "subtopic's text"))
+            for s in subtopics
+        ),
+        answers[0] if answers else None,
+        answers[1:],
+    )
+
+
+def _answers(row: dict[str, Any]) -> tuple[str, ...]:
+    """Return the correct answers of a row, each once."""
+    given = row.get("answers", row.get("answer"))
+    texts = given if isinstance(given, list) else [] if given is None else [given]
+    return tuple(dict.fromkeys(good_text(text, "answer") for text in texts))
+
+
+def has_keys(keys: Set[str]) -> bool:
+    """Return whether an object with these keys can be a query."""
+    return not keys.isdisjoint(ID_KEYS) and not keys.isdisjoint(TEXT_KEYS)
+
+
+def is_text_table(beginning: Beginning) -> bool:
+    """Return whether lines begin with an id and a text, as queries and passages do."""
+    rows = beginning.cells
+    if "\t" not in beginning.lines[0] or any(len(row) < 2 for row in rows[:3]) or is_trec_eval_output(rows[0]):
+        return False
+    # Three columns or more with numbers in the last may be judgments, scores or values of measures.
+    values = len(rows[0]) > 2 and is_number(rows[0][-1])
+    numbers = all(is_number(row[1]) for row in rows[1:] or rows if len(row) > 1)
+    return not (values or numbers or all("." in row[0] and is_number(row[0]) for row in rows))
+
+
+def _read(source: Source, report: Report, topics: list[KeptObject]) -> Iterator[tuple[int, Query]]:
+    lines = open_lines(source, report, Limits(WHOLE))
+    number, line = next((each for each in lines if each[1] and not each[1].isspace()), (0, ""))
+    if line.lstrip().startswith("[") or (
+        line.lstrip().startswith("{") and not (source.file.lower().endswith((".jsonl", ".jsonl.gz")) or _is_row(line))
+    ):
+        read = _list if line.lstrip().startswith("[") else _map
+        yield from read(source, report, number, [line, *(rest for _, rest in lines)])
+        return
+    for at, row in open_rows(chain([(number, line)], lines), source.name, report, (ID_KEYS, TEXT_KEYS), _of_cells):
+        with refusing(report, source.name, at):
+            if is_outline(row):
+                yield at, outline_of(row)
+                continue
+            query = query_of(row)
+            yield at, query
+            if "request_id" in row:
+                topics.append(KeptObject(TOPIC, query.query_id, "", row))
+            else:
+                note_unread(row, _READ, source.name, at, report)
+
+
+def _is_row(line: str) -> bool:
+    """Return whether the first line of a file is a record of JSONL, valid or broken, and not the start of a map."""
+    try:
+        value = parse_json(line)
+    except Refused:
+        # The first line of a JSON map over several lines is a bare bracket or a first pair. The first line of broken
+        # JSONL has an id key.
+        return any(line.lstrip("{ \t").startswith(f'"{key}"') for key in ID_KEYS)
+    return isinstance(value, dict) and (any(key in value for key in (*ID_KEYS, *TEXT_KEYS)) or is_outline(value))
+
+
+def _list(source: Source, report: Report, start: int, lines: list[str]) -> Iterator[tuple[int, Query]]:
+    """Yield the pages of a JSON list, with page numbers in place of line numbers."""
+    report.whole(source.name)
+    text = "\n".join(lines)
+    with refusing(report, source.name, start):
+        rows = parse_json(text)
+        if not is_outline_list(text):
+            raise Refused(
+                "not-a-list", "not a TREC CAR outline: a list of objects with page_id, page_name and headings"
+            )
+        for at, row in enumerate(rows, 1):
+            with refusing(report, source.name, None, f"page {at}: "):
+                if not isinstance(row, dict):
+                    raise Refused("not-an-object", "not an object")
+                yield at, outline_of(row)
+
+
+def _of_cells(line: str) -> dict[str, Any]:
+    check_cells(line, "\t")
+    cells = line.split("\t")
+    if len(cells) not in (2, 3):
+        raise Refused(
+            "wrong-number-of-columns",
+            f"the line has {len(cells)} tab-separated cells; it needs an id, a text and optionally a narrative",
+        )
+    if is_number(cells[-1]) and len(cells) == 3:
+        raise Refused(
+            "file-of-another-kind",
+            "the third cell is a number, not a narrative; if the file holds judgments, import it as qrels",
+        )
+    return dict(zip(("query_id", "text", "narrative"), map(str.strip, cells), strict=False))
+
+
+def _map(source: Source, report: Report, start: int, lines: list[str]) -> Iterator[tuple[int, Query]]:
+    for query_id, query_text in parse_pairs(source, report, start, lines):
+        with refusing(report, source.name, start):
+            yield start, Query(good_id(query_id, "query"), good_text(query_text, f"text of query {query_id}"))
+
+
+_NAMES = re.compile(r"_?id|text|title|.+_(id|text|title|query)")
+"""Key names that show that an object is not a map of queries by id."""
+_TEXTS = re.compile(rf"{ENTRY}{WORDS}\s*[,}}]")
+
+KIND = FileKind(
+    name="queries",
+    title="Queries",
+    what="queries: JSON map, TSV or JSONL, or outlines of TREC CAR as JSON",
+    extensions=("json", "tsv", "jsonl"),
+    read=read_queries,
+    write=write_queries,
+    # Passages also have ids and texts, so they are tested before queries.
+    looks_like={
+        "list": lambda beginning: is_outline_list(beginning.text),
+        "record": lambda beginning: is_outline(beginning.keys) or has_keys(beginning.keys),
+        "map": lambda beginning: (
+            bool(_TEXTS.match(beginning.text))
+            and not (beginning.named("jsonl") or any(map(_NAMES.fullmatch, beginning.keys)))
+        ),
+        "cells": lambda beginning: has_keys(set(beginning.header)) or is_text_table(beginning),
+    },
+)

@@ -1,0 +1,530 @@
+"""Question banks: Autograder/RUBRIC JSONL, our own JSONL and CSV, query ids with questions, a JSON map of nuggets."""
+
+from __future__ import annotations
+
+import hashlib
+import re
+import sys
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from functools import partial
+from itertools import chain
+from typing import Any, TextIO, cast
+
+import orjson
+
+from ..errors import Report
+from ..tables import csv_text, rearmed
+from ..types import KINDS, MAX_WEIGHT, KeptObject, Kind, Query, Question, Subtopic
+from ._car_outlines import is_outline
+from ._file_kind import ENTRY, KEY, Beginning, FileKind
+from ._nugget_banks import (
+    BANK,
+    BANK_KEYS,
+    NUGGET_DOCS,
+    QUERY_KEYS,
+    QUERY_TEXTS,
+    bank_of_nugget_docs,
+    own_values,
+    read_nugget_bank,
+    with_weight,
+)
+from ._source import (
+    WHOLE,
+    Limits,
+    Refused,
+    Source,
+    first_of,
+    good_id,
+    good_text,
+    note_unread,
+    open_lines,
+    open_rows,
+    parse_json,
+    parse_object,
+    parse_pairs,
+    peek,
+    refusing,
+    said_cell,
+    value_of,
+    write_objects,
+)
+from ._tqa import CAR_PREFIX, is_tqa, read_tqa
+from .passage_files import has_keys as is_passage
+from .query_files import has_keys as is_query, is_text_table
+
+COLUMNS = (
+    "query_id",
+    "question_id",
+    "text",
+    "kind",
+    "weight",
+    "active",
+    "subtopic_id",
+    "answer_key",
+    "choices",
+    "note",
+)
+KNOWN = {*COLUMNS, "query_text"}
+TELLING = {"question_id", "kind", "weight", "answer_key", "choices", "subtopic_id"}
+"""Columns that only questions have."""
+NAMED = re.compile("bank|question|nugget")
+PAIR_TEXTS = ("text", "question", "question_text")
+"""Possible names of the second column in a file of query ids with questions."""
+YES_NO = {"true": True, "yes": True, "1": True, "false": False, "no": False, "0": False}
+
+ITEM_KEYS = ("items", "questions", "nuggets")
+"""The keys of questions in an Autograder/RUBRIC line; older files (appendix of EXAM++) use `questions`."""
+
+_LOOK = 1 << 12
+"""Characters in which a list of TQA lessons is recognised."""
+
+_MAP = re.compile(r'\s*\{\s*("(?:[^"\\]|\\.)*"\s*:\s*\{.*)?', re.DOTALL)
+"""The beginning of a map of nuggets: a bare bracket, or a first value that is an object."""
+_Found = tuple[int, Query | None, list[Question]]
+
+
+@dataclass(frozen=True)
+class BankFile:
+    """The content of a bank file: questions, queries (without texts in a map of nuggets), and unchanged banks of
+    AutoJudge.
+
+    A project's query ids may begin with `prefix`, because TREC CAR renamed the lessons of TQA.
+    """
+
+    queries: list[Query]
+    questions: list[Question]
+    prefix: str = ""
+    kept: tuple[KeptObject, ...] = ()
+
+
+def read_bank(source: Source, report: Report) -> BankFile:
+    """Read a question bank.
+
+    A question without an id gets one: its query id, `/`, and 12 hex digits of its text's SHA-256.
+
+    Args:
+        source: one of these:
+
+            - Autograder/RUBRIC JSONL: a line per query and facet, with `items` (older files: `questions`);
+            - our JSONL, one question per line; or CSV with a header and the same columns;
+            - lines `query_id<TAB>question`;
+            - iKAT's JSON map query -> nugget id -> text and relevance;
+            - the lessons of TQA, a JSON list (`read_tqa`);
+            - nugget banks of AutoJudge, v3 or RAGTIME26, one query per line or per file (`read_nugget_bank`);
+            - nuggets_TOPIC.json of AutoJudge (`bank_of_nugget_docs`).
+        report: receives notes and refused lines, including duplicate question ids.
+
+    Returns:
+        Queries (subtopics collected over lines) and questions in file order.
+    """
+    queries: dict[str, Query] = {}
+    first_lines: dict[str, int] = {}
+    questions: list[Question] = []
+    kept: list[KeptObject] = []
+    prefix = CAR_PREFIX if is_tqa(peek(source, _LOOK) or "") else ""
+    for number, query, found in _read(source, report, kept):
+        if query is not None:
+            _collect(queries, query, source.name, number, report)
+        for question in found:
+            first = first_lines.setdefault(question.question_id, number)
+            if len(first_lines) > len(questions):
+                questions.append(question)
+            else:
+                reason = f"question id {question.question_id} is already on line {first}"
+                report.refuse(source.name, number, "duplicate-question", reason)
+    report.require(questions, source.name, "questions")
+    return BankFile(list(queries.values()), questions, prefix, tuple(kept))
+
+
+def write_bank(questions: Iterable[Question], out: TextIO) -> None:
+    """Write questions as JSONL, one object with all columns per line."""
+    write_objects(map(question_row, questions), out)
+
+
+def write_bank_csv(questions: Iterable[Question], out: TextIO) -> None:
+    """Write questions as CSV with a header.
+
+    A text that looks like a formula gets a leading apostrophe, which `read_bank` removes. The weight is a number and
+    stays as it is.
+
+    Args:
+        questions: choices become a JSON list in one cell.
+        out: a text file opened with newline="".
+    """
+    rows = []
+    for question in questions:
+        row = question_row(question)
+        row["active"] = "true" if question.active else "false"
+        row["choices"] = orjson.dumps(row["choices"]).decode() if question.choices else ""
+        rows.append(list(row.values()))
+    out.write(csv_text(COLUMNS, rows))
+
+
+def question_row(question: Question) -> dict[str, Any]:
+    """Return a question as the JSON object that `question_of` reads."""
+    row = {name: getattr(question, name) for name in COLUMNS}
+    row["choices"] = list(question.choices)
+    return row
+
+
+def question_of(row: dict[str, Any]) -> Question:
+    """Return the question of a JSON object with our columns; empty texts count as absent.
+
+    Raises:
+        Refused: a value is missing or unusable.
+    """
+    query_id = good_id(value_of(row, QUERY_KEYS, "query id"), "query")
+    text = next((text for key in PAIR_TEXTS if (text := _optional(row, key)) is not None), None)
+    question_id = row.get("question_id")
+    if question_id in (None, ""):
+        text = good_text(value_of(row, PAIR_TEXTS, "question's text"), "question's text")
+        question_id = f"{query_id}/{hashlib.sha256(text.encode()).hexdigest()[:12]}"
+    kind = _given(row, "kind", "question")
+    if kind not in KINDS:
+        raise Refused("unknown-kind", f"unknown kind {kind!r}; available: {', '.join(KINDS)}")
+    active = _given(row, "active", True)
+    if not isinstance(active, bool):
+        raise Refused("not-a-flag", f"active is {active!r}, not true or false")
+    subtopic_id = _optional(row, "subtopic_id")
+    # Interning keeps one copy of values that most questions of a query share.
+    return Question(
+        good_id(question_id, "question"),
+        sys.intern(query_id),
+        text,
+        cast(Kind, sys.intern(kind)),
+        _weight(_given(row, "weight", 1.0)),
+        active,
+        None if subtopic_id is None else good_id(subtopic_id, "subtopic"),
+        _optional(row, "answer_key"),
+        _choices(row.get("choices")),
+        _optional(row, "note"),
+    )
+
+
+def _read(source: Source, report: Report, kept: list[KeptObject]) -> Iterator[_Found]:
+    lines = open_lines(source, report, Limits(WHOLE), keep_return=True)
+    start = next(((n, line) for n, line in lines if line and not line.isspace()), None)
+    if start is None:
+        return
+    lines = chain([start], lines)
+    if start[1].lstrip().startswith("["):
+        text = "\n".join(line for _, line in lines)
+        report.whole(source.name)
+        if not is_tqa(text):
+            report.refuse(source.name, start[0], "not-a-list", "not a list of TQA lessons with globalID and lessonName")
+            return
+        for query, found in read_tqa(source, report, text):
+            yield start[0], query, found
+        return
+    if NUGGET_DOCS.match((peek(source, _LOOK) or "").lstrip()):
+        report.whole(source.name)
+        with refusing(report, source.name, start[0]):
+            bank = bank_of_nugget_docs(parse_object(" ".join(line for _, line in lines)), source.stem)
+            query, rows = read_nugget_bank(bank, partial(report.remark, source.name, start[0]))
+            yield start[0], query, [question_of(one) for one in rows]
+        return
+    is_json = start[1].lstrip().startswith("{")
+    if is_json and _is_nugget_map(start[1]) and not _is_row(start[1]):
+        rest = [line for _, line in lines]
+        if not BANK.search("\n".join(rest)):
+            for query, found in _read_nugget_map(source, report, start[0], rest):
+                yield start[0], query, found
+            return
+        report.whole(source.name)
+        lines = iter([(start[0], " ".join(rest))])
+    texts = (*PAIR_TEXTS, "question_id")
+    for number, row in open_rows(lines, source.name, report, (QUERY_KEYS, texts), _pair, exact=True):
+        with refusing(report, source.name, number):
+            if is_json and any(key in row for key in BANK_KEYS):
+                remark = partial(report.remark, source.name, number)
+                query, rows = read_nugget_bank(row, remark)
+                form = "ragtime26" if row.get("format_version") == "RAGTIME26" else "v3"
+                kept.append(KeptObject(form, query.query_id, "", row))
+                yield number, query, [question_of(one) for one in rows]
+            elif is_json and any(key in row for key in ITEM_KEYS):
+                yield number, *_rubric(row, source.name, number, report)
+            else:
+                yield number, *_ours(row if is_json else _typed(row), source.name, number, report)
+
+
+def _is_nugget_map(line: str) -> bool:
+    """Return whether the first line of a bank begins a map: a bare bracket, or a first value that is an object."""
+    return _MAP.fullmatch(line.rstrip()) is not None
+
+
+def _read_nugget_map(
+    source: Source, report: Report, start: int, lines: Sequence[str]
+) -> Iterator[tuple[Query, list[Question]]]:
+    """Read nuggets query by query.
+
+    Args:
+        source: the file, for its name.
+        report: receives notes, and refusals by query and nugget, since a map has no useful line numbers.
+        start: number of the first of the lines.
+        lines: the text of the map.
+
+    Yields:
+        Each query of the map, with its id only, and its nuggets. A nugget has the id QUERY/NUGGET. Its weight is its
+        relevance, a number from 0 (default 1).
+    """
+    seen: set[str] = set()
+    empty = 0
+    unknown: set[str] = set()
+    for query, nuggets in parse_pairs(source, report, start, lines):
+        place = f"query {query[:40]}"
+        with refusing(report, source.name, None, f"{place}: "):
+            query_id = good_id(query, "query")
+            if query_id in seen:
+                raise Refused("duplicate-query", "already in the map")
+            if not isinstance(nuggets, tuple):
+                raise Refused("not-an-object", "the nuggets are not an object")
+            seen.add(query_id)
+            empty += not nuggets
+            questions: dict[str, Question] = {}
+            for nugget, content in nuggets:
+                with refusing(report, source.name, None, f"{place}, nugget {nugget[:40]}: "):
+                    question = _nugget(query_id, good_id(nugget, "nugget"), content)
+                    if questions.setdefault(question.question_id, question) is not question:
+                        raise Refused("duplicate-nugget", "the query already has this nugget")
+                    unknown |= dict(content).keys() - {"text", "relevance"}
+            yield Query(query_id, ""), list(questions.values())
+    if empty:
+        report.remark(source.name, None, "queries-without-nuggets", f"queries without nuggets: {empty}")
+    for name in sorted(unknown):
+        report.remark(source.name, None, "unknown-field", f"unknown nugget field {name}; ignored")
+
+
+def _nugget(query_id: str, nugget_id: str, content: object) -> Question:
+    if not isinstance(content, tuple):
+        raise Refused("not-an-object", "not an object with text and relevance")
+    fields = dict(content)
+    text = good_text(fields.get("text"), "nugget's text").strip()
+    weight = _relevance(fields.get("relevance"))
+    return Question(good_id(f"{query_id}/{nugget_id}", "nugget"), query_id, text, "nugget", weight)
+
+
+def _relevance(value: object) -> float:
+    if value is None:
+        return 1.0
+    try:
+        if isinstance(value, bool) or not isinstance(value, int | float | str):
+            raise ValueError
+        relevance = float(value)
+        if not 0 <= relevance <= MAX_WEIGHT:
+            raise ValueError
+    except (ValueError, OverflowError):
+        raise Refused(
+            "weight-out-of-range", f"the relevance {value!r} is not a number from 0 to {MAX_WEIGHT:,.0f}"
+        ) from None
+    return relevance
+
+
+def _is_row(line: str) -> bool:
+    """Return whether a line is the whole bank of a query, even if its first value is an object, as in a map."""
+    try:
+        return any(key in parse_object(line) for key in (*BANK_KEYS, *ITEM_KEYS))
+    except Refused:
+        return False
+
+
+def _pair(line: str) -> dict[str, Any]:
+    """Return the row of a line without a header: a query id and a question."""
+    cells = [cell.strip() for cell in line.split("\t", 2)]
+    if len(cells) != 2:
+        raise Refused(
+            "header-missing",
+            "the line is not a query id, a tab and a question, and there is no header with query_id and text",
+        )
+    return {"query_id": cells[0], "text": good_text(cells[1], "question's text")}
+
+
+def _ours(row: dict[str, Any], file: str, number: int, report: Report) -> tuple[Query | None, list[Question]]:
+    for name in row.keys() - KNOWN - {*QUERY_KEYS, *PAIR_TEXTS}:
+        report.remark(file, number, "unknown-field", f"unknown column {name}; ignored")
+    question = question_of(row)
+    if question.text is None:
+        report.remark(file, number, "question-without-text", "the question has an id but no text yet")
+    query_text = _optional(row, "query_text")
+    return (None if query_text is None else Query(question.query_id, query_text)), [question]
+
+
+def _rubric(row: dict[str, Any], file: str, number: int, report: Report) -> tuple[Query, list[Question]]:
+    query_id = good_id(value_of(row, QUERY_KEYS, "query id"), "query")
+    text = first_of(row, QUERY_TEXTS)
+    # A query without a text shows its id until the text is imported.
+    text = "" if text is None else good_text(text, "query's text")
+    facet_id = row.get("facet_id")
+    subtopics: tuple[Subtopic, ...] = ()
+    if facet_id is not None:
+        text, _, facet = text.partition(" / ")
+        subtopics = (Subtopic(good_id(facet_id, "facet"), facet or text),)
+    holder = next(key for key in ITEM_KEYS if key in row)
+    items = row[holder]
+    if not isinstance(items, list) or not all(isinstance(item, dict) for item in items):
+        raise Refused("not-a-list", "the items are not a list of objects")
+    questions = [_rubric_item(_usual_item(item, holder, file, number, report), query_id, facet_id) for item in items]
+    return Query(query_id, text, subtopics=subtopics), questions
+
+
+def _usual_item(item: dict[str, Any], holder: str, file: str, number: int, report: Report) -> dict[str, Any]:
+    """Return an item in RUBRIC's form; a nugget of TREC RAG (with text and importance) is converted."""
+    if "text" not in item or not item.keys().isdisjoint({"nugget_text", "question_text"}):
+        return item
+    kind = "nugget" if holder == "nuggets" else "question"
+    note_unread(item, (("text",), ("importance",)), file, number, report)
+    usual = {f"{kind}_id": item.get(f"{kind}_id", item.get("id")), f"{kind}_text": item["text"]}
+    usual["metadata"] = item.get("metadata")
+    if "weight" in own_values(item):
+        return usual
+    return usual | with_weight(item.get("importance"), partial(report.remark, file, number))
+
+
+def _rubric_item(item: dict[str, Any], query_id: str, facet_id: str | None) -> Question:
+    of_query = item.get("query_id", query_id)
+    if of_query != query_id:
+        raise Refused("question-of-two-queries", f"an item of query {query_id} names query {of_query}")
+    key = item.get("gold_answer")
+    choices = item.get("choices")
+    if isinstance(choices, dict):
+        key = choices.get(key, key) if isinstance(key, str) else key
+        choices = list(choices.values())
+    word = "nugget" if "nugget_id" in item else "question"
+    kind = "choice" if choices and word == "question" else word
+    row = {
+        "query_id": query_id,
+        "question_id": item.get(f"{word}_id"),
+        "text": good_text(value_of(item, (f"{word}_text", "text"), f"{kind}'s text"), f"{kind}'s text"),
+        "kind": kind,
+        "subtopic_id": item.get("facet_id", facet_id),
+        "answer_key": key,
+        "choices": choices,
+        "weight": item.get("weight"),
+        "active": item.get("active"),
+    }
+    return question_of(row | own_values(item))
+
+
+def _collect(queries: dict[str, Query], query: Query, file: str, number: int, report: Report) -> None:
+    before = queries.setdefault(query.query_id, query)
+    if before is query:
+        return
+    if before.text != query.text:
+        report.remark(
+            file,
+            number,
+            "differing-query-text",
+            "the query text differs from an earlier line; the first text is kept",
+        )
+    known = {subtopic.subtopic_id for subtopic in before.subtopics}
+    fresh = tuple(subtopic for subtopic in query.subtopics if subtopic.subtopic_id not in known)
+    if fresh:
+        queries[query.query_id] = replace(before, subtopics=before.subtopics + fresh)
+
+
+def _typed(cells: dict[str, str]) -> dict[str, Any]:
+    """Return the cells of a CSV row as the values of our JSONL."""
+    row: dict[str, Any] = {name: rearmed(cell) for name, cell in cells.items()}
+    if "weight" in row:
+        try:
+            row["weight"] = float(row["weight"])
+        except ValueError:
+            raise Refused("not-a-number", f"the weight is {said_cell(row['weight'])}") from None
+    if "active" in row:
+        row["active"] = YES_NO.get(row["active"].strip().lower(), row["active"])
+    if "choices" in row:
+        cell = row["choices"].strip()
+        row["choices"] = parse_json(cell) if cell.startswith("[") else [c.strip() for c in cell.split("|")]
+    return row
+
+
+def _given(row: dict[str, Any], name: str, default: Any) -> Any:
+    value = row.get(name)
+    return default if value is None or value == "" else value
+
+
+def _optional(row: dict[str, Any], name: str) -> str | None:
+    value = row.get(name)
+    if value is None or value == "":
+        return None
+    if not isinstance(value, str):
+        raise Refused("not-a-text", f"{name} is not a text")
+    if value.isspace():
+        raise Refused("empty-value", f"{name} is empty")
+    return value
+
+
+def _weight(value: object) -> float:
+    if isinstance(value, bool) or not isinstance(value, (int, float)):
+        raise Refused("not-a-number", f"the weight {value!r} is not a number")
+    if not abs(value) <= MAX_WEIGHT:
+        raise Refused(
+            "weight-out-of-range", f"the weight {value!r} is not a number from {-MAX_WEIGHT:,.0f} to {MAX_WEIGHT:,.0f}"
+        )
+    return float(value)
+
+
+def _choices(value: object) -> tuple[str, ...]:
+    if value is None or value == "":
+        return ()
+    if not isinstance(value, list) or not all(isinstance(choice, str) and choice for choice in value):
+        raise Refused("invalid-choices", "the choices are not a list of texts")
+    return tuple(value)
+
+
+_BANKS = re.compile(rf'"({"|".join(BANK_KEYS)})"\s*:')
+_NUGGETS = re.compile(rf'\{{\s*({KEY}\{{\s*\}}\s*,\s*)*{KEY}{ENTRY}\{{\s*"(text|relevance)"\s*:')
+
+
+def _is_record(beginning: Beginning) -> bool:
+    keys = beginning.keys
+    if not keys.isdisjoint(BANK_KEYS):
+        return True
+    if not keys.isdisjoint(QUERY_KEYS) and keys & {*ITEM_KEYS, *TELLING, "question"}:
+        return True
+    # The name of the file decides if an id and a text are a question. The keys may rule that out.
+    of_others = is_outline(keys) or is_passage(keys) or not is_query(keys)
+    return not of_others and bool(NAMED.search(beginning.name))
+
+
+def _are_pairs(beginning: Beginning) -> bool:
+    """Return whether lines of an id and a text repeat an id with other texts, as only questions do."""
+    rows = beginning.cells
+    if any(len(row) != 2 for row in rows) or not is_text_table(beginning):
+        return False
+    texts = {(query_id, text) for query_id, text in rows}
+    return len(texts) > len({query_id for query_id, _ in texts})
+
+
+def _is_table(beginning: Beginning) -> bool:
+    header = beginning.header
+    if _are_pairs(beginning):
+        return True
+    names = set(header)
+    if names.isdisjoint(QUERY_KEYS):
+        return False
+    if not names.isdisjoint(TELLING | {"question"}):
+        return True
+    # A query id and a text alone are a query. But if query ids repeat, the lines are questions.
+    at = next(header.index(key) for key in QUERY_KEYS if key in names)
+    ids = [row[at] for row in beginning.cells[1:] if len(row) == len(header)]
+    return "text" in names and (len(set(ids)) < len(ids) or bool(NAMED.search(beginning.name)))
+
+
+KIND = FileKind(
+    name="bank",
+    title="Question bank",
+    what="question bank: Autograder/RUBRIC JSONL, plain JSONL or CSV, TSV of query ids and questions, a JSON map of"
+    " nuggets, TQA lessons, or nugget banks of AutoJudge (v3, RAGTIME26, Nuggetizer, nuggets_TOPIC.json)",
+    extensions=("jsonl", "csv", "tsv", "json"),
+    read=read_bank,
+    write=write_bank,
+    looks_like={
+        "list": lambda beginning: is_tqa(beginning.text),
+        "record": _is_record,
+        "map": lambda beginning: bool(
+            _NUGGETS.match(beginning.text) or _BANKS.search(beginning.text) or NUGGET_DOCS.match(beginning.text)
+        ),
+        "cells": _is_table,
+    },
+)

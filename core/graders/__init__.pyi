@@ -1,0 +1,131 @@
+from ._access.endpoints import (
+    WELL_KNOWN as WELL_KNOWN,
+    OfferedEndpoint as OfferedEndpoint,
+    checked_host as checked_host,
+    is_loopback as is_loopback,
+    offered_endpoints as offered_endpoints,
+    origin as origin,
+    provide_endpoints as provide_endpoints,
+    same_address as same_address,
+)
+from ._access.keys import provide_keys as provide_keys
+from ._access.model_places import offered_models as offered_models
+from ._access.permissions import (
+    OWNER as OWNER,
+    VISITOR as VISITOR,
+    Access as Access,
+    HostKey as HostKey,
+    acting as acting,
+    check_further_fields as check_further_fields,
+    current as current,
+    key_for as key_for,
+    naming as naming,
+    provide_access as provide_access,
+    unshared_localhost as unshared_localhost,
+    usual_address as usual_address,
+)
+from ._embedding.embedding_grader import (
+    sentence_vectors as sentence_vectors,
+    similarity as similarity,
+    unit_vectors as unit_vectors,
+)
+from ._embedding.minilm import load_encoder as load_encoder, model_folder as model_folder
+from ._endpoint.chat import MOST_THINKING as MOST_THINKING
+from ._endpoint.fetching import fetch_all as fetch_all
+from ._endpoint.offline_calls import (
+    Played as Played,
+    Told as Told,
+    asked_by as asked_by,
+    endpoint_of as endpoint_of,
+    in_order as in_order,
+    is_remote as is_remote,
+    play as play,
+    tokens_told as tokens_told,
+)
+from ._endpoint.request_settings import (
+    MOST_BYTES as MOST_BYTES,
+    MOST_CALLS as MOST_CALLS,
+    EndpointBatch as EndpointBatch,
+    Fetched as Fetched,
+    FetchMethod as FetchMethod,
+    Manners as Manners,
+    PassingError as PassingError,
+)
+from ._endpoint.retry import passes as passes
+from ._grader_construction import (
+    APIS as APIS,
+    BACK_ENDS as BACK_ENDS,
+    CHECKS as CHECKS,
+    CHOICES_BY as CHOICES_BY,
+    EXTRACTIVE_MODEL as EXTRACTIVE_MODEL,
+    LOCAL_MODEL as LOCAL_MODEL,
+    NORMALISATIONS as NORMALISATIONS,
+    back_end_name as back_end_name,
+    make_back_end as make_back_end,
+)
+from ._grader_interface import Grader as Grader, Outcome as Outcome, Pair as Pair, PairsToGrade as PairsToGrade
+from ._grader_kinds import (
+    GRADERS as GRADERS,
+    make_grader as make_grader,
+    remade_from as remade_from,
+    usual_prompt as usual_prompt,
+)
+from ._job_control import (
+    BATCH_SHARE as BATCH_SHARE,
+    NOTHING_USED as NOTHING_USED,
+    Awaited as Awaited,
+    Control as Control,
+    Kept as Kept,
+    Price as Price,
+    Tokens as Tokens,
+    Usage as Usage,
+    VectorStore as VectorStore,
+    said_of_models as said_of_models,
+    used_by as used_by,
+)
+from ._local.loading import DTYPES as DTYPES, loading as loading, model_identity as model_identity
+from ._local.transformers_back_end import MOST_BEAMS as MOST_BEAMS, pair_scores as pair_scores
+from ._plan_files import (
+    NamedGrade as NamedGrade,
+    PlannedGrader as PlannedGrader,
+    grade_plan as grade_plan,
+    holds_grades as holds_grades,
+    read_grades as read_grades,
+    write_pairs as write_pairs,
+)
+from ._prompts.prompt import (
+    USES as USES,
+    Example as Example,
+    Messages as Messages,
+    Prompt as Prompt,
+    built_in as built_in,
+    fence_mark as fence_mark,
+    fill as fill,
+    read_prompt as read_prompt,
+    variables as variables,
+    with_examples as with_examples,
+    write_prompt as write_prompt,
+)
+from ._reading.answer_forms import read as read
+from ._reading.calls import (
+    BackEnd as BackEnd,
+    Call as Call,
+    Completion as Completion,
+    Per as Per,
+    Sampling as Sampling,
+    Steps as Steps,
+    answers as answers,
+)
+from ._reading.grader_trial import Trial as Trial, try_pair as try_pair
+from ._reading.grading_methods import bare_choices as bare_choices, key_position as key_position
+from ._reading.injections import InjectionTrial as InjectionTrial, try_injections as try_injections
+from ._reading.matching import word_match as word_match
+from ._reading.parsing import (
+    CUT_OFF as CUT_OFF,
+    EMPTY as EMPTY,
+    ill_formed as ill_formed,
+    parse_list as parse_list,
+    unanswerable as unanswerable,
+)
+from ._reading.reading_grader import ReadingGrader as ReadingGrader
+from ._reading.reasoning import without_thoughts as without_thoughts

@@ -1,0 +1,458 @@
+"""Running pairs with an endpoint: a thread with an event loop makes the calls, and the caller receives the outcomes."""
+
+from __future__ import annotations
+
+import asyncio
+import heapq
+import itertools
+import logging
+import math
+import random
+import threading
+from collections.abc import Iterator
+from contextlib import suppress
+from dataclasses import dataclass, field, replace
+
+import openai
+
+from ...errors import GradingError
+from ...text import how_many
+from .._grader_interface import Outcome, Pair
+from .._job_control import Control, Tokens
+from .._reading.calls import Call, Completion, Steps
+from .chat import Answer, Request, prepare
+from .retry import backoff
+from .single_call import Adapted, Endpoint, Faulted, Hopeless, Refused, ask, open_client
+from .unreachable_endpoint import Absence
+
+BEAT_SECONDS = 1.0
+"""Interval of empty batches while no outcomes arrive, so that the caller can commit and report progress."""
+LINGER_SECONDS = 0.05
+"""Time during which later outcomes join a batch: waking the reader for each one would slow down the producer."""
+
+
+@dataclass(eq=False)
+class Outbox:
+    """A queue that is emptied at once. `put` never blocks, so the producer must check the length."""
+
+    _outcomes: list[Outcome] = field(default_factory=list, init=False)
+    _changed: threading.Condition = field(default_factory=threading.Condition, init=False)
+    _closed: bool = field(default=False, init=False)
+
+    def put(self, outcome: Outcome) -> None:
+        """Add an outcome; never blocks."""
+        with self._changed:
+            self._outcomes.append(outcome)
+            if len(self._outcomes) == 1:
+                self._changed.notify()
+
+    def close(self) -> None:
+        """Declare that no more outcomes follow."""
+        with self._changed:
+            self._closed = True
+            self._changed.notify()
+
+    def take(self) -> list[Outcome] | None:
+        """Return all outcomes, after waiting for a short time; None after the end."""
+        with self._changed:
+            self._changed.wait_for(lambda: self._outcomes or self._closed, BEAT_SECONDS)
+            if not self._closed:
+                self._changed.wait_for(lambda: self._closed, LINGER_SECONDS)
+            if not self._outcomes and self._closed:
+                return None
+            batch, self._outcomes = self._outcomes, []
+            return batch
+
+    def __len__(self) -> int:
+        return len(self._outcomes)
+
+
+LOOK_SECONDS = 0.05
+"""Interval of checks of the control, because its changes do not notify the loop."""
+GRACE_SECONDS = 5.0
+"""Time for calls in flight to end, once it is clear that no other call can succeed."""
+MOST_CALLS = 1000
+"""Maximum number of connections of the client."""
+UNREAD = 1024
+"""Number of waiting outcomes from which on no new calls are made."""
+SILENT_PAIRS = 10
+"""Consecutive permanent failures, at least as many as calls in flight, after which an endpoint is given up."""
+
+BARRED_PASSAGES = 3
+"""Number of passages whose calls are refused before any answer arrives; the key then counts as refused."""
+TRIES_ALONE = 3
+"""Number of attempts to reach an endpoint with the few remaining pairs, after other pairs had their answers."""
+
+_log = logging.getLogger("exam.grading")
+
+
+@dataclass(order=True)
+class _Asked:
+    """A pair in progress, ordered by the due time of its call (by the endpoint's clock), then by age."""
+
+    due: float
+    age: int
+    pair: Pair = field(compare=False)
+    steps: Steps = field(compare=False)
+    call: Call = field(init=False, compare=False)
+    failures: int = field(default=0, compare=False)
+    keep: int | None = field(default=None, compare=False)
+    plain: bool = field(default=False, compare=False)
+    probe: bool = field(default=False, compare=False)
+    begun: int = field(default=0, compare=False)
+    spared: int = field(default=0, compare=False)
+    given_up: str = field(default="", compare=False)
+
+
+@dataclass(eq=False, repr=False)
+class Session:
+    """One run of pairs with an endpoint. `work` and its steps run on the session's thread.
+
+    Args:
+        endpoint: destination of the calls.
+        key: its key; never shown.
+        work: pairs with their steps.
+        control: control of the job.
+    """
+
+    endpoint: Endpoint
+    key: str
+    work: Iterator[tuple[Pair, Steps]]
+    control: Control
+    _outbox: Outbox = field(default_factory=Outbox, init=False)
+    _ages: Iterator[int] = field(default_factory=itertools.count, init=False)
+    _exhausted: bool = field(default=False, init=False)
+    _waiting: list[_Asked] = field(default_factory=list, init=False)
+    _flying: dict[asyncio.Task[Tokens], tuple[_Asked, Request]] = field(default_factory=dict, init=False)
+    _silent: int = field(default=0, init=False)
+    _silent_passage: int | None = field(default=None, init=False)
+    _answered: int = field(default=-1, init=False)
+    _barred: GradingError | None = field(default=None, init=False)
+    # Calls are numbered in the order of their starts: the latest call, and the latest call with an answer.
+    _begun: int = field(default=0, init=False)
+    _heard: int = field(default=0, init=False)
+    # Pairs that failed all attempts while no other pair got an answer: the fault may be the endpoint's.
+    _doubtful: list[_Asked] = field(default_factory=list, init=False)
+    _failure: BaseException | None = field(default=None, init=False)
+    _failed_at: float = field(default=math.inf, init=False)
+    _abandoned: threading.Event = field(default_factory=threading.Event, init=False)
+    _woken: asyncio.Event = field(default_factory=asyncio.Event, init=False)
+
+    def __post_init__(self) -> None:
+        self._absence = Absence(self.endpoint.base_url, self.control, self._report, self.endpoint.clock)
+
+    def batches(self) -> Iterator[list[Outcome]]:
+        """Run, and yield outcomes as they arrive; see `BackEnd.drive`."""
+        thread = threading.Thread(target=self._serve, name="endpoint", daemon=True)
+        thread.start()
+        try:
+            while (batch := self._outbox.take()) is not None:
+                yield batch
+        finally:
+            self._abandoned.set()
+            thread.join()
+        if self._failure is not None:
+            raise self._failure
+
+    def _serve(self) -> None:
+        try:
+            asyncio.run(self._run())
+        except BaseException as error:
+            # Raised again in the caller's thread, so that it is not lost.
+            self._failure = self._failure or error
+        finally:
+            self._outbox.close()
+
+    async def _run(self) -> None:
+        async with open_client(self.endpoint, self.key) as client:
+            try:
+                while self._start_calls(client):
+                    await self._rest()
+            finally:
+                for task in self._flying:
+                    task.cancel()
+                await asyncio.gather(*self._flying, return_exceptions=True)
+                for asked in (*self._waiting, *self._doubtful):
+                    asked.steps.close()
+                self._absence.end()
+
+    def _start_calls(self, client: openai.AsyncOpenAI) -> bool:
+        """Make as many calls as allowed; return whether the session is to continue."""
+        while len(self._flying) < self._room():
+            now = self.endpoint.clock()
+            # While the endpoint is unreachable, other pairs are tried before a pair that has failed to reach it.
+            behind = self._absence.gone and self._waiting and self._waiting[0].probe and self._takes_more()
+            if self._waiting and self._waiting[0].due <= now and not behind:
+                if not self._start(client, heapq.heappop(self._waiting)):
+                    break
+            elif self._takes_more():
+                self._take()
+            else:
+                break
+        if self._abandoned.is_set():
+            return False
+        if self._failure is not None:
+            expired = asyncio.get_running_loop().time() > self._failed_at + GRACE_SECONDS
+            return bool(self._flying) and not expired and isinstance(self._failure, GradingError)
+        if self.control.stopping:
+            return bool(self._flying)
+        if self._exhausted and not self._flying and not self._waiting:
+            if self._barred is not None and self._answered < 0:
+                self._fail(self._barred)
+            else:
+                self._give_up_doubtful(every=True)
+        return bool(self._flying or self._waiting) or not self._exhausted
+
+    def _room(self) -> int:
+        """Return the number of calls that may be in flight now."""
+        control = self.control
+        over = self._failure is not None or self._abandoned.is_set() or control.stopping
+        if over or control.paused or len(self._outbox) >= UNREAD:
+            return 0
+        if self._absence.gone:
+            return self._absence.room
+        return min(self.endpoint.pace.room(self._most), MOST_CALLS)
+
+    @property
+    def _most(self) -> int:
+        """Maximum number of calls in flight, by the control and the owner of the endpoint."""
+        most, limit = self.control.concurrency, self.endpoint.in_flight
+        return most if limit is None else min(most, limit)
+
+    def _takes_more(self) -> bool:
+        """Return whether to start another pair. Pairs that wait for an attempt take no slots, but must not pile up."""
+        return not self._exhausted and len(self._waiting) + len(self._flying) < 2 * min(self._most, MOST_CALLS)
+
+    def _take(self) -> None:
+        try:
+            pair, steps = next(self.work)
+        except StopIteration:
+            self._exhausted = True
+            return
+        self._go_on(_Asked(-math.inf, next(self._ages), pair, steps), None)
+
+    def _start(self, client: openai.AsyncOpenAI, asked: _Asked) -> bool:
+        """Make a pair's call if possible; return whether the budget may allow another one now."""
+        end = self.endpoint
+        dialect = replace(end.dialect, structured=False) if asked.plain else end.dialect
+        request = prepare(asked.call, end.model, end.temperature, dialect, asked.keep, end.max_tokens_in, end.thinking)
+        if isinstance(request, Completion):
+            self._go_on(asked, request)
+        elif not self.control.reserve(*request.reserved, patient=True):
+            if not self.control.exhausted:
+                # The reservations of calls in flight exceed their usage, so the call may be allowed later.
+                heapq.heappush(self._waiting, asked)
+            else:
+                asked.steps.close()
+            return False
+        else:
+            asked.probe = self._absence.gone
+            self._begun += 1
+            asked.begun = self._begun
+            task = asyncio.create_task(self._call(client, asked, request))
+            self._flying[task] = (asked, request)
+            task.add_done_callback(self._landed)
+        return True
+
+    def _landed(self, task: asyncio.Task[Tokens]) -> None:
+        asked, request = self._flying.pop(task)
+        used = Tokens()
+        if task.cancelled():
+            asked.steps.close()
+        elif (error := task.exception()) is not None:
+            self._fail(error)
+        else:
+            used = task.result()
+        self.control.settle(request.reserved, used)
+        self._woken.set()
+
+    def _fail(self, error: BaseException) -> None:
+        if self._failure is None:
+            self._failure = error
+            self._failed_at = asyncio.get_running_loop().time()
+
+    async def _call(self, client: openai.AsyncOpenAI, asked: _Asked, request: Request) -> Tokens:
+        """Make one call, act on its verdict, and return the tokens that it used."""
+        verdict = await ask(client, self.endpoint, request, self.key)
+        if not isinstance(verdict, Faulted) and (asked.probe or not self._absence.gone):
+            self._absence.over()
+        if isinstance(verdict, Answer):
+            self._silent, self._answered = 0, max(self._answered, asked.age)
+            self._heard = max(self._heard, asked.begun)
+            self._give_up_doubtful()
+            self.endpoint.pace.answered()
+            if verdict.model:
+                self.control.answered_by(verdict.model)
+            if verdict.completion.error is not None:
+                self._report(verdict.completion.error)
+            self._go_on(asked, verdict.completion)
+        elif isinstance(verdict, Faulted):
+            self._retry(asked, verdict)
+        elif isinstance(verdict, Adapted):
+            self._report(verdict.reason)
+            asked.keep = asked.keep if verdict.keep is None else verdict.keep
+            asked.plain = asked.plain or verdict.plain
+            self._ask_again(asked, -math.inf)
+        elif isinstance(verdict, Hopeless) and verdict.reason and self._answered < 0:
+            self._put_aside(asked, verdict)
+        elif isinstance(verdict, Refused) or verdict.reason:
+            self._report(verdict.reason)
+            self._give_up(asked, verdict.reason, "refuses the calls", verdict.reason)
+        else:
+            self._stop(asked, verdict.error, verdict.error.message)
+        return verdict.used
+
+    def _stop(self, asked: _Asked, error: GradingError, said: str) -> None:
+        """End all calls because of the error of one call."""
+        asked.steps.close()
+        self._report(said)
+        self._fail(error)
+
+    def _put_aside(self, asked: _Asked, verdict: Hopeless) -> None:
+        """Wait for an answer to another passage, to tell a refused passage from a refused key."""
+        self._report(verdict.reason)
+        asked.given_up, self._barred = verdict.reason, verdict.error
+        self._doubtful.append(asked)
+        if len({one.pair[1] for one in self._doubtful}) >= BARRED_PASSAGES or len(self._doubtful) >= SILENT_PAIRS:
+            self._fail(verdict.error)
+
+    def _retry(self, asked: _Asked, fault: Faulted) -> None:
+        """Schedule a pair's next attempt, or fail it; if the endpoint is unreachable, wait for it."""
+        said = fault.reason + (f": {fault.detail}" if fault.detail else "")
+        if self._absence.gone:
+            self._retry_while_gone(asked, said, fault.wait)
+            return
+        if fault.slow and asked.begun > self._heard:
+            # No call that started later has an answer, so the load may make all of them slow.
+            if self.endpoint.pace.narrow(len(self._flying), asked.begun, self._begun):
+                self._report(f"{said}; the number of parallel calls is reduced")
+                self._ask_again(asked, self.endpoint.clock())
+                return
+            if self.endpoint.hangs and self.control.patience <= 0:
+                self._stop(asked, self._absence.given_up("does not answer. The last call ended", said), said)
+                return
+            asked.failures = self.endpoint.attempts if self.endpoint.hangs else asked.failures
+            self.endpoint.stretched = 2 * self.endpoint.limit_s
+        asked.failures += 1
+        wait = backoff(asked.failures, random.random()) if fault.wait is None else fault.wait
+        if wait > self.control.longest_pause:
+            error = GradingError(
+                "endpoint-gone",
+                f"The endpoint asks to wait for {wait:,.0f} s: {said}.",
+                "Try again after that time. A job with a longer time limit (--patience) waits by itself.",
+            )
+            self._stop(asked, error, said)
+            return
+        if fault.for_all:
+            self.endpoint.pace.hold(wait, len(self._flying))
+            self._absence.asked_to_wait(said, wait)
+        attempts = self.endpoint.attempts if self.control.attempts is None else self.control.attempts
+        if asked.failures < attempts:
+            self._report(f"{said} (attempt {asked.failures} of {attempts}, the next in {wait:.1f} s)")
+            self._ask_again(asked, self.endpoint.clock() + wait)
+        else:
+            self._give_up_or_doubt(asked, fault, said)
+
+    def _retry_while_gone(self, asked: _Asked, said: str, wait: float | None) -> None:
+        """Continue waiting after a failed try. It does not count as an attempt of the pair, which is not at fault."""
+        if asked.probe and self._left_alone():
+            self._absence.end()
+            self._doubtful += [asked, *self._waiting]
+            self._waiting = []
+            return
+        if asked.probe:
+            self._wait_on(said, wait)
+        asked.failures = 0
+        self._ask_again(asked, self.endpoint.clock())
+
+    def _give_up_or_doubt(self, asked: _Asked, fault: Faulted, said: str) -> None:
+        """Fail a pair after its last attempt, or put it aside if the endpoint may be at fault."""
+        asked.given_up = f"{fault.reason} after {how_many(asked.failures, 'attempts')}"
+        # A pair that fails again after an outage, while others succeed, is itself at fault.
+        spared_in_vain = 0 < asked.spared < self._heard
+        # An unusable answer says nothing about the endpoint once a later pair has its answer.
+        silent = asked.begun > self._heard and not (fault.said and asked.age < self._answered)
+        if self.control.patience > 0 and silent and not spared_in_vain:
+            self._doubtful.append(asked)
+            if (
+                fault.gone
+                or (fault.slow and self.endpoint.hangs)
+                or len(self._doubtful) >= max(SILENT_PAIRS, self._most)
+            ):
+                self._wait_on(said, fault.wait)
+            return
+        self._report(f"{said} (attempt {asked.failures}, no more attempts)")
+        self._give_up(asked, asked.given_up, "does not answer", said)
+
+    def _ask_again(self, asked: _Asked, due: float) -> None:
+        asked.due = due
+        heapq.heappush(self._waiting, asked)
+
+    def _left_alone(self) -> bool:
+        """Return whether only a few pairs are left that failed and were tried again, too few to wait long for."""
+        few = self._exhausted and len(self._waiting) < SILENT_PAIRS - 1 and all(one.spared for one in self._waiting)
+        return few and self._heard > 0 and self._absence.tries >= TRIES_ALONE
+
+    def _wait_on(self, said: str, told: float | None) -> None:
+        """Wait for the endpoint, or give up if the patience has ended."""
+        if (given_up := self._absence.wait(said, told)) is not None:
+            self._fail(given_up)
+        for asked in self._doubtful:
+            asked.spared = self._begun
+        self._waiting += self._doubtful
+        self._doubtful = []
+        # Schedule all waiting pairs as if no attempt had been made.
+        for asked in self._waiting:
+            asked.failures = 0
+            asked.due = min(asked.due, self.endpoint.clock())
+        heapq.heapify(self._waiting)
+
+    def _give_up_doubtful(self, every: bool = False) -> None:
+        """Fail pairs that are at fault themselves: a call that started after their last attempt was answered.
+
+        Args:
+            every: whether all of them fail, because no pairs are left to ask.
+        """
+        lost = [asked for asked in self._doubtful if every or asked.begun < self._heard]
+        self._doubtful = [asked for asked in self._doubtful if not every and asked.begun >= self._heard]
+        for asked in lost:
+            self._report(f"{asked.given_up}, no more attempts")
+            self._go_on(asked, Completion(error=asked.given_up))
+
+    def _give_up(self, asked: _Asked, error: str, what: str, last: str) -> None:
+        """Fail a pair; also give up the endpoint if too many pairs in a row fail for good without a success."""
+        self._go_on(asked, Completion(error=error))
+        # If a pair that started later has its answer, the endpoint works, and this slower failure says nothing about
+        # it. Consecutive questions are often about one passage, and that passage may be the cause.
+        if asked.age < self._answered or (self._answered >= 0 and asked.pair[1] == self._silent_passage):
+            return
+        self._silent_passage = asked.pair[1]
+        self._silent += 1
+        if self._silent >= max(SILENT_PAIRS, self._most):
+            self._fail(self._absence.given_up(f"{what}: {self._silent} pairs in a row failed, the last one", last))
+
+    def _go_on(self, asked: _Asked, completion: Completion | None) -> None:
+        """Send a completion to a pair's steps, or None to start them; accept their next call or their grade."""
+        try:
+            asked.call = next(asked.steps) if completion is None else asked.steps.send(completion)
+        except StopIteration as end:
+            self._outbox.put((*asked.pair, end.value))
+        else:
+            asked.failures, asked.keep, asked.plain = 0, None, False
+            self._ask_again(asked, -math.inf)
+
+    async def _rest(self) -> None:
+        """Wait until a call ends, one is due, or it is time to check the control."""
+        soon = [self.endpoint.pace.closed_for]
+        if self._waiting:
+            soon.append(self._waiting[0].due - self.endpoint.clock())
+        seconds = min([LOOK_SECONDS, *(wait for wait in soon if wait > 0)])
+        with suppress(TimeoutError):
+            async with asyncio.timeout(seconds):
+                await self._woken.wait()
+        self._woken.clear()
+
+    def _report(self, line: str) -> None:
+        """Report a failed call; external texts arrive here without the key."""
+        _log.warning("%s: %s", self.endpoint.model, line)
+        self.control.report(line)

@@ -1,0 +1,73 @@
+"""Many JSON requests to any HTTP endpoint: paced, retried, limited, and without redirects."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+from ...errors import GradingError, InputError
+from .._access.endpoints import checked_host, is_loopback
+from .._access.permissions import current, key_for
+from .request_settings import Fetched, FetchMethod, Manners
+
+
+def fetch_all(
+    url: str,
+    method: FetchMethod,
+    bodies: Sequence[Mapping[str, Any]],
+    manners: Manners,
+    key_variable: str | None = None,
+    watch: Callable[[int, int], None] = lambda done, total: None,
+    came: Callable[[int, Fetched], None] = lambda at, one: None,
+) -> list[Fetched]:
+    """Make requests to one address and read their answers as JSON.
+
+    A request is repeated after a connection error, or after status 408, 409, 425, 429, or 500 and above. The pause is
+    the time that the endpoint names (`Retry-After` and similar), else a growing one. After a rate limit, all requests
+    wait.
+
+    Args:
+        url: the address.
+        method: GET sends a body as the query of the address, POST as JSON.
+        bodies: n bodies.
+        manners: rate, attempts and time limits.
+        key_variable: environment variable with the key, which is sent as a bearer token; None to send no key.
+        watch: called with the numbers of finished requests and of all requests.
+        came: called with each answer and the index of its body as it arrives, so an interrupt loses only requests in
+            flight.
+
+    Returns:
+        n answers, in the order of the bodies.
+
+    Raises:
+        InputError: the address or a number is invalid, or this person may not use addresses of their own.
+        GradingError: the key is missing.
+    """
+    access = current()
+    if not access.any_address:
+        raise InputError(
+            "addresses-not-allowed",
+            "Visitors of this server cannot query addresses of their own.",
+            "Use the shell: exam snapshots add.",
+        )
+    host = checked_host(url)
+    sound = manners.concurrency >= 1 and manners.attempts >= 1 and manners.timeout_s > 0
+    if not sound or (manners.rate is not None and manners.rate <= 0):
+        raise InputError(
+            "parameter-out-of-range",
+            "A parameter of the target is out of range.",
+            "Use numbers above 0 for concurrency, attempts, rate and timeout.",
+        )
+    key = ""
+    if key_variable:
+        found = key_for(url, None, key_variable, access)
+        if found.key is None:
+            raise GradingError(
+                "key-not-set", f"No key: {key_variable} is not set.", f"Set {key_variable} in the environment."
+            )
+        key = found.key
+    # Import late: this loads the library for model endpoints, which other callers do not need.
+    from .limited_requests import Requests
+
+    return asyncio.run(Requests(url, method, manners, key, is_loopback(host), watch, came).all(bodies))

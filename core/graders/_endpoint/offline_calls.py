@@ -1,0 +1,194 @@
+"""A grader's calls without the endpoint: the requests for a pair, and the grade once all are answered."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any
+
+import orjson
+
+from ...errors import GradingError
+from ...types import Asked, Grade
+from .._grader_interface import Grader, Pair
+from .._job_control import Tokens
+from .._local.local_base import LocalBackEnd
+from .._reading.calls import Completion
+from .._reading.reading_grader import EMPTY_PASSAGE, ReadingGrader
+from .chat import UNEXPLAINED, Api, Request, UnusableBodyError, objection, read_answer, told_tokens
+from .redaction import redact, without_keys
+
+if TYPE_CHECKING:
+    from .endpoint_back_end import EndpointBackEnd
+
+NOTHING = Tokens()
+
+
+@dataclass(frozen=True)
+class Told:
+    """Result of a call that was made elsewhere.
+
+    Args:
+        content: body of the answer in JSON; None without an answer.
+        error: why the answer is missing.
+    """
+
+    content: bytes | None = None
+    error: str = ""
+
+
+@dataclass(frozen=True)
+class Played:
+    """State of a pair with the available answers.
+
+    Args:
+        grade: the grade; None if a call is still unanswered.
+        body: request fields of that call; None if there is a grade.
+        used: tokens of the answered calls.
+        models: names of the models in the answers, as far as given.
+        reserved: maximum number of tokens that the call of `body` may read and write.
+    """
+
+    grade: Grade | None
+    body: Mapping[str, Any] | None
+    used: Tokens = NOTHING
+    models: tuple[str, ...] = ()
+    reserved: tuple[int, int] = (0, 0)
+
+
+def is_remote(grader: Grader) -> bool:
+    """Return whether a grader uses an endpoint, so that its calls can be made elsewhere or in batches."""
+    # The client loads slowly, and every job calls this function, so local models are recognized first.
+    if not isinstance(grader, ReadingGrader) or isinstance(grader.back_end, LocalBackEnd):
+        return False
+    from .endpoint_back_end import EndpointBackEnd
+
+    return isinstance(grader.back_end, EndpointBackEnd)
+
+
+def asked_by(grader: Grader) -> Api:
+    """Return the kind of request that a grader sends.
+
+    Raises:
+        GradingError: the grader uses no endpoint.
+    """
+    return _back_end(grader)[1].endpoint.dialect.api
+
+
+def endpoint_of(grader: Grader) -> EndpointBackEnd:
+    """Return the endpoint that a grader uses.
+
+    Raises:
+        GradingError: the grader uses no endpoint.
+    """
+    return _back_end(grader)[1]
+
+
+def tokens_told(content: bytes, estimate: Tokens) -> Tokens:
+    """Return the tokens that an answer in JSON reports.
+
+    Args:
+        estimate: used if the answer reports none.
+    """
+    try:
+        body = orjson.loads(content)
+    except orjson.JSONDecodeError:
+        return estimate
+    return told_tokens(body.get("usage") if isinstance(body, dict) else None, estimate)
+
+
+def in_order(grader: Grader, pairs: Sequence[Pair]) -> list[Pair]:
+    """Return pairs in an order in which similar prompts are neighbours; for encoders, passage by passage."""
+    return grader.ordered(pairs) if isinstance(grader, ReadingGrader) else sorted(pairs, key=lambda pair: pair[::-1])
+
+
+def play(
+    grader: Grader,
+    asked: Asked,
+    passage: str,
+    told: Callable[[Mapping[str, Any]], Told | None],
+    key: str = "",
+) -> Played:
+    """Run the steps of a pair as far as its calls are answered.
+
+    Args:
+        grader: a grader that reads, with a model behind an endpoint; nothing is sent.
+        asked: the question.
+        passage: text of the passage.
+        told: returns the result of a call by its request fields; None if it is not answered.
+        key: API key that is removed from every text; empty for answers from files.
+
+    Raises:
+        GradingError: the grader uses no endpoint.
+    """
+    reading, back_end = _back_end(grader)
+    if not passage.strip():
+        return Played(EMPTY_PASSAGE, None)
+    used = NOTHING
+    models: list[str] = []
+    keep: int | None = None
+    steps = reading.steps(asked, passage)
+    try:
+        call = next(steps)
+        while True:
+            made = back_end.prepared(call, keep)
+            if isinstance(made, Completion):
+                call = steps.send(made)
+                continue
+            reply = told(made.body)
+            if reply is None:
+                return Played(None, made.body, used, tuple(models), made.reserved)
+            if reply.content is None and (shorter := _shorter(reply.error, made)):
+                keep = shorter
+                continue
+            completion, tokens, model = _heard(reply, made, back_end.endpoint.model, key)
+            used = used.plus(tokens)
+            models += [model] if model else []
+            call, keep = steps.send(completion), None
+    except StopIteration as end:
+        return Played(end.value, None, used, tuple(models))
+    finally:
+        steps.close()
+
+
+_STATUS = re.compile(r"HTTP (\d{3})(?:: |$)")
+
+
+def _shorter(error: str, request: Request) -> int:
+    """Return the characters of the passage to keep if an error means that the prompt is or may be too long; else 0."""
+    found = _STATUS.match(error)
+    status, words = (int(found[1]), error[found.end() :]) if found else (0, error)
+    against = "too long" if status == 413 else objection(words, request.body, request.tokens)
+    if against == "too long":
+        return request.half
+    return request.half_on_a_guess if status in UNEXPLAINED and against is None else 0
+
+
+def _back_end(grader: Grader) -> tuple[ReadingGrader, EndpointBackEnd]:
+    from .endpoint_back_end import EndpointBackEnd
+
+    if isinstance(grader, ReadingGrader) and isinstance(grader.back_end, EndpointBackEnd):
+        return grader, grader.back_end
+    raise GradingError(
+        "grader-without-requests",
+        f"{grader.spec.name} makes no requests that can run elsewhere.",
+        "Choose a grader with --back-end openai and a model's name. Planning needs no address.",
+    )
+
+
+def _heard(reply: Told, request: Request, asked: str, key: str) -> tuple[Completion, Tokens, str]:
+    """Return an answer's completion, its tokens, and the model that it names."""
+
+    def clean(text: str) -> str:
+        return redact(text, [key]) if key else text
+
+    if reply.content is None:
+        return Completion(error=clean(reply.error)), NOTHING, ""
+    try:
+        answer = read_answer(reply.content, request, clean)
+    except UnusableBodyError as error:
+        return Completion(error=str(error)), NOTHING, ""
+    other = answer.model if answer.model and answer.model != asked else None
+    text = without_keys(answer.completion.text, [key])
+    return replace(answer.completion, text=text, model=other), answer.used, answer.model

@@ -1,0 +1,302 @@
+"""Common parts of the two kinds of text models: batches of rows, and writing until an answer is settled."""
+
+from __future__ import annotations
+
+import hashlib
+import warnings
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property, partial
+from itertools import islice
+from typing import Any
+
+import torch
+from torch.nn.utils.rnn import pad_sequence
+
+from .._reading.calls import Call, Sampling
+from .._reading.parsing import parse_letter, parse_rating, parse_yes_no
+from .loading import Loaded
+
+
+class Draw:
+    """A logits processor that makes greedy decoding sample from the model's distribution.
+
+    It adds independent noise of the standard Gumbel distribution to the logits divided by the temperature. The token
+    with the highest sum is then distributed as the softmax of the divided logits (the Gumbel-max trick: Maddison,
+    Tarlow and Minka, A* Sampling, 2014, section 2). Each row has its own random generator, so batches do not change the
+    result.
+
+    Args:
+        sampling: temperature and seed.
+        prompts: tokens of each row's prompt.
+    """
+
+    def __init__(self, sampling: Sampling, prompts: Sequence[Sequence[int]]) -> None:
+        self._temperature = sampling.temperature
+        self._chances = [torch.Generator().manual_seed(seed_of(sampling.seed or 0, prompt)) for prompt in prompts]
+
+    def __call__(self, input_ids: torch.Tensor, scores: torch.Tensor) -> torch.Tensor:
+        """Return scores (rows, tokens) whose maximum is the sampled token."""
+        noise = torch.stack([torch.rand(scores.shape[1], generator=chance) for chance in self._chances])
+        gumbel = -torch.log(-torch.log(noise.clamp(1e-20, 1 - 1e-7)))
+        return scores.float() / self._temperature + gumbel.to(scores.device)
+
+
+def seed_of(seed: int, prompt: Sequence[int]) -> int:
+    """Return the seed for one prompt, so that each prompt has its own random numbers."""
+    told = f"{seed} {' '.join(map(str, prompt))}".encode()
+    return int.from_bytes(hashlib.blake2b(told, digest_size=7).digest())
+
+
+# Characters with which tokenizers show a blank or a line end at the beginning of a token.
+_BLANKS = "▁ĠĊ \n\t"
+
+
+def named_option(call: Call, text: str) -> str | None:
+    """Return the option that an answer names, by the parser's rules; None if it names no option."""
+    if call.form == "rating":
+        parsed = parse_rating(text, top=call.prompt.top)
+        name = str(parsed.rating)
+    elif call.form == "yes-no":
+        parsed = parse_yes_no(text)
+        name = "yes" if parsed.rating else "no"
+    else:
+        parsed = parse_letter(text, call.options)
+        name = call.options[parsed.rating] if parsed.rating is not None else ""
+    if parsed.status != "graded":
+        return None
+    return next((option for option in call.options if option.casefold() == name.casefold()), None)
+
+
+class Options:
+    """The options of a call as tokens that a model may write.
+
+    A surface form is a sequence of tokens that reads as an option: with or without a blank before it, for words in any
+    case. Its first token that the forms of other options do not share identifies it. Of `▁ 4` and `▁ 5` that is the
+    second token.
+
+    Args:
+        options: the texts.
+        tokenizer: the model's tokenizer.
+    """
+
+    def __init__(self, options: Sequence[str], tokenizer: Any) -> None:
+        self._options = list(options)
+        self._forms: dict[tuple[int, ...], int] = {}
+        for index, option in enumerate(options):
+            cases = dict.fromkeys([option, option.lower(), option.upper(), option.capitalize()])
+            for form in (f"{blank}{case}" for case in cases for blank in ("", " ")):
+                tokens = tuple(tokenizer(form, add_special_tokens=False).input_ids)
+                if tokens and tokenizer.unk_token_id not in tokens:
+                    self._forms.setdefault(tokens, index)
+        named = {option.casefold(): index for index, option in enumerate(options)}
+        for token, number in tokenizer.get_vocab().items():
+            if (found := named.get(token.strip(_BLANKS).casefold())) is not None:
+                self._forms.setdefault((number,), found)
+
+    @cached_property
+    def tokens(self) -> list[int]:
+        """All tokens of surface forms; their scores are recorded."""
+        return sorted({token for form in self._forms for token in form})
+
+    def distribution(
+        self, written: Sequence[int], scores: torch.Tensor, named: str, last: bool = False
+    ) -> dict[str, float] | None:
+        """Return the probability of each option at the step at which the model wrote its choice.
+
+        Args:
+            written: its tokens.
+            scores: float (n, len(tokens)): at each step the logits of `tokens`.
+            named: the option in its text, see `named_option`.
+            last: whether to use the last occurrence, because reasoning before the answer may name the option, too.
+
+        Returns:
+            Probabilities that sum to 1, highest for the option named; None if its tokens are not found.
+        """
+        said = self._options.index(named)
+        for start in reversed(range(len(written))) if last else range(len(written)):
+            for form, index in self._forms.items():
+                if index == said and tuple(written[start : start + len(form)]) == form:
+                    depth = self._telling(form, index)
+                    return self._softmax(scores[start + depth], form[:depth], said)
+        return None
+
+    def _telling(self, form: tuple[int, ...], index: int) -> int:
+        """Return the index of a form's first token that distinguishes it from the forms of other options."""
+        for depth in range(len(form)):
+            if all(i == index for other, i in self._forms.items() if other[: depth + 1] == form[: depth + 1]):
+                return depth
+        return len(form) - 1
+
+    def _softmax(self, scores: torch.Tensor, path: tuple[int, ...], said: int) -> dict[str, float]:
+        """Return the distribution at one step, after the tokens of `path`."""
+        claims: dict[int, set[int]] = {}
+        for form, index in self._forms.items():
+            if len(form) > len(path) and form[: len(path)] == path:
+                claims.setdefault(form[len(path)], set()).add(index)
+        place = {token: i for i, token in enumerate(self.tokens)}
+        by_option: list[list[float]] = [[] for _ in self._options]
+        for token, indexes in claims.items():
+            if len(indexes) == 1:
+                by_option[next(iter(indexes))].append(float(scores[place[token]]))
+        sums = [
+            torch.tensor(each, dtype=torch.float64).logsumexp(0) if each else torch.tensor(-torch.inf).double()
+            for each in by_option
+        ]
+        logits = torch.stack(sums)
+        if int(logits.argmax()) != said:
+            # Many unlikely forms of one option can outweigh the form that greedy decoding chose. The answer is the
+            # written text, so each option counts by its likeliest form.
+            logits = torch.tensor([max(each, default=-torch.inf) for each in by_option], dtype=torch.float64)
+        return dict(zip(self._options, torch.softmax(logits, 0).tolist(), strict=True))
+
+
+@dataclass(eq=False)
+class Watch:
+    """Records the options' scores while `generate` writes, and ends settled rows.
+
+    `generate` gets it as a logits processor and as a stopping criterion. It runs after the processors of the model's
+    own configuration, so it sees the final scores.
+
+    Args:
+        start: number of columns of the token matrix before the first written token.
+        decode: converts the tokens of a row to text.
+        settled: whether a text needs no more tokens; None to write every row to its end.
+        tokens: long (n,): the tokens whose scores are recorded.
+    """
+
+    start: int
+    decode: Callable[[list[int]], str]
+    settled: Callable[[str], bool] | None
+    tokens: torch.Tensor
+    length: dict[int, int] = field(default_factory=dict, init=False)
+    """Number of tokens written by row when it was settled."""
+    _kept: list[torch.Tensor] = field(default_factory=list, init=False)
+
+    def process(self, input_ids: torch.Tensor, scores: torch.Tensor) -> torch.Tensor:
+        """Record the scores and return them unchanged."""
+        if len(self.tokens):
+            self._kept.append(scores[:, self.tokens.to(scores.device)].float().cpu())
+        return scores
+
+    def stop(self, input_ids: torch.Tensor, scores: Any) -> torch.Tensor:
+        """Return whether each row is settled."""
+        done = torch.zeros(len(input_ids), dtype=torch.bool)
+        if self.settled is not None:
+            for row, tokens in enumerate(input_ids[:, self.start :].tolist()):
+                if row not in self.length and self.settled(self.decode(tokens)):
+                    self.length[row] = len(tokens)
+                done[row] = row in self.length
+        return done.to(input_ids.device)
+
+    def scores(self, row: int) -> torch.Tensor:
+        """Return the recorded scores of one row, float (steps, len(tokens))."""
+        return torch.stack([step[row] for step in self._kept]) if self._kept else torch.empty(0, 0)
+
+
+Likelihood = tuple[float, int]
+"""Log-likelihood of an option's tokens, and their number."""
+
+
+@dataclass(frozen=True)
+class Written:
+    """Text that a model wrote for one prompt.
+
+    Args:
+        tokens: without the end token.
+        text: the tokens as text, stripped.
+        complete: whether it ended or was settled before it was cut off.
+        scores: float (steps, n): logits of the n watched tokens at each step.
+    """
+
+    tokens: list[int]
+    text: str
+    complete: bool
+    scores: torch.Tensor
+
+
+def regrouped(values: Sequence[Likelihood], options: Sequence[Sequence[str]]) -> list[list[Likelihood]]:
+    """Return one value per option, in the shape of the options."""
+    rest = iter(values)
+    return [list(islice(rest, len(each))) for each in options]
+
+
+def summed(found: torch.Tensor, counted: torch.Tensor) -> list[Likelihood]:
+    """Return the sum of the counted log-likelihoods (rows, tokens) per row, and the number of counted tokens."""
+    sums: list[float] = (found * counted).sum(1).tolist()
+    numbers: list[int] = counted.sum(1).tolist()
+    return [(total, int(number)) for total, number in zip(sums, numbers, strict=True)]
+
+
+def padded(rows: Sequence[Sequence[int]], pad: int, left: bool, device: str) -> tuple[torch.Tensor, torch.Tensor]:
+    """Return rows of tokens as a matrix and its mask, both long (rows, longest)."""
+    tokens = [torch.tensor(row, dtype=torch.long) for row in rows]
+    side = "left" if left else "right"
+    ids = pad_sequence(tokens, True, pad, side)
+    mask = pad_sequence([torch.ones_like(row) for row in tokens], True, 0, side)
+    return ids.to(device), mask.to(device)
+
+
+def pad_token(loaded: Loaded) -> int:
+    """Return the padding token: the tokenizer's, or any other, because the mask hides it."""
+    for token in (loaded.tokenizer.pad_token_id, loaded.tokenizer.eos_token_id):
+        if token is not None:
+            return int(token)
+    return 0
+
+
+def write(
+    loaded: Loaded,
+    inputs: dict[str, Any],
+    max_tokens: int,
+    settled: Callable[[str], bool] | None,
+    watched: Sequence[int],
+    beams: int = 1,
+    sampling: Sampling | None = None,
+) -> list[Written]:
+    """Write with a model like its own `generate`.
+
+    With one beam, decoding is greedy or sampled, and each row ends as soon as it is settled. Several beams are searched
+    to their end, because the best one is known only then. Their logits belong to no single text, so none are recorded.
+
+    Args:
+        inputs: arguments of `generate`: tokens, mask, and earlier computations.
+        max_tokens: maximum number of tokens written.
+        settled: whether a text needs no more tokens; None to write to the end.
+        watched: tokens whose logits are recorded.
+        beams: number of beams.
+        sampling: settings for random sampling, with one beam; None for the likeliest text.
+    """
+    start = 1 if loaded.seq2seq else inputs["input_ids"].shape[1]
+
+    decode: Callable[[list[int]], str] = partial(loaded.tokenizer.decode, skip_special_tokens=True)
+    watch = Watch(start, decode, settled, torch.tensor(watched, dtype=torch.long))
+    processors: list[Callable[[torch.Tensor, torch.Tensor], torch.Tensor]] = [watch.process]
+    if sampling is not None:
+        rows = zip(inputs["input_ids"].tolist(), inputs["attention_mask"].tolist(), strict=True)
+        prompts = [[token for token, shown in zip(ids, mask, strict=True) if shown] for ids, mask in rows]
+        processors.append(Draw(sampling, prompts))
+    looking_on = {"logits_processor": processors, "stopping_criteria": [watch.stop]} if beams == 1 else {}
+    with warnings.catch_warnings(), torch.inference_mode():
+        # Ignore warnings about the model's sampling settings, which greedy decoding does not use.
+        warnings.simplefilter("ignore", UserWarning)
+        sequences = loaded.model.generate(
+            **inputs,
+            do_sample=False,
+            num_beams=beams,
+            repetition_penalty=1.0,
+            max_new_tokens=max_tokens,
+            pad_token_id=pad_token(loaded),
+            **looking_on,
+        )
+    ends = loaded.model.generation_config.eos_token_id
+    ends = set(ends) if isinstance(ends, list) else {ends}
+    answers = []
+    for row, tokens in enumerate(sequences[:, start:].tolist()):
+        length = watch.length.get(row, len(tokens))
+        end = next((i for i, token in enumerate(tokens[:length]) if token in ends), None)
+        kept = tokens[: length if end is None else end]
+        text = decode(kept)
+        complete = end is not None or (settled is not None and settled(text))
+        answers.append(Written(kept, text.strip(), complete, watch.scores(row)))
+    return answers

@@ -1,0 +1,307 @@
+"""The transformers back end: local seq2seq and causal models that answer in batches. Batches do not change answers."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import TYPE_CHECKING
+
+from ...errors import GradingError, InputError
+from .._job_control import Control
+from .._reading.answer_forms import settled
+from .._reading.calls import Call, Completion, Sampling
+from .._reading.reasoning import reasoning_length
+from .extractive import ExtractiveBackEnd
+from .loading import load_model, loading, model_identity, tokens_in
+from .local_base import Batch, Group, LocalBackEnd, default_budget
+from .prompting import Prepared, Prompting
+
+if TYPE_CHECKING:
+    from .causal import CausalRunner, Seq2SeqRunner
+    from .text_generation import Likelihood, Options, Written
+
+
+__all__ = ["ExtractiveBackEnd", "TransformersBackEnd", "loading", "model_identity"]
+
+FEW_STEPS = 6
+"""Tokens within which most answers end that may end early.
+
+The longer ones are asked again together, so that a batch does not wait for one long answer.
+"""
+MOSTLY = 0.25
+"""Share of long answers from which all answers get their full length at once."""
+MOST_BEAMS = 64
+"""Maximum number of beams: memory and time grow with them, and short answers need only a few."""
+
+
+@dataclass(frozen=True)
+class _Kind:
+    """Common properties of the calls in a batch."""
+
+    form: str
+    options: tuple[str, ...]
+    top: int
+    max_tokens: int
+
+
+@dataclass(eq=False)
+class TransformersBackEnd(LocalBackEnd):
+    """A seq2seq or causal model in this process; it is loaded at the first call.
+
+    Answers are those of the model's own `generate`: greedy until they are settled, or with beams.
+
+    Args:
+        model: folder, or name on the model hub.
+        revision: branch, tag or commit on the hub.
+        device: auto, cpu, cuda or cuda:N.
+        dtype: auto, float32 or bfloat16.
+        max_tokens_in: maximum number of tokens of a prompt; None for the model's own limit.
+        batch_tokens: tokens of a batch, padding included; None for a value that suits the device.
+        share_prefixes: whether a causal model reads a prefix that prompts share only once; never with beams.
+        num_beams: number of beams; 1 for greedy decoding. Only greedy decoding gives probabilities of ratings.
+        must_chat: whether to refuse a causal model without a chat template, because its prompts would need another end.
+        sampling: settings for random sampling, with one beam; None for the likeliest text.
+
+    Raises:
+        InputError: device, dtype or a number is invalid.
+    """
+
+    task = "text"
+    share_prefixes: bool = True
+    num_beams: int = 1
+    must_chat: bool = False
+    sampling: Sampling | None = None
+    _options: dict[tuple[str, ...], Options] = field(default_factory=dict, init=False)
+    _tried: int = field(default=0, init=False)
+    _talkative: int = field(default=0, init=False)
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if type(self.num_beams) is not int or not 1 <= self.num_beams <= MOST_BEAMS:
+            raise InputError(
+                "parameter-out-of-range",
+                f"Invalid num_beams: {self.num_beams}.",
+                f"Use a whole number from 1 to {MOST_BEAMS}. 1 is greedy search.",
+            )
+        if self.sampling is not None and self.num_beams > 1:
+            raise InputError(
+                "useless-parameter", "Beam search cannot be combined with sampling.", "Leave num_beams out."
+            )
+
+    def answer(self, calls: Sequence[Call], control: Control) -> Iterator[list[tuple[int, Completion]]]:
+        """Answer calls batch by batch, in any order.
+
+        Yields:
+            The index of each call with its completion. After `control` stops the job, no more are yielded.
+
+        Raises:
+            GradingError: the model cannot be loaded, does not fit into memory, or lacks a required chat template.
+            InputError: the model does not answer calls of this form.
+        """
+        if any(call.form == "span" for call in calls):
+            raise InputError(
+                "model-writes",
+                f"The model {self.model} writes text and cannot extract answers from a passage.",
+                "Choose the method answer for it, or a model for extractive answers.",
+            )
+        with self._loaded.lock:
+            prepared = self._prompting.prepare(calls, self._room)
+        unfit = [(i, Completion(error=each.error)) for i, each in enumerate(prepared) if each.error]
+        if unfit:
+            yield unfit
+        kinds: dict[_Kind, list[int]] = {}
+        for index, (call, each) in enumerate(zip(calls, prepared, strict=True)):
+            if not each.error:
+                kind = _Kind(call.form, call.options, call.prompt.top, call.max_tokens)
+                kinds.setdefault(kind, []).append(index)
+        for kind, indexes in kinds.items():
+            some = [calls[i] for i in indexes]
+            ready = [prepared[i] for i in indexes]
+            answers = self._weigh if kind.form == "likelihood" else self._write
+            for batch in answers(some, ready, control):
+                yield [(indexes[i], completion) for i, completion in batch]
+
+    @cached_property
+    def _prompting(self) -> Prompting:
+        limit = tokens_in(self.max_tokens_in, self._loaded.limit, self._loaded.hard_limit)
+        prompting = Prompting(self._loaded.tokenizer, not self._loaded.seq2seq, limit)
+        if self.must_chat and not self._loaded.seq2seq and not prompting.chat:
+            raise GradingError(
+                "chat-template-unusable",
+                f"The model {self.model} was found to have no chat template when it was loaded.",
+                "Start again: prompts then end where the answer begins. To choose their last line, set cue.",
+            )
+        return prompting
+
+    def _room(self, call: Call) -> int:
+        """Return the number of tokens of the context window that the answer needs: 0 for a model with an encoder."""
+        if self._loaded.seq2seq:
+            return 0
+        if call.form == "likelihood":
+            return max((self.count_tokens(option) or 0) + 2 for option in call.options)
+        return call.max_tokens
+
+    @cached_property
+    def _runner(self) -> CausalRunner | Seq2SeqRunner:
+        from .causal import CausalRunner, Seq2SeqRunner
+
+        if self._loaded.seq2seq:
+            return Seq2SeqRunner(self._loaded, self.sampling)
+        return CausalRunner(self._loaded, self.sampling, self.share_prefixes and self.num_beams == 1)
+
+    @property
+    def _budget(self) -> int:
+        return max(1, (self.batch_tokens or default_budget(self._loaded.device)) // self.num_beams)
+
+    def _write(
+        self, calls: list[Call], ready: list[Prepared], control: Control
+    ) -> Iterator[list[tuple[int, Completion]]]:
+        """Generate the answers to calls with the same settings; yield (row of the call, answer) in groups."""
+        from .text_generation import named_option
+
+        ends = settled(calls[0], ready[0].text)
+        whole = calls[0].max_tokens
+        watched = self._options_of(calls[0])
+        tokens = [each.tokens for each in ready]
+        again: list[int] = []
+
+        scored = watched.tokens if watched else ()
+
+        def run(batch: Batch, steps: int) -> list[tuple[int, Written]]:
+            return self._run_in_parts(
+                batch, lambda part: self._runner.write(tokens, part, steps, ends, scored, self.num_beams)
+            )
+
+        def told(row: int, written: Written) -> tuple[int, Completion]:
+            control.settle((len(tokens[row]), whole), (len(tokens[row]), len(written.tokens)))
+            distribution = None
+            if watched and written.complete and (name := named_option(calls[row], written.text)) is not None:
+                reasons = reasoning_length(written.text) > 0
+                distribution = watched.distribution(written.tokens, written.scores, name, reasons)
+            return row, Completion(written.text, written.complete, distribution, shortened=ready[row].shortened)
+
+        for batch in self._allowed(self._runner.plan(tokens, self._budget), tokens, whole, control):
+            at_once = ends is None or self.num_beams > 1
+            talkative = self._talkative > MOSTLY * max(self._tried, 2 * FEW_STEPS)
+            steps = whole if at_once or talkative else min(FEW_STEPS, whole)
+            written = run(batch, steps)
+            finished = [(row, one) for row, one in written if one.complete or steps == whole]
+            again += [row for row, one in written if not one.complete and steps < whole]
+            self._tried += len(written)
+            self._talkative += sum(not one.complete or len(one.tokens) > FEW_STEPS for _, one in written)
+            if finished:
+                yield [told(row, one) for row, one in finished]
+        for batch in self._runner.plan([tokens[row] for row in again], self._budget):
+            control.wait_while_paused()
+            rows = [Group(tuple(again[row] for row in group.rows), group.shared) for group in batch]
+            if control.cancelled:
+                # These answers have their first tokens already, which must be counted.
+                for row in (row for group in rows for row in group.rows):
+                    control.settle((len(tokens[row]), whole), (len(tokens[row]), min(FEW_STEPS, whole)))
+            else:
+                yield [told(row, one) for row, one in run(rows, whole)]
+
+    def _weigh(
+        self, calls: list[Call], ready: list[Prepared], control: Control
+    ) -> Iterator[list[tuple[int, Completion]]]:
+        """Yield answers of calls that weigh options: the option with the best log-likelihood for its length."""
+        tokens = [each.tokens for each in ready]
+
+        def run(part: Batch) -> list[list[Likelihood]]:
+            rows = [group.rows[0] for group in part]
+            return self._runner.likelihoods(
+                [ready[row].text for row in rows], [tokens[row] for row in rows], [calls[row].options for row in rows]
+            )
+
+        for batch in self._allowed(self._runner.plan_weighing(tokens, self._budget), tokens, 0, control):
+            done = []
+            for row, likelihoods in self._run_in_parts(batch, run):
+                control.settle((len(tokens[row]), 0), (len(tokens[row]), 0))
+                done.append((row, _chosen_by(calls[row], likelihoods, ready[row].shortened)))
+            yield done
+
+    def _allowed(self, batches: list[Batch], tokens: list[list[int]], answer: int, control: Control) -> Iterator[Batch]:
+        """Yield the batches with the rows that `control` permits, until it stops the job.
+
+        Some rows use less money than was reserved for them, so the other rows of their batch may be permitted later.
+
+        Args:
+            tokens: prompts as tokens, by row.
+            answer: maximum number of tokens of the answer to a row.
+        """
+        for batch in batches:
+            rest = [row for group in batch for row in group.rows]
+            while rest:
+                control.wait_while_paused()
+                if control.stopping:
+                    return
+                leave = {row for row in rest if control.reserve(len(tokens[row]), answer, patient=True)}
+                if not leave and control.reserve(len(tokens[rest[0]]), answer):
+                    leave = {rest[0]}
+                if leave:
+                    groups = [Group(tuple(row for row in group.rows if row in leave), group.shared) for group in batch]
+                    yield [group for group in groups if group.rows]
+                rest = [row for row in rest if row not in leave]
+
+    def _options_of(self, call: Call) -> Options | None:
+        """Return the options whose probabilities are read while a call is answered; None with beams."""
+        from .text_generation import Options
+
+        if self.num_beams > 1 or call.form not in ("rating", "yes-no", "letter") or not call.options:
+            return None
+        if call.options not in self._options:
+            with self._loaded.lock:
+                self._options[call.options] = Options(call.options, self._loaded.tokenizer)
+        return self._options[call.options]
+
+
+def _chosen_by(call: Call, likelihoods: Sequence[Likelihood], shortened: int) -> Completion:
+    """Return the option of a call with the best log-likelihood for its length.
+
+    Per token, that is the length-penalised log-likelihood by which an examinee chooses (exam-generation-irt,
+    section 3.2).
+
+    Args:
+        likelihoods: those of the options, in their order.
+        shortened: number of tokens of the passage that were left out.
+    """
+    distribution = {}
+    for option, (total, tokens) in zip(call.options, likelihoods, strict=True):
+        length = {"tokens": tokens, "characters": len(option), "none": 1}[call.per]
+        distribution[option] = total / max(1, length)
+    return Completion(max(distribution, key=distribution.__getitem__), True, distribution, shortened=shortened)
+
+
+BATCH = 32
+
+
+def pair_scores(model: str, pairs: Sequence[tuple[str, str]]) -> list[float]:
+    """Score (question, passage) pairs: the logit of a cross-encoder's last class; higher is more relevant.
+
+    A passage that is too long is cut at its end.
+
+    Args:
+        model: folder, or name on the hub, of a model for sequence classification.
+
+    Raises:
+        InputError: the model has another kind, so that its scores would be random.
+        GradingError: it cannot be loaded.
+    """
+    loaded = load_model(model, task="pair")
+    if not any(kind.endswith("ForSequenceClassification") for kind in loaded.model.config.architectures or []):
+        raise InputError(
+            "not-a-cross-encoder",
+            f"The model {model} is not a cross-encoder.",
+            "Use a model for sequence classification.",
+        )
+    import torch
+
+    found: list[float] = []
+    with loaded.lock, torch.inference_mode():
+        for start in range(0, len(pairs), BATCH):
+            questions, passages = zip(*pairs[start : start + BATCH], strict=True)
+            read = loaded.tokenizer(list(questions), list(passages), padding=True, truncation="only_second",
+                                    max_length=loaded.limit, return_tensors="pt").to(loaded.device)  # fmt: skip
+            found += loaded.model(**read).logits[:, -1].float().tolist()
+    return found

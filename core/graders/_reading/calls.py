@@ -1,0 +1,219 @@
+"""Calls of models and their completions: the interface between methods and back ends."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Literal, Protocol
+
+from ...types import Grade
+from .._grader_interface import Outcome, Pair
+from .._job_control import Control
+from .._prompts.prompt import Prompt
+
+Form = Literal["rating", "yes-no", "letter", "text", "json", "span", "likelihood"]
+"""Form of an answer.
+
+`rating`, `yes-no` and `letter` end early and have a distribution. `text` and `json` are written in full. `span` is an
+extract of the passage. `likelihood` writes nothing and weighs `Call.options`.
+"""
+
+Per = Literal["tokens", "characters", "none"]
+"""Divisor of an option's log-likelihood, so that long options have no disadvantage."""
+
+
+@dataclass(frozen=True)
+class Call:
+    """One request to a model.
+
+    Args:
+        prompt: the template.
+        values: values of its variables; the passage is under `context`.
+        form: form of the answer.
+        fence: whether to mark the passage, or an answer from it, as data.
+        options: the possible answers: the ratings of the scale as digits, Yes and No, the letters, or for `likelihood`
+            the texts to weigh.
+        max_tokens: maximum number of tokens of the answer.
+        per: for `likelihood`, the divisor of an option's log-likelihood.
+        schema: for `json`, the JSON schema of the answer, which an endpoint with structured output enforces.
+    """
+
+    prompt: Prompt
+    values: Mapping[str, str]
+    form: Form
+    fence: bool = False
+    options: tuple[str, ...] = ()
+    max_tokens: int = 64
+    per: Per = "tokens"
+    schema: Mapping[str, Any] | None = None
+
+
+@dataclass(frozen=True)
+class Sampling:
+    """Settings for random sampling of a model's text, instead of its likeliest text.
+
+    Args:
+        temperature: divisor of its logits; above 0.
+        seed: seed of the random numbers; None to leave it to an endpoint.
+    """
+
+    temperature: float
+    seed: int | None = None
+
+
+@dataclass(frozen=True)
+class Completion:
+    """Reply of a model.
+
+    Args:
+        text: its text; for `span` the passage's words, empty if the passage has no answer.
+        complete: False if a limit cut it off.
+        distribution: probability by option, summing to 1, if the model's logits are available. For `likelihood` the
+            log-likelihood by option, divided as in `Call.per` (not probabilities).
+        structured: whether JSON with a schema was requested.
+        shortened: number of tokens of the passage left out to fit the prompt; 0 for a whole passage.
+        model: name of the model that answered, if it differs from the requested one; else None.
+        error: reason for a missing answer: a refusal, or a fault that outlasted all retries. None if there is an
+            answer.
+    """
+
+    text: str = ""
+    complete: bool = True
+    distribution: Mapping[str, float] | None = field(default=None)
+    structured: bool = False
+    shortened: int = 0
+    model: str | None = None
+    error: str | None = None
+
+
+Steps = Generator[Call, Completion, Grade]
+"""Steps of grading one pair: a generator that yields calls, receives their completions, and returns the grade."""
+
+
+class BackEnd(Protocol):
+    """A model that answers calls, on this computer or behind an endpoint."""
+
+    def drive(self, work: Iterable[tuple[Pair, Steps]], control: Control) -> Iterator[list[Outcome]]:
+        """Run the steps of pairs, as many at a time as suits the model.
+
+        Args:
+            work: pairs with their steps, ordered so that prompts share most. It is consumed as capacity becomes free,
+                so it may be long.
+
+        Yields:
+            Batches of outcomes as they arrive. If `control` stops the job, it ends early, after the outcomes of all
+            calls in flight.
+
+        Raises:
+            GradingError: it cannot continue at all.
+        """
+        ...
+
+    def count_tokens(self, text: str) -> int | None:
+        """Return the number of tokens by the model's own tokenizer; None if it is not available."""
+        ...
+
+
+WINDOW = 256
+"""Maximum number of pairs in progress: enough for batches of similar length, few enough to start and stop quickly."""
+
+Answer = Callable[[Sequence[Call], Control], Iterator[list[tuple[int, Completion]]]]
+"""Answers calls batch by batch, each answer with the index of its call.
+
+Calls that `control` forbids are left out: such an answer is missing, not failed.
+"""
+
+
+def drive_in_windows(
+    work: Iterable[tuple[Pair, Steps]], control: Control, answer: Answer, window: int = WINDOW
+) -> Iterator[list[Outcome]]:
+    """Run the steps of pairs, a window of them at a time.
+
+    Every round asks the pending call of each pair in progress; finished pairs are replaced by new ones.
+
+    Args:
+        work: pairs with their steps; consumed as capacity becomes free.
+        control: asked before every round and, by `answer`, before every batch.
+        answer: the model.
+        window: maximum number of pairs in progress.
+
+    Yields:
+        The outcomes of every batch that finished some pairs. Pairs with open calls have no outcome if `control` stopped
+        the job.
+    """
+    waiting = iter(work)
+    pending: list[tuple[Pair, Steps, Call]] = []
+    try:
+        while True:
+            control.wait_while_paused()
+            if control.stopping:
+                return
+            done: list[Outcome] = []
+            while len(pending) < window and (new := next(waiting, None)) is not None:
+                _step(*new, None, pending, done)
+            if done:
+                yield done
+            if not pending:
+                return
+            asking, pending = pending, []
+            unanswered = set(range(len(asking)))
+            try:
+                for batch in answer([call for _, _, call in asking], control):
+                    done = []
+                    for index, completion in batch:
+                        unanswered.discard(index)
+                        pair, steps, _ = asking[index]
+                        _step(pair, steps, completion, pending, done)
+                    if done:
+                        yield done
+            finally:
+                for index in unanswered:
+                    asking[index][1].close()
+    finally:
+        for _, steps, _ in pending:
+            steps.close()
+
+
+def answers(back_end: BackEnd, calls: Sequence[Call], control: Control) -> Iterator[list[tuple[int, Completion]]]:
+    """Yield completions with the indexes of their calls as they arrive, in any order; fewer if `control` stops the job.
+
+    A batch may be empty: an endpoint yields one at least every second, so that the caller regains control.
+    """
+    arrived: dict[int, Completion] = {}
+
+    def steps(i: int, call: Call) -> Steps:
+        # The interface drives pairs to grades; only the completion on the way is needed here.
+        arrived[i] = yield call
+        return Grade(None, "failed")
+
+    for outcomes in back_end.drive((((i, 0), steps(i, call)) for i, call in enumerate(calls)), control):
+        yield [(i, arrived.pop(i)) for i, _, _ in outcomes]
+
+
+def complete(back_end: BackEnd, calls: Sequence[Call], control: Control) -> list[Completion]:
+    """Return a completion for each call, in their order; a call that `control` forbids gets an error.
+
+    Raises:
+        GradingError: the back end cannot answer at all.
+    """
+    completions = [Completion(complete=False, error="not asked, because the job was stopped")] * len(calls)
+    for batch in answers(back_end, calls, control):
+        for index, completion in batch:
+            completions[index] = completion
+    return completions
+
+
+def _step(
+    pair: Pair,
+    steps: Steps,
+    completion: Completion | None,
+    pending: list[tuple[Pair, Steps, Call]],
+    done: list[Outcome],
+) -> None:
+    """Run the next step of a pair, which asks again or ends. A completion of None starts the pair."""
+    try:
+        call = next(steps) if completion is None else steps.send(completion)
+    except StopIteration as end:
+        done.append((*pair, end.value))
+    else:
+        pending.append((pair, steps, call))

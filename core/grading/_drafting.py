@@ -1,0 +1,478 @@
+"""Questions and nuggets drafted by a model, stored as proposals."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import partial
+from typing import Any, Literal
+
+from ..bank import Drafted, Generation, add_generations, cleaned, find_question, graders, named_graders, prompts
+from ..errors import GradingError, InputError, unknown_name
+from ..graders import (
+    BACK_ENDS,
+    CUT_OFF,
+    EMPTY,
+    LOCAL_MODEL,
+    BackEnd,
+    Call,
+    Completion,
+    Control,
+    Prompt,
+    answers,
+    back_end_name,
+    ill_formed,
+    make_back_end,
+    parse_list,
+    said_of_models,
+    unanswerable,
+    variables,
+)
+from ..jobs import Caps, Carrier, Progress, Report as Watch, carry, job_control
+from ..labels import MISSING, Policy, basis, load_ratings
+from ..project import Cursor, Project, add_job, check_queries, judgments, log, passage_texts, queries_of, sources
+from ..types import Query, Question, Subtopic
+
+Kind = Literal["question", "nugget"]
+KINDS: tuple[Kind, ...] = ("question", "nugget")
+USES = {
+    "question": "generate questions",
+    "nugget": "generate nuggets",
+    "answer key": "draft answer key",
+    "item": "generate items",
+}
+FIELDS = {"question": "questions", "nugget": "nuggets"}
+"""Key of the list in a model's JSON reply (EXAM++, table 1)."""
+DEFAULT_PROMPTS = {
+    "question": ("questions-by-subtopic", "questions-by-query"),
+    "nugget": ("nuggets-by-subtopic", "nuggets-by-query"),
+}
+"""Default prompts for queries with subtopics, and for queries without."""
+
+MOST = 100
+"""Maximum number of drafts per request."""
+TOKENS_EACH = 64
+"""Token limit per draft: a long question has some 40 tokens."""
+LEAST_TOKENS = 1024
+"""Minimum token limit of a reply, because a prompt without a number leaves the number to the model."""
+TIMEOUT_S = 180.0
+"""Time limit of a call in seconds: a list takes longer than a rating."""
+
+LONGEST_LOOK = 20.0
+"""Maximum seconds until the next attempt while a person waits."""
+
+Asked = tuple[Call, Callable[[Completion], Generation]]
+"""A call of a model, and the function that reads its reply."""
+
+IN_WORDS = {"query_subtopic": "subtopics", "narrative": "a narrative", "correct_answer": "a known answer"}
+
+
+@dataclass(frozen=True)
+class Drafter:
+    """A model that drafts questions and nuggets.
+
+    Args:
+        back_end: runs the model.
+        model: its name, as recorded in proposals.
+        fence: whether passages are marked as data.
+    """
+
+    back_end: BackEnd
+    model: str
+    fence: bool = False
+
+
+@dataclass(frozen=True)
+class Failure:
+    """A request that failed or could not be made."""
+
+    query_id: str
+    subtopic_id: str | None
+    reason: str
+
+    def __str__(self) -> str:
+        place = f"{self.query_id}, {self.subtopic_id}" if self.subtopic_id else self.query_id
+        return f"{place}: {self.reason}"
+
+
+@dataclass(frozen=True)
+class Report:
+    """Result of a drafting session with a model.
+
+    Args:
+        asked: number of finished requests.
+        keys: keys of the proposals.
+        failed: requests that failed or could not be made, with the reason.
+        left_out: number of drafts beyond the requested number; they are kept in the raw output only.
+        stopped: number of requests that were not made, because a person or a limit stopped the session.
+    """
+
+    asked: int
+    keys: list[int]
+    failed: list[Failure]
+    left_out: int = 0
+    stopped: int = 0
+
+
+def make_drafter(parameters: Mapping[str, Any]) -> Drafter:
+    """Return a model from the settings of a back end (model, back_end, base_url, key_variable, ...).
+
+    Nothing is loaded yet.
+
+    Raises:
+        InputError: the model of an endpoint has no name, or a setting is invalid.
+    """
+    endpoint = back_end_name(parameters) == "openai"
+    patient = {"timeout_s": TIMEOUT_S, **parameters} if endpoint else parameters
+    back_end, model = make_back_end(patient)
+    return Drafter(back_end, model, fence=endpoint)
+
+
+def drafting_control(project: Project, drafter: Drafter) -> Control:
+    """Return the control for a person who waits for drafts: it ends soon if the endpoint is unreachable.
+
+    Only the limits of the endpoint's owner apply. A call is made at most twice, with at most `LONGEST_LOOK` seconds
+    between.
+
+    Raises:
+        InputError: the owner has set a spending limit, but the model has no price.
+    """
+    return job_control(
+        project, drafter.model, drafter.back_end, Caps(patience=0.0), attempts=2, longest_wait=LONGEST_LOOK
+    )
+
+
+def usual_settings(project: Project) -> dict[str, str]:
+    """Return the default settings: those of the latest saved grader whose model can write, else the papers' model."""
+    names = ("back_end", "model", "base_url", "key_variable")
+    # An extractive model cannot write. The back end vLLM of earlier versions does not exist any more.
+    known = [
+        one for one in named_graders(project)
+        if one.parameters.get("model") and one.kind != "extractive"
+        and one.parameters.get("back_end") in (None, *BACK_ENDS)
+    ]  # fmt: skip
+    latest = max(known, key=lambda grader: grader.made_at).parameters if known else {"model": LOCAL_MODEL}
+    settings = {name: str(latest[name]) for name in names if latest.get(name)}
+    return settings | {"back_end": back_end_name(latest)}
+
+
+def fitting_prompts(project: Project, kind: str) -> list[Prompt]:
+    """Return the prompts of a project for drafting questions, nuggets, answer keys or items."""
+    return [prompt for prompt in prompts(project).values() if prompt.use == USES[kind]]
+
+
+def suggest(
+    project: Project,
+    drafter: Drafter,
+    query_ids: Sequence[str] | None,
+    author: str,
+    kind: Kind = "question",
+    prompt: str | None = None,
+    n: int = 10,
+    control: Control | None = None,
+    watch: Watch = lambda model, progress: None,
+) -> Report:
+    """Draft questions or nuggets with a model. Each becomes a proposal, not yet a question of the bank.
+
+    The model is asked once per subtopic if a prompt uses subtopics (EXAM++, table 1), else once per query.
+
+    Args:
+        query_ids: the queries; None for all.
+        prompt: name of the prompt; None for the built-in ones, by subtopic for queries with subtopics.
+        n: drafts per request. A prompt without {n}, as in the papers, leaves the number to the model; only the first n
+            are used.
+        control, watch: see `run_drafting`.
+
+    Raises:
+        InputError: a query, the prompt or the kind is unknown, or the number is invalid.
+        GradingError: the model cannot be used.
+    """
+    if kind not in KINDS:
+        raise unknown_name("unknown-kind", "kind", kind, KINDS)
+    if not 1 <= n <= MOST:
+        raise InputError("limit-out-of-range", f"Invalid number of proposals: {n}.", f"Use a number from 1 to {MOST}.")
+    requests: list[Asked] = []
+    failed: list[Failure] = []
+    for query, subtopic, asked in _requests(project, _chosen(project, query_ids), kind, prompt):
+        values = values_of(query, subtopic, n)
+        if lacking := [IN_WORDS.get(name, name) for name in variables(asked) if name not in values]:
+            reason = f"prompt '{asked.name}' needs {', '.join(lacking)}, which the query does not have"
+            failed.append(Failure(query.query_id, None, reason))
+            continue
+        empty = blank(kind, query.query_id, drafter, asked, subtopic_id=subtopic.subtopic_id if subtopic else None)
+        call = Call(asked, values, "json", max_tokens=max(LEAST_TOKENS, TOKENS_EACH * n))
+        requests.append((call, partial(_read_list, empty)))
+    request = {"drafts": kind, "query_ids": query_ids and [*query_ids], "prompt": prompt, "n": n}
+    return run_drafting(
+        project, drafter, "draft", request, len(requests), [requests], author, control, watch, failed, n
+    )
+
+
+def run_drafting(
+    project: Project,
+    drafter: Drafter,
+    kind: Literal["draft", "items"],
+    request: Mapping[str, Any],
+    total: int,
+    blocks: Iterable[Sequence[Asked]],
+    author: str,
+    control: Control | None = None,
+    watch: Watch = lambda model, progress: None,
+    failed: Sequence[Failure] = (),
+    most: int = 1,
+) -> Report:
+    """Ask a model for drafts, in this thread, as a recorded job. Each draft becomes a proposal.
+
+    Args:
+        request: the part of the request to record.
+        total: the number of calls.
+        blocks: the calls; only one block is in memory at a time.
+        control: pauses and stops the job, limits its cost, and sets the waiting time for an endpoint; None for
+            `drafting_control`, for a person who waits.
+        watch: called with the model and the progress, after the replies were stored.
+        failed: requests that cannot be made.
+        most: largest number of drafts from a reply.
+
+    Raises:
+        GradingError: the model cannot be used.
+        NotAllowed: the role of the person does not include writing with models.
+    """
+    control = control or drafting_control(project, drafter)
+    asked = {"model": drafter.model} | {name: value for name, value in request.items() if value}
+    logged = {name: asked[name] for name in ("model", "drafts", "prompt") if name in asked}
+    logged |= {"query": asked["query_id"]} if "query_id" in asked else {}
+    with project.transaction(act="write with models", author=author) as cursor:
+        job = add_job(cursor, kind, None, asked, total, author)
+        log(cursor, author, f"start {kind}", job=job, count=total, **logged)
+    failures = list(failed)
+    stored: dict[int, list[int]] = {}
+    left_out = 0
+
+    def drafts() -> Iterator[list[Generation]]:
+        nonlocal left_out
+        for block in blocks:
+            for batch in answers(drafter.back_end, [call for call, _ in block], control):
+                read = [block[at][1](completion) for at, completion in batch]
+                failures.extend(_failure(one) for one in read if one.reason is not None)
+                left_out += sum(len(one.texts[most:]) for one in read)
+                yield [replace(one, texts=one.texts[:most]) for one in read]
+            if control.stopping:
+                break
+
+    def write(cursor: Cursor, some: Sequence[Generation]) -> None:
+        # A repeated transaction replaces the keys of the first attempt.
+        stored[carrier.progress.done] = add_generations(cursor, some, author)
+
+    carrier = Carrier[Generation](
+        project, job, Progress("running", total), partial(watch, drafter.model), control, write,
+        failed=lambda one: one.reason is not None,
+    )  # fmt: skip
+    try:
+        final = carry(
+            carrier, drafts, "Start again", "to continue", "The model",
+            lambda: said_of_models(drafter.model, control.models),
+            lambda cursor, final: log(
+                cursor, author, "draft items" if kind == "items" else "draft questions", job=job, asked=final.done,
+                proposals=sum(map(len, stored.values())), **logged,
+            ),
+            raises=True,
+        )  # fmt: skip
+    except GradingError as error:
+        kept = sum(map(len, stored.values()))
+        hint = f"{error.hint} Proposals kept from before the error: {kept:,}." if kept else error.hint
+        raise GradingError(error.code, error.message, hint.strip()) from error
+    keys = [key for some in stored.values() for key in some]
+    return Report(final.done, keys, failures, left_out, total - final.done)
+
+
+def _failure(one: Generation) -> Failure:
+    reason = f"passage {one.passage_id}: {one.reason}" if one.kind == "item" else str(one.reason)
+    return Failure(one.query_id, one.subtopic_id, reason)
+
+
+def _chosen(project: Project, query_ids: Sequence[str] | None) -> list[Query]:
+    every = {query.query_id: query for query in queries_of(project)}
+    if not every:
+        raise InputError("no-queries", "The project has no queries.", "Import queries first.")
+    check_queries(project, query_ids or ())
+    return list(every.values()) if query_ids is None else [every[query_id] for query_id in dict.fromkeys(query_ids)]
+
+
+def _requests(
+    project: Project, queries: Sequence[Query], kind: Kind, name: str | None
+) -> Iterator[tuple[Query, Subtopic | None, Prompt]]:
+    """Yield the requests: once per subtopic if the prompt uses subtopics, else once per query."""
+    by_subtopic, by_query = (find_prompt(project, name or usual, kind) for usual in DEFAULT_PROMPTS[kind])
+    for query in queries:
+        prompt = by_subtopic if query.subtopics else by_query
+        if "query_subtopic" in variables(prompt) and query.subtopics:
+            yield from ((query, subtopic, prompt) for subtopic in query.subtopics)
+        else:
+            yield query, None, prompt
+
+
+def find_prompt(project: Project, name: str, kind: str) -> Prompt:
+    """Return the prompt with this name for drafting questions, nuggets, answer keys or items.
+
+    Raises:
+        InputError: the name is unknown, or the prompt has another use.
+    """
+    fitting = {prompt.name: prompt for prompt in fitting_prompts(project, kind)}
+    if name not in fitting:
+        raise unknown_name("unknown-prompt", f"prompt for '{USES[kind]}':", name, sorted(fitting))
+    return fitting[name]
+
+
+def values_of(query: Query, subtopic: Subtopic | None, n: int) -> dict[str, str]:
+    """Return the values for a prompt by variable, without those that the query does not have."""
+    found = {
+        "query_title": query.text,
+        "query_subtopic": subtopic.text if subtopic else None,
+        "narrative": query.narrative,
+        "correct_answer": query.answer,
+        "n": str(n),
+    }
+    return {name: value for name, value in found.items() if value}
+
+
+def blank(
+    kind: Drafted,
+    query_id: str,
+    drafter: Drafter,
+    prompt: Prompt,
+    subtopic_id: str | None = None,
+    question_id: str | None = None,
+    passage_id: str | None = None,
+) -> Generation:
+    """Return a request without its reply. A question and passage belong to answer keys and items only."""
+    return Generation(
+        kind, query_id, drafter.model, prompt.name, prompt.hash, (), "",
+        subtopic_id=subtopic_id, question_id=question_id, passage_id=passage_id,
+    )  # fmt: skip
+
+
+def _read_list(empty: Generation, completion: Completion) -> Generation:
+    """Return the list from a model's reply."""
+    if completion.error is not None:
+        return replace(empty, raw=completion.text, reason=completion.error)
+    items, reason = parse_list(completion.text, FIELDS[empty.kind])
+    texts = list(dict.fromkeys(filter(None, map(cleaned, items))))
+    if reason is not None and not completion.complete:
+        reason = CUT_OFF
+    elif reason is None and not texts:
+        reason = "the list has no readable text"
+    return replace(empty, texts=tuple(texts), raw=completion.text, reason=reason)
+
+
+DEFAULT_PROMPT = "answer-key"
+TOKENS = 128
+SHOWN = 50
+"""Maximum number of passages offered."""
+
+
+@dataclass(frozen=True)
+class KeyPassage:
+    """A passage from which an answer key can be drafted.
+
+    Args:
+        rating: rating for the question, by the policy's grader or a person; None if unrated.
+        judgment: highest judgment for the query from all sources; None if unjudged.
+    """
+
+    passage_id: str
+    text: str
+    rating: int | None
+    judgment: int | None
+
+
+def passages_for_key(project: Project, policy: Policy, question: Question) -> list[KeyPassage]:
+    """Return passages that answer a question at the policy's min rating, then those judged relevant to its query.
+
+    Raises:
+        InputError: the policy's grader or bank version does not exist.
+    """
+    judged: dict[str, int] = {}
+    for source in sources(project):
+        for passage_id, value in judgments(project, source).get(question.query_id, {}).items():
+            judged[passage_id] = max(value, judged.get(passage_id, value))
+    rated: dict[str, int] = {}
+    least = policy.min_rating
+    if any(grader.grades for grader in graders(project)):
+        base = basis(project, policy)
+        least = base.min_rating
+        known = load_ratings(project, base, question.query_id, [question])
+        column = known.of([question])[:, 0].tolist()
+        rated = {p: rating for p, rating in zip(known.passage_ids, column, strict=True) if rating != MISSING}
+    answering = [p for p in rated if rated[p] >= least]
+    relevant = [p for p in judged if judged[p] >= policy.min_judgment]
+    fitting = sorted({*answering, *relevant}, key=lambda p: (-rated.get(p, MISSING), -judged.get(p, 0), p))
+    texts = passage_texts(project, fitting[:SHOWN])
+    return [KeyPassage(p, texts[p], rated.get(p), judged.get(p)) for p in fitting[:SHOWN] if p in texts]
+
+
+def draft_answer_key(
+    project: Project,
+    drafter: Drafter,
+    question_id: str,
+    passage_id: str,
+    author: str,
+    prompt: str | None = None,
+    control: Control | None = None,
+) -> Report:
+    """Draft the answer key of a question from a passage with a model. The draft becomes a proposal for the question.
+
+    Args:
+        question_id: a question of the bank, or of a draft of the author.
+        prompt: name of the prompt; None for the built-in one.
+        control: see `run_drafting`.
+
+    Raises:
+        InputError: the question, passage or prompt is unknown, has no text, or the question's kind has no answer keys.
+        GradingError: the model cannot be used.
+    """
+    question = find_question(project, author, question_id)
+    asked = find_prompt(project, prompt or DEFAULT_PROMPT, "answer key")
+    passage = passage_texts(project, [passage_id]).get(passage_id, "")
+    if question.kind not in asked.kinds:
+        raise InputError(
+            "prompt-does-not-fit",
+            f"Prompt '{asked.name}' does not support questions of kind {question.kind}.",
+            f"Supported kinds: {', '.join(asked.kinds)}.",
+        )
+    if not (question.text or "").strip() or not passage.strip():
+        raise InputError(
+            "empty-question", "The question or the passage has no text.", "Choose a question and a passage with text."
+        )
+    query = next(query for query in queries_of(project) if query.query_id == question.query_id)
+    values = values_of(query, None, 1) | {"question": str(question.text), "context": passage}
+    if lacking := [IN_WORDS.get(name, name) for name in variables(asked) if name not in values]:
+        raise InputError(
+            "prompt-value-missing",
+            f"Prompt '{asked.name}' needs {', '.join(lacking)}, which is missing.",
+            "Choose another prompt.",
+        )
+    empty = blank(
+        "answer key", query.query_id, drafter, asked,
+        subtopic_id=question.subtopic_id, question_id=question_id, passage_id=passage_id,
+    )  # fmt: skip
+    call = Call(asked, values, "text", fence=drafter.fence, max_tokens=TOKENS)
+    request = {
+        "drafts": "answer key", "query_id": query.query_id, "question_id": question_id, "passage_id": passage_id,
+        "prompt": asked.name,
+    }  # fmt: skip
+    return run_drafting(project, drafter, "draft", request, 1, [[(call, partial(_read_key, empty))]], author, control)
+
+
+def _read_key(empty: Generation, completion: Completion) -> Generation:
+    text = cleaned(completion.text)
+    reason = completion.error
+    if reason is None and not completion.complete:
+        reason = CUT_OFF
+    elif reason is None and not text:
+        reason = EMPTY
+    elif reason is None and unanswerable(text) and text.strip(" .!").lower() != "no":
+        # A plain "no" is the right answer to many questions.
+        reason = "the model found no answer in the passage"
+    elif reason is None and ill_formed(text):
+        reason = "the answer is only a letter or a punctuation mark"
+    return replace(empty, texts=() if reason else (text,), raw=completion.text, reason=reason)

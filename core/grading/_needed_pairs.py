@@ -1,0 +1,363 @@
+"""Pairs of texts to grade: those that a bank version needs, without the known ones."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from ..bank import (
+    CITING,
+    asked_bank,
+    asking,
+    exam_queries,
+    grader_key,
+    name_asked_texts,
+    name_sentences,
+    overview,
+    query_as_question,
+    question_text_key,
+    questions,
+)
+from ..errors import InputError
+from ..graders import Grader, PairsToGrade, in_order
+from ..project import Project, check_queries, check_runs, pool_depth, run_names
+from ..types import Asked, GraderSpec, Question
+from ._grading_request import EVERYTHING, Scope
+
+
+@dataclass(frozen=True)
+class Plan:
+    """Counts of a grading job, in pairs of (question text, passage text).
+
+    Args:
+        needed: pairs that the bank and the pool need.
+        known: those that have a grade.
+        failed: those that were asked without a usable reply.
+        to_grade: those that the job would ask.
+        without_text: pooled (query, passage) whose passage text is missing; for a grader of citations, the citations
+            whose text is missing.
+        sent: those whose answers will arrive in a batch; they are not asked again meanwhile.
+        weightless: needed pairs that no label needs, because every question with that text has weight 0 or less.
+    """
+
+    needed: int
+    known: int
+    failed: int
+    to_grade: int
+    without_text: int
+    weightless: int = 0
+    sent: int = 0
+
+
+_IN_RUNS = (
+    "($depth IS NULL OR (p.query_key, p.passage_key) IN (SELECT (query_key, passage_key) FROM rankings"
+    " JOIN runs USING (run_key) WHERE rank <= $depth AND ($runs IS NULL OR list_contains($runs, name))))"
+)
+"""SQL condition: a run, or one of the named runs, ranks passage p of the pool within a depth."""
+
+
+_TITLED = "b.asked NOT IN (SELECT query_id FROM queries WHERE text = query_id)"
+"""SQL condition: row b of the bank has a real title. A query that is known by id only tells a grader nothing."""
+
+
+_ANSWERED = (
+    "JOIN grades w ON w.grader_key = $grader AND w.question_text_key = b.text_key AND w.passage_text_key = p.whole_key"
+    " AND w.rating > 0 AND b.weight > 0"
+)
+"""SQL join: the passage that has sentence p answers question b, at least in part. "Avoid" questions need no support."""
+
+
+def missing_pairs(spec: GraderSpec, sentences: bool = False) -> str:
+    """Return SQL for the pairs that a grader needs, with their states.
+
+    With `sentences`, these are the sentences that cite, with the questions that their passages answer by a rating above
+    0. Such grades tell which sentence answers a question.
+
+    Its parameters are $version, $grader (key, or -1), $queries (a list of query ids, or NULL), $depth and $runs. $depth
+    is the lowest rank in a run, or NULL for the whole pool. $runs is a list of names of runs, or NULL for every run.
+
+    Its columns are query_key, question_text_key, passage_text_key, weight (the highest with that text) and state:
+    known, sent (in a batch), failed or ungraded.
+    """
+    if spec.rates_citations:
+        needed = (
+            "SELECT min(query_key) AS query_key, asked, text_key AS question_text_key, cited_key AS passage_text_key,"
+            f" max(weight) AS weight FROM {asked_bank(spec)} JOIN queries q USING (query_key)"
+            " WHERE ($queries IS NULL OR list_contains($queries, q.query_id))"
+            " AND ($depth IS NULL OR rank <= $depth) AND ($runs IS NULL OR list_contains($runs, run)) GROUP BY ALL"
+        )
+    else:
+        needed = (
+            "SELECT min(query_key) AS query_key, b.asked, b.text_key AS question_text_key,"
+            " p.text_key AS passage_text_key, max(weight) AS weight"
+            f" FROM {CITING if sentences else 'pool'} p JOIN {asked_bank(spec)} b USING (query_key)"
+            f" JOIN queries q USING (query_key) {_ANSWERED if sentences else ''}"
+            " WHERE p.text_key IS NOT NULL AND ($queries IS NULL OR list_contains($queries, q.query_id))"
+            f" AND {_IN_RUNS}" + (f" AND {_TITLED}" if spec.method == "direct" else "") + " GROUP BY ALL"
+        )
+    return (
+        "SELECT n.* EXCLUDE (asked), CASE WHEN EXISTS (SELECT * FROM grades g WHERE g.grader_key = $grader"
+        "  AND g.question_text_key = n.question_text_key AND g.passage_text_key = n.passage_text_key)"
+        "  THEN 'known'"
+        " WHEN EXISTS (SELECT * FROM sent_pairs() s WHERE s.grader_key = $grader"
+        "  AND s.question_text_key = n.question_text_key AND s.passage_text_key = n.passage_text_key)"
+        "  THEN 'sent'"
+        " WHEN EXISTS (SELECT * FROM failures f WHERE f.grader_key = $grader"
+        "  AND f.question_text_key = n.question_text_key AND f.passage_text_key = n.passage_text_key)"
+        "  THEN 'failed' ELSE 'ungraded' END AS state"
+        f" FROM ({needed}) n"
+    )
+
+
+def _counts(spec: GraderSpec, sentences: bool) -> str:
+    """Return SQL for the numbers of the pairs of `missing_pairs`, with the same parameters.
+
+    Its columns are needed, weightless (those of them with weight 0 or less), known, sent and failed.
+
+    The pairs themselves are not built. Texts that the same queries ask have the same passages, which are counted once
+    for all of them. Only pairs with a result are checked one by one. The pairs of citations and sentences are built.
+    """
+    if spec.rates_citations or sentences:
+        states = ", ".join(f"count(*) FILTER (state = '{state}')" for state in ("known", "sent", "failed"))
+        return f"SELECT count(*), 0, {states} FROM ({missing_pairs(spec, sentences)})"
+    titled = f" WHERE {_TITLED}" if spec.method == "direct" else ""
+    seen = "question_text_key, passage_text_key FROM"
+    needed = (
+        "JOIN asked b ON b.text_key = {0}.question_text_key JOIN pooled p ON p.text_key = {0}.passage_text_key"
+        # A difference, not an equation: with an equation the engine joins by both columns, which is five times slower.
+        " WHERE p.place - b.place = 0"
+    )
+    return (
+        "WITH texts AS MATERIALIZED (SELECT b.asked, b.text_key,"
+        "  list(DISTINCT query_key ORDER BY query_key) AS queries,"
+        "  list(DISTINCT query_key ORDER BY query_key) FILTER (weight > 0) AS weighing"
+        f" FROM {asked_bank(spec)} b SEMI JOIN (FROM queries"
+        "  WHERE $queries IS NULL OR list_contains($queries, query_id)) USING (query_key)"
+        f"{titled} GROUP BY b.asked, b.text_key),"
+        " places AS MATERIALIZED (SELECT queries, row_number() OVER () AS place"
+        "  FROM (SELECT queries FROM texts UNION SELECT weighing FROM texts WHERE weighing IS NOT NULL)),"
+        " asked AS MATERIALIZED (SELECT text_key, place FROM texts JOIN places USING (queries)),"
+        " pooled AS MATERIALIZED (SELECT DISTINCT place, p.text_key"
+        "  FROM (SELECT place, unnest(queries) AS query_key FROM places) JOIN pool p USING (query_key)"
+        f"  WHERE p.text_key IS NOT NULL AND {_IN_RUNS}),"
+        f" failing AS MATERIALIZED (SELECT {seen} failures WHERE grader_key = $grader"
+        f"  UNION SELECT {seen} sent_pairs() WHERE grader_key = $grader),"
+        " unusable AS MATERIALIZED (SELECT f.question_text_key, f.passage_text_key FROM failing f"
+        # Restrict the grades to failed pairs first, so that the engine need not load all others.
+        f"  ANTI JOIN (SELECT {seen} grades SEMI JOIN failing USING (question_text_key, passage_text_key)"
+        "   WHERE grader_key = $grader) USING (question_text_key, passage_text_key)),"
+        f" open AS MATERIALIZED (SELECT question_text_key, passage_text_key FROM unusable u {needed.format('u')}),"
+        f" still_sent AS (FROM open SEMI JOIN (SELECT {seen} sent_pairs() WHERE grader_key = $grader)"
+        "  USING (question_text_key, passage_text_key)),"
+        " sizes AS MATERIALIZED (SELECT queries, count(*) AS passages FROM pooled JOIN places USING (place)"
+        "  GROUP BY queries),"
+        " needed AS (SELECT coalesce(sum(passages), 0)::BIGINT AS pairs FROM texts JOIN sizes USING (queries)),"
+        " weighing AS (SELECT coalesce(sum(passages), 0)::BIGINT AS pairs FROM texts t"
+        "  JOIN sizes s ON s.queries = t.weighing)"
+        " SELECT pairs, pairs - (SELECT pairs FROM weighing),"
+        f" (SELECT count(*) FROM (FROM grades WHERE grader_key = $grader) g {needed.format('g')}),"
+        " (SELECT count(*) FROM still_sent), (SELECT count(*) FROM open) - (SELECT count(*) FROM still_sent)"
+        " FROM needed"
+    )
+
+
+def make_plan(
+    project: Project,
+    spec: GraderSpec,
+    version: int,
+    scope: Scope = EVERYTHING,
+) -> Plan:
+    """Count the pairs of a grading job.
+
+    Args:
+        version: bank version whose active questions are asked.
+        scope: selection of the missing pairs.
+
+    Raises:
+        InputError: a query or run is unknown, or the top of runs exceeds the pool.
+    """
+    needed, weightless, known, sent, failed = project.rows(
+        _counts(spec, scope.sentences), _plan_parameters(project, spec, version, scope)
+    )[0]
+    states = {"known": known, "sent": sent, "failed": failed, "ungraded": needed - known - sent - failed}
+    open_pairs = sum(states[state] for state in scope.states)
+    lacking = "cited WHERE cited_key IS NULL" if spec.rates_citations else "pool WHERE text_key IS NULL"
+    return Plan(
+        needed=needed,
+        known=known,
+        failed=failed,
+        to_grade=open_pairs if scope.limit is None else min(open_pairs, scope.limit),
+        without_text=int(
+            project.value(
+                f"SELECT count(*) FROM (FROM {lacking}) p JOIN queries USING (query_key)"
+                f" WHERE ($queries IS NULL OR list_contains($queries, query_id)) AND {_IN_RUNS}",
+                _scope_parameters(project, scope),
+            )
+        ),
+        weightless=weightless,
+        sent=sent,
+    )
+
+
+def _plan_parameters(project: Project, spec: GraderSpec, version: int, scope: Scope) -> dict[str, Any]:
+    key = project.read(lambda cursor: grader_key(cursor, spec))
+    return {"version": version, "grader": -1 if key is None else key} | _scope_parameters(project, scope)
+
+
+def _scope_parameters(project: Project, scope: Scope) -> dict[str, Any]:
+    return {
+        "queries": None if scope.queries is None else check_queries(project, scope.queries),
+        "runs": None if scope.runs is None else check_runs(project, scope.runs),
+        "depth": _depth(project, scope),
+    }
+
+
+def _depth(project: Project, scope: Scope) -> int | None:
+    """Return the rank down to which runs are graded; None for the whole pool."""
+    pooled = project.read(pool_depth)
+    if scope.top is None:
+        return None if scope.runs is None else pooled
+    if not 1 <= scope.top <= pooled:
+        raise InputError(
+            "invalid-top",
+            f"Invalid top {scope.top:,}. The pool has the first {pooled:,} passages of each run.",
+            f"Use a whole number from 1 to {pooled:,}, or set a deeper pool: exam pool --depth N",
+        )
+    if not run_names(project):
+        raise InputError(
+            "no-runs", "No runs yet, so their top passages are unknown.", "Import runs: exam import runs FILE..."
+        )
+    return scope.top
+
+
+def pairs_to_grade(
+    project: Project,
+    spec: GraderSpec,
+    version: int,
+    scope: Scope = EVERYTHING,
+) -> list[list[tuple[int, int]]]:
+    """Return the pairs that a job has to ask, one list per query, ordered by passage so that prompts share a prefix.
+
+    Arguments and errors are those of `make_plan`.
+    """
+    name_asked_texts(project, spec, version)
+    if scope.sentences:
+        name_sentences(project)
+    states = ", ".join(f"'{state}'" for state in scope.states)
+    groups: dict[int, list[tuple[int, int]]] = {}
+    for query_key, question, passage in project.rows(
+        f"SELECT query_key, question_text_key, passage_text_key FROM ({missing_pairs(spec, scope.sentences)})"
+        f" WHERE state IN ({states}) ORDER BY ALL" + ("" if scope.limit is None else f" LIMIT {scope.limit:d}"),
+        _plan_parameters(project, spec, version, scope),
+    ):
+        groups.setdefault(query_key, []).append((question, passage))
+    return [sorted(pairs, key=lambda pair: (pair[1], pair[0])) for pairs in groups.values()]
+
+
+def ordered_pairs(project: Project, grader: Grader, version: int, scope: Scope) -> list[tuple[int, int]]:
+    """Return the pairs that a job has to ask, in an order in which similar prompts are neighbours; see `make_plan`."""
+    groups = pairs_to_grade(project, grader.spec, version, scope)
+    return [pair for group in groups for pair in in_order(grader, group)]
+
+
+def trial_pairs(project: Project, spec: GraderSpec, drafted: Sequence[Question]) -> list[list[tuple[int, int]]]:
+    """Return the ungraded pairs of wordings that may not be in the bank yet, one list per query.
+
+    Args:
+        drafted: questions of any wording; those that the grader cannot grade are skipped.
+    """
+    key = project.read(lambda cursor: grader_key(cursor, spec))
+    groups: dict[str, list[tuple[int, int]]] = {}
+    for question in drafted:
+        asked = spec.asked_text(question)
+        if not question.active or question.kind not in spec.takes or not asked:
+            continue
+        with project.transaction() as cursor:
+            text_key = question_text_key(cursor, asked)
+        queries = asking(project, [(question.query_id, question.subtopic_id)])
+        groups.setdefault(question.query_id, []).extend(
+            (text_key, passage)
+            for (passage,) in project.rows(
+                "SELECT DISTINCT pool.text_key FROM pool JOIN queries USING (query_key)"
+                " ANTI JOIN (FROM grades WHERE grader_key = $grader AND question_text_key = $question) g"
+                " ON g.passage_text_key = pool.text_key"
+                " ANTI JOIN (FROM sent_pairs() WHERE grader_key = $grader AND question_text_key = $question) s"
+                " ON s.passage_text_key = pool.text_key"
+                " WHERE list_contains($queries, query_id) AND pool.text_key IS NOT NULL",
+                {"grader": -1 if key is None else key, "question": text_key, "queries": queries},
+            )
+        )
+    # If two queries share a question text and a passage text, these are one pair.
+    taken: set[tuple[int, int]] = set()
+    fresh: list[set[tuple[int, int]]] = []
+    for pairs in groups.values():
+        fresh.append(set(pairs) - taken)
+        taken |= fresh[-1]
+    return [sorted(pairs, key=lambda pair: (pair[1], pair[0])) for pairs in fresh if pairs]
+
+
+def with_texts(project: Project, spec: GraderSpec, pairs: list[tuple[int, int]]) -> PairsToGrade:
+    """Return the pairs with their texts."""
+    question_keys = sorted({question for question, _ in pairs})
+    passage_keys = sorted({passage for _, passage in pairs})
+    texts = "SELECT text_key, text FROM {} WHERE list_contains(?, text_key)"
+    return PairsToGrade(
+        pairs=pairs,
+        questions={
+            k: Asked.read(text, spec.reads) for k, text in project.rows(texts.format("question_texts"), [question_keys])
+        },
+        passages=dict(project.rows(texts.format("passage_texts"), [passage_keys])),
+    )
+
+
+@dataclass(frozen=True)
+class LeftOut:
+    """Numbers of active questions (queries, for a direct grader) that a grader skips.
+
+    Args:
+        other_kind: it does not grade questions of their kind.
+        no_text: they are known by id only.
+        no_answer_key: it reads the answer key and they have no answer key.
+        no_choices: it reads the choices and they have no choices.
+    """
+
+    other_kind: int
+    no_text: int
+    no_answer_key: int
+    no_choices: int
+
+    @property
+    def total(self) -> int:
+        return self.other_kind + self.no_text + self.no_answer_key + self.no_choices
+
+
+def left_out(project: Project, spec: GraderSpec, version: int, queries: Collection[str] | None = None) -> LeftOut:
+    """Count the questions of a bank version that a grader skips, each by the first reason that applies.
+
+    Args:
+        queries: ids of the queries to include; None for all.
+    """
+    if spec.rates_citations:
+        return LeftOut(0, 0, 0, 0)
+    other_kind = no_text = no_answer_key = no_choices = 0
+    # Items of exams are for examinees, so they do not count as skipped.
+    sat = set(exam_queries(project, version))
+    untitled = {query_id for (query_id,) in project.rows("SELECT query_id FROM queries WHERE text = query_id")}
+    if spec.method == "direct":
+        ids = [query.query_id for query in overview(project)]
+        asked = [query_as_question(project, query_id) for query_id in ids]
+    else:
+        asked = [question for question in questions(project, version) if question.active]
+    for question in asked:
+        if question.query_id in sat or (queries is not None and question.query_id not in queries):
+            continue
+        if spec.method != "direct" and question.kind not in spec.takes:
+            other_kind += 1
+        elif not question.text or (spec.method == "direct" and question.text in untitled):
+            no_text += 1
+        elif "answer_key" in spec.reads and not question.answer_key:
+            no_answer_key += 1
+        elif "choices" in spec.reads and not question.choices:
+            no_choices += 1
+    return LeftOut(other_kind, no_text, no_answer_key, no_choices)

@@ -1,0 +1,488 @@
+"""Grading elsewhere: export of missing calls or pairs to a file, and import of answers or grades."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from itertools import islice
+from pathlib import Path
+from typing import Any, TypeVar
+
+import orjson
+
+from ..bank import grader_key, prices, prompts, put_grader
+from ..errors import InputError, Report
+from ..formats import PARQUET, Reply, Source, WrittenCall, read_replies, write_calls
+from ..graders import (
+    NOTHING_USED,
+    Grader,
+    NamedGrade,
+    Outcome,
+    Pair,
+    PairsToGrade,
+    PlannedGrader,
+    Played,
+    Price,
+    Told,
+    Usage,
+    asked_by,
+    is_remote,
+    passes,
+    play,
+    read_grades,
+    said_of_models,
+    used_by,
+    write_pairs,
+)
+from ..jobs import record_usage
+from ..project import Cursor, Project, add_job, count_results, end_job, log
+from ..types import Asked, Grade
+from ._grade_storage import add_outcomes
+from ._grading_request import EVERYTHING, Scope
+from ._needed_pairs import ordered_pairs, with_texts
+
+CHUNK = 4096
+"""Number of pairs or answers that are processed together."""
+FINGERPRINT, BODY = 12, 16
+"""Lengths of the parts of a call's name that identify the grader and the content of the call."""
+
+Replies = Mapping[str, Reply]
+One = TypeVar("One")
+
+
+@dataclass(frozen=True)
+class TakenIn:
+    """Result of importing answers.
+
+    Args:
+        graded: pairs that got a rating; the defaulted ones are among them.
+        defaulted: pairs with a default rating, because the model gave none.
+        failed: pairs that were asked without a usable reply.
+        known: pairs that had a grade before.
+        unanswered: calls without an answer; they may be asked again.
+        unfinished: pairs that need another call in addition to these answers.
+        unmatched: answers that match no call of this grader.
+        usage: calls, tokens, and their cost by the price table.
+        remarks: remarks about the models that answered.
+    """
+
+    graded: int = 0
+    defaulted: int = 0
+    failed: int = 0
+    known: int = 0
+    unanswered: int = 0
+    unfinished: int = 0
+    unmatched: int = 0
+    usage: Usage = NOTHING_USED
+    remarks: str = ""
+
+
+@dataclass
+class Taking:
+    """An import of answers.
+
+    Args:
+        job: the job that asked; None for answers from files, which make a job of their own.
+        key: API key that is removed from every text; empty for answers from files.
+        waiting: known answers by pair and by name of the call.
+        taken: result of the answers so far.
+        models: number of pairs by the model named in the answers.
+    """
+
+    project: Project
+    grader: Grader
+    author: str
+    job: int | None = None
+    key: str = ""
+    waiting: dict[Pair, dict[str, Reply]] = field(default_factory=dict)
+    taken: TakenIn = field(default_factory=TakenIn)
+    models: dict[str, int] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        self.price = prices(self.project).get(self.grader.spec.model) or Price()
+        self.asked_here = self.job is not None
+
+    def take(self, replies: Sequence[Reply]) -> None:
+        """Import some answers; pairs that need more answers wait for them."""
+        told: dict[Pair, dict[str, Reply]] = {}
+        unanswered = 0
+        for reply in replies:
+            if not is_answered(reply):
+                unanswered += 1
+                continue
+            pair = pair_of(reply.name)
+            # Equal names are the same call, and the first answer counts.
+            told.setdefault(pair, self.waiting.setdefault(pair, {})).setdefault(reply.name, reply)
+        self.taken = replace(self.taken, unanswered=self.taken.unanswered + unanswered)
+        graded, failed = self._known(list(told))
+        for pair in graded:
+            self.waiting.pop(pair)
+        outcomes: list[Outcome] = []
+        usage = self.taken.usage
+        fresh = [pair for pair in told if pair not in graded]
+        for pair, played, _ in calls_of(self.project, self.grader, fresh, told, self.key):
+            if played.grade is None:
+                continue
+            del self.waiting[pair]
+            if played.grade.rating is None and pair in failed:
+                continue
+            outcomes.append((*pair, played.grade))
+            cost = usage.cost + self.price.of_tokens(played.used)
+            usage = used_by(usage.calls + len(told[pair]), usage.tokens.plus(played.used), cost)
+            for model in played.models:
+                self.models[model] = self.models.get(model, 0) + 1
+        self.taken = replace(self.taken, known=self.taken.known + len(graded), usage=usage)
+        self.write(outcomes)
+
+    def take_outcomes(self, outcomes: Sequence[Outcome], used: Usage) -> None:
+        """Import grades from elsewhere and their usage; known pairs stay as they are."""
+        graded, failed = self._known([(question, passage) for question, passage, _ in outcomes])
+        fresh = [one for one in outcomes if one[:2] not in graded and not (one[2].rating is None and one[:2] in failed)]
+        known = self.taken.known + len(graded)
+        self.taken = replace(self.taken, known=known, usage=self.taken.usage.plus(used) if fresh else self.taken.usage)
+        self.write(fresh)
+
+    def unfinished(self) -> dict[Pair, list[Reply]]:
+        """Return the pairs that need another call, with their present answers."""
+        used: set[str] = set()
+        for _ in calls_of(self.project, self.grader, self.waiting, self.waiting, used=used):
+            pass
+        found = {pair: sorted(used.intersection(replies)) for pair, replies in self.waiting.items()}
+        return {pair: [self.waiting[pair][name] for name in names] for pair, names in found.items() if names}
+
+    def end(self) -> TakenIn:
+        """Close the job of answers from files, and return the counts."""
+        left = sum(len(replies) for replies in self.waiting.values())
+        unfinished = self.unfinished()
+        left -= sum(map(len, unfinished.values()))
+        remarks = said_of_models(self.grader.spec.model, self.models)
+        self.taken = replace(self.taken, unfinished=len(unfinished), unmatched=left, remarks=remarks)
+        if (job := self.job) is not None:
+            counts = {"graded": self.taken.graded, "failed": self.taken.failed}
+
+            def finish(cursor: Cursor) -> None:
+                if end_job(cursor, job, "done", remarks):
+                    log(cursor, self.author, "job done", job=job, **counts)
+
+            self.project.write(finish)
+        return self.taken
+
+    def _known(self, pairs: Sequence[Pair]) -> tuple[set[Pair], set[Pair]]:
+        """Return the pairs that have a grade, and those that were asked without a usable reply."""
+        key = self.project.read(lambda cursor: grader_key(cursor, self.grader.spec))
+        found: list[set[Pair]] = [
+            set(
+                self.project.rows(
+                    f"SELECT DISTINCT question_text_key, passage_text_key FROM {table}"
+                    " JOIN (SELECT unnest($questions) AS question_text_key, unnest($passages) AS passage_text_key)"
+                    # Pairs that failed in another job are asked again by this one.
+                    " USING (question_text_key, passage_text_key) WHERE grader_key = $grader"
+                    f" AND ($job IS NULL OR {table == 'grades'} OR job_key = $job)",
+                    {
+                        "job": self.job if self.asked_here else None,
+                        "grader": -1 if key is None else key,
+                        "questions": [question for question, _ in pairs],
+                        "passages": [passage for _, passage in pairs],
+                    },
+                )
+            )
+            for table in ("grades", "failures")
+        ]
+        return found[0], found[1]
+
+    def write(self, outcomes: Sequence[Outcome], usage: Usage | None = None) -> None:
+        """Store results of pairs, and the usage of the job so far if it is given."""
+        if not outcomes and usage is None:
+            return
+        failed = sum(grade.rating is None for _, _, grade in outcomes)
+        graded = len(outcomes) - failed
+
+        def put(cursor: Cursor) -> int:
+            key = put_grader(cursor, self.grader.spec)
+            job = self.job
+            if job is None:
+                job = add_job(cursor, "grading", key, {"elsewhere": True}, 0, self.author)
+                log(cursor, self.author, "start job", job=job, grader=self.grader.spec.name, pairs=0)
+            add_outcomes(cursor, key, outcomes, job)
+            if self.asked_here:
+                count_results(cursor, job, graded, failed)
+                if usage is not None:
+                    record_usage(cursor, job, usage)
+            else:
+                count_results(cursor, job, graded, failed, more=len(outcomes))
+                record_usage(cursor, job, self.taken.usage)
+            return job
+
+        self.job = self.project.write(put)
+        self.taken = replace(
+            self.taken,
+            graded=self.taken.graded + graded,
+            failed=self.taken.failed + failed,
+            defaulted=self.taken.defaulted + sum(grade.status == "defaulted" for _, _, grade in outcomes),
+        )
+
+
+def is_answered(reply: Reply) -> bool:
+    """Return whether there is an answer or a lasting error. After a temporary error, the call may be repeated."""
+    return reply.content is not None or (reply.error is not None and not (reply.status and passes(reply.status)))
+
+
+def play_with(
+    grader: Grader, pair: Pair, texts: PairsToGrade, replies: Replies, used: set[str] | None = None, key: str = ""
+) -> Played:
+    """Return the state of a pair with the known answers; `used` gets the names of the answers that were needed."""
+
+    def told(body: Mapping[str, Any]) -> Told | None:
+        name = name_of(grader, pair, body)
+        reply = replies.get(name)
+        if reply is None or not is_answered(reply):
+            return None
+        if used is not None:
+            used.add(name)
+        return Told(reply.content, reply.error or "")
+
+    return play(grader, texts.questions[pair[0]], texts.passages[pair[1]], told, key)
+
+
+def calls_of(
+    project: Project,
+    grader: Grader,
+    pairs: Iterable[Pair],
+    told: Mapping[Pair, Replies],
+    key: str = "",
+    used: set[str] | None = None,
+) -> Iterator[tuple[Pair, Played, WrittenCall | None]]:
+    """Yield the state of each pair with its known answers, and its next call.
+
+    Args:
+        told: known answers of pairs, by name.
+        key: API key that is removed from every text.
+        used: gets the names of the answers that were needed.
+
+    Yields:
+        For each pair, in order, its state and its next call; None instead of a call if the pair needs no more answers.
+    """
+    for chunk in in_chunks(pairs, CHUNK):
+        texts = with_texts(project, grader.spec, chunk)
+        for pair in chunk:
+            played = play_with(grader, pair, texts, told.get(pair, {}), used, key)
+            yield (
+                pair,
+                played,
+                None
+                if played.body is None
+                else WrittenCall(name_of(grader, pair, played.body), asked_by(grader), played.body),
+            )
+
+
+def name_of(grader: Grader, pair: Pair, body: Mapping[str, Any]) -> str:
+    """Return the name of a call: the grader, the two texts, and a hash of its content."""
+    asked = hashlib.sha256(orjson.dumps(body, option=orjson.OPT_SORT_KEYS)).hexdigest()
+    return f"{grader.spec.fingerprint[:FINGERPRINT]}.{pair[0]}.{pair[1]}.{asked[:BODY]}"
+
+
+def pair_of(name: str) -> Pair:
+    _, question, passage, _ = name.split(".")
+    return int(question), int(passage)
+
+
+def fault_of(name: str, grader: Grader) -> str:
+    """Return why a name cannot be a call of the grader; empty if it can."""
+    parts = name.split(".")
+    if len(parts) != 4 or not all(part.isascii() and part.isdecimal() and len(part) < 10 for part in parts[1:3]):
+        return "the custom_id does not belong to a planned call"
+    if parts[0] != grader.spec.fingerprint[:FINGERPRINT]:
+        return f"the call was not planned for grader {grader.spec.name}"
+    return ""
+
+
+def in_chunks(things: Iterable[One], size: int) -> Iterator[list[One]]:
+    waiting = iter(things)
+    while batch := list(islice(waiting, size)):
+        yield batch
+
+
+def by_pair(replies: Iterable[Reply], grader: Grader, report: Report) -> dict[Pair, dict[str, Reply]]:
+    told: dict[Pair, dict[str, Reply]] = {}
+    for reply in replies:
+        if fault := fault_of(reply.name, grader):
+            report.refuse(reply.file, reply.line, "unknown-call", fault)
+        else:
+            told.setdefault(pair_of(reply.name), {}).setdefault(reply.name, reply)
+    return told
+
+
+def refuse_unknown(project: Project, replies: Sequence[Reply], grader: Grader, report: Report) -> None:
+    """Refuse answers that do not belong to calls of this grader, or to texts of this project."""
+    ours = by_pair(replies, grader, report)
+    texts = with_texts(project, grader.spec, list(ours))
+    for (question, passage), told in ours.items():
+        if question not in texts.questions or passage not in texts.passages:
+            reply = next(iter(told.values()))
+            report.refuse(
+                reply.file,
+                reply.line,
+                "unknown-texts",
+                "the texts of this call are not in this project",
+            )
+
+
+@dataclass(frozen=True)
+class Written:
+    """Counts of an exported plan.
+
+    Args:
+        calls: number of its rows: calls of an endpoint, or pairs for any other grader.
+        settled: number of pairs that need no further answer: an empty passage, a prompt that is too long, or all
+            answers are known. They get their grades with the import of answers, or by grading here.
+    """
+
+    calls: int
+    settled: int
+
+
+def write_missing(
+    project: Project,
+    grader: Grader,
+    path: Path,
+    version: int,
+    scope: Scope = EVERYTHING,
+    answers: Sequence[Source] = (),
+    parameters: Mapping[str, Any] | None = None,
+) -> Written:
+    """Write the missing pairs to a file, to be graded elsewhere.
+
+    For a model behind an endpoint, the file has the calls, which any engine can answer. If a method asks twice, the
+    file has the first calls; with the answers to these, the second ones. For any other grader the file has the pairs
+    with their texts, for `graders.grade_plan`.
+
+    Args:
+        grader: the grader; its model is not called.
+        path: a Parquet file; for calls also a JSONL file in the form of a batch endpoint. The extension decides.
+        version: bank version whose active questions are asked.
+        scope: selection of the missing pairs.
+        answers: files of answers that are known already.
+        parameters: parameters of the grader for `make_grader`; None for no parameters. A plan of pairs stores them.
+
+    Raises:
+        FileError: a file of answers is unusable.
+        InputError: the file cannot be written, or this grader has no calls and the file is not Parquet.
+    """
+    if not is_remote(grader):
+        if path.suffix != PARQUET or answers:
+            raise InputError(
+                "grader-without-requests",
+                f"{grader.spec.name} does not use an endpoint.",
+                "Write its pairs with -o FILE.parquet and without --after, or choose a grader with --back-end openai.",
+            )
+        planned = PlannedGrader(grader.spec.method, parameters or {}, prompts(project), grader.spec.fingerprint)
+        return Written(write_pairs(_named_pairs(project, grader, version, scope), planned, path), 0)
+    report = Report()
+    told = by_pair(read_replies(answers, report), grader, report)
+    report.raise_if_refused("Use the answer files exactly as they were written.")
+    pairs = ordered_pairs(project, grader, version, scope)
+    settled = 0
+
+    def calls() -> Iterator[WrittenCall]:
+        nonlocal settled
+        for _, _, call in calls_of(project, grader, pairs, told):
+            if call is None:
+                settled += 1
+            else:
+                yield call
+
+    return Written(write_calls(calls(), path), settled)
+
+
+def _named_pairs(project: Project, grader: Grader, version: int, scope: Scope) -> Iterator[tuple[str, Asked, str]]:
+    for pairs in in_chunks(ordered_pairs(project, grader, version, scope), CHUNK):
+        texts = with_texts(project, grader.spec, pairs)
+        for pair in pairs:
+            asked, passage = texts.questions[pair[0]], texts.passages[pair[1]]
+            yield _name_of_pair(grader, pair, asked, passage), asked, passage
+
+
+def _name_of_pair(grader: Grader, pair: Pair, asked: Asked, passage: str) -> str:
+    return name_of(grader, pair, {"question": asked.written, "passage": passage})
+
+
+def take_in(project: Project, grader: Grader, sources: Sequence[Source], author: str) -> TakenIn:
+    """Import an engine's answers as grades. Repetition and the order of files do not change the result.
+
+    Args:
+        grader: the grader whose calls were exported.
+        sources: files of answers; if a method asks twice, include those to the first and the second calls.
+        author: the person who imports them.
+
+    Raises:
+        GradingError: the grader uses no endpoint.
+        FileError: a row does not answer a call of this grader about texts of this project. Nothing was changed.
+    """
+    asked_by(grader)
+    report = Report()
+    # Files are read twice, so that nothing is imported if any row is unusable.
+    for replies in in_chunks(read_replies(sources, report), CHUNK):
+        refuse_unknown(project, replies, grader, report)
+    report.raise_if_refused(
+        "Nothing was imported. Use the answer files exactly as they were written, with the same grader."
+    )
+    taking = Taking(project, grader, author)
+    for replies in in_chunks(read_replies(sources, Report()), CHUNK):
+        taking.take(replies)
+    return taking.end()
+
+
+def take_in_grades(project: Project, grader: Grader, paths: Sequence[Path], author: str) -> TakenIn:
+    """Import files of grades from `graders.grade_plan`.
+
+    Repetition and the order of files do not change the result.
+
+    Args:
+        grader: the grader of the plan.
+        author: the person who imports them.
+
+    Raises:
+        FileError: a row is not a grade of this grader for texts of this project. Nothing was changed.
+    """
+    report = Report()
+    # All files are checked before anything is written.
+    for path in paths:
+        try:
+            for rows in read_grades(path):
+                _refuse_unknown_grades(project, grader, rows, path.name, report)
+        except ValueError as error:
+            report.refuse(path.name, None, "unreadable-file", str(error))
+    report.raise_if_refused(
+        "Nothing was imported. Use the files that exam grade-plan wrote with the grader of the plan."
+    )
+    taking = Taking(project, grader, author)
+    for path in paths:
+        for rows in read_grades(path):
+            grades: dict[Pair, Grade] = {}
+            used = NOTHING_USED
+            for row in rows:
+                grades.setdefault(pair_of(row.name), row.grade)
+                used = used.plus(row.usage)
+            taking.take_outcomes([(*pair, grade) for pair, grade in grades.items()], used)
+    return taking.end()
+
+
+def _refuse_unknown_grades(
+    project: Project, grader: Grader, rows: Sequence[NamedGrade], file: str, report: Report
+) -> None:
+    faults = {row.line: ("unknown-call", fault) for row in rows if (fault := fault_of(row.name, grader))}
+    ours = [row for row in rows if row.line not in faults]
+    texts = with_texts(project, grader.spec, [pair_of(row.name) for row in ours])
+    for row in ours:
+        question, passage = pair = pair_of(row.name)
+        asked, text = texts.questions.get(question), texts.passages.get(passage)
+        if asked is None or text is None or row.name != _name_of_pair(grader, pair, asked, text):
+            faults[row.line] = ("unknown-texts", "the texts of this pair are not in this project")
+        elif (row.grade.rating or 0) > grader.spec.max_rating:
+            faults[row.line] = (
+                "rating-out-of-range",
+                f"rating {row.grade.rating} is above the maximum {grader.spec.max_rating}",
+            )
+    for line, (code, fault) in faults.items():
+        report.refuse(file, line, code, fault)

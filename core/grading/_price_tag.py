@@ -1,0 +1,325 @@
+"""Estimate of a grading job's calls, tokens, cost and time, from a sample of its pairs."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import Any
+
+from ..bank import grader_key, prices
+from ..graders import (
+    Call,
+    Completion,
+    Grader,
+    Pair,
+    PairsToGrade,
+    ReadingGrader,
+    Steps,
+    Tokens,
+    Usage,
+    fill,
+    in_order,
+    is_remote,
+)
+from ..jobs import jobs
+from ..project import Project
+from ..text import how_many
+from ._grading_request import EVERYTHING, Scope
+from ._needed_pairs import pairs_to_grade, with_texts
+
+CHARACTERS_A_TOKEN = 4
+"""Estimated number of characters per token, for estimates without the model's tokenizer; about right for English."""
+CACHED_FROM, CACHED_STEP = 1024, 128
+"""Minimum and step of the cached tokens of a prompt at OpenAI (its guide to prompt caching, "How it works").
+
+Other endpoints cache shorter prefixes, such as the blocks of 16 tokens of vLLM.
+"""
+
+
+def read_before(prompts: Sequence[str], least: int = CACHED_FROM, step: int = CACHED_STEP) -> float:
+    """Return the share of the tokens that were read with the prompt before, from 0 to 1; 0 for fewer than two prompts.
+
+    Args:
+        prompts: prompts in the order in which they are asked.
+        least: minimum number of shared tokens that counts.
+        step: step by which the counted tokens grow.
+    """
+    kept = sum(
+        _counted(_shared(before, prompt) // CHARACTERS_A_TOKEN, least, step) for before, prompt in pairwise(prompts)
+    )
+    total = sum(len(prompt) // CHARACTERS_A_TOKEN + 1 for prompt in prompts)
+    return kept / total if total else 0.0
+
+
+def _counted(tokens: int, least: int, step: int) -> int:
+    return 0 if tokens < least else least + (tokens - least) // step * step
+
+
+def _shared(one: str, other: str) -> int:
+    """Return the number of characters that both have in common at the beginning."""
+    low, high = 0, min(len(one), len(other))
+    while low < high:
+        middle = (low + high + 1) // 2
+        if one[:middle] == other[:middle]:
+            low = middle
+        else:
+            high = middle - 1
+    return low
+
+
+SAMPLE = 200
+STRETCHES, STRETCH = 4, 32
+"""Number of stretches and of consecutive pairs per stretch, for the estimate of cached tokens."""
+WRITTEN = {"rating": 6, "yes-no": 6, "letter": 6, "span": 0, "likelihood": 0}
+"""Tokens of a short answer, by its form."""
+WRITTEN_JSON = 10
+"""Tokens of a JSON answer with a schema, including the line breaks and blanks that models add."""
+TYPICAL_ANSWER = "about three times as much as in the year before"
+WRITTEN_TEXT = 30
+"""Tokens of a text answer, which is a phrase or sentence."""
+
+
+@dataclass(frozen=True)
+class PriceTag:
+    """Estimated usage of a job.
+
+    Args:
+        pairs: number of pairs to ask.
+        calls: number of model calls, without retries.
+        input_tokens, output_tokens: numbers of tokens read and written.
+        cost: in the currency of the price table; None if the model has no price there.
+        seconds: by the rate of this grader's earlier jobs; None without any.
+        counted: whether the model's own tokenizer counted; if not, tokens are estimated from characters.
+        thinking_tokens: reasoning tokens among those written: by earlier jobs of the grader, or the limit of the
+            model without such jobs.
+        cached_tokens: cached tokens among those read, by OpenAI's rule: a prompt shares at least `prefixes.CACHED_FROM`
+            tokens with the one before. If the price table has a price for them, the cost uses it.
+        batch_cost: cost as batches; None if the model has no price, or its calls cannot be batched.
+    """
+
+    pairs: int
+    calls: int
+    input_tokens: int
+    output_tokens: int
+    cost: float | None
+    seconds: float | None
+    counted: bool
+    thinking_tokens: int = 0
+    cached_tokens: int = 0
+    batch_cost: float | None = None
+
+
+def price_tag(project: Project, grader: Grader, version: int, scope: Scope = EVERYTHING) -> PriceTag:
+    """Estimate the usage of a job.
+
+    For a grader that checks answers with a second call, the estimate assumes that every answer is checked.
+
+    Args:
+        version: bank version whose active questions are asked.
+        scope: selection of the missing pairs.
+
+    Raises:
+        InputError: a run is unknown.
+    """
+    groups = pairs_to_grade(project, grader.spec, version, scope)
+    return tag_of(project, grader, [pair for group in groups for pair in group])
+
+
+def tag_of(project: Project, grader: Grader, pairs: Sequence[Pair]) -> PriceTag:
+    """Estimate the usage of asking about some pairs; see `price_tag`."""
+    seconds = time_needed(project, grader, len(pairs))
+    if not isinstance(grader, ReadingGrader) or not pairs:
+        return PriceTag(len(pairs), 0, 0, 0, 0.0, seconds, True)
+    sample = random.Random(0).sample(list(pairs), min(SAMPLE, len(pairs)))
+    texts = with_texts(project, grader.spec, sample)
+    counted = True
+    calls = read = written = 0
+    for question, passage in texts.pairs:
+        for call in _calls(grader.steps(texts.questions[question], texts.passages[passage])):
+            tokens, exact = _tokens(grader, call)
+            counted = counted and exact
+            calls, read, written = calls + 1, read + tokens, written + _written(grader, call)
+    scale = len(pairs) / len(sample)
+    thinking = round(calls * scale * _thinking(project, grader))
+    cached = round(read * scale * _read_before(project, grader, pairs))
+    total = Tokens(round(read * scale), round(written * scale) + thinking, cached, thinking)
+    price = prices(project).get(grader.spec.model)
+    cost = None if price is None else price.of_tokens(total)
+    batch_cost = None
+    if price is not None and cost is not None and is_remote(grader):
+        # The first call has the full price.
+        batch_cost = cost * (price.batch + (1 - price.batch) / max(round(calls * scale), 1))
+    return PriceTag(
+        len(pairs),
+        round(calls * scale),
+        total.read,
+        total.written,
+        cost,
+        seconds,
+        counted,
+        thinking,
+        total.cached,
+        batch_cost,
+    )
+
+
+def _read_before(project: Project, grader: ReadingGrader, pairs: Sequence[Pair]) -> float:
+    """Return the share of tokens that an endpoint read with the prompt before; 0 for a local model."""
+    if not is_remote(grader):
+        return 0.0
+    shares: list[float] = []
+    for number in range(STRETCHES if len(pairs) > STRETCH else 1):
+        begin = number * max(len(pairs) - STRETCH, 0) // max(STRETCHES - 1, 1)
+        stretch = in_order(grader, pairs[begin : begin + STRETCH])
+        texts = with_texts(project, grader.spec, stretch)
+        shares.append(read_before([first_prompt(grader, texts, pair) for pair in stretch]))
+    return sum(shares) / len(shares)
+
+
+def first_prompt(grader: ReadingGrader, texts: PairsToGrade, pair: Pair) -> str:
+    """Return the prompt of the first call of a pair, as one text; empty if the pair needs no call."""
+    question, passage = pair
+    calls = _calls(grader.steps(texts.questions[question], texts.passages[passage]))
+    return fill(calls[0].prompt, calls[0].values, calls[0].fence).joined() if calls else ""
+
+
+def _thinking(project: Project, grader: ReadingGrader) -> float:
+    """Return the reasoning tokens per call: the mean of this grader's earlier jobs, else the limit of the model."""
+    room: int = getattr(grader.back_end, "thinking_tokens", 0)
+    if not room:
+        return 0.0
+    known = project.value(
+        "SELECT sum(thinking_tokens) / sum(calls) FROM jobs JOIN graders ON subject_key = grader_key"
+        " WHERE fingerprint = ? AND thinking_tokens IS NOT NULL HAVING sum(calls) >= 20",
+        [grader.spec.fingerprint],
+    )
+    return float(room if known is None else known)
+
+
+def _calls(steps: Steps) -> list[Call]:
+    """Return the calls for a pair if the model gives a typical answer."""
+    calls: list[Call] = []
+    try:
+        calls.append(next(steps))
+        while len(calls) < 2:
+            calls.append(steps.send(Completion(TYPICAL_ANSWER)))
+    except StopIteration:
+        pass
+    finally:
+        steps.close()
+    return calls
+
+
+def _written(grader: ReadingGrader, call: Call) -> int:
+    in_json = call.form in ("rating", "yes-no", "letter") and getattr(grader.back_end, "dialect", {}).get("structured")
+    return WRITTEN_JSON if in_json else WRITTEN.get(call.form, WRITTEN_TEXT)
+
+
+def _tokens(grader: ReadingGrader, call: Call) -> tuple[int, bool]:
+    text = call.values["context"] if call.form == "span" else fill(call.prompt, call.values, call.fence).joined()
+    counted = grader.back_end.count_tokens(text)
+    return (len(text) // CHARACTERS_A_TOKEN + 1, False) if counted is None else (counted, True)
+
+
+def time_needed(project: Project, grader: Grader, pairs: int) -> float | None:
+    """Return the seconds for some pairs by the rate of this grader's earlier jobs; None without enough of them."""
+    rate = project.value(
+        "SELECT sum(done + failed) / sum(epoch(ended_at - started_at)) FROM jobs WHERE subject_key = ?"
+        # Waiting for batches says nothing about the speed of calls.
+        " AND state <> 'imported' AND json_extract(request, '$.batch') IS NULL AND ended_at > started_at"
+        " HAVING sum(done + failed) >= 20",
+        [project.read(lambda cursor: grader_key(cursor, grader.spec))],
+    )
+    return pairs / rate if rate else None
+
+
+def told_of(tag: PriceTag, batch: bool = False) -> dict[str, Any]:
+    """Return the numbers of a price tag, as the record of a job stores them.
+
+    Args:
+        batch: whether the calls are sent as batches, at their price.
+    """
+    return {
+        "calls": tag.calls,
+        "input_tokens": tag.input_tokens,
+        "cached_tokens": tag.cached_tokens,
+        "output_tokens": tag.output_tokens,
+        "thinking_tokens": tag.thinking_tokens,
+        "cost": tag.batch_cost if batch else tag.cost,
+    }
+
+
+def billed(told: Mapping[str, Any] | None, usage: Usage) -> str:
+    """Return a sentence that compares billed and estimated usage; empty without calls or without an estimate.
+
+    Args:
+        told: result of `told_of`; None for a job of earlier versions.
+        usage: usage of the job.
+    """
+    if not told or not usage.calls:
+        return ""
+    now = {
+        "calls": usage.calls,
+        "input_tokens": usage.input_tokens,
+        "cached_tokens": usage.cached_tokens,
+        "output_tokens": usage.output_tokens,
+        "thinking_tokens": usage.thinking_tokens,
+        "cost": usage.cost if told.get("cost") is not None else None,
+    }
+    return f"Billed: {_sum(now)}. Estimated: {_sum(told)}."
+
+
+@dataclass(frozen=True)
+class Bill:
+    """Estimated and billed usage of a job so far.
+
+    Args:
+        job, grader, state: facts of the job.
+        told: calls, tokens and cost by name, as `told_of` returns them; the cost is None without a price.
+        billed: the billed usage, by the same names.
+        tokens_off: billed tokens (read and written) divided by estimated ones, minus 1; None before any are billed.
+    """
+
+    job: int
+    grader: str
+    state: str
+    told: Mapping[str, Any]
+    billed: Mapping[str, Any]
+    tokens_off: float | None
+
+
+def bills(project: Project) -> list[Bill]:
+    """Return estimated and billed usage for each job that used an endpoint, newest first.
+
+    The bill of a job that was stopped early, or that waits for batches, is lower than its estimate.
+    """
+    found = []
+    for job in jobs(project, "grading"):
+        if not (told := job.request.get("told")):
+            continue
+        billed: dict[str, Any] = {
+            "calls": job.calls or 0,
+            "input_tokens": job.input_tokens or 0,
+            "cached_tokens": job.cached_tokens or 0,
+            "output_tokens": job.output_tokens or 0,
+            "thinking_tokens": job.thinking_tokens or 0,
+            "cost": job.cost if told.get("cost") is not None else None,
+        }
+        before = told["input_tokens"] + told["output_tokens"]
+        taken = billed["input_tokens"] + billed["output_tokens"]
+        off = taken / before - 1 if before and taken else None
+        found.append(Bill(job.key, job.name, job.state, told, billed, off))
+    return found
+
+
+def _sum(of: Mapping[str, Any]) -> str:
+    cached = f" ({of['cached_tokens']:,} cached)" if of.get("cached_tokens") else ""
+    thinking = f" ({of['thinking_tokens']:,} thinking)" if of.get("thinking_tokens") else ""
+    cost = of.get("cost")
+    money = "" if cost is None else f", cost {cost:,.4f}" if cost < 1 else f", cost {cost:,.2f}"
+    return (
+        f"{how_many(of['calls'], 'calls')}, {of['input_tokens']:,} tokens read{cached} and"
+        f" {of['output_tokens']:,} written{thinking}{money}"
+    )

@@ -1,0 +1,146 @@
+"""Previews of prompts: a prompt filled in with data of the project, without a call of a model."""
+
+from __future__ import annotations
+
+from ..bank import overview, query_as_question, questions
+from ..errors import InputError
+from ..graders import GRADERS, OWNER, Grader, Messages, Prompt, ReadingGrader, acting, fill, make_grader, variables
+from ..project import Project, passage_texts, queries_of
+from ..types import Asked, GraderSpec, Question
+from ._drafting import IN_WORDS, values_of
+
+OF_QUERY = ("generate questions", "generate nuggets")
+"""Uses whose prompts are about a query without a question."""
+OF_PASSAGE = "generate items"
+"""Use whose prompts are about a passage alone."""
+OF_ANSWERS = ("answer from passages", "compare answers")
+"""Uses whose prompts are about a query and a model's answer to it."""
+ANSWER = "an answer that a model gave"
+RIGHT_ANSWER = "a correct answer"
+DRAFTS = 10
+WORDS = 5
+"""Placeholders for values that are known only when the prompt is used."""
+
+
+def questions_for(project: Project, prompt: Prompt, query_id: str) -> list[Question]:
+    """Return the questions of a query to try a prompt on, or the query itself if the prompt is about a query."""
+    grader = _grader(prompt)
+    if grader is not None:
+        return questions_to_try(project, grader.spec, query_id)
+    if prompt.use in (*OF_QUERY, *OF_ANSWERS, OF_PASSAGE):
+        return [query_as_question(project, query_id)]
+    found = [question for question in questions(project, None, query_id) if question.active and question.text]
+    return [q for q in found if q.answer_key] if "correct_answer" in variables(prompt) else found
+
+
+def fill_in(project: Project, prompt: Prompt, question: Question, passage: str, fence: bool = False) -> Messages:
+    """Return a prompt as a model would get it.
+
+    Args:
+        question: one of `questions_for`.
+        passage: text of a passage.
+        fence: whether to mark the passage as data.
+
+    Raises:
+        InputError: the question or the query lacks a value that the prompt needs.
+    """
+    grader = _grader(prompt, fence)
+    if isinstance(grader, ReadingGrader):
+        steps = grader.steps(Asked(question.text or "", question.answer_key or "", question.choices), passage)
+        try:
+            call = next(steps)
+        except StopIteration as end:
+            raise InputError(
+                "prompt-not-filled", f"The prompt cannot be filled in: {end.value.reason}.", "Choose another question."
+            ) from end
+        finally:
+            steps.close()
+        return fill(call.prompt, call.values, call.fence)
+    query = next(query for query in queries_of(project) if query.query_id == question.query_id)
+    values = values_of(query, query.subtopics[0] if query.subtopics else None, DRAFTS)
+    if prompt.use not in OF_QUERY:
+        values |= {"question": question.text or "", "context": passage, "answer": ANSWER}
+        values["correct_answer"] = question.answer_key or ("" if prompt.use not in OF_ANSWERS else RIGHT_ANSWER)
+        values |= {"result": ANSWER, "n_tokens": str(WORDS)}
+        values["task_domain"] = project.name
+    if lacking := [IN_WORDS.get(name, name) for name in variables(prompt) if name not in values]:
+        raise InputError(
+            "prompt-value-missing",
+            f"Prompt '{prompt.name}' needs {', '.join(lacking)}, which the query does not have.",
+            "Choose another query.",
+        )
+    return fill(prompt, values, fence)
+
+
+def _grader(prompt: Prompt, fence: bool = False) -> Grader | None:
+    """Return a grader for this prompt, whose model is never called; None if no grader uses such prompts."""
+    if prompt.use not in GRADERS:
+        return None
+    parameters = {"prompt": prompt.name, "fence": fence}
+    if prompt.use == "choice":
+        parameters["by"] = "letter" if prompt.form == "letter" else "likelihood"
+    with acting(OWNER):
+        return make_grader(prompt.use, parameters, {prompt.name: prompt})
+
+
+def questions_to_try(project: Project, spec: GraderSpec, query_id: str | None = None) -> list[Question]:
+    """Return the active questions that a grader can be asked; for a direct grader, the queries.
+
+    Args:
+        query_id: only those of this query; None for all.
+    """
+    if spec.method == "direct":
+        ids = [found.query_id for found in overview(project) if query_id in (None, found.query_id)]
+        asked = [query_as_question(project, found) for found in ids]
+    else:
+        asked = [q for q in questions(project, None, query_id) if q.active and q.kind in spec.takes]
+    return [question for question in asked if spec.asked_text(question)]
+
+
+def pair_to_try(
+    project: Project, spec: GraderSpec, question_id: str | None = None, passage_id: str | None = None
+) -> tuple[Asked, str]:
+    """Return a question and the text of a passage to try a grader on.
+
+    Args:
+        question_id: id of a question (of a query, for a direct grader); None for the first one that fits.
+        passage_id: a passage; None for the first one with a text in the query's pool.
+
+    Raises:
+        InputError: the grader cannot be asked such a question, or the passage is unknown or has no text.
+    """
+    of_passage = [
+        query_id
+        for (query_id,) in project.rows(
+            "SELECT query_id FROM pool JOIN queries USING (query_key) JOIN passages USING (passage_key)"
+            " WHERE passage_id = ?",
+            [passage_id],
+        )
+    ]
+    fitting = questions_to_try(project, spec)
+    # If only the passage is given, prefer a question of its query.
+    fitting.sort(key=lambda question: question.query_id not in of_passage)
+    chosen = [q for q in fitting if question_id in (None, q.question_id)]
+    if not chosen:
+        what = f"question '{question_id}'" if question_id else "any question"
+        need = " and an answer key" if spec.reads else ""
+        raise InputError(
+            "no-question-to-ask", f"This grader cannot use {what}.", f"Use an active question with text{need}."
+        )
+    question = chosen[0]
+    if passage_id is None:
+        passage_id = project.value(
+            "SELECT passage_id FROM pool JOIN passages USING (passage_key) JOIN queries USING (query_key)"
+            " WHERE query_id = ? AND pool.text_key IS NOT NULL ORDER BY position LIMIT 1",
+            [question.query_id],
+        )
+    texts = passage_texts(project, [passage_id] if passage_id else [])
+    if not texts:
+        raise InputError(
+            "no-passage-text",
+            f"Passage '{passage_id}' does not exist or has no text."
+            if passage_id
+            else "The pool has no passage with text.",
+            "Import passages with text.",
+        )
+    return Asked(question.text or "", question.answer_key or "", question.choices), next(iter(texts.values()))

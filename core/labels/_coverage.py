@@ -1,0 +1,212 @@
+"""EXAM-Cover: the share of questions that the top passages of a run, the gold texts or the pool answer.
+
+All values are sums over one relation: the first rank at which each question is answered.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..bank import bank_for
+from ..project import GOLD, Project, by_query, cache
+from ._basis import Basis
+from ._matrices import Layout, matrices
+from ._ratings import ratings
+from ._rules import MISSING, Ratings, covered_shares, weight_sql, weights_that_count
+
+Reference = Literal["gold", "pool"]
+
+Scores = dict[str, dict[str, float]]
+"""Score by query id by run name."""
+
+RANKED = (
+    "SELECT run_key, query_key, text_key, rank FROM rankings JOIN passages USING (passage_key) WHERE rank <= $cutoff"
+)
+"""SQL for the passages of every run down to rank $cutoff."""
+
+
+def first_answers(
+    base: Basis,
+    texts: str,
+    unit: Sequence[str] = ("query_key",),
+    asked: str = "",
+    part: Sequence[str] = ("query_key",),
+) -> str:
+    """Return a subquery with the best rating of each question and the first rank that answers it.
+
+    The subquery needs $version, $grader and the parameters of `texts`. Its columns are the columns of `unit`,
+    question_key, and:
+
+    - w: the weight of the question as it counts;
+    - total: the sum of the positive weights of all questions in the same part;
+    - best: the highest rating of the question;
+    - first: the first rank with an answer at the min rating, or NULL;
+    - usable: number of the question's pairs with a rating.
+
+    Parts without questions of positive weight are left out.
+
+    Args:
+        texts: SQL query with the columns query_key, text_key, rank, and the columns of `unit`.
+        unit: the columns that identify a share, such as a run and a query.
+        asked: the questions, with the columns of `bank.bank_for`, which is the default.
+        part: the columns of `asked` that identify a part: the weights of its questions are the whole of a share.
+    """
+    whole, one = ", ".join(part), ", ".join(unit)
+    return (
+        f"(WITH bank AS MATERIALIZED (SELECT *, {weight_sql(base.policy.weighted)} AS w"
+        f"  FROM {asked or bank_for(base.grader.spec)}),"
+        f" totals AS (SELECT {whole}, sum(w) FILTER (w > 0) AS total FROM bank GROUP BY ALL HAVING total > 0)"
+        f" SELECT {one}, question_key, any_value(w) AS w, any_value(total) AS total,"
+        f"  max(g.rating) AS best, min(rank) FILTER (g.rating >= {base.min_rating:d}) AS first,"
+        f"  count(g.rating) AS usable FROM ({texts}) t JOIN bank USING (query_key) JOIN totals USING ({whole})"
+        f" LEFT JOIN {ratings(base)} g ON g.question_text_key = bank.text_key AND g.passage_text_key = t.text_key"
+        f" GROUP BY {one}, question_key)"
+    )
+
+
+def covered(base: Basis) -> str:
+    """Return the coverage of a unit as an SQL aggregate over its rows of `first_answers`.
+
+    Coverage is the sum of the answered questions' weights, divided by the sum of all positive weights
+    (exam-plus-plus, equation 1, with weights). An answered "avoid" question has a negative weight and lowers coverage,
+    but not below 0. `coverage_of` computes coverage for one query in memory.
+    """
+    return f"greatest(0, coalesce(sum(w) FILTER (best >= {base.min_rating:d}), 0) / any_value(total))"
+
+
+def coverage(project: Project, base: Basis, cutoff: int | None = None) -> Scores:
+    """Return EXAM-Cover@k of every run and query.
+
+    Args:
+        cutoff: k; None means the cutoff of the policy.
+
+    Returns:
+        Score by query by run. A query that a run skipped is absent from its scores. A query without questions of
+        positive weight is absent from the scores of all runs.
+    """
+    depth = base.policy.cutoff if cutoff is None else cutoff
+
+    def compute() -> Scores:
+        known = matrices(project, base, depth)
+        ranked = _ranked(project, base, known.layout, depth)
+        asked = known.layout.weights
+        answering = {number: known.marks[number] for number in ranked.columns if (asked[number] > 0).any()}
+        of_grader = (*base.rated, base.version, depth)
+
+        def best(numbers: Sequence[int]) -> dict[int, Ratings]:
+            found = {}
+            for number in numbers:
+                columns, first = ranked.columns[number], ranked.first[number]
+                ratings = np.maximum.reduceat(known.ratings(number)[:, columns], first, axis=1)
+                found[number] = ratings[known.layout.rows[number]]
+            return found
+
+        def shares(numbers: Sequence[int]) -> dict[int, list[float]]:
+            found = {}
+            for number in numbers:
+                weights = weights_that_count(asked[number], base.policy.weighted)
+                found[number] = covered_shares(bests[number] >= base.min_rating, weights).tolist()
+            return found
+
+        bests = by_query(project, ("best ratings", *of_grader), answering, best, (known.layout, ranked))
+        key = ("coverage", *of_grader, base.policy.weighted, base.min_rating)
+        parts = by_query(project, key, answering, shares, (known.layout, ranked))
+        runs = dict(project.rows("SELECT run_key, name FROM runs ORDER BY name"))
+        queries = dict(project.rows("SELECT query_key, query_id FROM queries"))
+        found: Scores = {name: {} for name in runs.values()}
+        for number, of_query in parts.items():
+            name = queries[int(known.layout.query_keys[number])]
+            for key_of_run, share in zip(ranked.runs[number], of_query, strict=True):
+                found[runs[key_of_run]][name] = share
+        # A run that ranks no passage for any of these queries has no scores.
+        return {name: scores for name, scores in found.items() if scores}
+
+    return project.cached(("coverage", base.key, depth, base.min_rating), compute, cache.LABELS)
+
+
+@dataclass(frozen=True)
+class _Ranked:
+    """The top passages of runs, by number of the query; queries without passages are absent.
+
+    Args:
+        columns: columns of the ranked passages in the matrix of the query, run by run.
+        first: where the columns of each run begin.
+        runs: keys of the runs.
+    """
+
+    columns: Mapping[int, NDArray[np.int64]]
+    first: Mapping[int, NDArray[np.int64]]
+    runs: Mapping[int, list[int]]
+
+
+def _ranked(project: Project, base: Basis, layout: Layout, depth: int) -> _Ranked:
+    def compute() -> _Ranked:
+        top = project.table(
+            f"SELECT run_key, query_key, coalesce(text_key, -1) AS text_key FROM ({RANKED})"
+            " ORDER BY query_key, run_key",
+            {"cutoff": depth},
+        )
+        query = layout.numbers(top["query_key"].to_numpy())
+        here = query != MISSING
+        query, run = query[here], top["run_key"].to_numpy()[here]
+        column = layout.columns(query, top["text_key"].to_numpy()[here])
+        cuts = np.searchsorted(query, np.arange(len(layout.query_keys) + 1))
+        columns: dict[int, NDArray[np.int64]] = {}
+        firsts: dict[int, NDArray[np.int64]] = {}
+        runs: dict[int, list[int]] = {}
+        for number, (start, end) in enumerate(pairwise(cuts.tolist())):
+            if start < end:
+                ranked, firsts[number] = np.unique(run[start:end], return_index=True)
+                columns[number], runs[number] = column[start:end], ranked.tolist()
+        return _Ranked(columns, firsts, runs)
+
+    key = ("ranked columns", *base.rated, base.version, depth)
+    return project.cached(key, compute, cache.ASKED)
+
+
+def coverage_by_rank(project: Project, base: Basis, max_k: int) -> dict[str, dict[str, NDArray[np.float64]]]:
+    """Return EXAM-Cover@k of every run and query for k = 1 to `max_k`; queries that a run skipped are absent."""
+
+    def compute() -> dict[str, dict[str, NDArray[np.float64]]]:
+        gains: dict[str, dict[str, NDArray[np.float64]]] = {}
+        for run, query, first, gain in project.rows(
+            "SELECT name, query_id, first, sum(w) / any_value(total)"
+            f" FROM {first_answers(base, RANKED, ('run_key', 'query_key'))}"
+            " JOIN runs USING (run_key) JOIN queries USING (query_key)"
+            " GROUP BY name, query_id, query_key, first ORDER BY name, query_key, first",
+            base.parameters | {"cutoff": max_k},
+        ):
+            row = gains.setdefault(run, {}).setdefault(query, np.zeros(max_k))
+            if first is not None:
+                row[first - 1] = gain
+        # An answered "avoid" question lowers all later sums, so sums are cut at 0 only after they are complete.
+        return {
+            run: {query: np.maximum(0, np.cumsum(row)) for query, row in by_query.items()}
+            for run, by_query in gains.items()
+        }
+
+    return project.cached(("coverage by rank", base.key, base.min_rating, max_k), compute, cache.LABELS)
+
+
+def reference_coverage(project: Project, base: Basis, of: Reference) -> tuple[dict[str, float], int]:
+    """Return the coverage of the gold texts, or of the whole pool, by query; and the number of its rated pairs."""
+    texts = (
+        f"SELECT DISTINCT query_key, p.text_key, 1 AS rank FROM {GOLD if of == 'gold' else 'pool'} s"
+        " JOIN passages p USING (passage_key)"
+    )
+
+    def compute() -> tuple[dict[str, float], int]:
+        rows = project.rows(
+            f"SELECT query_id, {covered(base)}, sum(usable)::BIGINT FROM {first_answers(base, texts)}"
+            " JOIN queries USING (query_key) GROUP BY query_key, query_id ORDER BY query_key",
+            base.parameters,
+        )
+        return {query: score for query, score, _ in rows}, sum(n for _, _, n in rows)
+
+    return project.cached(("reference", of, base.key, base.min_rating), compute, cache.LABELS)

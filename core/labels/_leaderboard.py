@@ -1,0 +1,156 @@
+"""The record of a leaderboard: systems in order, with their scores and the pairs behind these."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from ..measures import correlate, system_score
+from ..project import Length
+from ..text import first_few, how_many
+from . import Policy, Scores
+
+FEWEST_GRADED = 0.5
+"""The share of graded pairs below which the order of the systems mostly reflects the ungraded pairs."""
+
+
+@dataclass(frozen=True)
+class System:
+    """A row of a leaderboard. Ranks begin at 1 and are equal for equal scores."""
+
+    run: str
+    score: float
+    std_error: float | None
+    queries: int
+    rank: int
+
+
+@dataclass(frozen=True)
+class Leaderboard:
+    """Systems ordered by a measure.
+
+    Args:
+        measure: standard name of the measure, such as nDCG@10 or EXAM-Cover@20.
+        source: `exam`, or the name of a source of judgments or of an imported leaderboard.
+        systems: the systems, best first.
+        per_query: score by query by run; empty for an imported leaderboard without scores by query.
+        query_ids: the queries in the mean.
+        needed, usable: number of pairs that the measure needs, and of these with a rating; 0 if no grades are used.
+        ungraded: number of ungraded pairs that the measure needs, by query with such pairs. Failed pairs and passages
+            without text do not count.
+        imported: whether all grades were imported, so that no job will ever grade these pairs.
+        reference: the gold texts or the pool as a system, for a normalised measure that divides by them; its score is
+            1.
+        starred: the runs within the standard error of the reference.
+        lengths: words and passages behind a score, by run. They are present for coverage and likeness, and for every
+            measure if the project has generated responses.
+    """
+
+    measure: str
+    source: str
+    policy: Policy
+    systems: list[System]
+    per_query: Scores
+    query_ids: list[str] = field(default_factory=list)
+    needed: int = 0
+    usable: int = 0
+    ungraded: Mapping[str, int] = field(default_factory=dict, compare=False)
+    imported: bool = field(default=False, compare=False)
+    reference: System | None = None
+    starred: frozenset[str] = frozenset()
+    lengths: Mapping[str, Length] = field(default_factory=dict)
+
+    @property
+    def too_few(self) -> str | None:
+        """Why a correlation with another leaderboard is not meaningful yet, as a sentence; None if it is.
+
+        It is meaningful if a share of at least `FEWEST_GRADED` of the pairs has a rating.
+        """
+        if self.usable >= FEWEST_GRADED * self.needed:
+            return None
+        return (
+            f"Only {self.usable / self.needed:.1%} of the pairs that {self.measure} needs are graded. A correlation"
+            f" needs {FEWEST_GRADED:.0%}."
+        )
+
+    @property
+    def scores(self) -> dict[str, float]:
+        """Score by run."""
+        return {system.run: system.score for system in self.systems}
+
+    @property
+    def says_ungraded(self) -> str:
+        """A sentence that names the queries with ungraded pairs, and whether the mean includes them; else empty."""
+        included = any(query in self.ungraded for query in self.query_ids)
+        verb = "Included" if included else "Excluded"
+        return f"{verb}: {queries_with_ungraded(list(self.ungraded))}." if self.ungraded else ""
+
+    @property
+    def pending(self) -> frozenset[str]:
+        """The queries with ungraded pairs, whose scores may still change while jobs run."""
+        return frozenset() if self.imported else frozenset(self.ungraded)
+
+    @property
+    def left_out(self) -> frozenset[str]:
+        """The queries with ungraded pairs that the mean excludes."""
+        return self.pending.difference(self.query_ids)
+
+    def length_correlation(self) -> float | None:
+        """Return Spearman's correlation of score and words; None without lengths, or if it is undefined."""
+        words = {run: length.words for run, length in self.lengths.items() if run in self.scores}
+        return correlate(words, self.scores).spearman if words else None
+
+    @property
+    def std_errors(self) -> dict[str, float | None]:
+        """Standard error by run."""
+        return {system.run: system.std_error for system in self.systems}
+
+    def as_dict(self) -> dict[str, Any]:
+        """Return the leaderboard as plain values, as `--json` prints it."""
+        systems: list[dict[str, Any]] = []
+        for system in self.systems:
+            length = self.lengths.get(system.run)
+            star = {"starred": system.run in self.starred} if self.reference else {}
+            systems.append({**vars(system), **(vars(length) if length else {}), **star})
+        return {
+            "measure": self.measure,
+            "source": self.source,
+            "policy": self.policy.as_dict(),
+            "systems": systems,
+            "pairs": {"needed": self.needed, "usable": self.usable},
+            "ungraded_queries": dict(self.ungraded),
+            **({"reference": vars(self.reference)} if self.reference else {}),
+        }
+
+
+def queries_with_ungraded(query_ids: Collection[str]) -> str:
+    """Return the number and first names of queries with ungraded pairs, as part of a sentence."""
+    return f"{how_many(len(query_ids), 'queries')} with ungraded pairs ({first_few(list(query_ids))})"
+
+
+def without_waiting(waiting: Collection[str], query_ids: Sequence[str]) -> list[str]:
+    """Return the queries that do not wait for grades, or all queries if all wait."""
+    return [query for query in query_ids if query not in waiting] or list(query_ids)
+
+
+def order_systems(
+    per_query: Scores, queries: Sequence[str], policy: Policy, known: Mapping[str, System] | None = None
+) -> list[System]:
+    """Return systems by their mean over queries, best first, with standard errors.
+
+    Args:
+        known: systems with known means over these queries, by run; their ranks are ignored.
+    """
+    rows = []
+    for run, scores in per_query.items():
+        if known and run in known:
+            rows.append((run, known[run].score, known[run].std_error, known[run].queries))
+            continue
+        score, error, answered = system_score(scores, queries, policy.skipped)
+        # A run that answered none of the queries has no score if skipped queries are ignored.
+        if score is not None:
+            rows.append((run, score, error, answered))
+    rows.sort(key=lambda row: (-row[1], row[0]))
+    all_scores = [row[1] for row in rows]
+    return [System(run, score, error, n, 1 + all_scores.index(score)) for run, score, error, n in rows]

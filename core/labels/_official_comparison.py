@@ -1,0 +1,323 @@
+"""Comparison of a leaderboard under study with the official one: their queries and their agreement."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from dataclasses import asdict, dataclass, replace
+from typing import Any, Literal
+
+import numpy as np
+
+from ..measures import Correlation, Ties, bootstrap_samples, correlate, parse_measure
+from ..project import Project, as_act, boards, find_source
+from . import Policy
+from ._leaderboard import Leaderboard, order_systems, queries_with_ungraded
+from ._leaderboard_making import leaderboard
+
+DEFAULT_MEASURE = "nDCG@10"
+
+QueryChoice = Literal["common", "all", "own"]
+"""The queries over which two leaderboards are averaged. `common`: the queries of both, except queries with ungraded
+pairs. `all`: the queries of both, including these. `own`: each leaderboard has its own queries."""
+
+
+@dataclass(frozen=True)
+class Queries:
+    """The queries over which two leaderboards are compared.
+
+    Args:
+        over: `common` if both are averaged over the same queries; `own` if each has its own queries.
+        board, official: number of queries of each leaderboard; None for an imported leaderboard without queries.
+        common: number of common queries; None if the queries of a leaderboard are unknown.
+        ungraded: the queries with ungraded pairs that the measure needs.
+        left_out: whether both leaderboards exclude the queries in `ungraded`.
+    """
+
+    over: Literal["common", "own"]
+    board: int | None
+    official: int | None
+    common: int | None
+    ungraded: tuple[str, ...] = ()
+    left_out: bool = False
+
+    def as_dict(self) -> dict[str, Any]:
+        """Return the numbers as plain values, with the queries that have ungraded pairs if there are any."""
+        found = asdict(self)
+        if not self.ungraded:
+            del found["ungraded"], found["left_out"]
+        return found
+
+    @property
+    def short(self) -> str:
+        """The numbers for a table: `54` for equal queries, `4 of 5 / 93` if 4 are common, `5 / 93` for own queries."""
+        mine, theirs = ("?" if number is None else str(number) for number in (self.board, self.official))
+        if self.board is not None and self.board == self.official == self.common:
+            return mine
+        return f"{self.common} of {mine} / {theirs}" if self.over == "common" else f"{mine} / {theirs}"
+
+    @property
+    def says(self) -> str:
+        """The numbers as a sentence that also names the queries with ungraded pairs."""
+        return " ".join(filter(None, (self._numbers, self.says_ungraded)))
+
+    @property
+    def says_ungraded(self) -> str:
+        """A sentence that names the queries with ungraded pairs; empty without such queries."""
+        verb = "Excluded" if self.left_out else "Included"
+        return f"{verb}: {queries_with_ungraded(self.ungraded)}." if self.ungraded else ""
+
+    @property
+    def _numbers(self) -> str:
+        if self.common is None:
+            numbers = " and ".join("unknown" if n is None else f"{n:,}" for n in (self.board, self.official))
+            return f"Queries: {numbers}. Imported leaderboards do not list their queries."
+        if self.board == self.official == self.common:
+            return f"Queries: {self.common:,}, the same on both leaderboards."
+        numbers = f"{self.board:,} and {self.official:,}"
+        if self.over == "common":
+            return f"Queries: {self.common:,} common (of {numbers})."
+        return f"Queries: {numbers} ({self.common:,} common). Each leaderboard uses its own queries."
+
+
+def sides(
+    board: Leaderboard, official: Leaderboard, queries: QueryChoice = "common"
+) -> tuple[Leaderboard, Leaderboard, Queries]:
+    """Return both leaderboards averaged over the queries that they share.
+
+    If they share no query, or the queries of either are unknown, each keeps its own queries.
+
+    Args:
+        queries: `common` excludes queries that wait for grades (`Leaderboard.pending`), `all` includes them, and `own`
+            changes nothing.
+
+    Returns:
+        The leaderboard under study, the official leaderboard, and the queries over which they are now averaged.
+    """
+    ungraded = tuple(dict.fromkeys([*board.ungraded, *official.ungraded]))
+    pending = board.pending | official.pending if queries == "common" else frozenset()
+    board, official = (
+        over(each, set(each.query_ids) - pending) if each.per_query else each for each in (board, official)
+    )
+    mine, theirs = (len(each.query_ids) if each.per_query else None for each in (board, official))
+    common = None if mine is None or theirs is None else set(board.query_ids).intersection(official.query_ids)
+    if not common or queries == "own":
+        shared = None if common is None else len(common)
+        return board, official, Queries("own", mine, theirs, shared, ungraded, bool(pending))
+    found = Queries("common", mine, theirs, len(common), ungraded, bool(pending))
+    return over(board, common), over(official, common), found
+
+
+def over(board: Leaderboard, queries: Collection[str]) -> Leaderboard:
+    """Return a leaderboard averaged over some of its queries.
+
+    A normalised measure is still divided by its reference over all queries. This divisor does not affect the order of
+    the systems. The reference and the stars are left out, because they would change.
+
+    Args:
+        queries: ids of queries; ids that the leaderboard does not have are ignored.
+    """
+    kept = [query for query in board.query_ids if query in queries]
+    if len(kept) == len(board.query_ids):
+        return board
+    chosen = set(kept)
+    per_query = {
+        run: {query: score for query, score in scores.items() if query in chosen}
+        for run, scores in board.per_query.items()
+    }
+    return replace(
+        board,
+        systems=order_systems(per_query, kept, board.policy),
+        per_query=per_query,
+        query_ids=kept,
+        reference=None,
+        starred=frozenset(),
+    )
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """Two compared leaderboards, and their rank correlation over the systems that both have."""
+
+    board: Leaderboard
+    official: Leaderboard
+    queries: Queries
+    correlation: Correlation
+
+    def as_dict(self) -> dict[str, Any]:
+        """Return the correlation as plain values, as `--json` prints it."""
+        return {
+            **vars(self.correlation),
+            "measure": self.board.measure,
+            "source": self.board.source,
+            "against": self.official.source,
+            "against_measure": self.official.measure,
+            "queries": self.queries.as_dict(),
+            "pairs": {"needed": self.board.needed, "usable": self.board.usable},
+        }
+
+
+def official_measure(measure: str, policy: Policy) -> str:
+    """Return the default measure of the official leaderboard: `measure`, or nDCG@10 if judgments do not support it."""
+    return measure if parse_measure(measure, policy.cutoff).takes_judgments else DEFAULT_MEASURE
+
+
+@as_act("see boards")
+def official_board(
+    project: Project, against: str, measure: str, policy: Policy, against_measure: str | None = None
+) -> Leaderboard:
+    """Return the leaderboard to compare with.
+
+    Args:
+        against: a source of judgments (`judgments` for the first), or an imported leaderboard.
+        measure: measure of the leaderboard under study.
+        against_measure: measure of the official leaderboard; None means `official_measure`. An imported leaderboard
+            keeps its own measure.
+
+    Raises:
+        InputError: the source is unknown, or does not have the measure.
+    """
+    source = find_source(project, against)
+    imported = dict(boards(project))
+    wanted = imported[source] if source in imported else against_measure or official_measure(measure, policy)
+    return leaderboard(project, wanted, source, policy, with_ungraded=True)
+
+
+@as_act("see boards")
+def compare(
+    project: Project,
+    measure: str,
+    against: str,
+    source: str = "exam",
+    against_measure: str | None = None,
+    policy: Policy | None = None,
+    ties: Ties = "average",
+    within_error: bool = False,
+    queries: QueryChoice = "common",
+) -> Comparison:
+    """Compute two leaderboards and correlate them.
+
+    Args:
+        measure: the measure of the leaderboard under study.
+        against: the official leaderboard: a source of judgments or an imported leaderboard.
+        source: the source of the leaderboard under study: `exam`, judgments or an imported leaderboard.
+        against_measure: the measure of the official leaderboard; None means `official_measure`.
+        ties: `average` ranks, or `random` tie breaking.
+        within_error: whether systems whose error bars overlap are tied too; with `random` only.
+        queries: see `sides`.
+
+    Raises:
+        InputError: a leaderboard cannot be made.
+    """
+    policy = policy or Policy()
+    find_source(project, against)
+    made = leaderboard(project, measure, source, policy, with_ungraded=True)
+    official = official_board(project, against, measure, policy, against_measure)
+    return compare_boards(made, official, queries, ties, within_error=within_error)
+
+
+def compare_boards(
+    board: Leaderboard,
+    official: Leaderboard,
+    queries: QueryChoice = "common",
+    ties: Ties = "average",
+    repeats: int = 10,
+    seed: int = 0,
+    within_error: bool = False,
+) -> Comparison:
+    """Correlate two leaderboards over their queries; see `compare`, `sides` and `correlate` for the arguments."""
+    board, official, compared = sides(board, official, queries)
+    undefined = board.too_few or official.too_few
+    if compared.left_out and not (compared.board and compared.common != 0):
+        undefined = undefined or "Every common query has ungraded pairs."
+    if undefined:
+        common = len(board.scores.keys() & official.scores)
+        return Comparison(board, official, compared, Correlation(common, None, None, None, None, ties, undefined))
+    found = correlate(
+        board.scores,
+        official.scores,
+        ties,
+        repeats,
+        seed,
+        board.std_errors if within_error else None,
+        official.std_errors if within_error else None,
+    )
+    return Comparison(board, official, compared, found)
+
+
+@dataclass(frozen=True)
+class Shift:
+    """The effect of a change on the correlation with the official leaderboard.
+
+    Args:
+        before, after: Spearman's rank correlation; None if undefined.
+        low, high: 95 % interval of the shift over resampled queries; None if it cannot be computed.
+        says: the result as a sentence.
+        queries: the queries over which the leaderboard after the change and the official leaderboard are compared.
+    """
+
+    before: float | None
+    after: float | None
+    low: float | None
+    high: float | None
+    says: str
+    queries: Queries
+
+
+def correlation_shift(
+    before: Leaderboard,
+    after: Leaderboard,
+    official: Leaderboard,
+    samples: int = 1000,
+    queries: QueryChoice = "common",
+) -> Shift:
+    """Return the shift in rank correlation with the official leaderboard, and whether it is within noise.
+
+    Both leaderboards are averaged over the same resamples of the queries (paired bootstrap), so the interval is for the
+    difference.
+
+    Args:
+        samples: number of resamples.
+        queries: see `sides`. The two leaderboards may share different queries with the official leaderboard, because
+            an edit can add or remove a query.
+    """
+    # A query that is left out of one leaderboard is left out of both.
+    ungraded = {**before.ungraded, **after.ungraded}
+    before, after = (replace(board, ungraded=ungraded) for board in (before, after))
+    compared = [compare_boards(board, official, queries) for board in (before, after)]
+    if len({each.queries.over for each in compared}) > 1:
+        # One of the two shares no query with the official leaderboard, so each is compared over its own queries.
+        compared = [compare_boards(board, official, "own") for board in (before, after)]
+    then, now = (each.correlation for each in compared)
+
+    def found(low: float | None, high: float | None, says: str) -> Shift:
+        return Shift(then.spearman, now.spearman, low, high, says, compared[1].queries)
+
+    if then.spearman is None or now.spearman is None:
+        return found(None, None, (now.undefined or then.undefined) or "")
+    if compared[0].board.per_query == compared[1].board.per_query:
+        return found(0.0, 0.0, "The leaderboards are the same.")
+    among = {query for each in compared for scores in each.board.per_query.values() for query in scores}
+    skipped = before.policy.skipped
+    drawn = [
+        bootstrap_samples(
+            each.board.per_query,
+            each.official.per_query or each.official.scores,
+            ("spearman",),
+            samples,
+            skipped=skipped,
+            among=among,
+        )
+        for each in compared
+    ]
+    shifts = drawn[1]["spearman"] - drawn[0]["spearman"]
+    shifts = shifts[~np.isnan(shifts)]
+    if not len(shifts):
+        return found(None, None, "Too few queries for an interval.")
+    low, high = (float(value) for value in np.quantile(shifts, (0.025, 0.975)))
+    if low == high == 0:
+        says = "Scores change, but the order of the systems does not (in any resample of the queries)."
+    elif low <= 0 <= high:
+        says = "The change of the correlation is within noise (resampled queries)."
+    else:
+        says = f"The correlation {'rises' if low > 0 else 'falls'} in nearly all resamples of the queries."
+    return found(low, high, says)

@@ -1,0 +1,252 @@
+"""Leaderboards by subtopic: each subtopic of a query is evaluated by its own questions, as in TREC CAR."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Literal
+
+from ..bank import bank_for
+from ..errors import InputError
+from ..measures import Measure, make_intent_evaluator, parse_measure
+from ..project import Project, Runs, as_act, boards, find_source, rankings
+from . import RANKED, Basis, Policy, Scores, Skipped, basis, coverage_of_union, covered, first_answers, ratings
+from ._leaderboard import Leaderboard, order_systems
+from ._leaderboard_making import leaderboard
+from ._run_scores import score_runs
+
+Per = Literal["query", "subtopic", "topic", "union"]
+PERS: tuple[Per, ...] = ("query", "subtopic", "topic", "union")
+
+Topics = dict[str, str]
+"""Query id by topic id `query/subtopic`, in the order of the queries."""
+
+
+@as_act("see boards")
+def leaderboard_per(
+    project: Project,
+    measure: str,
+    source: str = "exam",
+    policy: Policy | None = None,
+    per: Per = "query",
+    with_ungraded: bool = False,
+) -> Leaderboard:
+    """Return a leaderboard whose mean is over queries, over subtopics and then queries, or over topics.
+
+    Each (query, subtopic) is a topic, evaluated only by the questions of this subtopic. For a topic, a run's ranking
+    for the query id `query/subtopic` is used, or else its ranking for the query.
+
+    Questions without a subtopic are asked for every topic that is a query of the project. If a query has no such
+    topics, these questions form a further topic with the query's id. A query without subtopics is one topic, too. In
+    judgments, subtopics are recognized only by query ids `query/subtopic`.
+
+    Args:
+        measure, source, policy, with_ungraded: as for `leaderboard.leaderboard`.
+        per: `query`: one score per query from all its questions. `subtopic`: the mean over a query's subtopics, then
+            over queries (exam-plus-plus, section 5.1: CAR Y3 has 721 query-subtopics in 131 queries). `topic`: the
+            mean over all (query, subtopic) pairs. `union`: coverage of all questions of a query by the top k of all its
+            topics together (exam-plus-plus, equation 1).
+
+    Returns:
+        The leaderboard; for `topic`, its scores are by topic id. An imported leaderboard is unchanged.
+
+    Raises:
+        InputError: unknown measure, source, grader, version or `per`, or nothing to score.
+    """
+    if per not in PERS:
+        raise InputError("unknown-mean", f"Unknown mean '{per}'.", f"Available: {', '.join(PERS)}.")
+    policy = policy or Policy()
+    plain = leaderboard(project, measure, source, policy, with_ungraded)
+    wanted = parse_measure(measure, policy.cutoff)
+    if per == "union" and wanted.basis != "coverage":
+        raise InputError(
+            "measure-needs-order",
+            f"Cannot compute {measure} with --per union: passages of different subtopics have no common order.",
+            "Use EXAM-Cover, or --per query, subtopic or topic.",
+        )
+    if per == "query" or (source != "exam" and find_source(project, source) in dict(boards(project))):
+        return plain
+    if source == "exam":
+        if not wanted.by_query_alone:
+            raise InputError(
+                "measure-of-whole-queries",
+                f"Cannot compute {wanted} by subtopic.",
+                "Use EXAM-Cover or a measure of labels. Or use the mean over queries (--per query).",
+            )
+        if per == "union":
+            return _union_board(project, plain, wanted.depth)
+        scores, every_topic = _exam_scores(project, wanted, basis(project, policy))
+        topics = {topic: query for topic, query in every_topic.items() if not {topic, query} & plain.left_out}
+    else:
+        stands_for = _topics_among_queries(project)
+        scores, topics = plain.per_query, {topic: stands_for.get(topic, topic) for topic in plain.query_ids}
+    scores = {run: scores.get(run, {}) for run in rankings(project)}
+    queries = list(topics)
+    if per == "subtopic":
+        scores = {run: mean_over_subtopics(by_topic, topics, policy.skipped) for run, by_topic in scores.items()}
+        queries = list(dict.fromkeys(topics.values()))
+    return replace(plain, systems=order_systems(scores, queries, policy), per_query=scores, query_ids=queries)
+
+
+def mean_over_subtopics(by_topic: Mapping[str, float], topics: Mapping[str, str], skipped: Skipped) -> dict[str, float]:
+    """Return one score per query: the mean over its topics.
+
+    Args:
+        by_topic: score by topic id; topics that the run skipped are absent.
+        topics: query id by topic id.
+        skipped: whether a skipped topic of a query counts 0 or is left out. A query without answered topics has no
+            score.
+    """
+    found: dict[str, list[float]] = {}
+    sizes: dict[str, int] = {}
+    for topic, query in topics.items():
+        sizes[query] = sizes.get(query, 0) + 1
+        if topic in by_topic:
+            found.setdefault(query, []).append(by_topic[topic])
+    return {
+        query: math.fsum(values) / (sizes[query] if skipped == "zero" else len(values))
+        for query, values in found.items()
+    }
+
+
+def bank_topics(project: Project, base: Basis) -> Topics:
+    """Return the topics of the bank's questions of positive weight."""
+    rows = project.rows(
+        f"SELECT topic_id, query_id, bool_and(query_key IN (SELECT query_key FROM topics())) FROM {_parts(base)}"
+        " WHERE $grader IS NOT NULL GROUP BY topic_id, query_id HAVING max(weight) > 0"
+        " ORDER BY min(query_key), min(question_key)",
+        base.parameters,
+    )
+    # A query with topics asks its questions without a subtopic for these topics, and is not a topic itself.
+    return {topic: query for topic, query, has_topics in rows if not (has_topics and topic == query)}
+
+
+def _parts(base: Basis) -> str:
+    """Return the bank with the topic of each question, as a subquery over $version.
+
+    Its columns are the columns of `bank_for`, topic_id, and the query_id of the topic. For each query that asks a
+    question, the question has one row per topic in which it counts.
+    """
+    return (
+        "(SELECT b.*, unnest(CASE WHEN t.topic_key IS NOT NULL THEN [q.query_id]"
+        "  WHEN r.subtopic_id IS NOT NULL THEN [q.query_id || '/' || r.subtopic_id]"
+        "  ELSE list_prepend(q.query_id, coalesce(own.topic_ids, [])) END) AS topic_id,"
+        " coalesce(parent.query_id, q.query_id) AS query_id"
+        f" FROM {bank_for(base.grader.spec)} b JOIN queries q ON q.query_key = b.query_key"
+        f" LEFT JOIN bank_at($version) r ON r.question_key = b.question_key"
+        f" LEFT JOIN topics() t ON t.topic_key = b.query_key"
+        " LEFT JOIN queries parent ON parent.query_key = t.query_key"
+        f" LEFT JOIN (SELECT s.query_key, list(k.query_id ORDER BY topic_key) AS topic_ids FROM topics() s"
+        "  JOIN queries k ON k.query_key = topic_key GROUP BY s.query_key) own ON own.query_key = b.query_key)"
+    )
+
+
+def _exam_scores(project: Project, measure: Measure, base: Basis) -> tuple[Scores, Topics]:
+    """Return score by topic by run, and the topics that the mean is over."""
+    topics = bank_topics(project, base)
+    if measure.basis == "coverage":
+        return coverage_by_topic(project, base, measure.depth), topics
+    runs = topic_runs(rankings(project), topics)
+    scores: Scores
+    if measure.basis == "intents":
+        intents = _intents(project, base)
+        evaluate = make_intent_evaluator(measure, intents)
+        scores = {run: evaluate(ranking) for run, ranking in runs.items()}
+        return scores, {topic: query for topic, query in topics.items() if topic in intents}
+    qrels = topic_labels(project, base)
+    found = score_runs(runs, [measure.name], qrels, base.min_rating)
+    scores = {run: by_measure.get(measure.name, {}) for run, by_measure in found.items()}
+    return scores, {topic: query for topic, query in topics.items() if topic in qrels}
+
+
+def topic_runs(runs: Runs, topics: Topics) -> Runs:
+    """Return rankings by run and topic id: the run's ranking for the topic, or else for the topic's query."""
+    return {
+        run: {
+            topic: by_query[topic if topic in by_query else query]
+            for topic, query in topics.items()
+            if topic in by_query or query in by_query
+        }
+        for run, by_query in runs.items()
+    }
+
+
+def coverage_by_topic(project: Project, base: Basis, cutoff: int) -> Scores:
+    """Return EXAM-Cover@k of every run and topic, over the questions of the topic.
+
+    Args:
+        cutoff: k; the cutoff of the policy is ignored.
+    """
+    firsts = first_answers(base, RANKED, ("run_key", "query_key", "topic_id"), _parts(base), ("query_key", "topic_id"))
+    scores: Scores = {}
+    for run, topic, value in project.rows(
+        f"SELECT name, topic_id, {covered(base)} FROM {firsts} JOIN runs USING (run_key) JOIN queries USING (query_key)"
+        " GROUP BY name, query_key, query_id, topic_id"
+        # A run may have a ranking for the topic and one for its query. The topic's own ranking comes last and replaces
+        # the other.
+        " ORDER BY name, query_id = topic_id, query_key",
+        base.parameters | {"cutoff": cutoff},
+    ):
+        scores.setdefault(run, {})[topic] = value
+    return scores
+
+
+def _union_board(project: Project, plain: Leaderboard, cutoff: int) -> Leaderboard:
+    found = coverage_of_union(project, basis(project, plain.policy), cutoff)
+    query_ids = [query for query in found.query_ids if query not in plain.left_out]
+    scores = {
+        run: {query: score for query, score in found.scores.get(run, {}).items() if query in query_ids}
+        for run in rankings(project)
+    }
+    systems = order_systems(scores, query_ids, plain.policy)
+    return replace(
+        plain,
+        systems=systems,
+        per_query=scores,
+        query_ids=query_ids,
+        needed=found.needed,
+        usable=found.usable,
+    )
+
+
+def _rated(base: Basis) -> str:
+    """Return every rating of a pooled passage once per topic: topic_id, passage_id, question_key, weight, rating."""
+    return (
+        "SELECT DISTINCT topic_id, passage_id, question_key, weight, rating"
+        f" FROM {ratings(base)} g JOIN {_parts(base)} b ON b.text_key = g.question_text_key"
+        " JOIN pool p ON p.query_key = b.query_key AND p.text_key = g.passage_text_key"
+        " JOIN passages USING (passage_key)"
+    )
+
+
+def topic_labels(project: Project, base: Basis) -> dict[str, dict[str, int]]:
+    """Return labels by topic id and passage id, computed only from the questions of the topic."""
+    found: dict[str, dict[str, int]] = {}
+    for topic, passage, label in project.rows(
+        f"SELECT topic_id, passage_id, {base.label_sql} AS label FROM ({_rated(base)})"
+        " GROUP BY topic_id, passage_id HAVING label IS NOT NULL ORDER BY topic_id, passage_id",
+        base.parameters,
+    ):
+        found.setdefault(topic, {})[passage] = label
+    return found
+
+
+def _intents(project: Project, base: Basis) -> dict[str, dict[str, dict[str, int]]]:
+    found: dict[str, dict[str, dict[str, int]]] = {}
+    for topic, passage, question, rating in project.rows(
+        f"SELECT topic_id, passage_id, question_key::VARCHAR, rating FROM ({_rated(base)}) WHERE weight > 0"
+        " ORDER BY ALL",
+        base.parameters,
+    ):
+        found.setdefault(topic, {}).setdefault(passage, {})[question] = int(rating >= base.min_rating)
+    return found
+
+
+def _topics_among_queries(project: Project) -> Topics:
+    return dict(
+        project.rows(
+            "SELECT t.query_id, q.query_id FROM topics() s JOIN queries t ON t.query_key = s.topic_key"
+            " JOIN queries q ON q.query_key = s.query_key"
+        )
+    )

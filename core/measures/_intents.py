@@ -1,0 +1,267 @@
+"""Measures that treat the questions of a query as its intents: alpha_nDCG, ERR-IA and nDCG-IA."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..errors import InputError
+from ._measure import Measure
+from ._trec_measures import RunScores, trec_order
+
+
+@dataclass(frozen=True)
+class Answers:
+    """The questions that the passages of a query answer.
+
+    Args:
+        passages: ids of the p passages that answer any question, each once.
+        answered: p x r, for the r questions with ratings.
+    """
+
+    passages: Sequence[str]
+    answered: NDArray[np.bool_]
+
+
+Intents = Mapping[str, Answers | Mapping[str, Mapping[str, int]]]
+"""By query id: its `Answers`, or passage id -> question id -> 1 if the passage answers the question, else 0."""
+
+
+def answers_of(passages: Sequence[str], ratings: NDArray[np.int8], min_rating: int) -> Answers | None:
+    """Return the questions that passages answer, from their ratings.
+
+    Args:
+        passages: p ids.
+        ratings: p x r; negative if missing.
+        min_rating: the rating from which a question is answered.
+
+    Returns:
+        None without ratings.
+    """
+    known = (ratings >= 0).any(axis=0)
+    if not known.any():
+        return None
+    answered = ratings[:, known] >= min_rating
+    rows = np.flatnonzero(answered.any(axis=1))
+    return Answers([passages[row] for row in rows.tolist()], answered[rows])
+
+
+def _answers(of: Answers | Mapping[str, Mapping[str, int]]) -> Answers | None:
+    if isinstance(of, Answers):
+        return of
+    column = {key: i for i, key in enumerate(sorted({question for row in of.values() for question in row}))}
+    ratings = np.full((len(of), len(column)), -1, np.int8)
+    for at, row in enumerate(of.values()):
+        for question, yes in row.items():
+            ratings[at, column[question]] = yes > 0
+    return answers_of([*of], ratings, 1)
+
+
+Scorer = Callable[[Sequence[Sequence[str]]], list[float]]
+"""A function from the tops of several rankings (passage ids, best first) to their scores."""
+
+
+@dataclass(frozen=True)
+class IntentEvaluator:
+    """Scores the tops of rankings. Scoring many runs at once is faster than one by one.
+
+    Args:
+        cutoff: number of passages that count.
+        scorers: by query id.
+    """
+
+    cutoff: int
+    scorers: Mapping[str, Scorer]
+
+    def __call__(self, run: RunScores) -> dict[str, float]:
+        """Return the score of a run by query id, over the queries that have intents and passages in the run."""
+        return {
+            query: self.scorers[query]([trec_order(scores, self.cutoff)])[0]
+            for query, scores in run.items()
+            if scores and query in self.scorers
+        }
+
+    def of(self, query_id: str, tops: Sequence[Sequence[str]]) -> list[float]:
+        """Return the scores of tops of rankings, from `trec_order`, for a query with intents."""
+        return self.scorers[query_id](tops) if tops else []
+
+
+STOP = 0.5
+"""Probability that an answer ends the search: (2^g - 1) / 2^max, with g = max = 1 for an answered question."""
+
+
+def make_intent_evaluator(measure: Measure, intents: Intents) -> IntentEvaluator:
+    """Prepare a measure that needs intents, to evaluate many runs.
+
+    Args:
+        measure: a measure with basis "intents".
+        intents: which passages answer which questions of a query.
+
+    Returns:
+        An evaluator that returns a run's scores by query id, for the queries in both `intents` and the run. The score
+        is 0 if no passage answers a question.
+
+    Raises:
+        InputError: the measure is not computed from answered questions.
+    """
+    if measure.basis != "intents":
+        raise InputError(
+            "not-an-answer-measure",
+            f"Measure {measure} is not computed from answered questions.",
+            "Use a measure such as ERR_IA@20.",
+        )
+    return _MAKERS[measure.family.name](intents, measure.depth)
+
+
+def make_err_ia(intents: Intents, cutoff: int) -> IntentEvaluator:
+    """Return an evaluator of expected reciprocal rank, averaged over the questions.
+
+    For one question, the reader stops with probability 1/2 at each passage that answers it. ERR is the sum of 1/r *
+    (1/2)^(c+1) over the ranks r of answering passages; c is the number of answering passages above r.
+
+    The intents are the questions that at least one graded passage answers, with equal probability. In the same way,
+    ndeval uses subtopics with a relevant document. The mean is divided by the ERR of a ranking in which every passage
+    answers every question. So the maximum is 1 in any collection.
+
+    Source: Chapelle, Metzler, Zhang and Grinspan, Expected Reciprocal Rank for Graded Relevance, CIKM 2009, with
+    binary grades. The divisor is the collection-independent normalisation that TREC's Web track reported.
+
+    Args, returns, raises: as `make_intent_evaluator`, with a cutoff from 1.
+    """
+    best = _err(range(1, cutoff + 1))
+
+    def score(answering: Sequence[set[str]], top: Sequence[str]) -> float:
+        known = [found for found in answering if found]
+        total = math.fsum(_err(r for r, passage in enumerate(top, 1) if passage in found) for found in known)
+        return total / (best * len(known)) if known else 0.0
+
+    return _evaluator(intents, cutoff, _one_by_one(score))
+
+
+def _err(ranks: Iterable[int]) -> float:
+    """Return the ERR of a ranking with answers at these ranks."""
+    return math.fsum(STOP * (1 - STOP) ** above / rank for above, rank in enumerate(ranks))
+
+
+def make_ndcg_ia(intents: Intents, cutoff: int) -> IntentEvaluator:
+    """Return an evaluator of binary nDCG of each question, averaged over the questions.
+
+    All questions are equally likely intents. A question that no graded passage answers gives 0.
+    Source: Agrawal, Gollapudi, Halverson and Ieong, Diversifying Search Results, WSDM 2009, section 5.1, with the
+    discount 1 / log2(1 + rank).
+
+    Args, returns, raises: as `make_intent_evaluator`, with a cutoff from 1.
+    """
+
+    def score(answering: Sequence[set[str]], top: Sequence[str]) -> float:
+        # The ideal ranking puts all answering passages first, up to the cutoff; it does not depend on the run's
+        # length.
+        shares = (
+            _dcg(rank for rank, passage in enumerate(top, 1) if passage in found)
+            / _dcg(range(1, min(len(found), cutoff) + 1))
+            for found in answering
+            if found
+        )
+        return math.fsum(shares) / len(answering)
+
+    return _evaluator(intents, cutoff, _one_by_one(score))
+
+
+def _dcg(ranks: Iterable[int]) -> float:
+    """Return the binary DCG of a ranking with answers at these ranks."""
+    return math.fsum(1 / math.log2(rank + 1) for rank in ranks)
+
+
+def make_alpha_ndcg(intents: Intents, cutoff: int, alpha: float = 0.5) -> IntentEvaluator:
+    """Return an evaluator of alpha_nDCG. The ideal rankings are computed once for many runs.
+
+    A passage at rank i gains (1 - alpha)^c for each question that it answers; c is the number of passages above it that
+    answer the same question. Gains are divided by log2(1 + i), summed over the top ranks, and divided by the same sum
+    for the ideal ranking. Finding the ideal ranking is NP-complete. As in the paper, it is built greedily, from the
+    passages in `intents`. Among passages of equal gain, the greatest id is first, as in NIST's ndeval, so that the
+    results are equal.
+    Source: Clarke et al., Novelty and Diversity in Information Retrieval Evaluation, SIGIR 2008, section 3.
+
+    Args:
+        intents: which passages answer which questions of a query.
+        cutoff: rank depth, from 1.
+        alpha: penalty on repeated answers, from 0 to 1.
+
+    Returns:
+        As `make_intent_evaluator`.
+    """
+    discounts = [math.log2(rank + 1) for rank in range(1, cutoff + 1)]
+    worths = np.multiply.accumulate([1.0, *[1 - alpha] * len(discounts)])
+
+    def prepare(answers: Answers) -> Scorer:
+        ids = answers.passages
+        row_of = {passage: row for row, passage in enumerate(ids)}
+        order = sorted(range(len(ids)), key=ids.__getitem__, reverse=True)
+        ideal = _ideal_gain(answers.answered[order], discounts, alpha)
+        # The last row is for passages that answer no question.
+        answered = np.concatenate([answers.answered, np.zeros((1, answers.answered.shape[1]), bool)])
+
+        def score(tops: Sequence[Sequence[str]]) -> list[float]:
+            if not ideal:
+                return [0.0] * len(tops)
+            rows = np.full((len(tops), max(map(len, tops))), -1)
+            for at, top in enumerate(tops):
+                rows[at, : len(top)] = [row_of.get(passage, -1) for passage in top]
+            found = answered[rows]
+            before = np.cumsum(found, axis=1) - found
+            gains = np.where(found, worths[before], 0.0) / np.array(discounts[: rows.shape[1]])[:, None]
+            # Cumulative sums add from the top down. A sum along an axis would add in an order that depends on the
+            # shape.
+            totals = np.cumsum(gains.reshape(len(tops), -1), axis=1)[:, -1]
+            return [total / ideal for total in totals.tolist()]
+
+        return score
+
+    return _evaluator(intents, cutoff, prepare)
+
+
+def _ideal_gain(answered: NDArray[np.bool_], discounts: Sequence[float], alpha: float) -> float:
+    """Return the discounted gain of the greedy ideal ranking. Among passages of equal gain, the first row precedes."""
+    matrix = answered.astype(float)
+    worth = np.ones(matrix.shape[1])
+    total = 0.0
+    for discount in discounts[: len(matrix)]:
+        gains = matrix @ worth
+        best = int(gains.argmax())
+        total += float(gains[best] / discount)
+        worth[matrix[best] > 0] *= 1 - alpha
+        matrix[best] = 0
+    return total
+
+
+_MAKERS: Mapping[str, Callable[[Intents, int], IntentEvaluator]] = {
+    "alpha_nDCG": make_alpha_ndcg,
+    "ERR_IA": make_err_ia,
+    "nDCG_IA": make_ndcg_ia,
+}
+
+
+def _evaluator(intents: Intents, cutoff: int, prepare: Callable[[Answers], Scorer]) -> IntentEvaluator:
+    """Return an evaluator that prepares a scorer for each query."""
+    known = {query: _answers(of) for query, of in intents.items()}
+    return IntentEvaluator(cutoff, {query: prepare(answers) for query, answers in known.items() if answers})
+
+
+def _one_by_one(score: Callable[[Sequence[set[str]], Sequence[str]], float]) -> Callable[[Answers], Scorer]:
+    """Convert a function that scores one ranking into an argument of `_evaluator`.
+
+    Args:
+        score: takes the passages that answer each question, and a ranking.
+    """
+
+    def prepare(answers: Answers) -> Scorer:
+        answering = [
+            {answers.passages[row] for row in np.flatnonzero(column).tolist()} for column in answers.answered.T
+        ]
+        return lambda tops: [score(answering, top) for top in tops]
+
+    return prepare

@@ -1,0 +1,280 @@
+"""Choosing one system of several by different evaluations, and the effect of corrections on the choice."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import combinations
+from typing import Literal, TypeAlias
+
+import numpy as np
+
+from ..errors import InputError
+from ._correlation import correlate, rank_correlations
+from ._means import SAMPLES, Array, Interval, drawn_counts, interval, mean_and_standard_error, resampled_means
+
+Table: TypeAlias = Mapping[str, Mapping[str, float | None]]
+"""run -> query id -> score. None means that the query could not be scored; it is left out of the run's mean. A query
+that is absent, but present in another run of the table, was skipped and counts 0."""
+
+Over = Literal["common", "own"]
+
+TIED = 1e-12
+"""Means with at most this difference count as equal, because rounding depends on the order of summation."""
+
+
+@dataclass(frozen=True)
+class Choice:
+    """The system that one evaluation chooses.
+
+    Args:
+        evaluation: name of the evaluation.
+        scores: (mean, standard error) by run, best first.
+        chosen: the runs with the greatest mean; several if they are tied.
+        chance: by run, the share of resamples in which it is chosen; tied runs share a resample equally.
+        queries: number of queries.
+        failed: number of pairs of run and query that could not be scored.
+    """
+
+    evaluation: str
+    scores: dict[str, tuple[float, float | None]]
+    chosen: list[str]
+    chance: dict[str, float]
+    queries: int
+    failed: int
+
+
+@dataclass(frozen=True)
+class Pairing:
+    """A comparison of two evaluations.
+
+    Args:
+        same_choice: whether the second evaluation also chooses every run that the first chooses.
+        same_chance: share of the resamples in which the choice is the same.
+        kendall, spearman: correlations of the runs' scores, with intervals; undefined with fewer than 3 runs.
+        loss: the cost of choosing by the first evaluation, measured by the second. It is the second's greatest score
+            minus its score for the run that the first chooses (the mean over tied runs).
+    """
+
+    one: str
+    other: str
+    same_choice: bool
+    same_chance: float
+    kendall: Interval
+    spearman: Interval
+    loss: Interval
+
+
+@dataclass(frozen=True)
+class Choosing:
+    """Evaluations and their choices, all over the same runs.
+
+    Args:
+        runs: the runs that every evaluation has.
+        over: `common` for the queries that all evaluations have, or `own` for each evaluation's own queries.
+        choices: the choice of each evaluation, in the given order.
+        pairings: every evaluation with every other evaluation, in both directions.
+    """
+
+    runs: list[str]
+    over: Over
+    choices: list[Choice]
+    pairings: list[Pairing]
+
+
+def choosing(tables: Mapping[str, Table], over: Over = "common", samples: int = SAMPLES, seed: int = 0) -> Choosing:
+    """Compare evaluations of the same runs: which run each chooses, and how certain that is.
+
+    A resample draws queries with replacement; all evaluations see the same draw.
+    Source: llm-reteval specification, sections 9 and 13; llm-judge-retriever-selection, "Correlation of
+    Information".
+
+    Args:
+        tables: table by name of the evaluation, such as NIST, EXAM-Cover or LLM-retEval.
+        over: `common` for the queries with a score of any run in all evaluations, or `own` for each evaluation's own
+            queries.
+        samples, seed: number of resamples and seed of the bootstrap.
+
+    Raises:
+        InputError: no evaluations, no common runs, or no common queries.
+    """
+    runs = sorted(set.intersection(*(set(table) for table in tables.values()))) if tables else []
+    if not runs:
+        raise InputError(
+            "no-common-runs", "The evaluations have no run in common.", "Use evaluations of the same runs."
+        )
+    own = {name: {query for run in runs for query in table[run]} for name, table in tables.items()}
+    common = set.intersection(*own.values())
+    if over == "common" and not common:
+        raise InputError(
+            "no-common-queries", "The evaluations have no query in common.", "Compare each over its own queries."
+        )
+    wanted = {name: common if over == "common" else known for name, known in own.items()}
+    queries = sorted(set().union(*wanted.values()))
+    counts = drawn_counts(len(queries), samples, seed)
+    drawn = {name: _resampled(table, runs, queries, wanted[name], counts) for name, table in tables.items()}
+    picked = {name: _greatest(means) for name, means in drawn.items()}
+    choices = [_choice(name, table, runs, wanted[name], picked[name]) for name, table in tables.items()]
+    pairings = [
+        _pairing(one, other, drawn, picked) for a, b in combinations(choices, 2) for one, other in ((a, b), (b, a))
+    ]
+    return Choosing(runs, over, choices, pairings)
+
+
+def _choice(name: str, table: Table, runs: Sequence[str], queries: Collection[str], picked: Array) -> Choice:
+    values = {run: [table[run].get(query, 0.0) for query in sorted(queries)] for run in runs}
+    found = {run: mean_and_standard_error(one for one in row if one is not None) for run, row in values.items()}
+    scores = {run: (mean, error) for run, (mean, error) in found.items() if mean is not None}
+    ordered = dict(sorted(scores.items(), key=lambda item: (-item[1][0], item[0])))
+    best = max((mean for mean, _ in scores.values()), default=0.0)
+    chosen = [run for run, (mean, _) in ordered.items() if mean >= best - TIED]
+    shares = picked / np.maximum(picked.sum(axis=1, keepdims=True), 1)
+    chance = {run: float(share) for run, share in zip(runs, shares.mean(axis=0), strict=True)}
+    return Choice(name, ordered, chosen, chance, len(queries), sum(row.count(None) for row in values.values()))
+
+
+def _pairing(one: Choice, other: Choice, drawn: Mapping[str, Array], picked: Mapping[str, Array]) -> Pairing:
+    x, y = drawn[one.evaluation], drawn[other.evaluation]
+    mine, theirs = picked[one.evaluation], picked[other.evaluation]
+    point = correlate(_means(one), _means(other))
+    spread = {name: rank_correlations(name, x, y) for name in ("kendall", "spearman")}
+    same = (mine * theirs).sum(axis=1) == mine.sum(axis=1)
+    known = [run for run in one.chosen if run in other.scores]
+    best = max((mean for mean, _ in other.scores.values()), default=0.0)
+    loss = best - sum(other.scores[run][0] for run in known) / len(known) if known else None
+    greatest = np.where(np.isnan(y), -np.inf, y).max(axis=1)
+    losses = np.where(np.isinf(greatest), np.nan, greatest - np.nansum(y * mine, axis=1) / mine.sum(axis=1))
+    return Pairing(
+        one.evaluation,
+        other.evaluation,
+        set(one.chosen) <= set(other.chosen),
+        float(same.mean()),
+        interval(point.kendall, spread["kendall"], point.undefined),
+        interval(point.spearman, spread["spearman"], point.undefined),
+        interval(loss, losses, "the chosen run has no score"),
+    )
+
+
+def _means(choice: Choice) -> dict[str, float]:
+    return {run: mean for run, (mean, _) in choice.scores.items()}
+
+
+def _resampled(
+    table: Table, runs: Sequence[str], queries: Sequence[str], known: Collection[str], counts: Array
+) -> Array:
+    """Return the mean of every run in every resample, (samples, runs); NaN if none of its queries was drawn."""
+    scores = [[table[run].get(query, 0.0) if query in known else None for run in runs] for query in queries]
+    # None becomes NaN.
+    return resampled_means(np.array(scores, dtype=np.float64).reshape(len(queries), len(runs)), counts)
+
+
+def _greatest(means: Array) -> Array:
+    """Return 1 for the runs with the greatest mean of a resample, else 0."""
+    filled = np.where(np.isnan(means), -np.inf, means)
+    return np.asarray((filled >= filled.max(axis=1, keepdims=True)).astype(np.float64))
+
+
+@dataclass(frozen=True)
+class NewScore:
+    """A score that would change if a case were confirmed.
+
+    Args:
+        evaluation, run, query: identify the score.
+        score: its corrected value.
+    """
+
+    evaluation: str
+    run: str
+    query: str
+    score: float
+
+
+@dataclass(frozen=True)
+class Stake:
+    """The effect of confirming one case on the choice of a system.
+
+    Args:
+        at: position of the case in the given list.
+        chooses_another: whether any evaluation would choose other runs.
+        closing: the closed share of the gap between the chosen run and the next run, at most 1; below 0 if the gap
+            becomes wider. If several evaluations change, it is the greatest share.
+        swaps: number of pairs of runs that would change their order.
+    """
+
+    at: int
+    chooses_another: bool
+    closing: float
+    swaps: int
+
+
+def stakes(tables: Mapping[str, Table], cases: Sequence[Sequence[NewScore]]) -> list[Stake]:
+    """Order cases by the effect of their confirmation on the choice of a system, each case alone.
+
+    Cases that change the choice come first. The other criteria, in this order, are the closed share of the gap to the
+    next system and the number of swapped pairs. Equal cases keep their order. Source: llm-reteval specification,
+    section 8, last sentence.
+
+    Args:
+        tables: the evaluations that choose, such as Recall@5 and LLM-retEval@5.
+        cases: for each case, the scores that it would change.
+
+    Raises:
+        InputError: a correction names an unknown evaluation or run.
+    """
+    boards = {name: _Board.of(table) for name, table in tables.items()}
+    found = []
+    for at, corrections in enumerate(cases):
+        by_board: dict[str, list[NewScore]] = {}
+        for one in corrections:
+            if one.evaluation not in boards or one.run not in boards[one.evaluation].runs:
+                raise InputError(
+                    "unknown-run",
+                    f"Unknown run {one.run} of evaluation {one.evaluation}.",
+                    "Correct only scores of the given leaderboards.",
+                )
+            by_board.setdefault(one.evaluation, []).append(one)
+        moved = [boards[name].corrected(changes) for name, changes in by_board.items()]
+        closing = max((one[1] for one in moved), default=0.0)
+        found.append(Stake(at, any(one[0] for one in moved), closing, sum(one[2] for one in moved)))
+    return sorted(found, key=lambda one: (not one.chooses_another, -one.closing, -one.swaps, one.at))
+
+
+@dataclass(frozen=True)
+class _Board:
+    """Sums and numbers of scores by run, so that a correction needs to recompute only one run."""
+
+    runs: dict[str, int]
+    table: Table
+    queries: frozenset[str]
+    totals: Array
+    counted: Array
+
+    @classmethod
+    def of(cls, table: Table) -> _Board:
+        queries = frozenset(query for row in table.values() for query in row)
+        rows = [[row.get(query, 0.0) for query in queries] for row in table.values()]
+        totals = np.array([sum(value for value in row if value is not None) for row in rows], dtype=np.float64)
+        counted = np.array([sum(value is not None for value in row) for row in rows], dtype=np.float64)
+        return cls({run: at for at, run in enumerate(table)}, table, queries, totals, counted)
+
+    def corrected(self, corrections: Sequence[NewScore]) -> tuple[bool, float, int]:
+        """Return whether other runs are chosen, the share of the gap that closes, and the number of swapped pairs."""
+        totals, counted = self.totals.copy(), self.counted.copy()
+        for one in corrections:
+            at = self.runs[one.run]
+            before = self.table[one.run].get(one.query, 0.0 if one.query in self.queries else None)
+            totals[at] += one.score - (before or 0.0)
+            counted[at] += before is None
+        old, new = (sums / np.maximum(n, 1) for sums, n in ((self.totals, self.counted), (totals, counted)))
+        leads, leads_now = (means >= means.max() - TIED for means in (old, new))
+        if leads.all():
+            return not leads_now.all(), 0.0 if leads_now.all() else 1.0, 0
+        gap, gap_now = (means[leads].mean() - means[~leads].max() for means in (old, new))
+        swapped = (_order(old) * _order(new) < 0).sum() // 2
+        another = bool((leads != leads_now).any())
+        return another, min(float((gap - gap_now) / gap), 1.0), int(swapped)
+
+
+def _order(means: Array) -> Array:
+    apart = means[:, None] - means[None, :]
+    return np.where(np.abs(apart) <= TIED, 0.0, np.sign(apart))

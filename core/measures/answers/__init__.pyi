@@ -1,0 +1,35 @@
+from ._answer_scores import (
+    Against as Against,
+    Conventional as Conventional,
+    Point as Point,
+    QueryCorrelation as QueryCorrelation,
+    Retrieved as Retrieved,
+    Scored as Scored,
+    Tested as Tested,
+    against_people as against_people,
+    conventional as conventional,
+    correlate_queries as correlate_queries,
+    halves_test as halves_test,
+    retrieved as retrieved,
+    score as score,
+    threshold_curve as threshold_curve,
+)
+from ._answer_texts import (
+    NEAR as NEAR,
+    TEXT_SCORES as TEXT_SCORES,
+    best as best,
+    greedy_f1 as greedy_f1,
+    likeness as likeness,
+)
+from ._failure_cases import (
+    CASES as CASES,
+    RECALL_FAILURES as RECALL_FAILURES,
+    RETEVAL_FAILURES as RETEVAL_FAILURES,
+    Case as Case,
+    Proposal as Proposal,
+    Texts as Texts,
+    Verdict as Verdict,
+    Verdicts as Verdicts,
+    propose as propose,
+    settled as settled,
+)

@@ -1,0 +1,269 @@
+"""Planning of an audit: expected widths and numbers of judgments before it, stopping rules during it.
+
+The stopping rules test statements whose error stays below a level even if people look after every batch. The
+probability of a false statement, alpha, is spent over a fixed number of looks. Look k may err with probability alpha_k,
+and these add up to alpha. So stopping at any look is wrong with a probability of at most alpha (union bound). This
+assumes nothing about the dependence of estimates between looks.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from ...errors import InputError
+from ._audited_scores import CONFIDENCE, Estimates, compare, estimates, quantile
+from ._gain_estimates import Corrected
+from ._sampling_design import FLOOR, Array, Flags, chances
+
+CORRELATION = 0.5
+"""The assumed correlation of predictions with judgments before any judgment."""
+POWER = 0.8
+"""The probability of detecting a difference of the given size."""
+
+
+def guessed_spread(lowest: float, highest: float) -> tuple[float, float]:
+    """Return a guess of the spread of gains around predictions, before any judgment: with and without a machine.
+
+    Without a machine, the guess is the standard deviation of a uniform distribution over the scale. With a machine, it
+    is multiplied by sqrt(1 - r^2), with r = `CORRELATION`. After the first batch, use `residual_spread`.
+
+    Args:
+        lowest, highest: the ends of the scale of gains.
+    """
+    alone = (highest - lowest) / 12**0.5
+    return alone * (1 - CORRELATION**2) ** 0.5, alone
+
+
+def expected_width(
+    rows: Array,
+    size: Array,
+    spread: Array | float,
+    budgets: Sequence[float],
+    *,
+    floor: float = FLOOR,
+    known: Flags | None = None,
+    confidence: float = CONFIDENCE,
+) -> Array:
+    """Return the expected width of intervals: 2 z sqrt(sum_i w_i^2 s_i^2 (1 / pi_i - 1)).
+
+    Several batches count as one batch of their total size, because their shares have this effect.
+
+    Args:
+        rows: shape (M, N): weights of systems, or differences of the weights of two systems.
+        size: shape (N,), to which chances are proportional; ones and `floor=1` for the uniform design.
+        spread: spread of gains around predictions, shape (N,) or one number for all passages.
+        budgets: B expected numbers of judgments.
+        floor: see `chances`.
+        known: the passages known before the audit, without the passages judged in its batches.
+        confidence: confidence of the intervals.
+
+    Returns:
+        Shape (B, M).
+    """
+    from scipy.special import ndtri
+
+    parts = np.atleast_2d(rows) ** 2 * np.broadcast_to(spread, np.shape(size)) ** 2
+    open_ = np.ones(len(size), bool) if known is None else ~known
+    found = []
+    for budget in budgets:
+        pi = chances(size, budget, floor, open_)
+        left = np.divide(1.0, pi, out=np.ones_like(pi), where=pi > 0) - 1
+        found.append(2 * ndtri((1 + confidence) / 2) * np.sqrt(parts @ left))
+    return np.array(found)
+
+
+def judgments_needed(
+    rows: Array,
+    size: Array,
+    spread: Array | float,
+    width: float,
+    *,
+    floor: float = FLOOR,
+    known: Flags | None = None,
+    confidence: float = CONFIDENCE,
+) -> int:
+    """Return the smallest number of judgments with which no interval is expected to be wider than `width`.
+
+    Args:
+        width: at least 0; use 2 h for "all scores within +-h". 0 needs all passages.
+        rows, size, spread, floor, known, confidence: see `expected_width`. For a statement about all M scores at a
+            look, use the confidence 1 - (level of the look) / M.
+
+    Raises:
+        InputError: the width is negative.
+    """
+    if not width >= 0:
+        raise InputError("width-out-of-range", f"Interval width {width:g} is out of range.", "Use 0 or more.")
+    low, high = 0, int(len(size) if known is None else (~known).sum())
+    while high - low > 1:
+        middle = (low + high) // 2
+        widest = expected_width(rows, size, spread, [middle], floor=floor, known=known, confidence=confidence).max()
+        low, high = (low, middle) if widest <= width else (middle, high)
+    return high
+
+
+def judgments_to_tell(
+    row: Array,
+    size: Array,
+    spread: Array | float,
+    difference: float,
+    *,
+    floor: float = FLOOR,
+    known: Flags | None = None,
+    confidence: float = CONFIDENCE,
+    power: float = POWER,
+) -> int:
+    """Return the smallest number of judgments that separates a difference from 0 with the given power.
+
+    The standard error must be difference / (z_{(1 + confidence) / 2} + z_power).
+
+    Args:
+        row: shape (N,), the weights of A minus the weights of B.
+        difference: the expected difference, or the smallest difference that matters; not 0.
+        size, spread, floor, known, confidence: see `expected_width`.
+        power: between 0 and 1.
+    """
+    from scipy.special import ndtri
+
+    z = float(ndtri((1 + confidence) / 2))
+    width = 2 * z * abs(difference) / (z + float(ndtri(power)))
+    return judgments_needed(row, size, spread, width, floor=floor, known=known, confidence=confidence)
+
+
+SPENDING = 2.0
+"""Power of the spending function alpha (k / K)^2. Looks at few judgments may err less often than later looks."""
+
+
+def spending(alpha: float, looks: int, power: float = SPENDING) -> tuple[float, ...]:
+    """Return the part of the level that each look may spend.
+
+    alpha_k = alpha ((k / K)^power - ((k - 1) / K)^power), the power family of Kim and DeMets (Biometrika 74, 1987;
+    Jennison and Turnbull, Group Sequential Methods, 2000, chapter 7). Here the union bound replaces the joint normal
+    distribution of the looks. Power 1 spends equally (Bonferroni).
+
+    Args:
+        alpha: the total probability of a false statement, such as .05.
+        looks: K, fixed before the first batch.
+        power: above 0.
+
+    Returns:
+        K levels that add up to alpha.
+
+    Raises:
+        InputError: an argument is out of range.
+    """
+    if not 0 < alpha < 1 or looks < 1 or power <= 0:
+        raise InputError(
+            "level-out-of-range",
+            f"Alpha {alpha:g}, {looks} looks (interim checks) or power {power:g} is out of range.",
+            "Use an alpha between 0 and 1, at least 1 look, and a power above 0.",
+        )
+    marks = alpha * (np.arange(looks + 1) / looks) ** power
+    return tuple(np.diff(marks).tolist())
+
+
+def level_at(alpha: float, looks: int, look: int, power: float = SPENDING) -> float:
+    """Return the level of a look.
+
+    Args:
+        look: number of the look, from 1.
+
+    Raises:
+        InputError: the look is later than the planned looks, so that no error is left to spend.
+    """
+    if not 1 <= look <= looks:
+        raise InputError(
+            "no-look-left",
+            f"Look {look} is outside the {looks} planned looks of the audit.",
+            "Report the intervals without a conclusion on the goal, or plan another audit.",
+        )
+    return spending(alpha, looks, power)[look - 1]
+
+
+@dataclass(frozen=True)
+class Told:
+    """Whether a statement can be made at a look.
+
+    Args:
+        holds: whether it can be made, so that the audit may stop.
+        systems: positions of systems. From `better`, the better system; from `best`, the systems that may be best; from
+            `precise`, the systems whose interval is still too wide.
+    """
+
+    holds: bool
+    systems: tuple[int, ...]
+
+
+def better(w: Array, found: Corrected, first: int, second: int, level: float) -> Told:
+    """Test the statement "A is better than B", or the reverse.
+
+    It holds if the two-sided p value of no difference is at most the level.
+
+    Args:
+        w: shape (S, N).
+        found: the estimated gains.
+        first, second: positions of A and B.
+        level: level of this look, from `level_at`.
+
+    Returns:
+        The better system; empty if the statement does not hold.
+    """
+    told = compare(w[[first, second]], found)
+    value = told.difference.value[0]
+    if told.p[0] > level or value == 0:
+        return Told(False, ())
+    return Told(True, (first if value > 0 else second,))
+
+
+def best(w: Array, found: Corrected, level: float) -> Told:
+    """Test which system is best: remove the systems that are significantly worse than another system.
+
+    A system is removed if any other system is better at the one-sided level / (S - 1). Only its own S - 1 comparisons
+    can remove the best system. So this happens with a probability of at most the level (subset selection by pairwise
+    comparisons; Gupta, Technometrics 7, 1965).
+
+    Args: see `better`.
+
+    Returns:
+        The remaining systems, including systems equal to a remaining system. The statement holds if one remains.
+    """
+    if len(w) < 2:
+        return Told(True, tuple(range(len(w))))
+    pairs = compare(w, found)
+    beyond = pairs.p / 2 <= level / (len(w) - 1)
+    worse = np.zeros(len(w), bool)
+    worse[pairs.second[beyond & (pairs.difference.value > 0)]] = True
+    worse[pairs.first[beyond & (pairs.difference.value < 0)]] = True
+    left = tuple(np.flatnonzero(~worse).tolist())
+    return Told(len(left) == 1, left)
+
+
+def precise(w: Array, found: Corrected, half_width: float, level: float) -> Told:
+    """Test the statement "all scores within +-h": the half-width of every simultaneous interval is at most h.
+
+    Each interval has the confidence 1 - level / S (Bonferroni), so that all intervals hold together.
+
+    Args:
+        half_width: h, in the unit of the scores.
+        w, found, level: see `better`.
+
+    Returns:
+        The systems whose interval is wider or unknown. The statement holds without such systems.
+    """
+    told = simultaneous(w, found, level)
+    wide = np.flatnonzero(~(told.width / 2 <= half_width))
+    return Told(not len(wide), tuple(wide.tolist()))
+
+
+def simultaneous(w: Array, found: Corrected, level: float) -> Estimates:
+    """Return intervals that hold together, for all rows, with probability 1 - level (Bonferroni).
+
+    With the level of each look, the intervals of all looks hold together with probability 1 - alpha.
+    """
+    told = estimates(w, found)
+    each = level / len(told.value)
+    half = told.error * quantile(1 - each / 2, told.degrees)
+    return Estimates(told.value, told.error, told.degrees, told.value - half, told.value + half, 1 - each)

@@ -1,0 +1,283 @@
+"""The complete analysis of the answers to an exam: abilities by component, items, and fit statistics."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass
+from typing import Any
+
+import numpy as np
+
+from ...errors import InputError
+from ...text import first_few, how_many
+from .._means import wilson
+from ._fit_statistics import (
+    REPEATS,
+    Draws,
+    FitStatistics,
+    ItemWorth,
+    bootstrap_items,
+    fit_statistics,
+    interval,
+    item_errors,
+    mean_of,
+    worth,
+)
+from ._response_fits import FEWEST, FEWEST_STUDENTS, EstimatorName, Fit, checked, fit
+from ._response_models import Array, Design, Model, factor_design, flat_design
+
+# A smaller range of draws shows only the tolerance of the search. With 40,000 items, the range of draws is ten times
+# this number.
+_SAME = 1e-3
+
+
+@dataclass(frozen=True)
+class Bounded:
+    """A number with the bounds of its interval; both are None without a bootstrap, or if all its draws agree."""
+
+    value: float
+    low: float | None = None
+    high: float | None = None
+
+
+@dataclass(frozen=True)
+class Component:
+    """One level of a factor.
+
+    Args:
+        students: number of examinees with this level.
+        accuracy: share of right answers among all answers of these examinees; None without answers.
+        ability: contribution of the level to ability, relative to the mean over the factor's levels.
+        difference: contribution minus the contribution of the factor's first level; None for the first level.
+        at_bound: whether the contribution is at a bound of the estimator.
+    """
+
+    factor: str
+    level: str
+    students: int
+    accuracy: float | None
+    ability: Bounded
+    difference: Bounded | None
+    at_bound: bool
+
+
+@dataclass(frozen=True)
+class StudentAbility:
+    """One examinee.
+
+    Args:
+        answered: number of answers.
+        accuracy: share of right answers; None without answers.
+        accuracy_error: its standard error, sqrt(p (1 - p) / n).
+        accuracy_interval: its 95 % interval by Wilson, (low, high).
+        ability: relative to the mean of all examinees.
+    """
+
+    student: str
+    answered: int
+    accuracy: float | None
+    accuracy_error: float | None
+    accuracy_interval: tuple[float, float] | None
+    ability: Bounded
+
+
+def components(responses: Array, found: Fit, draws: Draws | None = None) -> tuple[list[Component], float]:
+    """Return the levels of all factors, and the common level: the sum of the means that centring removes.
+
+    The contributions of a factor's levels are centred on 0.
+
+    Args:
+        responses: m x n, the answers that `found` was fitted to.
+        draws: draws of the bootstrap, for intervals; None for no intervals.
+    """
+    table = np.asarray(responses, float)
+    centred, level = found.design.centred(found.parts)
+    of_draws = None if draws is None else found.design.centred(draws.parts)[0]
+    rows = []
+    for factor, at in zip(found.design.factors, found.design.columns.values(), strict=True):
+        differences = centred[at] - centred[at.start]
+        drawn = None if of_draws is None else of_draws[:, at] - of_draws[:, [at.start]]
+        abilities = _bounded(centred[at], None if of_draws is None else of_draws[:, at])
+        beside = _bounded(differences, drawn)
+        for i, name in enumerate(factor.levels):
+            having = found.design.matrix[:, at.start + i] == 1
+            answers = table[having][~np.isnan(table[having])]
+            rows.append(
+                Component(
+                    factor.name,
+                    name,
+                    int(having.sum()),
+                    float(answers.mean()) if answers.size else None,
+                    abilities[i],
+                    beside[i] if i else None,
+                    bool(found.at_bound["part"][at.start + i]),
+                )
+            )
+    return rows, float(level)
+
+
+def student_abilities(
+    responses: Array, found: Fit, students: Sequence[str], draws: Draws | None = None
+) -> list[StudentAbility]:
+    """Return each examinee's ability, relative to the mean of all examinees, and accuracy.
+
+    Args:
+        responses: m x n, the answers that `found` was fitted to.
+        students: m names.
+        draws: draws of the bootstrap, for intervals; None for no intervals.
+    """
+    table = np.asarray(responses, float)
+    drawn = None if draws is None else draws.theta - draws.theta.mean(axis=1, keepdims=True)
+    abilities = _bounded(found.theta - found.theta.mean(), drawn)
+    answered = (~np.isnan(table)).sum(axis=1)
+    rows = []
+    for student, n, share, ability in zip(
+        students, answered.tolist(), mean_of(table, 1).tolist(), abilities, strict=True
+    ):
+        error = float(np.sqrt(share * (1 - share) / n)) if n else None
+        counted = wilson(round(share * n) if n else 0, n)
+        rows.append(StudentAbility(student, n, share if n else None, error, counted, ability))
+    return rows
+
+
+def _bounded(values: Array, draws: Array | None) -> list[Bounded]:
+    if draws is None:
+        return [Bounded(value) for value in values.tolist()]
+    low, high = interval(values, draws)
+    agree = np.ptp(draws, axis=0) < _SAME
+    return [
+        Bounded(value) if same else Bounded(value, *bounds)
+        for value, same, *bounds in zip(values.tolist(), agree.tolist(), low.tolist(), high.tolist(), strict=True)
+    ]
+
+
+@dataclass(frozen=True)
+class Analysis:
+    """The results of item response for the answers of examinees to items.
+
+    Args:
+        components: empty if every examinee has an ability of its own.
+        level: the sum of the means of all factors.
+        errors: standard errors of the items' parameters, as if abilities were known.
+        remarks: limits on the reliability of the results.
+    """
+
+    fit: Fit
+    statistics: FitStatistics
+    students: list[StudentAbility]
+    components: list[Component]
+    level: float
+    items: list[ItemWorth]
+    errors: list[dict[str, float | None]]
+    remarks: list[str]
+
+    def as_dict(self) -> dict[str, Any]:
+        """Return the results for JSON."""
+        return {
+            "model": self.fit.model,
+            "estimator": self.fit.estimator,
+            "converged": self.fit.converged,
+            "parameters": self.fit.parameters,
+            "statistics": asdict(self.statistics),
+            "at_bound": {kind: int(flags.sum()) for kind, flags in self.fit.at_bound.items()},
+            "level": self.level,
+            "components": [asdict(row) for row in self.components],
+            "students": [asdict(row) for row in self.students],
+            "items": [
+                asdict(row) | {f"{kind}_error": error for kind, error in errors.items()}
+                for row, errors in zip(self.items, self.errors, strict=True)
+            ],
+            "remarks": self.remarks,
+        }
+
+
+def design_of(students: Sequence[str], factors: Mapping[str, Mapping[str, str]] | None) -> Design:
+    """Return the design of examinees: by their factors, or flat without factors.
+
+    Args:
+        students: m names.
+        factors: level by factor by examinee; None for a flat design.
+
+    Raises:
+        InputError: an examinee has no level of a factor, or the components cannot be separated.
+    """
+    if factors is None:
+        return flat_design(students)
+    if without := [student for student in students if student not in factors]:
+        raise InputError(
+            "students-without-factors",
+            f"{how_many(len(without), 'examinees')} without factors, first '{without[0]}'.",
+            "Add a line for each, or remove their answers.",
+        )
+    names = list(dict.fromkeys(name for student in students for name in factors[student]))
+    by_factor = {name: [factors[student].get(name, "") for student in students] for name in names}
+    return factor_design(by_factor)
+
+
+def analyse(
+    students: Sequence[str],
+    items: Sequence[str],
+    responses: Array,
+    factors: Mapping[str, Mapping[str, str]] | None = None,
+    model: Model = "3pl",
+    estimator: EstimatorName = "map",
+    bootstrap: int = REPEATS,
+    held_out: bool = True,
+    seed: int = 0,
+) -> Analysis:
+    """Fit a model to answers and return the complete analysis.
+
+    Args:
+        students: m names.
+        items: n ids.
+        responses: m x n; 1 right, 0 wrong, NaN not answered.
+        factors: level by factor by examinee; None gives each examinee an ability of its own.
+        bootstrap: number of resamples for the intervals of abilities; no intervals with fewer than 2.
+        held_out: whether to hide a tenth of the answers and predict them from the others.
+
+    Raises:
+        InputError: the answers are not such a table, or the components cannot be separated.
+    """
+    table = checked(responses, len(students))
+    found = fit(table, design_of(students, factors), model, estimator, seed=seed)
+    draws = bootstrap_items(table, found, bootstrap, seed) if bootstrap > 1 else None
+    abilities = student_abilities(table, found, students, draws)
+    by_component, level = ([], 0.0) if found.design.flat else components(table, found, draws)
+    errors = item_errors(table, found)
+    return Analysis(
+        found,
+        fit_statistics(table, found, held_out, seed),
+        abilities,
+        by_component,
+        level,
+        worth(table, found, items),
+        [
+            {kind: None if value != value else value for kind, value in zip("dbg", values, strict=True)}
+            for values in zip(errors.d.tolist(), errors.b.tolist(), errors.g.tolist(), strict=True)
+        ],
+        [*remarks(found), *_without_interval(draws, abilities)],
+    )
+
+
+def _without_interval(draws: Draws | None, abilities: Sequence[StudentAbility]) -> list[str]:
+    equal = [row.student for row in abilities if row.ability.low is None]
+    if draws is None or not equal:
+        return []
+    return [f"No interval for {first_few(equal)}: the fit is the same for every sample of items."]
+
+
+def remarks(found: Fit) -> list[str]:
+    """Return limits on the reliability of a fit: too few examinees or items, no convergence, values at bounds."""
+    said = []
+    m, n = found.chances.shape
+    if m < FEWEST_STUDENTS:
+        said.append(f"Discrimination (d) is unreliable with {how_many(m, 'examinees')}. Use {FEWEST_STUDENTS} or more.")
+    if n < FEWEST:
+        said.append(f"Abilities are unreliable with {how_many(n, 'items')}. Use {FEWEST} or more.")
+    if not found.converged:
+        said.append("The fit did not converge, so the numbers are approximate.")
+    for kind, flags in found.at_bound.items():
+        if flags.any():
+            of = "ability component" if kind == "part" else kind
+            said.append(f"{flags.mean():.0%} of the {of} values lie at a bound of the estimator {found.estimator}.")
+    return said

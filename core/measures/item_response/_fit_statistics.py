@@ -1,0 +1,357 @@
+"""Statistics of a fit: its quality, the value of each item, and the uncertainty of abilities and parameters."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from typing import Literal
+
+import numpy as np
+
+from ._response_fits import ESTIMATORS, Fit, Objective, fit, in_unit, maximise, prior_curvature
+from ._response_models import Array, Design, Items, information, peak, sigmoid
+
+HELD_OUT = 0.1
+"""Share of the answers that are hidden from a fit to test its predictions."""
+
+
+@dataclass(frozen=True)
+class MeanAndSpread:
+    """A mean over items or examinees with its standard deviation (over n, not n - 1), as in the paper."""
+
+    mean: float
+    sd: float
+
+    @classmethod
+    def of(cls, values: Array) -> MeanAndSpread:
+        """Return the mean and the standard deviation of the values that are not NaN."""
+        known = values[~np.isnan(values)]
+        return cls(float(known.mean()), float(known.std()))
+
+
+FIT_ROWS = {
+    "accuracy": "accuracy", "rmse": "RMSE", "baseline": "RMSE of shares", "d": "discrimination d",
+    "b": "difficulty b", "g": "guessing g", "theta": "ability θ",
+}  # fmt: skip
+"""The titles of the rows of the fit table (Guinet et al., table 5), by field of `FitStatistics`."""
+
+
+@dataclass(frozen=True)
+class FitStatistics:
+    """Quality of a fit. Source: Guinet et al., ICML 2024, table 5 and appendix B.1.
+
+    Args:
+        accuracy: share of right answers, over examinees.
+        rmse: root mean square over examinees of answer minus probability, over items.
+        baseline: the same as `rmse`, with the examinee's share of right answers as the probability. The authors' code
+            uses this share; their text uses the mean of the exam.
+        d, b, g: parameters, over items.
+        theta: ability, over examinees.
+        held_out: root mean squared error on answers hidden from the fit; None if not requested.
+        held_out_baseline: root mean squared error on the same answers, if the prediction is the examinee's share of
+            right answers among the visible answers.
+    """
+
+    accuracy: MeanAndSpread
+    rmse: MeanAndSpread
+    baseline: MeanAndSpread
+    d: MeanAndSpread
+    b: MeanAndSpread
+    g: MeanAndSpread
+    theta: MeanAndSpread
+    log_likelihood: float
+    aic: float
+    held_out: float | None
+    held_out_baseline: float | None
+
+    @property
+    def table(self) -> list[tuple[str, float, float]]:
+        """The fit table: (name, mean, standard deviation) of each of `FIT_ROWS`."""
+        found: list[tuple[str, MeanAndSpread]] = [(name, getattr(self, field)) for field, name in FIT_ROWS.items()]
+        return [(name, value.mean, value.sd) for name, value in found]
+
+
+def fit_statistics(responses: Array, found: Fit, held_out: bool = True, seed: int = 0) -> FitStatistics:
+    """Return the quality of a fit on the answers that it was fitted to, and on hidden answers.
+
+    Args:
+        responses: m x n, the answers that `found` was fitted to.
+        held_out: whether to hide a tenth of the answers and fit to the others, which takes about as long as the fit.
+        seed: seed of the choice of hidden answers.
+    """
+    table = np.asarray(responses, float)
+    shares = mean_of(table, 1)
+    hidden, base = _hidden_error(table, found, seed) if held_out else (None, None)
+    return FitStatistics(
+        MeanAndSpread.of(shares),
+        MeanAndSpread.of(item_rmse(table, found.chances)),
+        MeanAndSpread.of(item_rmse(table, np.broadcast_to(shares[:, None], table.shape))),
+        MeanAndSpread.of(found.items.d),
+        MeanAndSpread.of(found.items.b),
+        MeanAndSpread.of(found.items.g),
+        MeanAndSpread.of(found.theta),
+        found.log_likelihood,
+        found.aic,
+        hidden,
+        base,
+    )
+
+
+def item_rmse(responses: Array, chances: Array) -> Array:
+    """Return, by item, the root mean square of answer minus probability over the examinees who answered; NaN without
+    answers."""
+    return np.sqrt(mean_of((responses - chances) ** 2, 0))
+
+
+def mean_of(table: Array, axis: int) -> Array:
+    """Return means along an axis without NaN; NaN if all values are NaN."""
+    with warnings.catch_warnings():
+        # A row without any answer has no mean, and numpy would warn.
+        warnings.simplefilter("ignore", RuntimeWarning)
+        found: Array = np.nanmean(table, axis=axis)
+    return found
+
+
+def _hidden_error(table: Array, found: Fit, seed: int) -> tuple[float | None, float | None]:
+    rows, columns = np.nonzero(~np.isnan(table))
+    chosen = np.random.default_rng(seed).permutation(len(rows))[: round(HELD_OUT * len(rows))]
+    at = rows[chosen], columns[chosen]
+    shown = table.copy()
+    shown[at] = np.nan
+    if not len(chosen) or np.isnan(shown).all():
+        return None, None
+    again = fit(shown, found.design, found.model, found.estimator, begin=found)
+    shares = mean_of(shown, 1)
+    shares = np.where(np.isnan(shares), np.nanmean(shown), shares)
+    errors = ((table[at] - told) ** 2 for told in (again.chances[at], shares[at[0]]))
+    told, base = (float(np.sqrt(error.mean())) for error in errors)
+    return told, base
+
+
+Criterion = Literal["information", "d", "item-rest"]
+CRITERIA: tuple[Criterion, ...] = ("information", "d", "item-rest")
+
+WEAK = 0.1
+"""An item with a lower item-rest correlation hardly depends on ability."""
+
+
+@dataclass(frozen=True)
+class ItemWorth:
+    """The value of one item for an exam.
+
+    Args:
+        answered: number of examinees who answered it.
+        accuracy: share of right answers; None without answers.
+        d, b, g: parameters of the item.
+        information: mean over all examinees of the item's information at their abilities.
+        item_rest: Pearson correlation of the answer to the item with the examinee's share of right answers to the other
+            items; None if either is constant.
+        held: which of d, b, g are at a bound of the estimator.
+        reason: the problem of the item, as a phrase; empty without a visible problem.
+    """
+
+    item: str
+    answered: int
+    accuracy: float | None
+    d: float
+    b: float
+    g: float
+    information: float
+    item_rest: float | None
+    held: tuple[str, ...]
+    reason: str
+
+    def by(self, criterion: Criterion) -> float:
+        """Return the number by which items are ordered. Items without a correlation precede all other items."""
+        return RANKED[criterion](self)
+
+
+RANKED: dict[Criterion, Callable[[ItemWorth], float]] = {
+    "information": lambda one: one.information,
+    "d": lambda one: one.d,
+    "item-rest": lambda one: -2.0 if one.item_rest is None else one.item_rest,
+}
+
+
+def item_rest(responses: Array) -> Array:
+    """Return the Pearson correlation of each item with the mean of the examinee's other answers: n values.
+
+    Source: Lord and Novick, Statistical Theories of Mental Test Scores, 1968, section 15.5. Examinees who did not
+    answer the item, or answered no other item, are left out.
+
+    Args:
+        responses: m x n; 1 right, 0 wrong, NaN not answered.
+
+    Returns:
+        NaN if the answers, or the means of the other answers, are equal for all remaining examinees.
+    """
+    seen = ~np.isnan(responses)
+    right = np.where(seen, responses, 0.0)
+    others = seen.sum(axis=1)[:, None] - 1
+    use = seen & (others > 0)
+    rest = np.divide(right.sum(axis=1)[:, None] - right, others, out=np.zeros_like(right), where=use)
+    n = np.maximum(use.sum(axis=0), 1)
+    x, y = (np.where(use, values - (values * use).sum(axis=0) / n, 0.0) for values in (right, rest))
+    spread = np.sqrt((x**2).sum(axis=0) * (y**2).sum(axis=0))
+    found: Array = np.full(responses.shape[1], np.nan)
+    # Values that differ only by rounding have no spread.
+    np.divide((x * y).sum(axis=0), spread, out=found, where=spread > 1e-12 * n)
+    return found
+
+
+def worth(responses: Array, found: Fit, items: Sequence[str]) -> list[ItemWorth]:
+    """Return the value of each item.
+
+    Args:
+        responses: m x n, the answers that `found` was fitted to.
+        items: n ids.
+
+    Returns:
+        One row per item, in their order.
+    """
+    table = np.asarray(responses, float)
+    told = information(found.theta, found.items).mean(axis=0)
+    correlations = item_rest(table)
+    accuracies = mean_of(table, 0)
+    answered = (~np.isnan(table)).sum(axis=0)
+    peaks = peak(found.items)
+    rows = []
+    for i, item in enumerate(items):
+        accuracy = None if np.isnan(accuracies[i]) else float(accuracies[i])
+        correlation = None if np.isnan(correlations[i]) else float(correlations[i])
+        d, b, g = (float(values[i]) for values in (found.items.d, found.items.b, found.items.g))
+        held = tuple(kind for kind in "dbg" if found.at_bound[kind][i])
+        reason = _reason(accuracy, correlation, int(answered[i]), float(peaks[i]), found.theta)
+        rows.append(ItemWorth(item, int(answered[i]), accuracy, d, b, g, float(told[i]), correlation, held, reason))
+    return rows
+
+
+def _reason(accuracy: float | None, correlation: float | None, answered: int, peak_at: float, theta: Array) -> str:
+    if accuracy is None:
+        return "not answered yet"
+    if accuracy == 1:
+        return "every examinee is right: it does not separate them"
+    if accuracy == 0:
+        return "no examinee is right: too hard, or its key is wrong"
+    # Without any relation, a correlation is usually within twice 1 / sqrt(n) of 0.
+    if correlation is not None and correlation < -max(WEAK, 2 / answered**0.5):
+        return "stronger examinees fail it more often: check its key"
+    if correlation is None or correlation < WEAK:
+        return "answers hardly depend on ability: ambiguous, guessed, or given away by the question"
+    if peak_at > theta.max():
+        return "too hard for these examinees: it would separate stronger ones"
+    if peak_at < theta.min():
+        return "too easy for these examinees: it would separate weaker ones"
+    return ""
+
+
+REPEATS = 200
+CONFIDENCE = 0.95
+
+# A repeat starts at the fit, and its sampling error is far above this tolerance.
+_PRECISION = 1e-8
+
+
+@dataclass(frozen=True)
+class Draws:
+    """The results of repeated fits to items drawn with replacement.
+
+    Args:
+        parts: repeats x parts, each repeat in its own unit (see `Fit`), and unique up to constants that move between
+            factors.
+        design: design of the examinees.
+    """
+
+    parts: Array
+    design: Design
+
+    @property
+    def theta(self) -> Array:
+        """The abilities, repeats x m."""
+        return self.parts @ self.design.matrix.T
+
+
+def bootstrap_items(responses: Array, found: Fit, repeats: int = REPEATS, seed: int = 0) -> Draws:
+    """Fit repeatedly to n of the n items, drawn with replacement, to estimate the effect of other items on abilities.
+
+    An item that is drawn twice counts twice, including its prior. Its copies would get the same parameters, so they are
+    fitted as one item. Source: Efron and Tibshirani, An Introduction to the Bootstrap, 1993, chapter 6.
+
+    Args:
+        responses: m x n, the answers that `found` was fitted to.
+        found: the start of every repeat.
+        repeats: number of repeats, at least 2.
+        seed: seed of the draws.
+    """
+    whole = Objective.of(np.asarray(responses, float), found.design, found.model, ESTIMATORS[found.estimator])
+    n = len(found.items)
+    rng = np.random.default_rng(seed)
+    parts = np.empty((repeats, len(found.parts)))
+    for repeat in range(repeats):
+        counts = rng.multinomial(n, np.full(n, 1 / n))
+        drawn = np.flatnonzero(counts)
+        part = replace(whole, signs=np.ascontiguousarray(whole.signs[:, drawn]), weights=counts[drawn].astype(float))
+        vector, _, _ = maximise(part, part.join(found.parts, found.items.some(drawn)), _PRECISION)
+        parts[repeat], _ = in_unit(part, vector)
+    return Draws(parts, found.design)
+
+
+def interval(estimate: Array, draws: Array, confidence: float = CONFIDENCE) -> tuple[Array, Array]:
+    """Return the bias-corrected percentile interval of an estimate.
+
+    Its bounds are quantiles of the draws, shifted by the distance of the estimate from their median. Source: Efron,
+    Better Bootstrap Confidence Intervals, Journal of the American Statistical Association 82, 1987, section 2.
+
+    Args:
+        estimate: values of any shape.
+        draws: draws of these values; the first dimension is the repeats.
+
+    Returns:
+        (low, high), each in the shape of `estimate`.
+    """
+    from scipy.special import ndtr, ndtri
+
+    below = ((draws < estimate).mean(axis=0) + (draws <= estimate).mean(axis=0)) / 2
+    half = 0.5 / len(draws)
+    shift = ndtri(np.clip(below, half, 1 - half))
+    z = ndtri((1 + confidence) / 2)
+    flat = draws.reshape(len(draws), -1)
+    low, high = (
+        np.array([np.quantile(flat[:, i], level) for i, level in enumerate(np.ravel(ndtr(2 * shift + side * z)))])
+        for side in (-1, 1)
+    )
+    return low.reshape(estimate.shape), high.reshape(estimate.shape)
+
+
+def item_errors(responses: Array, found: Fit) -> Items:
+    """Return standard errors of the items' parameters, as if abilities were known.
+
+    They are the square roots of the diagonal of the inverse of an item's expected information. The information is the
+    sum of J J' / (p (1 - p)) over the examinees who answered, with J = dp/d(d, b, g). If the estimator has priors,
+    their curvature is added.
+    Source: Baker and Kim, Item Response Theory, 2004, section 2.6.
+
+    Args:
+        responses: m x n, the answers that `found` was fitted to.
+
+    Returns:
+        Standard errors; NaN for fixed parameters, and for parameters at a bound.
+    """
+    items = found.items
+    away = found.theta[:, None] - items.b
+    s = sigmoid(items.d * away)
+    p = np.clip(items.g + (1 - items.g) * s, 1e-9, 1 - 1e-9)
+    slope = (1 - items.g) * s * (1 - s)
+    by = np.stack([slope * away, -slope * items.d, 1 - s])
+    seen = ~np.isnan(np.asarray(responses, float))
+    told = np.einsum("amn,bmn,mn->nab", by, by, seen / (p * (1 - p)))
+    if ESTIMATORS[found.estimator].priors:
+        told[:, range(3), range(3)] += np.stack(prior_curvature(items.d, items.b, items.g), axis=1)
+    kinds = {"1pl": "b", "2pl": "db", "3pl": "dbg"}[found.model]
+    free = np.stack([~found.at_bound[kind] & (kind in kinds) for kind in "dbg"], axis=1)
+    # Rows and columns of held parameters become those of the identity, which removes them from the inverse.
+    told = np.where(free[:, :, None] & free[:, None, :], told, np.eye(3))
+    variance = np.diagonal(np.linalg.pinv(told, hermitian=True), axis1=1, axis2=2)
+    errors = np.where(free & (variance > 0), np.sqrt(np.maximum(variance, 0)), np.nan)
+    return Items(errors[:, 0], errors[:, 1], errors[:, 2])

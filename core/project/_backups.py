@@ -1,0 +1,304 @@
+"""Backups of a project while people work in it, and their restoration.
+
+A process must not copy a file that it has open. When it closes the file after reading, the
+system drops its lock, and another process could then write to it. So a separate process copies the
+file and its log, and changes wait until it has read them.
+"""
+
+from __future__ import annotations
+
+import errno
+import glob
+import os
+import re
+import shlex
+import shutil
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import suppress
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from pathlib import Path
+
+import duckdb
+
+from ..atomic_files import WorkingFolder, put, put_new, sync, writing
+from ..errors import InputError, ProjectError
+from . import _checkpoints as checkpoints
+from ._database import connected, is_open
+from ._engine_errors import check_kind, first_line
+from ._file_holder import is_held
+from ._opening import missing_steps, open_project
+from ._project import Project, log, record
+from ._sql_values import quoted_name
+
+FOLDER = "backups"
+"""Name of the folder next to a project for its backups, if no other folder is given."""
+
+_COPY = """
+import os, shutil, sys
+for source, target in zip(sys.argv[1::2], sys.argv[2::2]):
+    try:
+        shutil.copyfile(source, target)
+        with open(target, "rb+") as copy:
+            os.fsync(copy.fileno())
+    except OSError as error:
+        sys.exit(str(error.errno))
+"""
+
+
+@dataclass(frozen=True)
+class Backup:
+    """A copy of a project.
+
+    Args:
+        made_at: local time.
+        size: bytes.
+        why: its origin: backup, before an upgrade, or before a restore.
+    """
+
+    path: Path
+    made_at: datetime
+    size: int
+    why: str = "backup"
+
+
+@dataclass(frozen=True)
+class Restored:
+    """The result of a restore.
+
+    Args:
+        path: the project.
+        kept: the earlier file under its new name; None if the project was missing.
+    """
+
+    path: Path
+    kept: Path | None
+
+
+def backup(project: Project, target: Path | None = None, keep: int | None = None, author: str = "") -> Backup:
+    """Copy a project as it is at one moment, then open the copy and read all of it. People can continue to work.
+
+    Args:
+        target: a new file whose name ends with .duckdb, or a folder, which is created. None means the folder
+            `backups` next to the project. In a folder the file is named after the project and the time.
+        keep: number of backups of this project to keep in that folder; None keeps all.
+        author: the person for the log; the empty text writes no entry.
+
+    Raises:
+        NotAllowed: the role of the person does not allow an export of everything.
+        InputError: the target exists already or cannot be written, or `keep` is less than 1.
+        ProjectError: the copy is incomplete; it is removed.
+    """
+    if keep is not None and keep < 1:
+        raise InputError("backups-out-of-range", f"Invalid number of backups to keep: {keep}.", "Use 1 or more.")
+    of_file = target is not None and target.suffix == ".duckdb" and not target.is_dir()
+    folder = target.parent if of_file and target else target or project.path.parent / FOLDER
+    taken = InputError("file-exists", f"The file {target} already exists.", "Name a new file or a folder.")
+    with project.doing("take everything out", author=author or None), writing(target or folder):
+        if of_file and target and target.exists():
+            raise taken
+        folder.mkdir(parents=True, exist_ok=True)
+        with WorkingFolder(folder) as working:
+            made = working / f"{project.name}.duckdb"
+            _copy(project, made)
+            with connected(made) as copy:
+                # No other process has the copy open, so its log can be written into the file.
+                checkpoints.unmark(copy)
+            verify(made)
+            earlier = backups(project.path, folder)
+            if not of_file or target is None:
+                # The name must sort as the newest, even if the clock was set back.
+                latest = max([datetime.now(), *(one.made_at + timedelta(seconds=1) for one in earlier)])
+                path = _put_dated(made, f"{folder / project.name}-", latest, ".duckdb")
+            elif put_new(made, path := target):
+                keep = None
+            else:
+                raise taken
+        for old in earlier[keep - 1 :] if keep else ():
+            old.path.unlink(missing_ok=True)
+        if author:
+            record(project, author, "export backup", file=path.name)
+        return _found(path, "backup")
+
+
+def _copy(project: Project, made: Path) -> None:
+    source = project.path.resolve()
+    with project.unchanging():
+        pairs = [(source, made)]
+        if checkpoints.has_log(source):
+            pairs.append((checkpoints.log_of(source), checkpoints.log_of(made)))
+        command = [sys.executable, "-I", "-S", "-c", _COPY, *(str(path) for pair in pairs for path in pair)]
+        done = subprocess.run(command, stdin=subprocess.DEVNULL, capture_output=True, text=True, check=False)
+    if done.returncode:
+        code = (done.stderr.split() or [""])[-1]
+        if not code.isdecimal():
+            raise ProjectError(
+                "backup-ended-early",
+                "The process that copies the project ended early. No backup was made.",
+                "Try again.",
+            )
+        if os.name == "nt" and int(code) == errno.EACCES:
+            raise ProjectError(
+                "backup-of-open-file",
+                f"Windows refuses a copy of {source} while it is open. No backup was made.",
+                "Close the app, then copy the file.",
+            )
+        raise OSError(int(code), os.strerror(int(code)))
+
+
+def verify(path: Path) -> None:
+    """Read a whole backup to check that it is a complete project of this or an older version; change nothing.
+
+    Raises:
+        InputError: unknown file.
+        ProjectError: the file is not a project, is damaged, or comes from a newer version.
+    """
+    if not path.exists():
+        raise InputError("no-such-file", f"File not found: {path}.", "See exam backup --list.")
+    if is_open(path):
+        raise ProjectError(
+            "project-in-use",
+            f"{path} is open in this process, so it is not a backup.",
+            "Choose a backup that is not open.",
+        )
+    check_kind(path)
+    if checkpoints.has_log(path):
+        raise ProjectError(
+            "backup-with-log",
+            f"{path} is not a backup: it is a copy of a project in use, with its log file.",
+            f"Open it once to read the log: exam status --project {shlex.quote(str(path))}.",
+        )
+    with connected(path, read_only=True) as connection:
+        missing_steps(path, connection)
+        # Other work in this process needs the processor too.
+        connection.execute("SET threads = 1")
+        if said := checkpoints.not_closed(connection, path, had_log=False):
+            raise ProjectError("not-a-backup", said, "Choose a backup made by exam backup.")
+        for table, reason in unreadable_tables(connection):
+            raise ProjectError(
+                "damaged-backup",
+                f"{path} is damaged: table {table} cannot be read ({reason[:200]}).",
+                "Choose another backup: exam backup --list.",
+            )
+
+
+def unreadable_tables(cursor: duckdb.DuckDBPyConnection) -> Iterator[tuple[str, str]]:
+    """Read every block of a database; yield each unreadable table with the message of DuckDB."""
+    for (table,) in cursor.execute(
+        "SELECT table_name FROM duckdb_tables() WHERE NOT internal AND NOT temporary ORDER BY table_name"
+    ).fetchall():
+        try:
+            # A sum over all columns reads them all, and DuckDB checks the checksum of each block.
+            cursor.execute(f"SELECT bit_xor(hash(t)) FROM {quoted_name(table)} t").fetchall()
+        except duckdb.Error as error:
+            yield table, first_line(error)
+
+
+def backups(path: Path, folder: Path | None = None) -> list[Backup]:
+    """Return the backups of a project in a folder, newest first by the time in their names.
+
+    Args:
+        path: the project.
+        folder: None means `backups` next to the project.
+    """
+    named = re.compile(rf"{re.escape(path.stem)}-(\d{{8}}-\d{{6}})(?:-\d+)?\.duckdb")
+    found = []
+    for one in filter(Path.is_file, (folder or path.parent / FOLDER).glob("*.duckdb")):
+        with suppress(ValueError):
+            if stamped := named.fullmatch(one.name):
+                found.append(Backup(one, datetime.strptime(stamped[1], STAMP), one.stat().st_size))
+    # Earlier versions numbered the backups of the same second.
+    return sorted(found, key=lambda one: (one.made_at, len(one.path.name), one.path.name), reverse=True)
+
+
+def set_aside(path: Path) -> list[Backup]:
+    """Return the copies next to a project from before an upgrade or a restore, newest first."""
+    kinds = {".before-": "before an upgrade", ".replaced-": "before a restore"}
+    found = [
+        _found(one, why)
+        for mark, why in kinds.items()
+        for one in path.parent.glob(f"{glob.escape(path.name + mark)}*")
+        if one.is_file() and one.suffix != ".wal"
+    ]
+    return sorted(found, key=lambda one: one.made_at, reverse=True)
+
+
+def restore(source: Path, path: Path, author: str) -> Restored:
+    """Replace a project by a backup; the earlier file is kept next to it under a dated name.
+
+    Args:
+        source: a backup; it is not changed.
+        path: the project, which may be damaged or missing.
+
+    Raises:
+        InputError: unknown backup, the backup is the project itself, or the folder cannot be written.
+        ProjectError: the backup is incomplete, or the project is open somewhere. Nothing was changed.
+    """
+    verify(source)
+    if path.exists() and (not path.is_file() or path.samefile(source)):
+        raise InputError("invalid-restore-place", f"Cannot restore a backup to {path}.", "Name the project's own file.")
+    if is_open(path):
+        raise ProjectError(
+            "project-in-use", f"{path} is open in this process.", "Close the app, then restore the backup."
+        )
+    kept: Path | None = None
+    with writing(path):
+        path.parent.mkdir(parents=True, exist_ok=True)
+        with WorkingFolder(path.parent) as working:
+            made = working / path.name
+            shutil.copyfile(source, made)
+            sync(made)
+            if path.exists():
+                _closed(path)
+                kept = _kept(path)
+            put(made, path, private=True)
+    # Opening upgrades an older backup to this version, after a copy of its own.
+    project = open_project(path)
+    try:
+        if not project.read_only:
+            with project.transaction() as cursor:
+                log(cursor, author, "restore project", file=source.name, kept=kept.name if kept else "")
+    finally:
+        project.close()
+    return Restored(path, kept)
+
+
+def _closed(path: Path) -> None:
+    """Check that no other process writes to a project, which may be damaged.
+
+    Raises:
+        ProjectError: another process has it open.
+    """
+    try:
+        # Read-only, so that its log stays and moves with it.
+        with connected(path, read_only=True):
+            pass
+    except ProjectError as error:
+        if is_held(str(error.__cause__)):
+            raise
+
+
+def _kept(path: Path) -> Path:
+    """Rename a project, with its log, to a dated name in the same folder."""
+    kept = _put_dated(path, f"{path}.replaced-", datetime.now())
+    if (logged := checkpoints.log_of(path)).exists():
+        logged.replace(checkpoints.log_of(kept))
+    return kept
+
+
+STAMP = "%Y%m%d-%H%M%S"
+"""Form of a time in the name of a copy."""
+
+
+def _put_dated(made: Path, begin: str, moment: datetime, end: str = "") -> Path:
+    """Rename a file after a time, or after the next second whose name is free; return its path."""
+    while not put_new(made, path := Path(f"{begin}{moment:{STAMP}}{end}")):
+        moment += timedelta(seconds=1)
+    return path
+
+
+def _found(path: Path, why: str) -> Backup:
+    known = path.stat()
+    return Backup(path, datetime.fromtimestamp(known.st_mtime), known.st_size, why)

@@ -1,0 +1,376 @@
+"""A DuckDB file in this process: opened, shared by threads, closed, and reopened after a fatal error of DuckDB."""
+
+from __future__ import annotations
+
+import atexit
+import itertools
+import logging
+import os
+import threading
+import time
+import weakref
+from collections.abc import Callable, Collection, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from datetime import datetime
+from pathlib import Path
+from typing import Any
+
+import duckdb
+
+from ..atomic_files import WorkingFolder
+from ..errors import InputError, ProjectError
+from . import _checkpoints as checkpoints
+from ._engine_errors import explained, fault, first_line, no_room
+from ._engine_memory import engine_config, spill_folder
+from ._file_holder import is_held
+from ._schema import check_schema
+from ._sql_values import as_pattern, quoted_path
+from .cache import EVERY
+
+Connection = duckdb.DuckDBPyConnection
+
+GIVEN_UP = (duckdb.FatalException, duckdb.InternalException)
+"""After one of these errors DuckDB refuses every statement until the file is closed and opened again."""
+
+PATIENCE = 5.0
+"""Seconds to wait for another process to close the file."""
+PAUSE = 0.1
+"""Seconds between two attempts to open the file."""
+LAST_BLOCKS = 60.0
+"""Seconds to wait for running blocks before the file is opened again."""
+
+_ticks = itertools.count(1)
+_versions: dict[Path, dict[str, int]] = {}
+"""The last commit of this process to each table of each file, as a number. Other processes cannot write meanwhile."""
+
+LAST_WRITE = 5.0
+"""Seconds to wait for running work when the process ends, or when the file is closed to be moved."""
+
+_log = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True)
+class Reopening:
+    """The time (local) at which the file was closed and opened again, and the error of DuckDB."""
+
+    at: datetime
+    reason: str
+
+
+class Database:
+    """An open file, read and written by many threads; each block of work has a cursor of its own.
+
+    After a fatal error of DuckDB, running blocks fail at their next statement and end. The next new
+    block opens the file again. Committed changes are in the file or in its log.
+
+    Args:
+        path: the file.
+        connection: a connection to the file from `connect`. Only this object may use it from now on.
+        read_only: whether the file was opened for reading, so that other processes can read it too.
+    """
+
+    def __init__(self, path: Path, connection: Connection, read_only: bool = False) -> None:
+        self.path = path
+        self.read_only = read_only
+        self.reopenings: tuple[Reopening, ...] = ()
+        self._connection = connection
+        self._gate = threading.Condition()
+        self._blocks = 0
+        self._mine = threading.local()
+        self._given_up: str | None = None
+        self._file = path.resolve()
+        # Allows one change at a time; a nested block of the same thread passes.
+        self.writing = threading.RLock()
+        self._marked = False
+        self._closed = False
+        self._idle: checkpoints.Idle | None = None
+        self.endings: list[Callable[[], None]] = []
+        """Called before the file is closed."""
+        _open.add(self)
+
+    @property
+    def closed(self) -> bool:
+        """Whether the file was closed."""
+        return self._closed
+
+    @property
+    def working_folder(self) -> Path:
+        """A private folder for passing files, deleted when the file is closed."""
+        return _working_folder(self.path)
+
+    @property
+    def in_block(self) -> bool:
+        """Whether this thread is inside a block that has a cursor."""
+        return bool(getattr(self._mine, "blocks", 0))
+
+    def version(self, tables: Collection[str] | None = None) -> int:
+        """Return a number that grows with every commit to one of these tables; None stands for all tables."""
+        versions = _versions.get(self._file, {})
+        return max(
+            (at for table, at in versions.items() if tables is None or table in tables or table == EVERY), default=0
+        )
+
+    def committed(self, tables: Collection[str] = (EVERY,)) -> None:
+        """Note that tables of the file may have changed."""
+        # A new dictionary, because other threads may be reading the old one.
+        _versions[self._file] = _versions.get(self._file, {}) | dict.fromkeys(tables, next(_ticks))
+        if self._idle is not None:
+            self._idle.written()
+
+    def before_change(self, cursor: Connection) -> None:
+        """Mark the file as not closed before its first change; the caller must hold `writing`.
+
+        Raises:
+            duckdb.Error: the file cannot be written.
+        """
+        if self._marked or self.read_only:
+            return
+        try:
+            checkpoints.mark(cursor, self.path)
+        except duckdb.TransactionException as error:
+            # Another write of this process is in progress. The mark is saved in the log, and a copy of the file needs
+            # the log anyway.
+            if "CHECKPOINT" not in str(error):
+                raise
+        self._marked = True
+
+    def checkpoint_when_idle(self) -> None:
+        """Write the log into the file from now on, each time after a few seconds without a change."""
+        if self._idle is None and not self.read_only:
+            self._idle = checkpoints.Idle(self.checkpoint)
+
+    def checkpoint(self) -> bool:
+        """Write the log into the file; return whether that succeeded.
+
+        It fails during a change, on a full disk, and during a read that started earlier, because the
+        read may need the earlier mark.
+        """
+        if not self.writing.acquire(blocking=False):
+            return False
+        try:
+            with self.cursor() as cursor:
+                checkpoints.mark(cursor, self.path)
+                self._marked = True
+            return True
+        except duckdb.TransactionException:
+            # Another write of this process, made without `writing`, is in progress; a later call will succeed.
+            return False
+        except (ProjectError, duckdb.Error, OSError) as error:
+            # One cause is that the file was deleted while the program runs.
+            _log.warning("%s: cannot write the log into the file now: %s", self.path, first_line(error))
+            return False
+        finally:
+            self.writing.release()
+
+    @contextmanager
+    def cursor(self) -> Iterator[Connection]:
+        """Yield a cursor for the block; only this thread may use it.
+
+        Raises:
+            ProjectError: the file could not be opened again.
+        """
+        cursor = self._enter()
+        given_up: str | None = None
+        try:
+            with cursor:
+                yield cursor
+        except GIVEN_UP as error:
+            given_up = first_line(error)
+            raise
+        except duckdb.Error as error:
+            if told := fault(self.path, error):
+                raise told from error
+            raise
+        finally:
+            self._leave(given_up)
+
+    def _enter(self) -> Connection:
+        with self._gate:
+            if self._closed and not self.in_block:
+                raise ProjectError(
+                    "project-closed", f"{self.path.name} was closed.", "Reload the page and choose a project."
+                )
+            # A block inside a block must not wait for the outer one to end.
+            if self._given_up is not None and not self.in_block:
+                if not self._gate.wait_for(lambda: self._given_up is None or not self._blocks, LAST_BLOCKS):
+                    raise ProjectError(
+                        "database-kept-open",
+                        f"The database of {self.path.name} failed, and earlier work still keeps it open.",
+                        "Restart the app or the command. Saved changes are not lost.",
+                    )
+                if self._given_up is not None:
+                    self._reopen(self._given_up)
+            cursor = self._connection.cursor()
+            self._blocks += 1
+            self._mine.blocks = getattr(self._mine, "blocks", 0) + 1
+            return cursor
+
+    def _leave(self, given_up: str | None) -> None:
+        with self._gate:
+            self._blocks -= 1
+            self._mine.blocks -= 1
+            self._given_up = self._given_up or given_up
+            self._gate.notify_all()
+
+    def _reopen(self, reason: str) -> None:
+        _log.error("%s: database failed (%s), opening it again", self.path, reason)
+        self._connection.close()
+        self._connection = connect(self.path, self.read_only)
+        if not self.read_only:
+            try:
+                # Some defects of DuckDB affect only rows in the log, so the log is written into the file first.
+                self._connection.execute("CHECKPOINT")
+            except duckdb.Error as error:
+                _log.error("%s: cannot write the log into the file: %s", self.path, first_line(error))
+                self._connection.close()
+                self._connection = connect(self.path)
+        # If another connection of this process has the file open, DuckDB stays in its failed state and raises here.
+        self._connection.execute("SELECT 1")
+        self.reopenings += (Reopening(datetime.now(), reason),)
+        self._given_up = None
+
+    def close(self, when_unused: bool = False) -> bool:
+        """Write all changes and close the file; return whether it is closed.
+
+        Args:
+            when_unused: wait for running blocks. If one does not end in time, the file stays open.
+        """
+        with self._gate:
+            if self._closed:
+                return True
+            # New blocks are refused from here on.
+            self._closed = True
+            if when_unused and not self._gate.wait_for(lambda: not self._blocks, LAST_WRITE):
+                self._closed = False
+                return False
+        for ending in self.endings:
+            ending()
+        if self._idle is not None:
+            self._idle.end()
+        if self._marked:
+            self._unmark()
+        disconnect(self.path, self._connection)
+        return True
+
+    def _unmark(self) -> None:
+        # The end of the process does not wait without limit for a running change. The mark then stays, rightly.
+        if not self.writing.acquire(timeout=LAST_WRITE):
+            return
+        try:
+            checkpoints.unmark(self._connection)
+        except duckdb.Error as error:
+            reason = "the disk is full" if no_room(self.path, error) else first_line(error)
+            _log.warning("%s: cannot close the project properly: %s", self.path, reason)
+        finally:
+            self.writing.release()
+
+
+_open: weakref.WeakSet[Database] = weakref.WeakSet()
+
+
+@atexit.register
+def close_all() -> None:
+    """Close every file that this process has open. Runs at the end of the process; call it before other exits."""
+    for database in list(_open):
+        database.close()
+
+
+def is_open(path: Path) -> bool:
+    """Return whether this process has a file open already; a second connection would share its log."""
+    # Unlike Path.resolve, it accepts a link that leads to itself.
+    file = Path(os.path.realpath(path))
+    return any(database._file == file and not database._closed for database in list(_open))
+
+
+def connect(
+    path: Path,
+    read_only: bool = False,
+    readable: Path | None = None,
+    patience: float = PATIENCE,
+    made_here: bool = False,
+) -> Connection:
+    """Open a project's file, or create a new one. Its schema is checked before anything else in the file is read.
+
+    The connection can access only this file and its working folder. Memory limit and spill folder
+    may come from the environment, see `engine_config`.
+
+    Args:
+        readable: another folder whose files may be read.
+        patience: seconds to wait for another process that has the file open.
+        made_here: the file is new or a copy made by this process, so its schema is not checked.
+
+    Raises:
+        InputError: a setting of the environment is invalid, or the path contains a question mark.
+        ProjectError: another process has the file open, a newer DuckDB wrote it, or it is not a project.
+    """
+    if "?" in str(path):
+        # DuckDB would look for the log under another name: it puts ".wal" before the question mark.
+        raise InputError(
+            "question-mark-in-path", f"Invalid path {path}: it contains '?'.", "Rename the file or its folder."
+        )
+    deadline = time.monotonic() + patience
+    config = {**engine_config(), "temp_directory": str(_working_folder(path))}
+    connection: Connection | None = None
+    try:
+        while connection is None:
+            try:
+                connection = duckdb.connect(str(path), read_only=read_only, config=config)
+            except duckdb.Error as error:
+                if not is_held(str(error)) or time.monotonic() >= deadline:
+                    raise
+                time.sleep(PAUSE)
+        if readable is not None:
+            allowed = f"{quoted_path(readable)}, {quoted_path(as_pattern(readable))}"
+            connection.execute(f"SET allowed_directories = [{allowed}]")
+        # This cannot be undone. From here on DuckDB can access only the file, its working folder and `readable`.
+        connection.execute("SET enable_external_access = false")
+        if not made_here:
+            check_schema(path, connection)
+    except BaseException as error:
+        disconnect(path, connection)
+        if isinstance(error, duckdb.Error):
+            raise explained(path, error) from error
+        raise
+    return connection
+
+
+def disconnect(path: Path, connection: Connection | None) -> None:
+    """Close a connection from `connect`. The working folder is removed with the last one of the file."""
+    if connection is not None:
+        connection.close()
+    if not is_open(path) and (folder := _working_folders.pop(Path(os.path.realpath(path)), None)) is not None:
+        folder.close()
+
+
+@contextmanager
+def connected(path: Path, **how: Any) -> Iterator[Connection]:
+    """Yield a connection for a block; arguments and errors as in `connect`."""
+    connection = connect(path, **how)
+    try:
+        yield connection
+    finally:
+        disconnect(path, connection)
+
+
+_working_folders: dict[Path, WorkingFolder] = {}
+"""Working folder by file. All connections of a process to a file share it: DuckDB requires equal settings."""
+
+
+def _working_folder(path: Path) -> Path:
+    """Return the private working folder of a project, the only folder that DuckDB may read and write.
+
+    It is in the folder that EXAM_SPILL names, else next to the file, on a disk with room for a
+    project. If it cannot be created there, it is in the system's temporary folder.
+    """
+    file = Path(os.path.realpath(path))
+    if file not in _working_folders:
+        beside = spill_folder() or file.parent
+        try:
+            # DuckDB reads some characters of a path as a pattern.
+            made = WorkingFolder(beside if as_pattern(beside) == beside else None)
+        except OSError:
+            # A project on a full disk or in a read-only folder can still be read.
+            made = WorkingFolder()
+        _working_folders[file] = made
+    return _working_folders[file].path

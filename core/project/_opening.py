@@ -1,0 +1,201 @@
+"""Creating and opening the file of a project; an older version is copied, then upgraded."""
+
+from __future__ import annotations
+
+import itertools
+import logging
+import os
+import re
+import shlex
+import shutil
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import duckdb
+
+from ..atomic_files import WorkingFolder, put_new, remove_leftovers, writing
+from ..errors import InputError, ProjectError
+from ..locations import is_reserved, projects_folder
+from ..text import one_line, quoted
+from . import _checkpoints as checkpoints, migrations
+from ._database import Connection, Database, connect, connected, disconnect, is_open
+from ._engine_errors import NAME_ANOTHER, check_kind, explained, first_line
+from ._project import Project
+from ._schema import refuse_newer
+
+_log = logging.getLogger(__name__)
+
+_NOT_IN_NAMES = re.compile(r'[/\\:*?"<>|\x00-\x1f\x7f-\x9f\u200e\u200f\u2028-\u202e\u2066-\u2069\ud800-\udfff]')
+"""Characters that Windows forbids in file names or that screens do not show, such as changes of direction."""
+LONGEST_NAME = 200
+"""Most bytes of a project's name. File systems allow 255, and the names of copies have a step or a time at the end."""
+
+
+def new_file(name: str) -> Path:
+    """Return the path of a new project in the projects folder for a typed name; blanks become hyphens.
+
+    Raises:
+        InputError: empty, invalid or too long file name, or an existing project has this name, ignoring case.
+    """
+    words = "-".join(name.split())
+    if not words:
+        raise InputError("empty-name", "The new project has no name.", "Type a name.")
+    if _NOT_IN_NAMES.search(name.strip()) or words.startswith("."):
+        raise InputError(
+            "invalid-name",
+            f"Invalid project name {quoted(words)}.",
+            'Leave out / \\ : * ? " < > |, control characters and a leading dot.',
+        )
+    if (length := len(words.encode())) > LONGEST_NAME:
+        raise InputError(
+            "name-too-long",
+            f"The project name has {length:,} bytes ({one_line(words, 40)}).",
+            f"Use at most {LONGEST_NAME}. A letter outside ASCII has two to four.",
+        )
+    if is_reserved(words):
+        raise InputError("reserved-name", f"Invalid project name '{words}': Windows reserves it.", "Type another name.")
+    check_free(words)
+    return projects_folder() / f"{words}.duckdb"
+
+
+def check_free(name: str) -> None:
+    """Check that no project of the projects folder has a name, ignoring case.
+
+    Raises:
+        InputError: the name is taken.
+    """
+    taken = {path.stem.casefold(): path.stem for path in projects_folder().glob("*.duckdb")}
+    if there := taken.get(name.casefold()):
+        raise InputError(
+            "project-exists",
+            f"The project '{there}' already exists.",
+            "Choose it in the sidebar, or type another name.",
+        )
+
+
+def create(path: Path) -> Project:
+    """Create an empty project.
+
+    Raises:
+        InputError: the file exists, or the folder cannot be written.
+    """
+    # A broken link counts as an existing file too: the database would be created at its target.
+    if os.path.lexists(path):
+        raise _exists(path)
+    with writing(path):
+        path.parent.mkdir(parents=True, exist_ok=True)
+        with WorkingFolder(path.parent) as folder:
+            try:
+                with connected(made := folder / path.name, made_here=True) as connection:
+                    migrations.upgrade(connection)
+            except duckdb.Error as error:
+                raise explained(path, error) from error
+            if not put_new(made, path):
+                raise _exists(path)
+    return Project(Database(path, connect(path, made_here=True)))
+
+
+def _exists(path: Path) -> InputError:
+    return InputError(
+        "file-exists", f"The file {path} already exists.", "Choose another name, or open the existing project."
+    )
+
+
+def open_project(path: Path, read_only: bool = False) -> Project:
+    """Open a project; a project of an older version is copied, then upgraded.
+
+    A file is opened for reading if the file or its folder cannot be written.
+
+    Args:
+        read_only: opens for reading, so that other processes can read it at the same time.
+
+    Raises:
+        InputError: unknown file.
+        ProjectError: the file is not a project, is damaged, comes from a newer version, or is in use elsewhere.
+    """
+    if not path.exists():
+        raise InputError(
+            "no-such-project",
+            f"Project not found: {path}.",
+            f"Create it: exam init --project {shlex.quote(str(path))}",
+        )
+    # If this process has the file open, its log is in use. The file must not be read here either:
+    # closing it would drop the lock that the process has on it.
+    shared = is_open(path)
+    if not shared:
+        check_kind(path)
+    read_only = read_only or not (os.access(path, os.W_OK) and os.access(path.parent, os.W_OK))
+    had_log = checkpoints.has_log(path)
+    for folder in path.parent, path.parent / "backups":
+        remove_leftovers(folder)
+    connection = connect(path, read_only)
+    try:
+        if missing := missing_steps(path, connection):
+            disconnect(path, connection)
+            with _beside(path) as working:
+                _upgrade(path, missing[0], working)
+            connection = connect(path, read_only)
+        not_closed = "" if shared else checkpoints.not_closed(connection, path, had_log)
+    except BaseException as error:
+        disconnect(path, connection)
+        if isinstance(error, duckdb.Error):
+            raise explained(path, error) from error
+        raise
+    if not_closed:
+        _log.warning("%s", not_closed)
+    return Project(Database(path, connection, read_only), not_closed)
+
+
+def missing_steps(path: Path, connection: Connection) -> list[str]:
+    """Return the names of the migrations that a file needs, oldest first.
+
+    Raises:
+        ProjectError: the file is not a project, or a newer version wrote it.
+    """
+    seen = migrations.applied(connection)
+    if not seen:
+        raise ProjectError("not-a-project", f"{path} is a database, but not an Exam Workbench project.", NAME_ANOTHER)
+    refuse_newer(path, seen)
+    return list(migrations.names()[len(seen) :])
+
+
+@contextmanager
+def _beside(path: Path) -> Iterator[Path]:
+    """Yield a working folder for the copy of a project before an upgrade."""
+    try:
+        with WorkingFolder(path.parent) as working:
+            yield working
+    except OSError as error:
+        raise ProjectError(
+            "no-copy-before-upgrade",
+            f"Cannot upgrade {path}: its backup copy cannot be written ({error.strerror}).",
+            "Free some disk space, or move the project to a writable folder.",
+        ) from error
+
+
+def _upgrade(path: Path, step: str, working: Path) -> None:
+    copy = working / path.name
+    try:
+        # Closing writes the log into the file, so that the copy is complete.
+        with connected(path):
+            pass
+        shutil.copyfile(path, copy)
+    except ProjectError as error:
+        raise ProjectError(error.code, f"{path} must be upgraded before use. {error.message}", error.hint) from error
+    with connected(path) as connection:
+        if not missing_steps(path, connection):
+            # Another process has upgraded it meanwhile, and made its own backup.
+            return
+        # A restored or copied project may be upgraded a second time.
+        named = f"{path.name}.before-{step}"
+        numbered = itertools.chain([named], (f"{named}-{number}" for number in itertools.count(2)))
+        backup = next(one for one in map(path.with_name, numbered) if put_new(copy, one))
+        try:
+            migrations.upgrade(connection)
+        except duckdb.Error as error:
+            raise ProjectError(
+                "upgrade-failed",
+                f"Cannot upgrade {path}: {first_line(error)}.",
+                f"Nothing is lost: {backup.name} holds the project before the upgrade.",
+            ) from error

@@ -1,0 +1,410 @@
+"""A project: a DuckDB file that one process opens, many threads read, and one thread writes at a time."""
+
+from __future__ import annotations
+
+import getpass
+import json
+from collections.abc import Callable, Collection, Hashable, Iterable, Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
+from functools import wraps
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec, TypeVar, cast
+
+import duckdb
+
+from ..errors import EngineError, InputError
+from ..text import clean_text, one_line
+from ._acting_person import Acting
+from ._database import GIVEN_UP, Database, Reopening, close_all
+from ._engine_errors import first_line, no_room
+from ._roles import SPEAKING, ActName, Queries, check_author
+from ._sql_values import Parameters, written_in
+from .cache import HIDING, MISSING, SCORES, Cache, NotedCursor, tables_read, tables_written, with_views
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+Cursor = duckdb.DuckDBPyConnection
+T = TypeVar("T")
+P = ParamSpec("P")
+
+SCORELESS = ("publish qrels", "reproduce qrels")
+"""Actions that change nothing from which results are computed, as exports do."""
+
+CACHED_RESULTS = 250
+"""Largest number of cached derived results."""
+CACHED_ROWS = 300
+"""Largest number of cached query results."""
+SMALL_ANSWER = 500
+"""Maximum number of rows of a cached query result, and of values of a list parameter."""
+SHORT_ANSWER = 50_000
+"""Maximum number of characters of all texts in a cached query result."""
+BATCH = 500_000
+"""Rows per batch of a result that is streamed."""
+
+
+class Project(Acting):
+    """An open project. Make one with `create` or `open_project`; close it when done.
+
+    After a fatal error of DuckDB the file is closed and opened again, and `reopenings` gains an
+    entry. Reads are repeated, and an unfinished change is undone. `not_closed` is a warning if the
+    file was not closed after its last use; else it is empty.
+
+    `Acting` defines the permissions of people who are logged in.
+    """
+
+    def __init__(self, database: Database, not_closed: str = "") -> None:
+        super().__init__()
+        self.not_closed = not_closed
+        self._database = database
+        self._results, self._rows = Cache(CACHED_RESULTS), Cache(CACHED_ROWS)
+
+    def limited_to(self) -> str | None:
+        """Return the person whose view hides values of other assessors; None if nothing is hidden, see `visible`."""
+        return self._blinded()
+
+    @property
+    def path(self) -> Path:
+        """The DuckDB file."""
+        return self._database.path
+
+    @property
+    def working_folder(self) -> Path:
+        """A private folder for passing files: the only one that statements may read and write."""
+        return self._database.working_folder
+
+    @property
+    def name(self) -> str:
+        """The file's name without its suffix, as shown to people."""
+        return self.path.stem
+
+    @property
+    def read_only(self) -> bool:
+        """Whether it was opened for reading only."""
+        return self._database.read_only
+
+    @property
+    def closed(self) -> bool:
+        """Whether it was closed, through any handle."""
+        return self._database.closed
+
+    @property
+    def reopenings(self) -> tuple[Reopening, ...]:
+        """The reopenings of the file after fatal errors since the project was opened, oldest first."""
+        return self._database.reopenings
+
+    @contextmanager
+    def cursor(self) -> Iterator[Cursor]:
+        """Yield a cursor for a block that only reads, for one thread. Prefer `read`, which repeats failed work."""
+        self._check_reading()
+        with self._cursor() as cursor:
+            yield cursor
+
+    @contextmanager
+    def _cursor(self) -> Iterator[Cursor]:
+        with self._database.cursor() as cursor:
+            yield cursor
+
+    def read(self, work: Callable[[Cursor], T]) -> T:
+        """Call `work` with a cursor and return its result; repeat the call once if the database fails.
+
+        Raises:
+            EngineError: the database failed twice.
+        """
+        self._check_reading()
+        return self._read(work)
+
+    def _read(self, work: Callable[[Cursor], T]) -> T:
+        try:
+            with self._cursor() as cursor:
+                return work(cursor)
+        except GIVEN_UP:
+            if self._database.in_block:
+                # The surrounding block still uses the old connection and must end first.
+                raise
+        try:
+            with self._cursor() as cursor:
+                return work(cursor)
+        except GIVEN_UP as error:
+            raise EngineError(
+                "database-failed",
+                f"The database failed twice at the same request: {first_line(error)}",
+                "Saved changes are not lost. If this happens again, export the project (exam export project) and report"
+                " this message.",
+            ) from error
+
+    def rows(self, sql: str, parameters: Parameters = None) -> list[tuple[Any, ...]]:
+        """Return every row of a query as tuples.
+
+        Results are cached until data that the query could read is written, because screens repeat
+        queries at every redraw.
+        """
+        self._check_reading()
+        return self._known(sql, parameters)
+
+    def _known(self, sql: str, parameters: Parameters = None) -> list[tuple[Any, ...]]:
+        key = _question(sql, parameters)
+        if key is None:
+            return self._fetch(sql, parameters)
+        version = self.version(tables_read(sql))
+        rows = self._rows.find(key, version)
+        if rows is MISSING:
+            rows = self._fetch(sql, parameters)
+            if _can_be_kept(rows):
+                self._rows.keep(key, version, rows)
+        return list(rows)
+
+    def _fetch(self, sql: str, parameters: Parameters) -> list[tuple[Any, ...]]:
+        written, left = written_in(sql, parameters)
+        return self._read(lambda cursor: cursor.execute(written, left).fetchall())
+
+    def table(self, sql: str, parameters: Parameters = None) -> pa.Table:
+        """Return the result of a query as an Arrow table."""
+        self._check_reading()
+        written, left = written_in(sql, parameters)
+        # Not `cursor.sql`: DuckDB computes a relation with parameters completely before reading it, 30 times as slow.
+        return self._read(lambda cursor: cursor.execute(written, left).to_arrow_table())
+
+    def batches(self, sql: str, parameters: Parameters, take: Callable[[Iterable[pa.RecordBatch]], T]) -> T:
+        """Return the result of `take` on the record batches of a query, which are never in memory all at once.
+
+        Args:
+            take: must not use the project in other ways. It is called again after a fatal error of DuckDB.
+        """
+        self._check_reading()
+        written, left = written_in(sql, parameters)
+        return self._read(lambda cursor: take(cursor.execute(written, left).to_arrow_reader(BATCH)))
+
+    def value(self, sql: str, parameters: Parameters = None) -> Any:
+        """Return the first column of the first row of a query, or None without rows."""
+        rows = self.rows(sql, parameters)
+        return rows[0][0] if rows else None
+
+    @contextmanager
+    def transaction(
+        self, act: ActName | None = None, queries: Queries = (), author: str | None = None
+    ) -> Iterator[Cursor]:
+        """Yield a cursor whose writes all take effect, or none of them if the block raises.
+
+        Args:
+            act: permission that it needs; None means that of the surrounding block, or "organize".
+            queries, author: as in `require`.
+
+        Raises:
+            NotAllowed: the person may not do the act. Nothing was written.
+            EngineError: DuckDB failed. Nothing was written, unless the commit itself failed: then this is unknown.
+        """
+        with self._writing_as(act, queries, author), self._transaction() as cursor:
+            yield cursor
+
+    @contextmanager
+    def _transaction(self) -> Iterator[Cursor]:
+        committing = False
+        written: set[str] = set()
+        try:
+            with self.cursor() as cursor, self._database.writing:
+                self._database.before_change(cursor)
+                cursor.execute("BEGIN")
+                try:
+                    yield cast(Cursor, NotedCursor(cursor, lambda sql: written.update(tables_written(sql))))
+                except GIVEN_UP:
+                    raise
+                except BaseException:
+                    cursor.execute("ROLLBACK")
+                    raise
+                committing = True
+                try:
+                    cursor.execute("COMMIT")
+                finally:
+                    self._database.committed(written)
+        except GIVEN_UP as error:
+            if self._database.in_block:
+                raise
+            full = no_room(self.path, error)
+            reason = "the disk is full" if full else first_line(error)
+            if committing:
+                raise EngineError(
+                    "change-in-doubt",
+                    f"The database failed while saving this change: {reason}",
+                    "The project is open again. Check whether the change was saved, and repeat it if not.",
+                ) from error
+            raise full or EngineError(
+                "change-not-saved",
+                f"The database failed, and this change was not saved: {reason}",
+                "The project is open again, and earlier changes are saved. Repeat this change.",
+            ) from error
+
+    def write(self, work: Callable[[Cursor], T]) -> T:
+        """Call `work` in a transaction and return its result; repeat the call once if DuckDB fails.
+
+        Args:
+            work: must be safe to repeat, because the first attempt may have been saved.
+
+        Raises:
+            EngineError: DuckDB failed twice.
+        """
+        try:
+            with self.transaction() as cursor:
+                return work(cursor)
+        except EngineError:
+            with self.transaction() as cursor:
+                return work(cursor)
+
+    def version(self, tables: Collection[str] | None = None) -> int:
+        """Return a number that grows with every commit to one of these tables; None stands for all tables."""
+        return self._database.version(tables)
+
+    def cached(self, key: Hashable, compute: Callable[[], T], reads: frozenset[str] = SCORES) -> T:
+        """Return the result of `compute`, computed again only after a commit to a table that it reads.
+
+        A result from tables with hidden rows is cached for each person from whom rows are hidden.
+
+        Args:
+            key: identifies the result and all of its inputs other than the project's content.
+            reads: the tables that it reads; a view includes the tables behind it. See `cache` for named sets.
+        """
+        self._check_reading()
+        if not HIDING.isdisjoint(reads) and (person := self._blinded()) is not None:
+            key = person, key
+        version = self.version(with_views(reads))
+        result = self._results.find(key, version)
+        if result is MISSING:
+            result = compute()
+            self._results.keep(key, version, result)
+        return cast(T, result)
+
+    @contextmanager
+    def unchanging(self) -> Iterator[None]:
+        """Prevent writes to the file and its log during a block; reads continue."""
+        with self._database.writing:
+            yield
+
+    def checkpoint_when_idle(self) -> None:
+        """Write the log into the file from now on whenever no changes arrive for a few seconds.
+
+        Use it in a process that keeps the project open for long, so that copies of the file are
+        complete.
+        """
+        self._database.checkpoint_when_idle()
+
+    def checkpoint(self) -> bool:
+        """Write the log into the file now; return whether that succeeded, see `Database.checkpoint`."""
+        return self._database.checkpoint()
+
+    def when_closed(self, act: Callable[[], None]) -> None:
+        """Call a function before the file is closed, for any reason."""
+        self._database.endings.append(act)
+
+    def close(self, when_unused: bool = False) -> bool:
+        """Write all changes and close the file; return whether it is closed, see `Database.close`."""
+        return self._database.close(when_unused)
+
+
+def as_act(
+    act: ActName,
+) -> Callable[[Callable[Concatenate[Project, P], T]], Callable[Concatenate[Project, P], T]]:
+    """Decorate a function of a project: each call checks the role, and its reads and writes belong to the act."""
+
+    def doing(work: Callable[Concatenate[Project, P], T]) -> Callable[Concatenate[Project, P], T]:
+        @wraps(work)
+        def done(project: Project, /, *more: P.args, **named: P.kwargs) -> T:
+            with project.doing(act):
+                return work(project, *more, **named)
+
+        return done
+
+    return doing
+
+
+def _question(sql: str, parameters: Parameters) -> Hashable | None:
+    """Return the cache key of a query; None if it may write or has a long list as a parameter."""
+    if not sql.lstrip().startswith(("SELECT", "WITH", "FROM")) or "nextval" in sql:
+        return None
+    values = parameters.values() if isinstance(parameters, dict) else parameters or ()
+    if any(isinstance(value, (list, tuple)) and len(value) > SMALL_ANSWER for value in values):
+        return None
+    return sql, repr(parameters)
+
+
+def _can_be_kept(rows: list[tuple[Any, ...]]) -> bool:
+    """Return whether a result is small and has only immutable cells."""
+    if len(rows) > SMALL_ANSWER or (rows and any(isinstance(cell, (list, dict)) for cell in rows[0])):
+        return False
+    return sum(len(cell) for row in rows for cell in row if isinstance(cell, str)) <= SHORT_ANSWER
+
+
+def close_projects() -> None:
+    """Close every project of this process. A server calls it on a signal, which skips Python's own exit handlers."""
+    close_all()
+
+
+LONGEST_AUTHOR = 256
+"""Maximum number of characters of a person's name. The name of a source (a prefix and a name) may have twice as many.
+"""
+
+
+def log(cursor: Cursor, author: str, act: str, **detail: Any) -> int:
+    """Record an action in the transaction that executes it.
+
+    Args:
+        act: a verb and its object, such as "import run".
+        detail: JSON values that describe it.
+
+    Returns:
+        The number of the action.
+
+    Raises:
+        NotAllowed: a person is logged in, and the name is not theirs.
+        InputError: the name of the author is too long.
+    """
+    if (name := SPEAKING.get()) is not None:
+        check_author(name, author)
+    who = as_name(author)
+    if len(who) > LONGEST_AUTHOR:
+        raise InputError(
+            "name-too-long",
+            f"The author's name has {len(who):,} characters ({one_line(who, 40)}).",
+            f"Use at most {LONGEST_AUTHOR}.",
+        )
+    rows = cursor.execute(
+        "INSERT INTO activity VALUES (nextval('keys'), now()::TIMESTAMP, ?, ?, ?) RETURNING activity_key",
+        # JSON escapes control characters; clean_text removes halves of surrogate pairs, which cannot be stored.
+        [who, act, clean_text(json.dumps(detail, ensure_ascii=False))],
+    ).fetchall()
+    return int(rows[0][0])
+
+
+def record(project: Project, author: str, act: str, **detail: Any) -> None:
+    """Log an action that changes nothing, such as an export; in a read-only project do nothing."""
+    if not project.read_only:
+        with project.transaction(act="download") as cursor:
+            log(cursor, author, act, **detail)
+
+
+_recorded_as: ContextVar[str | None] = ContextVar("recorded as", default=None)
+
+
+@contextmanager
+def recorded_as(name: str) -> Iterator[None]:
+    """Record the actions of this thread under another person's name until the block ends."""
+    token = _recorded_as.set(name)
+    try:
+        yield
+    finally:
+        _recorded_as.reset(token)
+
+
+def current_author() -> str:
+    """Return the person for whom this thread works, else the user name of this process."""
+    if (name := _recorded_as.get()) is not None:
+        return name
+    try:
+        return getpass.getuser()
+    except (KeyError, OSError):
+        return "unknown"
+
+
+def as_name(text: str) -> str:
+    """Return a name as it is recorded: on one line, without invisible characters."""
+    return one_line(text)

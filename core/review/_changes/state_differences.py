@@ -1,0 +1,299 @@
+"""Differences between any two states: labels, with causes of their change, leaderboards, and correlations.
+
+A state is a policy: bank version, grader, label rule, min rating, weights, overrides. Both states are computed from the
+current data. `review.changes.impact` previews an edit of the bank; this module compares saved states.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ...bank import check_version, overview
+from ...errors import InputError
+from ...labels import (
+    MISSING,
+    Leaderboard,
+    Policy,
+    QueryChoice,
+    Ratings,
+    Shift,
+    basis,
+    leaderboard,
+    pooled_labels,
+    pooled_passages,
+    progress,
+)
+from ...measures import parse_measure
+from ...project import Project
+from ...tables import csv_text
+from .causes import (
+    Banks,
+    QuestionChange,
+    banks,
+    changed_questions,
+    overridden_questions,
+    question_changes,
+    responsible_questions,
+)
+from .rescoring import SystemChange, moves, shift_against
+
+WORDS = {
+    "bank_version": "bank version",
+    "grader": "grader",
+    "label": "label rule",
+    "weighted": "weights",
+    "overrides": "overrides",
+    "rating": "rating rule",
+    "min_rating": "min rating",
+    "cutoff": "cutoff",
+    "skipped": "skipped queries",
+    "min_judgment": "judgment threshold",
+}
+"""Names of the parts of a policy for people. Labels depend on `LABEL_PARTS`, leaderboards on all."""
+
+LABEL_PARTS = ("bank_version", "grader", "label", "weighted", "overrides", "rating")
+
+CAUSES = (
+    *("reworded", "added", "retired", "restored", "reweighted", "answer key", "kind"),
+    *("override", "grader", "rating rule", "label rule", "weights"),
+)
+"""Possible causes of a flip: changes of a question, overrides, and different parts of the policy."""
+
+_CAUSE_OF_PART = {
+    "grader": "grader",
+    "rating": "rating rule",
+    "label": "label rule",
+    "weighted": "weights",
+    "overrides": "override",
+}
+
+
+@dataclass(frozen=True)
+class LabelFlip:
+    """A passage whose label differs between two states.
+
+    Args:
+        before, after: the labels; None for no label.
+        causes: some of `CAUSES`. The change of a cause alone moves the label of the state before, or its undoing alone
+            restores the label in the state after. If no cause does so alone, all differences are causes.
+        questions: ids of the changed or overridden questions that are responsible.
+        open_pairs: number of pairs behind the later label without a usable grade.
+    """
+
+    query_id: str
+    passage_id: str
+    before: int | None
+    after: int | None
+    causes: tuple[str, ...]
+    questions: tuple[str, ...]
+    open_pairs: int
+
+
+@dataclass(frozen=True)
+class StateChanges:
+    """The differences between two states.
+
+    Args:
+        before, after: the policies, with the grader's name and the number of the bank version.
+        differing: the differing parts of the policies, as named in `WORDS`.
+        compared: number of pooled (query, passage) with compared labels.
+        flips: the labels that differ, in the order of the pool.
+        relevance: number of passages that are relevant in only one state, each by its own min rating.
+        partial: numbers of labels before, and after, without some of their ratings; such labels may still change.
+        questions: questions with a change that can affect a score, each with the number of flips that it caused.
+        board_before, board_after: the leaderboards; None for a leaderboard that cannot be made, see `no_board`.
+        systems: every system, in the order of the later leaderboard.
+        shift: shift in correlation with the official leaderboard; None without an official leaderboard.
+    """
+
+    before: Policy
+    after: Policy
+    differing: tuple[str, ...]
+    compared: int
+    flips: list[LabelFlip]
+    relevance: int
+    partial: tuple[int, int]
+    questions: list[tuple[QuestionChange, int]]
+    board_before: Leaderboard | None
+    board_after: Leaderboard | None
+    no_board: str
+    systems: list[SystemChange]
+    shift: Shift | None
+
+    @property
+    def scores_differ(self) -> bool:
+        """Whether a system's scores differ between the two states."""
+        return any(system.score_before != system.score_after for system in self.systems)
+
+    @property
+    def by_query(self) -> dict[str, int]:
+        """Number of flips by query id, greatest number first."""
+        return dict(Counter(flip.query_id for flip in self.flips).most_common())
+
+    @property
+    def by_cause(self) -> dict[str, int]:
+        """Number of flips by cause; a flip with several causes is counted for each."""
+        found = Counter(cause for flip in self.flips for cause in flip.causes)
+        return {cause: found[cause] for cause in CAUSES if found[cause]}
+
+
+def state_changes(
+    project: Project,
+    before: Policy,
+    after: Policy,
+    measure: str,
+    against: str | None = None,
+    queries: QueryChoice = "common",
+) -> StateChanges:
+    """Compare two states.
+
+    Args:
+        measure: the measure that orders the systems.
+        against: the official leaderboard, a source of judgments or an imported leaderboard; None for no comparison.
+        queries: the queries for the comparison with the official leaderboard; see `leaderboard.sides`.
+
+    Raises:
+        InputError: a grader, a version, the measure or the official leaderboard is unknown.
+    """
+    return project.cached(
+        ("state changes", before, after, measure, against, queries),
+        lambda: _compare(project, before, after, measure, against, queries),
+    )
+
+
+def _compare(
+    project: Project, before: Policy, after: Policy, measure: str, against: str | None, queries: QueryChoice
+) -> StateChanges:
+    # An unknown version is an error even if nothing has been graded.
+    for policy in (before, after):
+        check_version(project, policy.bank_version)
+    old, new = (_resolved(project, policy) for policy in (before, after))
+    differing = tuple(word for part, word in WORDS.items() if getattr(old, part) != getattr(new, part))
+    bases = (basis(project, old), basis(project, new))
+    of = banks(project, *bases) if old.bank_version != new.bank_version else ({}, {})
+    flips = _flips(project, old, new, of)
+    done = Counter(key for flip in flips for key in flip.questions)
+    (board_before, no_before), (board_after, no_after) = (_board(project, measure, policy) for policy in (old, new))
+    shift = shift_against(project, board_before, board_after, against, measure, queries)
+    return StateChanges(
+        before=old,
+        after=new,
+        differing=differing,
+        compared=len(pooled_passages(project)),
+        flips=flips,
+        relevance=int((_relevant(project, old) != _relevant(project, new)).sum()),
+        partial=(progress(project, bases[0]).partial_labels, progress(project, bases[1]).partial_labels),
+        questions=[(change, done[change.question_id]) for change in question_changes(*bases, of)],
+        board_before=board_before,
+        board_after=board_after,
+        no_board=no_before or no_after,
+        systems=moves(board_before, board_after),
+        shift=shift,
+    )
+
+
+def _resolved(project: Project, policy: Policy) -> Policy:
+    base = basis(project, policy)
+    return replace(base.policy, grader=base.grader.spec.name, bank_version=base.version)
+
+
+def _labels(project: Project, policy: Policy) -> Ratings:
+    """Return the labels of the pool in its order; MISSING for no label."""
+    return pooled_labels(project, basis(project, policy)).labels
+
+
+def _relevant(project: Project, policy: Policy) -> NDArray[np.bool_]:
+    found: NDArray[np.bool_] = _labels(project, policy) >= basis(project, policy).min_rating
+    return found
+
+
+def _flips(project: Project, old: Policy, new: Policy, of: Banks) -> list[LabelFlip]:
+    before, known = _labels(project, old), pooled_labels(project, basis(project, new))
+    after, open_pairs = known.labels, known.needed - known.usable
+    rows = np.flatnonzero(before != after)
+    if not len(rows):
+        return []
+    parts = [part for part in LABEL_PARTS if getattr(old, part) != getattr(new, part)]
+    if "grader" in parts and "rating" in parts:
+        parts.remove("rating")
+    did = _responsible_parts(project, old, new, parts)
+    bases = (basis(project, old), basis(project, new))
+    kinds: dict[str, dict[str, tuple[str, ...]]] = {}
+    of_query: dict[str, dict[str, tuple[str, ...]]] = {}
+    rated = overridden_questions(project, bases) if "overrides" in parts else {}
+    flips = []
+    differing = pooled_passages(project).select(["query_id", "passage_id"]).take(rows)
+    ids = zip(*(column.to_pylist() for column in differing.columns), strict=True)
+    for row, (query_id, passage_id) in zip(rows.tolist(), ids, strict=True):
+        causes: list[str] = []
+        questions: tuple[str, ...] = ()
+        if "bank_version" in parts and did["bank_version"][row]:
+            if query_id not in of_query:
+                kinds[query_id] = changed_questions(*bases, of, query_id)
+                of_query[query_id] = responsible_questions(project, *bases, of, query_id, list(kinds[query_id]))
+            questions = of_query[query_id][passage_id]
+            causes += [kind for key in questions for kind in kinds[query_id][key]]
+        causes += [cause for part, cause in _CAUSE_OF_PART.items() if part in parts and did[part][row]]
+        if "override" in causes:
+            questions += tuple(key for key in rated.get((query_id, passage_id), ()) if key not in questions)
+        flips.append(
+            LabelFlip(
+                query_id,
+                passage_id,
+                None if before[row] == MISSING else int(before[row]),
+                None if after[row] == MISSING else int(after[row]),
+                tuple(cause for cause in CAUSES if cause in causes),
+                questions,
+                int(open_pairs[row]),
+            )
+        )
+    return flips
+
+
+def _responsible_parts(
+    project: Project, old: Policy, new: Policy, parts: Sequence[str]
+) -> Mapping[str, NDArray[np.bool_]]:
+    """Return, by differing part of the policy, whether it alone moves or restores the label of each row of the pool."""
+    before, after = _labels(project, old), _labels(project, new)
+    if len(parts) == 1:
+        return {parts[0]: np.ones(len(before), bool)}
+    did = {}
+    for part in parts:
+        # A rating rule fits only some graders, so it changes with the grader.
+        fields = ("grader", "rating") if part == "grader" else (part,)
+        there = _labels(project, replace(old, **{field: getattr(new, field) for field in fields}))
+        back = _labels(project, replace(new, **{field: getattr(old, field) for field in fields}))
+        did[part] = (there != before) | (back != after)
+    together = ~np.logical_or.reduce(list(did.values()))
+    return {part: alone | together for part, alone in did.items()}
+
+
+def _board(project: Project, measure: str, policy: Policy) -> tuple[Leaderboard | None, str]:
+    # An invalid measure is refused in every state.
+    parse_measure(measure, policy.cutoff)
+    try:
+        return leaderboard(project, measure, policy=policy, with_ungraded=True), ""
+    except InputError as error:
+        # One state may have nothing to score, such as the bank before its first version; its labels can still be
+        # compared.
+        return None, f"Bank version {policy.bank_version} has no leaderboard. {error}"
+
+
+def flips_csv(project: Project, found: StateChanges) -> str:
+    """Return the labels that differ as CSV, one per line; cells that could be formulas are neutralised."""
+    texts = {query.query_id: query.text for query in overview(project)}
+    return csv_text(
+        ("query_id", "query", "passage_id", "label_before", "label_after", "causes", "questions", "open_pairs"),
+        (
+            (
+                *(flip.query_id, texts[flip.query_id], flip.passage_id, flip.before, flip.after),
+                *("; ".join(flip.causes), "; ".join(flip.questions), flip.open_pairs),
+            )
+            for flip in found.flips
+        ),
+    )

@@ -1,0 +1,285 @@
+"""Priorities for checking: the disagreements whose resolution could change the leaderboard or kappa most."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ...errors import InputError
+from ...labels import Leaderboard, Policy, basis, label_qrels, leaderboard, score_runs
+from ...measures import CrossTable, cohen_kappa, cross_table, halves, matching, merge, parse_measure, trec_order
+from ...project import Project, Qrels, find_source, judgments, rankings
+from .sides import Judgments, Labels, Matched, Person, Rater, Side, match
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+By = Literal["board", "kappa"]
+
+TRIED = 500
+"""Maximum number of disagreements that are tried on the leaderboard."""
+
+TIED = 1e-12
+"""Means with at most this difference count as equal, because the order of summation changes the last digits."""
+
+
+@dataclass(frozen=True)
+class Check:
+    """The effects if one side adopts the other side's value for a passage.
+
+    Args:
+        row: row of the pair in `Matched.pairs`.
+        value, target: value of the adopting side, before and after.
+        shift: sum over all systems of the absolute change of their mean score.
+        moved: number of systems whose score changes.
+        swaps: number of pairs of systems whose order changes.
+        kappa: the change of Cohen's kappa of the merged table; None if kappa is undefined before or after.
+    """
+
+    row: int
+    value: int
+    target: int
+    shift: float
+    moved: int
+    swaps: int
+    kappa: float | None
+
+
+@dataclass(frozen=True)
+class CheckNext:
+    """Disagreements ordered by the effect of checking them.
+
+    Args:
+        side: the adopting side: left or right.
+        measure: measure of the leaderboard.
+        checks: the tried disagreements, greatest effect first.
+        disagreements: number of all disagreements.
+    """
+
+    side: Literal["left", "right"]
+    measure: str
+    checks: list[Check]
+    disagreements: int
+
+
+def check_next(
+    project: Project, left: Side, right: Side, measure: str, by: By = "board", tried: int = TRIED
+) -> CheckNext:
+    """Return, for each disagreement, the effects on the leaderboard and on kappa if one side adopts the other's value.
+
+    Labels adopt judgments; of two sides of the same kind, the left side adopts. The new value is the nearest value that
+    agrees with the other side (`matching`), or else the value at the same share of its scale.
+
+    Each change is tried alone: the adopting side's leaderboard is scored again with one replaced value, which affects
+    one query. Let d(s) be the change of the score of system s on this query, divided by the number of queries in the
+    mean. The shift is the sum of |d(s)|. Two systems swap if the difference of their means changes its sign. The change
+    of kappa is computed from the merged table (`Agreement.merged`) and needs no scores.
+
+    Only `tried` disagreements are scored. For `board`, these have the greatest value of (change as a share of the
+    scale) * (sum over runs of 1 / log2(1 + rank)). For `kappa`, these have the greatest change of kappa.
+
+    Args:
+        measure: any measure that is computed from relevance values.
+        by: the order. `board`: by swaps, then by shift. `kappa`: by the change of kappa, then as `board`.
+
+    Raises:
+        InputError: a side is a person, whose ratings are about questions; the measure is not computed from relevance
+            values; or as for `review.agreement` and `leaderboard.leaderboard`.
+    """
+    if isinstance(left, Person) or isinstance(right, Person):
+        raise InputError(
+            "person-without-leaderboard",
+            "Ratings of a person have no leaderboard.",
+            "Compare labels or judgments, or choose another order.",
+        )
+    wanted = parse_measure(measure)
+    if not wanted.takes_judgments:
+        raise InputError(
+            "not-a-label-measure",
+            f"{wanted} is not a measure of labels.",
+            "Use a measure such as nDCG@10.",
+        )
+    name = wanted.name
+    found = match(project, left, right)
+    side: Literal["left", "right"] = "right" if isinstance(right, Labels) and not isinstance(left, Labels) else "left"
+    giving = left if side == "left" else right
+
+    def compute() -> list[Check]:
+        grid = _Grid.of(found, side)
+        board, qrels = _board(project, giving, name, grid.giving)
+        return _tried(project, found, grid, board, qrels, by, tried)
+
+    checks = project.cached(("check next", left, right, name, by, tried), compute)
+    return CheckNext(side, name, checks, int(disagreeing(found).sum()))
+
+
+def disagreeing(found: Matched) -> NDArray[np.bool_]:
+    """Return which pairs of two sides disagree, in their order; see `matching`."""
+    agree = np.zeros(len(found.pairs), dtype=bool)
+    left, right = found.pairs["left"].to_numpy(), found.pairs["right"].to_numpy()
+    for value, counterparts in matching(found.left.scale, found.right.scale).items():
+        agree |= (left == value) & np.isin(right, counterparts)
+    return ~agree
+
+
+@dataclass(frozen=True)
+class _Grid:
+    """The effects of adopting values, by (value of the adopting side, value of the other side).
+
+    Args:
+        side: the adopting side.
+        giving: rater of the adopting side.
+        target: new value of the adopting side.
+        kappa: the change of kappa.
+    """
+
+    side: Literal["left", "right"]
+    giving: Rater
+    target: dict[tuple[int, int], int]
+    kappa: dict[tuple[int, int], float | None]
+
+    @classmethod
+    def of(cls, found: Matched, side: Literal["left", "right"]) -> _Grid:
+        giving, other = (found.left, found.right) if side == "left" else (found.right, found.left)
+        says_same = matching(giving.scale, other.scale)
+        target = {(v, o): _target(v, o, giving, other, says_same) for v in giving.scale for o in other.scale}
+        own, others = (found.pairs[column] for column in ((side, "right") if side == "left" else (side, "left")))
+        table = cross_table(own, others, giving.scale, other.scale)
+        return cls(side, giving, target, _kappa_changes(table, giving, other, target))
+
+
+def _target(value: int, said: int, giving: Rater, other: Rater, says_same: Mapping[int, Sequence[int]]) -> int:
+    fitting = [own for own in giving.scale if said in says_same[own]]
+    if not fitting:
+        share = max(said, 0) / max((*other.scale, 1)) * max((*giving.scale, 1))
+        fitting = sorted(giving.scale, key=lambda own: (abs(own - share), -own))[:1]
+    return min(fitting, key=lambda own: (abs(own - value), -own))
+
+
+def _kappa_changes(
+    table: CrossTable, giving: Rater, other: Rater, target: Mapping[tuple[int, int], int]
+) -> dict[tuple[int, int], float | None]:
+    groups = halves(giving.scale, giving.threshold), halves(other.scale, other.threshold)
+    before = cohen_kappa(merge(table, *groups)).value
+    changes: dict[tuple[int, int], float | None] = {}
+    for row, own in enumerate(table.rows):
+        for column, said in enumerate(table.columns):
+            if table.counts[row, column]:
+                counts = table.counts.copy()
+                counts[row, column] -= 1
+                counts[table.rows.index(target[own, said]), column] += 1
+                after = cohen_kappa(merge(replace(table, counts=counts), *groups)).value
+                changes[own, said] = None if before is None or after is None else after - before
+    return changes
+
+
+def _board(project: Project, side: Side, measure: str, rater: Rater) -> tuple[Leaderboard, Qrels]:
+    """Return the leaderboard from a side's values, and the values."""
+    if isinstance(side, Labels):
+        board = leaderboard(project, measure, policy=side.policy, with_ungraded=True)
+        return board, label_qrels(project, basis(project, side.policy))
+    if not isinstance(side, Judgments):
+        raise TypeError(f"{side} makes no leaderboard")
+    source = find_source(project, side.source)
+    policy = Policy(min_judgment=rater.threshold)
+    return leaderboard(project, measure, source, policy), judgments(project, source)
+
+
+def _tried(
+    project: Project, found: Matched, grid: _Grid, board: Leaderboard, qrels: Qrels, by: By, tried: int
+) -> list[Check]:
+    pairs = found.pairs
+    rows = np.flatnonzero(disagreeing(found))
+    other = "right" if grid.side == "left" else "left"
+    cells = list(zip(pairs[grid.side].to_numpy()[rows].tolist(), pairs[other].to_numpy()[rows].tolist(), strict=True))
+    change = np.array([abs(grid.target[cell] - cell[0]) for cell in cells], float) / max((*grid.giving.scale, 1))
+    weight = _exposure(project, pairs.iloc[rows]) * change
+    kappa = np.array([abs(grid.kappa[cell] or 0.0) for cell in cells])
+    first = np.lexsort((-weight,) if by == "board" else (-weight, -kappa))[:tried]
+    by_query: dict[str, list[int]] = {}
+    for at in first:
+        by_query.setdefault(str(pairs["query_id"].iat[rows[at]]), []).append(int(at))
+    scorer = _Scorer(project, board, qrels, grid.giving.threshold)
+    checks = []
+    for query_id, places in by_query.items():
+        changed = [(str(pairs["passage_id"].iat[rows[at]]), grid.target[cells[at]]) for at in places]
+        for at, (shift, moved, swaps) in zip(places, scorer.effects(query_id, changed), strict=True):
+            cell = cells[at]
+            checks.append(Check(int(rows[at]), cell[0], grid.target[cell], shift, moved, swaps, grid.kappa[cell]))
+
+    def worth(one: Check) -> tuple[float, ...]:
+        on_board = (-one.swaps, -one.shift, one.row)
+        # Rounded, so that equal changes of kappa from two directions compare as equal.
+        return on_board if by == "board" else (-round(abs(one.kappa or 0.0), 12), *on_board)
+
+    return sorted(checks, key=worth)
+
+
+def _exposure(project: Project, pairs: pd.DataFrame) -> NDArray[np.float64]:
+    """Return, for each pair, the sum over runs of 1 / log2(1 + rank); 0 if no run returned the passage."""
+
+    import pandas as pd
+
+    def compute() -> pd.Series:
+        frame = project.table(
+            "SELECT query_id, passage_id, sum(1 / log2(1 + rank)) AS weight FROM rankings JOIN queries USING"
+            " (query_key) JOIN passages USING (passage_key) GROUP BY query_id, passage_id"
+        ).to_pandas()
+        weights: pd.Series = frame.set_index(["query_id", "passage_id"])["weight"]
+        return weights
+
+    known = project.cached("exposure", compute)
+    wanted = pd.MultiIndex.from_frame(pairs[["query_id", "passage_id"]])
+    return np.asarray(known.reindex(wanted).fillna(0.0), float)
+
+
+class _Scorer:
+    """Scores one query again with single values replaced."""
+
+    def __init__(self, project: Project, board: Leaderboard, qrels: Qrels, threshold: int) -> None:
+        self._board, self._qrels, self._threshold = board, qrels, threshold
+        self._runs = [system.run for system in board.systems]
+        self._means = np.array([system.score for system in board.systems])
+        zero = board.policy.skipped == "zero"
+        self._queries = [len(board.query_ids) if zero else system.queries for system in board.systems]
+        self._rankings = rankings(project)
+        self._cutoff = parse_measure(board.measure).cutoff
+
+    def effects(self, query_id: str, changes: Collection[tuple[str, int]]) -> list[tuple[float, int, int]]:
+        """Return (shift, number of moved systems, swaps) for each (passage id, new value), each tried alone."""
+        values = self._qrels[query_id]
+        # All variants are scored at once, as queries of their own.
+        qrels = {str(at): {**values, passage: value} for at, (passage, value) in enumerate(changes)}
+        answered = {run: scores for run in self._runs if (scores := self._top(run, query_id))}
+        variants = {run: dict.fromkeys(qrels, scores) for run, scores in answered.items()}
+        scored = score_runs(variants, [self._board.measure], qrels, self._threshold)
+        found = []
+        for variant in qrels:
+            delta = np.zeros(len(self._runs))
+            for at, run in enumerate(self._runs):
+                if run in answered and query_id in self._board.per_query[run]:
+                    now = scored[run][self._board.measure][variant]
+                    delta[at] = (now - self._board.per_query[run][query_id]) / self._queries[at]
+            found.append((float(np.abs(delta).sum()), int((delta != 0).sum()), self._swaps(delta)))
+        return found
+
+    def _top(self, run: str, query_id: str) -> Mapping[str, float]:
+        """Return the part of a ranking that the measure reads."""
+        scores = self._rankings[run].get(query_id, {})
+        if self._cutoff is None:
+            return scores
+        return {passage: scores[passage] for passage in trec_order(scores, self._cutoff)}
+
+    def _swaps(self, delta: NDArray[np.float64]) -> int:
+        before, after = (_order(means) for means in (self._means, self._means + delta))
+        return int((before * after < 0).sum()) // 2
+
+
+def _order(means: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Return the sign of the difference of every two systems: 1, 0 or -1."""
+    ahead = means[:, None] - means[None, :]
+    return np.sign(np.where(np.abs(ahead) <= TIED, 0.0, ahead))

@@ -1,0 +1,262 @@
+"""The queue of open disagreements in pages, ordered, each disagreement with the questions behind it."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ...bank import latest_version
+from ...labels import basis, graded_pairs
+from ...project import Project
+from .check_next import Check, CheckNext, check_next, disagreeing
+from .label_agreement import Pair
+from .settlement_record import Place, Settling, settled
+from .settling import side_name
+from .sides import Labels, Matched, Side, match
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+Order = Literal["worst", "left", "right", "board", "kappa"]
+
+Cell = tuple[Collection[int], Collection[int]]
+"""Values of the left side and of the right side; in a merged table a side can have several."""
+
+
+@dataclass(frozen=True)
+class Giving:
+    """A question that supports a label: its rating is the label or higher."""
+
+    question_id: str
+    text: str
+    rating: int
+
+
+@dataclass(frozen=True)
+class Row:
+    """A pair in the queue.
+
+    Args:
+        left_from, right_from: the questions that support the label of the side, highest rating first. Empty if the
+            side's value is not a label, or the label is 0 or a mean over all questions.
+        check: the possible effects of settling the disagreement; None unless the order needs it.
+        settling: the action that settled the case; None for an open case.
+    """
+
+    pair: Pair
+    left_from: tuple[Giving, ...]
+    right_from: tuple[Giving, ...]
+    check: Check | None
+    settling: Settling | None
+
+
+@dataclass(frozen=True)
+class Queue:
+    """A page of the queue.
+
+    Args:
+        total: number of pairs in the queue.
+        hidden: number of settled pairs, which the queue does not contain.
+        first: position of the page's first row in the queue, from 0.
+        rows: the rows of the page.
+        next_up: the disagreements by effect, for the orders `board` and `kappa`; None for other orders.
+    """
+
+    total: int
+    hidden: int
+    first: int
+    rows: list[Row]
+    next_up: CheckNext | None
+
+
+def queue(
+    project: Project,
+    left: Side,
+    right: Side,
+    order: Order = "worst",
+    cell: Cell | None = None,
+    show_settled: bool = False,
+    measure: str = "nDCG@10",
+    limit: int = 10,
+    offset: int = 0,
+    query_id: str | None = None,
+    case: Place | None = None,
+) -> Queue:
+    """Return a page of the pairs on which two sides disagree, or of the pairs in a cell of their cross table.
+
+    Args:
+        order: `worst`: by distance of the values. `left`, `right`: by distance, only pairs in which this side is
+            higher. `board`, `kappa`: as in `check_next`, only the disagreements that it tried.
+        cell: the pairs of this cell replace the disagreements, even if the sides agree in it.
+        show_settled: whether settled cases are included.
+        measure: measure of the leaderboard, for `board` and `kappa`.
+        limit: number of rows of a page.
+        offset: position of the first row of the page.
+        query_id: restricts the pairs to this query; None for all.
+        case: return the page with this case. If it is not in the queue, return the page at `offset`, or else the last
+            page.
+
+    Raises:
+        InputError: as for `review.agreement`; for `board` and `kappa` also as for `check_next`.
+    """
+    found = match(project, left, right)
+    checks: dict[int, Check] = {}
+    next_up = None
+    if order == "board" or order == "kappa":
+        next_up = check_next(project, left, right, measure, order)
+        checks = {check.row: check for check in next_up.checks}
+        rows = np.array(list(checks), np.int64)
+        if cell is not None:
+            rows = rows[_in_cell(found, cell)[rows]]
+    else:
+        rows = _ordered(found, order, cell)
+    if query_id is not None:
+        rows = rows[(found.pairs["query_id"].iloc[rows] == query_id).to_numpy(dtype=bool)]
+    cases = settled(project, side_name(project, left), side_name(project, right))
+    done = _among(found.pairs.iloc[rows], cases)
+    if not show_settled:
+        rows = rows[~done]
+    if case is not None:
+        at = _place_of(found, rows, case)
+        at = min(offset, len(rows) - 1) if at is None else at
+        offset = max(0, at - at % limit)
+    return Queue(
+        total=len(rows),
+        hidden=0 if show_settled else int(done.sum()),
+        first=offset,
+        rows=_rows(project, (left, right), found, rows[offset : offset + limit], checks, cases),
+        next_up=next_up,
+    )
+
+
+def row_of(project: Project, left: Side, right: Side, case: Place) -> Row | None:
+    """Return the current values of two sides for a case, also if they agree or the case is settled.
+
+    Returns:
+        None if either side has no value.
+
+    Raises:
+        InputError: as for `review.agreement`.
+    """
+    found = match(project, left, right)
+    at = _place_of(found, np.arange(len(found.pairs)), case)
+    if at is None:
+        return None
+    cases = settled(project, side_name(project, left), side_name(project, right))
+    return _rows(project, (left, right), found, np.array([at]), {}, cases)[0]
+
+
+def _rows(
+    project: Project,
+    sides: tuple[Side, Side],
+    found: Matched,
+    shown: NDArray[np.int64],
+    checks: Mapping[int, Check],
+    cases: Mapping[Place, Settling],
+) -> list[Row]:
+    """Return the pairs with these positions in `Matched.pairs`, with the questions behind them."""
+    pairs = _pairs(project, found.pairs.iloc[shown])
+    left_from, right_from = (_given_by(project, side, pairs) for side in sides)
+    return [
+        Row(
+            pair,
+            left_from.get((pair.query_id, pair.passage_id, pair.left), ()),
+            right_from.get((pair.query_id, pair.passage_id, pair.right), ()),
+            checks.get(int(row)),
+            cases.get((pair.query_id, pair.passage_id, pair.question_id)),
+        )
+        for row, pair in zip(shown, pairs, strict=True)
+    ]
+
+
+def _in_cell(found: Matched, cell: Cell) -> NDArray[np.bool_]:
+    inside = found.pairs["left"].isin(list(cell[0])) & found.pairs["right"].isin(list(cell[1]))
+    return inside.to_numpy(dtype=bool)
+
+
+def _ordered(found: Matched, order: Order, cell: Cell | None) -> NDArray[np.int64]:
+    """Return the positions of pairs in `Matched.pairs`, ordered by distance. Values are shares of their scale's top."""
+    chosen = disagreeing(found) if cell is None else _in_cell(found, cell)
+    shares = [
+        np.maximum(found.pairs[name].to_numpy(), 0) / max((*rater.scale, 1))
+        for name, rater in (("left", found.left), ("right", found.right))
+    ]
+    # Rounded, so that 1/5 against 3/3 is exactly as far as 4/5 against 0.
+    surplus = np.round(shares[0] - shares[1], 9)
+    distance = -surplus if order == "right" else surplus if order == "left" else np.abs(surplus)
+    rows = np.flatnonzero(chosen & ((distance > 0) | (order == "worst")))
+    return np.asarray(rows[np.argsort(-distance[rows], kind="stable")], np.int64)
+
+
+def _place_of(found: Matched, rows: NDArray[np.int64], case: Place) -> int | None:
+    pairs = found.pairs.iloc[rows]
+    here = (pairs["passage_id"] == case[1]).to_numpy(dtype=bool) & (pairs["query_id"] == case[0]).to_numpy(dtype=bool)
+    if "question_id" in pairs:
+        here &= (pairs["question_id"] == case[2]).to_numpy(dtype=bool)
+    places = np.flatnonzero(here)
+    return int(places[0]) if len(places) else None
+
+
+def _among(pairs: pd.DataFrame, cases: Collection[Place]) -> NDArray[np.bool_]:
+    if not cases:
+        return np.zeros(len(pairs), bool)
+    # There are far fewer settled cases than disagreements, so only pairs of their passages are compared one by one.
+    likely = np.array(pairs["passage_id"].isin({passage for _, passage, _ in cases}), bool)
+    part = pairs[likely]
+    questions = part["question_id"].tolist() if "question_id" in part else [None] * len(part)
+    places = zip(part["query_id"], part["passage_id"], questions, strict=True)
+    likely[likely] = [place in cases for place in places]
+    return likely
+
+
+def _pairs(project: Project, shown: pd.DataFrame) -> list[Pair]:
+    columns = [shown[name].tolist() for name in ("query_id", "passage_id")]
+    columns.append(shown["question_id"].tolist() if "question_id" in shown else [None] * len(shown))
+    columns += [shown[name].tolist() for name in ("left", "right")]
+    queries, passages, questions = (
+        dict(project.rows(sql, {"ids": list(dict.fromkeys(ids))} | more))
+        for sql, ids, more in zip(_TEXTS, columns[:3], ({}, {}, {"version": latest_version(project)}), strict=True)
+    )
+    return [
+        Pair(query, queries[query] or query, passage, passages[passage], question, questions.get(question), *values)
+        for query, passage, question, *values in zip(*columns, strict=True)
+    ]
+
+
+_TEXTS = (
+    "SELECT query_id, text FROM queries WHERE query_id IN (SELECT unnest($ids::VARCHAR[]))",
+    "SELECT passage_id, text FROM passages LEFT JOIN passage_texts USING (text_key)"
+    " WHERE passage_id IN (SELECT unnest($ids::VARCHAR[]))",
+    "SELECT question_id, text FROM bank_at($version) JOIN questions USING (question_key)"
+    " JOIN question_texts USING (text_key) WHERE question_id IN (SELECT unnest($ids::VARCHAR[]))",
+)
+
+
+def _given_by(project: Project, side: Side, pairs: Sequence[Pair]) -> dict[tuple[str, str, int], tuple[Giving, ...]]:
+    """Return the questions that support a label, by (query id, passage id, label). Empty if a side's values are not
+    labels, or are means."""
+    if not isinstance(side, Labels) or side.policy.label == "mean" or not pairs or pairs[0].question_id is not None:
+        return {}
+    base = basis(project, side.policy)
+    wanted = sorted({(pair.query_id, pair.passage_id) for pair in pairs})
+    ratings: dict[tuple[str, str], list[Giving]] = {place: [] for place in wanted}
+    for query, passage, question, text, rating in project.rows(
+        "WITH wanted AS (SELECT unnest($queries) AS query_id, unnest($passages) AS passage_id)"
+        " SELECT query_id, passage_id, question_id, coalesce(t.text, question_id), rating"
+        f" FROM ({graded_pairs(base)}) p JOIN queries USING (query_key) JOIN passages USING (passage_key)"
+        f" JOIN wanted USING (query_id, passage_id) JOIN questions USING (question_key)"
+        f" JOIN bank_at($version) r USING (question_key)"
+        " JOIN question_texts t ON t.text_key = r.text_key WHERE rating > 0 AND p.weight > 0"
+        " ORDER BY rating DESC, r.position, question_key",
+        base.parameters | {"queries": [query for query, _ in wanted], "passages": [passage for _, passage in wanted]},
+    ):
+        ratings[query, passage].append(Giving(question, text, rating))
+    return {
+        (*place, value): tuple(one for one in found if one.rating >= value)
+        for place, found in ratings.items()
+        for value in range(1, base.grader.spec.max_rating + 1)
+    }

@@ -1,0 +1,237 @@
+"""Settling disagreements: by an override, by an edit of the question, by disputing the judgment, or by a comment."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from ...bank import find_grader
+from ...errors import InputError
+from ...labels import overrides, queries_of_questions, write_override, write_withdrawal
+from ...project import Cursor, Project, as_name, find_source, log
+from ...text import clean_text
+from ...types import Act
+from .label_agreement import Pair
+from .settlement_record import NO_REASON, AlreadySettled, Case, settled
+from .sides import Judgments, Labels, Side
+
+
+def side_name(project: Project, side: Side) -> str:
+    """Return the name of a side in cases.
+
+    It does not include thresholds, the label rule and the bank version. So a settled case stays settled under another
+    policy with the same grader.
+
+    Raises:
+        InputError: the grader or source is unknown.
+    """
+    if isinstance(side, Labels):
+        name = f"labels of {find_grader(project, side.policy.grader).spec.name}"
+        return name if side.policy.overrides else f"{name} without overrides"
+    if isinstance(side, Judgments):
+        return _judgments_of(find_source(project, side.source))
+    return f"ratings of {side.author}"
+
+
+def _judgments_of(source: str) -> str:
+    # The default name of a source of judgments is judgments.
+    return source if source == "judgments" else f"judgments of {source}"
+
+
+def case_of(project: Project, left: Side, right: Side, pair: Pair) -> Case:
+    """Return the case of a pair of `review.disagreements.agreement`.
+
+    Raises:
+        InputError: a grader or source is unknown.
+    """
+    place = (pair.query_id, pair.passage_id, pair.question_id)
+    return Case(side_name(project, left), side_name(project, right), *place, pair.left, pair.right)
+
+
+def settle_by_override(
+    project: Project,
+    case: Case,
+    question_ids: Sequence[str],
+    rating: int,
+    reason: str,
+    author: str,
+    first: bool = False,
+) -> list[int]:
+    """Settle a case by overriding the ratings of questions for the passage.
+
+    If the override of the first question is withdrawn, the case is open again. The record names this question.
+
+    Args:
+        question_ids: the questions that all get the rating; at least one.
+        first: whether to refuse a case that is settled already.
+
+    Returns:
+        The keys of the overrides, in the order of the questions.
+
+    Raises:
+        InputError: `question_ids` is empty, the rating is out of range, the reason is empty, or the query, a question
+            or the passage is unknown.
+        AlreadySettled: the case is settled already, and `first` is set.
+    """
+    if not question_ids:
+        raise InputError("no-question-named", "No question is chosen.", "Choose the questions whose rating is wrong.")
+
+    def queries() -> set[str]:
+        # The questions of a topic belong to its query.
+        asked = queries_of_questions(project, question_ids)
+        return {case.query_id} | {query for query in asked if not case.query_id.startswith(f"{query}/")}
+
+    with project.transaction(act="settle disagreements", queries=queries, author=author) as cursor:
+        for question_id in question_ids:
+            _keys(project, case, question_id)
+        keys = [
+            write_override(project, cursor, question_id, case.passage_id, rating, reason, author)
+            for question_id in question_ids
+        ]
+        _record(project, cursor, case, "override", reason, author, question_ids[0], rating, first=first)
+    return keys
+
+
+def settle_by_edit(
+    project: Project, case: Case, question_id: str | None, reason: str, author: str, first: bool = False
+) -> None:
+    """Settle a case because the question is to be reworded, retired or added.
+
+    Args:
+        question_id: the responsible question; None if a question is missing in the bank.
+        reason: the fault of the question.
+        first: whether to refuse a case that is settled already.
+
+    Raises:
+        InputError: the reason is empty, or the query, question or passage is unknown.
+        AlreadySettled: the case is settled already, and `first` is set.
+    """
+    with project.transaction(act="settle disagreements", queries=[case.query_id], author=author) as cursor:
+        _record(project, cursor, case, "edit", reason, author, question_id, first=first)
+
+
+def settle_by_dispute(project: Project, case: Case, source: str, reason: str, author: str, first: bool = False) -> None:
+    """Settle a case because a judgment seems wrong. The judgment stays and counts as before.
+
+    Args:
+        source: source of the judgment; it must be one of the two sides.
+        first: whether to refuse a case that is settled already.
+
+    Raises:
+        InputError: the reason is empty, the case has no such judgment, or the query or passage is unknown.
+        AlreadySettled: the case is settled already, and `first` is set.
+    """
+    values = {case.left: case.left_value, case.right: case.right_value}
+    value = values.get(_judgments_of(source))
+    if value is None:
+        raise InputError(
+            "no-judgment-to-dispute",
+            f"This case has no judgment of '{source}'.",
+            "Dispute a judgment of one of the two sides.",
+        )
+    with project.transaction(act="settle disagreements", queries=[case.query_id], author=author) as cursor:
+        _record(project, cursor, case, "dispute", reason, author, source=source, value=value, first=first)
+
+
+def settle_by_comment(project: Project, case: Case, comment: str, author: str, first: bool = False) -> None:
+    """Settle a case with a comment, without any other change.
+
+    Args:
+        first: whether to refuse a case that is settled already.
+
+    Raises:
+        InputError: the comment is empty, or the query or passage is unknown.
+        AlreadySettled: the case is settled already, and `first` is set.
+    """
+    with project.transaction(act="settle disagreements", queries=[case.query_id], author=author) as cursor:
+        _record(project, cursor, case, "comment", comment, author, first=first)
+
+
+def reopen(project: Project, case: Case, reason: str, author: str, withdraw_override: bool = False) -> int:
+    """Reopen a settled case, so that the queue contains it again. The action that settled it stays in the record.
+
+    The result of `disputes` no longer contains a dispute that settled the case.
+
+    Args:
+        withdraw_override: whether to withdraw the overrides that settled the case; otherwise they stay in force.
+
+    Returns:
+        The number of withdrawn overrides.
+
+    Raises:
+        InputError: the case is not settled.
+    """
+    done = settled(project, case.left, case.right).get(case.place)
+    if done is None:
+        raise InputError("not-settled", "This case is not resolved.", "See the current list: exam disagreements list")
+    # An override that is confirmed for a new wording is added again, with the same rating and reason. Another person
+    # may have confirmed it.
+    given = (case.passage_id, done.rating, done.reason)
+    together = (done.author, done.made_at)
+    withdrawn = [
+        one.key
+        # Not by query: the question of a topic belongs to the topic's query.
+        for one in overrides(project)
+        if withdraw_override and done.act == "override"
+        if (one.passage_id, one.rating, one.reason) == given
+        if one.question_id == done.touched or (one.author, one.made_at) == together
+    ]
+    with project.transaction(act="settle disagreements", queries=[case.query_id], author=author) as cursor:
+        _record(project, cursor, case, "reopen", reason or NO_REASON, author)
+        for key in withdrawn:
+            write_withdrawal(cursor, key, author)
+    return len(withdrawn)
+
+
+def _keys(project: Project, case: Case, touched: str | None) -> tuple[int, int, int | None, int | None]:
+    """Return the database keys of the query, the passage, the case's question and the touched question.
+
+    Raises:
+        InputError: an id is unknown.
+    """
+    ((query, passage, *questions),) = project.rows(
+        "SELECT (SELECT query_key FROM queries WHERE query_id = ?), (SELECT passage_key FROM passages WHERE"
+        " passage_id = ?), (SELECT question_key FROM questions WHERE question_id = ?),"
+        " (SELECT question_key FROM questions WHERE question_id = ?)",
+        [case.query_id, case.passage_id, case.question_id, touched],
+    )
+    if query is None or passage is None:
+        raise InputError("unknown-passage", f"Unknown query '{case.query_id}' or passage '{case.passage_id}'.")
+    for wanted, key in zip((case.question_id, touched), questions, strict=True):
+        if wanted is not None and key is None:
+            raise InputError("unknown-question", f"Unknown question '{wanted}'.")
+    return query, passage, questions[0], questions[1]
+
+
+def _record(
+    project: Project,
+    cursor: Cursor,
+    case: Case,
+    act: Act,
+    reason: str,
+    author: str,
+    touched: str | None = None,
+    rating: int | None = None,
+    source: str | None = None,
+    value: int | None = None,
+    first: bool = False,
+) -> None:
+    if first and (done := settled(project, case.left, case.right).get(case.place)):
+        raise AlreadySettled(done)
+    reason = clean_text(reason).strip()
+    if not reason:
+        raise InputError("empty-reason", "The reason is empty.", "Give a short reason.")
+    query, passage, question, about = _keys(project, case, touched)
+    cursor.execute(
+        "INSERT INTO settlings VALUES (nextval('keys'), ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, now()::TIMESTAMP, ?, ?, ?, ?)",
+        [
+            *(case.left, case.right, query, passage, question, case.left_value, case.right_value),
+            *(act, reason, as_name(author), about, rating, source, value),
+        ],
+    )
+    detail: dict[str, Any] = {"left": case.left, "right": case.right, "values": [case.left_value, case.right_value]}
+    detail |= {"query": case.query_id, "passage": case.passage_id}
+    detail |= {"question": touched or case.question_id, "rating": rating, "source": source, "value": value}
+    named = {name: said for name, said in detail.items() if said is not None}
+    what = "reopen disagreement" if act == "reopen" else "settle disagreement"
+    log(cursor, author, what, by=act, **named, reason=reason)

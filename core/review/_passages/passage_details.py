@@ -1,0 +1,283 @@
+"""A passage of a query with its text, judgments and ranks, and every question with its grades and overrides."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any, Literal
+
+import numpy as np
+
+from ...bank import StoredGrader, asked_questions, bank_for, find_grader, graders, latest_version, query_as_question
+from ...errors import InputError
+from ...injection_signs import Sign, signs
+from ...labels import MISSING, Basis, Override, Policy, basis, labels_of, overrides, ratings, weights_of
+from ...project import Project, visible
+from ...types import Question, Status
+
+
+@dataclass(frozen=True)
+class Said:
+    """A grader's result for a question and the passage. Ungraded and failed pairs have no rating."""
+
+    status: Status | Literal["ungraded"]
+    rating: int | None = None
+    answer: str | None = None
+    confidence: float | None = None
+    raw: str | None = None
+    note: str | None = None
+    distribution: tuple[float, ...] | None = None
+    reason: str | None = None
+
+
+@dataclass(frozen=True)
+class AskedQuestion:
+    """A question of the query, or the query itself for a direct grader.
+
+    Args:
+        number: position in the order of the bank, from 1; 0 for the query itself.
+        said: results by name of the grader, without graders that cannot grade the question.
+        counts: whether the policy's grader grades this question.
+        rating: the rating that counts under the policy; None without a usable grade.
+        override: the override for the current wording, even if the policy ignores overrides.
+        stale: overrides for an earlier wording.
+        gives_label: whether the label of the passage comes from this question.
+    """
+
+    number: int
+    question: Question
+    said: dict[str, Said]
+    counts: bool
+    rating: int | None
+    override: Override | None = None
+    stale: list[Override] = field(default_factory=list)
+    gives_label: bool = False
+
+
+@dataclass(frozen=True)
+class Desk:
+    """The data of a passage for a query.
+
+    Args:
+        text: None if the passage is known only by its id.
+        pooled: whether it is in the pool; otherwise it has no label.
+        label: the label under the policy; None for no label.
+        usable, needed: number of rated pairs behind the label, and number of all its pairs.
+        asked: the query itself if a direct grader is shown, then the active questions.
+        judgments: (source, value), in the order of the sources.
+        ranks: (run, rank), best first; the rank is None if the run answered the query without the passage.
+        signs: parts of the text that address the grader.
+    """
+
+    query_id: str
+    query: str
+    narrative: str | None
+    passage_id: str
+    text: str | None
+    pooled: bool
+    label: int | None
+    usable: int
+    needed: int
+    asked: list[AskedQuestion]
+    judgments: list[tuple[str, int]]
+    ranks: list[tuple[str, int | None]]
+    signs: list[Sign]
+
+
+def read_passage(
+    project: Project, policy: Policy | None, query_id: str, passage_id: str, shown: Sequence[str] = ()
+) -> Desk:
+    """Return the data of a passage for a query.
+
+    Args:
+        policy: determines the label; None if nothing has been graded.
+        shown: names of the graders to show; empty for the policy's grader.
+
+    Raises:
+        InputError: the query, the passage, a grader or the version is unknown.
+    """
+    known = project.rows(
+        "SELECT query_key, passage_key, p.text_key, q.text, narrative, t.text,"
+        " EXISTS (SELECT * FROM pool WHERE pool.query_key = q.query_key AND pool.passage_key = p.passage_key)"
+        " FROM queries q, passages p LEFT JOIN passage_texts t USING (text_key)"
+        " WHERE query_id = ? AND passage_id = ?",
+        [query_id, passage_id],
+    )
+    if not known:
+        raise InputError(
+            "unknown-passage",
+            f"Unknown query '{query_id}' or passage '{passage_id}'.",
+            "Choose a passage from the list.",
+        )
+    query_key, passage_key, text_key, query, narrative, text, pooled = known[0]
+    base = basis(project, policy) if policy is not None and graders(project) else None
+    looked_at = [find_grader(project, name) for name in shown] or ([base.grader] if base is not None else [])
+    asked = _asked(project, base, looked_at, query_id, query_key, passage_id, text_key)
+    label, usable, needed = _label(base, asked) if pooled else (None, 0, 0)
+    return Desk(
+        query_id=query_id,
+        query=query,
+        narrative=narrative,
+        passage_id=passage_id,
+        text=text,
+        pooled=pooled,
+        label=label,
+        usable=usable,
+        needed=needed,
+        asked=[_with_label(one, base, label) for one in asked],
+        judgments=project.rows(
+            f"SELECT name, value FROM {visible(project, 'judgments')} JOIN sources USING (source_key)"
+            " WHERE query_key = ? AND passage_key = ? ORDER BY source_key",
+            [query_key, passage_key],
+        ),
+        ranks=project.rows(
+            "SELECT name, min(rank) FILTER (passage_key = $passage) FROM rankings JOIN runs USING (run_key)"
+            " WHERE query_key = $query GROUP BY run_key, name ORDER BY 2 NULLS LAST, run_key",
+            {"query": query_key, "passage": passage_key},
+        ),
+        signs=signs(
+            text or "", [one.question.text or "" for one in asked if one.number and one.question.kind != "nugget"]
+        ),
+    )
+
+
+def _asked(
+    project: Project,
+    base: Basis | None,
+    looked_at: Sequence[StoredGrader],
+    query_id: str,
+    query_key: int,
+    passage_id: str,
+    text_key: int | None,
+) -> list[AskedQuestion]:
+    version = base.version if base else latest_version(project)
+    active = [q for q in asked_questions(project, version, query_id) if q.active]
+    said = {g.spec.name: _said(project, g, version, query_key, text_key) for g in looked_at}
+    counting = {} if base is None else _counting(project, base, query_key, text_key)
+    same_text = {
+        other
+        for (other,) in project.rows("SELECT passage_id FROM passages WHERE text_key = ?", [text_key])
+        if text_key is not None
+    } | {passage_id}
+    # A topic's questions are its query's, and so are the overrides.
+    homes = dict.fromkeys([query_id, *(q.query_id for q in active)])
+    people = [one for home in homes for one in overrides(project, home) if one.passage_id in same_text]
+    of_query = [g for g in looked_at if g.spec.method == "direct"]
+    if base is not None and base.grader.spec.method == "direct":
+        of_query = [base.grader, *of_query]
+    questions = [*([query_as_question(project, query_id)] if of_query else []), *active]
+    return [
+        AskedQuestion(
+            number=number,
+            question=question,
+            said={name: by_id[question.question_id] for name, by_id in said.items() if question.question_id in by_id},
+            counts=question.question_id in counting,
+            rating=counting.get(question.question_id),
+            # An override that counts takes precedence over one that awaits adjudication.
+            override=min(
+                (one for one in people if one.question_id == question.question_id and not one.stale),
+                key=lambda one: one.held,
+                default=None,
+            ),
+            stale=[one for one in people if one.question_id == question.question_id and one.stale],
+        )
+        for number, question in enumerate(questions, 0 if of_query else 1)
+    ]
+
+
+def label_with(project: Project, policy: Policy, desk: Desk, ratings: Mapping[str, int | None]) -> int | None:
+    """Return the label that the passage would have with other ratings for some questions; None for no label.
+
+    Args:
+        ratings: by question id, on the scale for people (0 to 5); None for no usable grade.
+
+    Raises:
+        InputError: the grader or version is unknown.
+    """
+    if not desk.pooled:
+        return None
+    base = basis(project, policy)
+    given = {key: None if rating is None else base.grader.spec.on_scale(rating) for key, rating in ratings.items()}
+    asked = [replace(one, rating=given.get(one.question.question_id, one.rating)) for one in desk.asked]
+    return _label(base, asked)[0]
+
+
+def strongest_first(asked: Sequence[AskedQuestion]) -> list[AskedQuestion]:
+    """Return the questions in the order of their influence on the label.
+
+    The query itself is first, then questions that give the label, then other questions by the rating that counts.
+    Questions without a rating are last, first failed and then ungraded.
+    """
+
+    def place(one: AskedQuestion) -> tuple[bool, bool, int, bool, int]:
+        rating = -1 if one.rating is None else one.rating
+        failed = any(said.status == "failed" for said in one.said.values())
+        return one.number != 0, not one.gives_label, -rating, not failed, one.number
+
+    return sorted(asked, key=place)
+
+
+_ASKED = " FROM {bank} b JOIN queries q USING (query_key) LEFT JOIN questions USING (question_key)"
+
+
+def _said(
+    project: Project, grader: StoredGrader, version: int, query_key: int, text_key: int | None
+) -> dict[str, Said]:
+    """Return a grader's results by question id; for a direct grader by query id."""
+    found = {}
+    for row in project.rows(
+        "SELECT coalesce(question_id, query_id), g.rating, defaulted, g.answer, confidence, g.raw, note, distribution,"
+        f" reason, f.raw{_ASKED.format(bank=bank_for(grader.spec))}"
+        " LEFT JOIN (SELECT * FROM grades WHERE grader_key = $grader AND passage_text_key = $text) g"
+        " ON g.question_text_key = b.text_key"
+        " LEFT JOIN (SELECT question_text_key, arg_max(reason, rowid) AS reason, arg_max(raw, rowid) AS raw"
+        "  FROM failures WHERE grader_key = $grader AND passage_text_key = $text GROUP BY 1) f"
+        " ON f.question_text_key = b.text_key WHERE q.query_key = $query",
+        {"version": version, "grader": grader.key, "query": query_key, "text": text_key},
+    ):
+        found[row[0]] = _as_said(row[1:])
+    return found
+
+
+def _as_said(row: Sequence[Any]) -> Said:
+    rating, defaulted, answer, confidence, raw, note, distribution, reason, failed_raw = row
+    if rating is not None:
+        chances = None if distribution is None else tuple(distribution)
+        return Said("defaulted" if defaulted else "graded", rating, answer, confidence, raw, note, chances)
+    return Said("ungraded") if reason is None else Said("failed", raw=failed_raw, reason=reason)
+
+
+def _counting(project: Project, base: Basis, query_key: int, text_key: int | None) -> dict[str, int | None]:
+    """Return the rating that counts under the policy, by question id; None for a missing rating."""
+    return dict(
+        project.rows(
+            f"SELECT coalesce(question_id, query_id), r.rating{_ASKED.format(bank=bank_for(base.grader.spec))}"
+            f" LEFT JOIN (SELECT * FROM {ratings(base)} WHERE passage_text_key = $text) r"
+            " ON r.question_text_key = b.text_key WHERE q.query_key = $query",
+            base.parameters | {"query": query_key, "text": text_key},
+        )
+    )
+
+
+def _label(base: Basis | None, asked: Sequence[AskedQuestion]) -> tuple[int | None, int, int]:
+    """Return the label of the passage, the number of its rated pairs, and the number of all its pairs."""
+    if base is None:
+        return None, 0, 0
+    spec = base.grader.spec
+    part = [one for one in asked if one.counts and one.question.weight > 0]
+    given = np.array([[MISSING if one.rating is None else one.rating for one in part]], np.int8).reshape(1, len(part))
+    weights = weights_of([one.question for one in part], base.policy.weighted)
+    label = int(labels_of(given, weights, base.policy.rule)[0])
+    usable = sum(one.rating is not None for one in part)
+    return (None if label == MISSING else min(label, spec.max_rating)), usable, len(part)
+
+
+def _with_label(one: AskedQuestion, base: Basis | None, label: int | None) -> AskedQuestion:
+    gives = (
+        base is not None
+        and base.policy.label != "mean"
+        and bool(label)
+        and one.question.weight > 0
+        and (one.rating or 0) >= (label or 0)
+    )
+    return replace(one, gives_label=gives)

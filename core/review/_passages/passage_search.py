@@ -1,0 +1,315 @@
+"""Search for passages: the pool with labels, judgments and grades of every passage, filtered, in pages."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, Literal
+
+import numpy as np
+import pyarrow as pa
+
+from ...bank import graders, speaking_passages
+from ...labels import Basis, Policy, basis, pool_summary
+from ...project import Cursor, Project, visible
+
+State = Literal["failed", "ungraded", "complete"]
+
+NONE: Literal["none"] = "none"
+"""The filter for passages without a label or without a judgment. It is not a number, because judgments can be negative.
+"""
+
+BEFORE_ALL = -1
+"""A key or position that is less than every other."""
+
+EXCERPT = 160
+"""Number of characters of a passage that the list shows."""
+
+
+@dataclass(frozen=True)
+class Filters:
+    """Filters of the pool's passages; a filter that is None, empty or False is off.
+
+    Args:
+        query_id: the passage belongs to this query.
+        words: the text contains these words, ignoring case, or the id equals them.
+        label: the passage has this label under the policy; NONE for no label.
+        rating: an active question has this rating.
+        source, judgment: this source has this judgment; NONE for no judgment. The source alone filters nothing.
+        run, depth: the passage is among the first `depth` passages of this run.
+        state: some pairs have failed, some pairs are ungraded, or all pairs have a rating.
+        flagged: the label and the judgment of `source` disagree on relevance.
+        overridden: an override counts for a pair of the passage.
+        unjudged_by: this source has no judgment of the passage.
+        assigned_to: this person judges the passage in an open double assignment.
+        speaking: the text addresses the grader, see `speaking`.
+    """
+
+    query_id: str | None = None
+    words: str = ""
+    label: int | Literal["none"] | None = None
+    rating: int | None = None
+    source: str | None = None
+    judgment: int | Literal["none"] | None = None
+    run: str | None = None
+    depth: int = 10
+    state: State | None = None
+    flagged: bool = False
+    overridden: bool = False
+    unjudged_by: str | None = None
+    assigned_to: str | None = None
+    speaking: bool = False
+
+
+@dataclass(frozen=True)
+class Listed:
+    """A passage in the list. `place` counts from 1 over all pages. `judgment` is from the source in the filters."""
+
+    place: int
+    query_id: str
+    query: str
+    passage_id: str
+    excerpt: str | None
+    label: int | None
+    judgment: int | None
+    failed: int
+    ungraded: int
+    overridden: bool
+
+
+@dataclass(frozen=True)
+class Found:
+    """One page of the search results.
+
+    Args:
+        total: number of passages on all pages.
+        page: number of this page, from 1.
+        rows: the passages of the page.
+        here: the open passage; None if it does not match the filters.
+        before, after: the results before and after the open passage, even if the passage itself does not match.
+    """
+
+    total: int
+    page: int
+    rows: list[Listed]
+    here: Listed | None
+    before: Listed | None
+    after: Listed | None
+
+
+def search(
+    project: Project,
+    policy: Policy | None,
+    filters: Filters,
+    size: int,
+    page: int | None = None,
+    opened: tuple[str, str | None] | None = None,
+) -> Found:
+    """Search passages of the pool, in the order of the queries and of the pool.
+
+    Args:
+        policy: determines labels and ratings; None if nothing has been graded.
+        size: passages per page.
+        page: number of the page from 1; a larger number gives the last page. None selects the page of the open passage.
+        opened: query id and passage id of the open passage. Without a passage id, the position before the query.
+
+    Raises:
+        InputError: the grader or version is unknown.
+    """
+    found = _remembered(project, policy, filters)
+    total = len(found)
+    queries, positions = (found[name].to_numpy() for name in ("query_key", "position"))
+    query_key, position = _position(project, opened)
+    first, last = (int(np.searchsorted(queries, query_key, side)) for side in _SIDES)
+    at = first + int(np.searchsorted(positions[first:last], position))
+    here = at < last and bool(positions[at] == position)
+    shown = at // size if page is None and here else (page or 1) - 1
+    shown = max(min(shown, (total - 1) // size), 0)
+    beside = {"before": at - 1, "here": at if here else None, "after": at + here}
+    wanted = {name: i for name, i in beside.items() if i is not None and 0 <= i < total}
+    on_page = range(shown * size, min((shown + 1) * size, total))
+    rows = _listed(project, found, sorted({*on_page, *wanted.values()}))
+    return Found(
+        total=total,
+        page=shown + 1,
+        rows=[rows[i] for i in on_page],
+        here=rows.get(wanted.get("here", BEFORE_ALL)),
+        before=rows.get(wanted.get("before", BEFORE_ALL)),
+        after=rows.get(wanted.get("after", BEFORE_ALL)),
+    )
+
+
+def where_to_begin(
+    project: Project, policy: Policy | None, filters: Filters, query_id: str | None = None
+) -> tuple[str, str] | None:
+    """Return the default passage to open: the first passage of a query that a run returned.
+
+    Judged passages that no system returned are a poor start.
+
+    Args:
+        policy, filters: policy and filters of the list, as for `search`.
+        query_id: the query. If it is None, or the list has no passage of it, the first query of the list is used.
+
+    Returns:
+        Query id and passage id. If no run returned a passage of the query, its first passage; None without results.
+
+    Raises:
+        InputError: the grader or version is unknown.
+    """
+    found = _remembered(project, policy, filters)
+    if not len(found):
+        return None
+    queries, passages = (found[name].to_numpy() for name in ("query_key", "passage_key"))
+    asked = BEFORE_ALL if query_id is None else _position(project, (query_id, None))[0]
+    query_key = asked if asked in queries else int(queries[0])
+    rows = project.rows(
+        "SELECT query_id, passage_id FROM unnest(?) WITH ORDINALITY listed(passage_key, place)"
+        " JOIN passages USING (passage_key), queries"
+        " WHERE queries.query_key = ? ORDER BY NOT EXISTS (SELECT * FROM rankings r"
+        "  WHERE r.query_key = queries.query_key AND r.passage_key = listed.passage_key), place LIMIT 1",
+        [passages[queries == query_key].tolist(), query_key],
+    )
+    return rows[0][0], rows[0][1]
+
+
+def _remembered(project: Project, policy: Policy | None, filters: Filters) -> pa.Table:
+    """Return the result of `_find` from a cache, because moving from passage to passage repeats the same search."""
+    base = basis(project, policy) if policy is not None and graders(project) else None
+    key = "passages found", policy, None if base is None else base.key, filters
+    return project.cached(key, lambda: _find(project, base, filters))
+
+
+_SIDES: tuple[Literal["left"], Literal["right"]] = ("left", "right")
+
+
+def _find(project: Project, base: Basis | None, filters: Filters) -> pa.Table:
+    """Return the passages that match the filters, in order, with their data."""
+    pool = pool_summary(project, base)
+    judgments = visible(project, "judgments")
+    wanted, parameters = _conditions(filters, base, judgments)
+    if filters.speaking:
+        places = speaking_passages(project, None if base is None else base.version)
+        wanted.append(
+            "(d.query_key, d.passage_key) IN"
+            " (SELECT (q, p) FROM (SELECT unnest($in_queries) AS q, unnest($speaking) AS p))"
+        )
+        parameters |= {"in_queries": [query for query, _ in places], "speaking": [passage for _, passage in places]}
+
+    def find(cursor: Cursor) -> pa.Table:
+        cursor.register("pool_summary", pool)
+        return cursor.execute(
+            "SELECT query_key, position, passage_key, label, judged.value AS judgment, failed,"
+            " needed - rated - failed AS ungraded, overridden"
+            f" FROM pool_summary d LEFT JOIN (SELECT query_key, passage_key, value FROM {judgments}"
+            "  JOIN sources USING (source_key) WHERE name = $source) judged USING (query_key, passage_key)"
+            f" WHERE {' AND '.join(wanted)} ORDER BY query_key, position",
+            parameters,
+        ).to_arrow_table()
+
+    return project.read(find)
+
+
+def _listed(project: Project, found: pa.Table, at: Sequence[int]) -> dict[int, Listed]:
+    """Return passages of the list with their texts, by position in the list from 0."""
+    rows = found.take(at).to_pylist() if at else []
+    queries = {
+        key: (query_id, text)
+        for key, query_id, text in project.rows(
+            "SELECT query_key, query_id, text FROM queries WHERE query_key IN (SELECT unnest(?))",
+            [sorted({row["query_key"] for row in rows})],
+        )
+    }
+    texts = {
+        key: (passage_id, excerpt)
+        for key, passage_id, excerpt in project.rows(
+            "SELECT passage_key, passage_id, left(text, ?) FROM passages LEFT JOIN passage_texts USING (text_key)"
+            " WHERE passage_key IN (SELECT unnest(?))",
+            [EXCERPT, [row["passage_key"] for row in rows]],
+        )
+    }
+    return {
+        i: Listed(
+            i + 1,
+            *queries[row["query_key"]],
+            *texts[row["passage_key"]],
+            *(row[name] for name in ("label", "judgment", "failed", "ungraded", "overridden")),
+        )
+        for i, row in zip(at, rows, strict=True)
+    }
+
+
+def _position(project: Project, opened: tuple[str, str | None] | None) -> tuple[int, int]:
+    """Return the position of a passage in the whole pool; the position before its query if it is not pooled."""
+    if opened is None:
+        return BEFORE_ALL, BEFORE_ALL
+    rows = project.rows(
+        "SELECT query_key, coalesce((SELECT position FROM pool JOIN passages USING (passage_key)"
+        " WHERE pool.query_key = queries.query_key AND passage_id = ?), ?) FROM queries WHERE query_id = ?",
+        [opened[1], BEFORE_ALL, opened[0]],
+    )
+    return rows[0] if rows else (BEFORE_ALL, BEFORE_ALL)
+
+
+def _conditions(filters: Filters, base: Basis | None, judgments: str) -> tuple[list[str], dict[str, Any]]:
+    """Return the filters as SQL conditions on columns of the pool's summary and `judged.value`, with parameters."""
+    wanted, parameters = ["true"], {"source": filters.source}
+
+    def ask(condition: str, **values: Any) -> None:
+        wanted.append(condition)
+        parameters.update(values)
+
+    if filters.query_id is not None:
+        ask("d.query_key = (SELECT query_key FROM queries WHERE query_id = $in_query)", in_query=filters.query_id)
+    if words := filters.words.strip():
+        ask(
+            "(d.text_key IN (SELECT text_key FROM passage_texts WHERE contains(lower(text), lower($words)))"
+            " OR d.passage_key = (SELECT passage_key FROM passages WHERE passage_id = $words))",
+            words=words,
+        )
+    if filters.label == NONE:
+        ask("label IS NULL")
+    elif filters.label is not None:
+        ask("label = $label", label=filters.label)
+    if filters.rating is not None:
+        ask("given & (1::INTEGER << $rating::INTEGER) > 0", rating=filters.rating)
+    if filters.judgment == NONE:
+        ask("judged.value IS NULL")
+    elif filters.judgment is not None:
+        ask("judged.value = $judgment", judgment=filters.judgment)
+    if filters.run is not None:
+        ask(
+            "EXISTS (SELECT * FROM rankings r JOIN runs USING (run_key) WHERE runs.name = $run AND r.rank <= $depth"
+            " AND r.query_key = d.query_key AND r.passage_key = d.passage_key)",
+            run=filters.run,
+            depth=filters.depth,
+        )
+    if filters.state is not None:
+        ask(
+            {
+                "failed": "failed > 0",
+                "ungraded": "needed - rated - failed > 0",
+                "complete": "needed > 0 AND needed = rated",
+            }[filters.state]
+        )
+    if filters.flagged and base is not None:
+        ask(
+            "(label >= $min_rating) <> (judged.value >= $min_judgment)",
+            min_rating=base.min_rating,
+            min_judgment=base.policy.min_judgment,
+        )
+    if filters.overridden:
+        ask("overridden")
+    if filters.unjudged_by is not None:
+        ask(
+            f"NOT EXISTS (SELECT * FROM {judgments} own JOIN sources USING (source_key) WHERE sources.name = $me"
+            " AND own.query_key = d.query_key AND own.passage_key = d.passage_key)",
+            me=filters.unjudged_by,
+        )
+    if filters.assigned_to is not None:
+        ask(
+            "EXISTS (FROM doubles b JOIN double_people p USING (double_key) WHERE p.present AND p.name = $assigned"
+            " AND b.ended_at IS NULL AND b.query_key = d.query_key"
+            " AND (b.passage_keys IS NULL OR list_contains(b.passage_keys, d.passage_key)))",
+            assigned=filters.assigned_to,
+        )
+    return wanted, parameters

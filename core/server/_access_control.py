@@ -1,0 +1,216 @@
+"""Access control: the host name of the request, its token, its size and its rate."""
+
+from __future__ import annotations
+
+import hmac
+import logging
+import re
+import secrets
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from dataclasses import dataclass
+from fnmatch import fnmatchcase
+
+from starlette.concurrency import run_in_threadpool
+from starlette.requests import ClientDisconnect, Request
+from starlette.responses import JSONResponse, Response
+
+from ..errors import EngineError, InputError, NotAllowed, WorkbenchError
+from ..limits import exceeded, limit, within
+from ..operations.failing import as_workbench_error
+from ..project import ActName, Project, acting_with, find_token
+from ._open_projects import held
+
+_log = logging.getLogger(__name__)
+
+MINUTE = 60.0
+LOOPBACK = ("localhost", "127.0.0.1", "::1")
+
+
+class Unknown(WorkbenchError):
+    """A request without a token, or with an invalid one."""
+
+
+class NotReading(WorkbenchError):
+    """A GET request for an operation that changes data."""
+
+    def __init__(self, name: str) -> None:
+        super().__init__(
+            "not-a-reading-command",
+            f"The command {name} changes data with these values, so GET is not allowed.",
+            f"Use POST /api/v1/{name.replace(' ', '/')}.",
+        )
+
+
+class TooMuch(WorkbenchError):
+    """A request that is larger than allowed."""
+
+
+class TooOften(WorkbenchError):
+    """More requests than are allowed in a minute."""
+
+
+@dataclass(frozen=True)
+class Visitor:
+    """A person or program whose token was accepted.
+
+    Args:
+        project: with their rights.
+        name: the name under which their actions are recorded; None for the owner, whose commands state it.
+        key: the key by which their requests are counted.
+    """
+
+    project: Project
+    name: str | None
+    key: str
+
+    @property
+    def owner(self) -> bool:
+        """Whether they used the token of the door's file, as the owner of the project does at a shell of this
+        computer."""
+        return self.name is None
+
+    def require(self, act: ActName) -> None:
+        """Refuse an action that their role does not include.
+
+        Raises:
+            NotAllowed: the message names the required role and whom to ask.
+        """
+        self.project.require(act)
+
+
+def check_host(header: str, allowed: Sequence[str]) -> None:
+    """Refuse a request under a foreign host name, since a web page may point its own name to this server.
+
+    Args:
+        header: the request's `Host`.
+        allowed: names and addresses of this server, or patterns such as *.example.org; those of this computer are
+            always allowed.
+
+    Raises:
+        NotAllowed: the name is not allowed.
+    """
+    host = re.sub(r":\d*$", "", header).strip("[]").lower()
+    if allowed and not any(fnmatchcase(host, name.lower()) for name in (*LOOPBACK, *allowed)):
+        raise NotAllowed(
+            "host-not-allowed", "The host name of the request is not allowed.", "Use a name from server.allowedHosts."
+        )
+
+
+def check_origin(origin: str | None, host: str, allowed: Sequence[str]) -> None:
+    """Refuse a request by a page of another origin; another port of the same host is another origin.
+
+    Args:
+        origin: the request's `Origin`; None if it is not from a page.
+        host: the request's `Host`.
+        allowed: further origins whose pages may send it.
+
+    Raises:
+        NotAllowed: the origin is not allowed.
+    """
+    if origin is not None and origin.lower() not in (f"http://{host}".lower(), f"https://{host}".lower(), *allowed):
+        raise NotAllowed(
+            "foreign-origin", "The request came from a page of another origin.", "Use the pages of this server."
+        )
+
+
+def let_in(headers: Mapping[str, str]) -> Visitor:
+    """Return the visitor whose token belongs to an open project.
+
+    Args:
+        headers: of the request, with names in lower case.
+
+    Raises:
+        Unknown: the token is missing or invalid.
+    """
+    kind, _, shown = headers.get("authorization", "").partition(" ")
+    shown = shown.strip()
+    if kind.lower() != "bearer" or not shown or len(shown) > 200 or not shown.isascii():
+        raise Unknown(
+            "no-token",
+            "No token in the request.",
+            "Send Authorization: Bearer TOKEN. Make a token with exam tokens add.",
+        )
+    for one in held():
+        if one.door is not None and hmac.compare_digest(one.door.token, shown):
+            return Visitor(one.project, None, "")
+    for one in held():
+        if (token := find_token(one.project, shown)) is not None:
+            name = token.member().name
+            return Visitor(acting_with(one.project, token), name, f"{one.project.path} {token.key}")
+    raise Unknown(
+        "invalid-token",
+        "This token is not valid on this server.",
+        "Use another token, or open the project of this token on the server.",
+    )
+
+
+def check_rate(visitor: Visitor, now: float | None = None) -> None:
+    """Count a request, and refuse it if there were too many in this minute.
+
+    Args:
+        now: seconds that only grow; None means the clock's.
+
+    Raises:
+        TooOften: the limit is exceeded.
+    """
+    if not visitor.owner and not within("REQUESTS", visitor.key, MINUTE, now):
+        said = exceeded("Within a minute there were more than", "REQUESTS", limit("REQUESTS"))
+        raise TooOften("too-many-requests", said, "Try again in a minute.")
+
+
+def check_size(headers: Mapping[str, str]) -> None:
+    """Refuse a request that does not state its size, or is too large.
+
+    Raises:
+        TooMuch: it is too large.
+        InputError: it does not state its size.
+    """
+    stated, most = headers.get("content-length", "0"), limit("REQUEST")
+    if headers.get("transfer-encoding") or not stated.isascii() or not stated.isdecimal():
+        raise InputError("no-content-length", "The request does not state its size.", "Send a Content-Length header.")
+    if len(stated) > 18 or int(stated) > most:
+        raise TooMuch("request-too-large", exceeded("the request is larger than", "REQUEST", most))
+
+
+_STATUS: Sequence[tuple[type[WorkbenchError], int]] = (
+    (Unknown, 401),
+    (NotAllowed, 403),
+    (NotReading, 405),
+    (TooMuch, 413),
+    (TooOften, 429),
+    (InputError, 400),
+    (EngineError, 503),
+)
+"""HTTP status by class of error; the first match counts. All others are 409: the work failed."""
+
+
+def guarded(answer: Callable[[Request, Visitor], Awaitable[Response]]) -> Callable[[Request], Awaitable[Response]]:
+    """Wrap an answer with the access checks of every API route, and return errors as JSON."""
+
+    async def answered(request: Request) -> Response:
+        try:
+            check_size(request.headers)
+            visitor = await run_in_threadpool(let_in, request.headers)
+            check_rate(visitor)
+            return await answer(request, visitor)
+        except ClientDisconnect:
+            return Response(status_code=400)
+        except Exception as error:
+            if (known := as_workbench_error(error)) is not None:
+                return _told(known)
+            number = secrets.token_hex(3).upper()
+            _log.error("error %s: %s", number, error, exc_info=error)
+            said = {
+                "code": "unforeseen",
+                "message": "Unexpected error.",
+                "hint": f"See error {number} in the log of the server.",
+            }
+            return JSONResponse(said, 500)
+
+    return answered
+
+
+def _told(error: WorkbenchError) -> JSONResponse:
+    status = next((status for kind, status in _STATUS if isinstance(error, kind)), 409)
+    headers = {401: {"WWW-Authenticate": "Bearer"}, 405: {"Allow": "POST"}, 429: {"Retry-After": "60"}}.get(status)
+    return JSONResponse({"code": error.code, "message": error.message, "hint": error.hint}, status, headers)

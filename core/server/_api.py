@@ -1,0 +1,214 @@
+"""The API: a route for each operation, made from the list of operations, and routes of the grading job."""
+
+from __future__ import annotations
+
+import functools
+import threading
+from typing import Any
+
+from fastapi import FastAPI
+from starlette.concurrency import run_in_threadpool
+from starlette.requests import Request
+from starlette.responses import JSONResponse, Response
+from starlette.types import Receive, Scope, Send
+
+from .. import __version__
+from ..errors import InputError, unknown_name
+from ..operations import every_operation, find_operation, renamed
+from ..operations.registry import Operation
+from ..project import current_author
+from . import _api_requests as api_requests
+from ._access_control import NotReading, Visitor, guarded
+from ._api_answers import shell_of, steer, streamed, whole
+from ._grading_routes import job, steer_job
+from ._operation_runs import Asked
+
+PREFIX = "/api/v1"
+
+_FAILED = {
+    "description": "The error: code, problem and fix.",
+    "content": {
+        "application/json": {
+            "schema": {
+                "type": "object",
+                "required": ["code", "message", "hint"],
+                "properties": {name: {"type": "string"} for name in ("code", "message", "hint")},
+            }
+        }
+    },
+}
+_DONE = "The output of `exam` with --json, or the file that it writes."
+_JOB = {
+    "": ("GET", "Show the progress of the current or last grading job."),
+    "/pause": ("POST", "Pause the grading job: no new calls start."),
+    "/resume": ("POST", "Resume the grading job."),
+    "/cancel": ("POST", "Cancel the grading job. Stored grades are kept."),
+}
+
+
+class Api:
+    """The API as an ASGI application. It is made at the first request, since that loads every operation."""
+
+    def __init__(self) -> None:
+        self._making = threading.Lock()
+        self._made: FastAPI | None = None
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Answer a request, also for the earlier name of an operation."""
+        made = await run_in_threadpool(self._make)
+        before, prefix, words = scope["path"].partition(f"{PREFIX}/")
+        await made({**scope, "path": before + prefix + "/".join(renamed(words.split("/")))}, receive, send)
+
+    def _make(self) -> FastAPI:
+        with self._making:
+            if self._made is None:
+                self._made = made_api()
+            return self._made
+
+
+def made_api() -> FastAPI:
+    """Return an API with a route for each operation that can be requested, and routes of jobs."""
+    api = FastAPI(title="Exam Workbench", version=__version__, openapi_url=None, docs_url=None, redoc_url=None)
+    add = functools.partial(api.add_api_route, include_in_schema=False, response_model=None)
+    for path, method, answer in (
+        ("/openapi.json", "GET", _description),
+        ("/door", "GET", _door),
+        ("/run/{number}", "DELETE", steer),
+        ("/run/{number}", "POST", steer),
+    ):
+        add(PREFIX + path, guarded(answer), methods=[method])
+    for operation in every_operation():
+        if not operation.at_shell:
+            _add_operation(api, operation)
+        if operation.name == "grade":
+            api.add_api_route(
+                f"{PREFIX}/jobs", guarded(functools.partial(_start_job, operation)), methods=["POST"],
+                response_model=None, responses={"default": _FAILED}, operation_id="start_job",
+                summary="Start grading in the background. /api/v1/jobs/current shows the progress.",
+                openapi_extra=_body(operation),
+            )  # fmt: skip
+    for path, (method, summary) in _JOB.items():
+        api.add_api_route(
+            f"{PREFIX}/jobs/current{path}", guarded(steer_job if path else job), methods=[method], summary=summary,
+            operation_id=f"{method.lower()}_job{path.replace('/', '_')}", response_model=None,
+            responses={"default": _FAILED},
+        )  # fmt: skip
+    add(PREFIX + "/{path:path}", guarded(_unknown), methods=["GET", "POST"])
+    return api
+
+
+def _add_operation(api: FastAPI, operation: Operation) -> None:
+    path = f"/{operation.name.replace(' ', '/')}"
+    for method, extra in (("GET", _query(operation)), ("POST", _body(operation))):
+        if method == "GET" and not operation.may_read:
+            continue
+        # `exam jobs` reads; POST /jobs starts one.
+        if (method, path) == ("POST", "/jobs"):
+            continue
+        api.add_api_route(
+            PREFIX + path, guarded(functools.partial(_answer, operation)), methods=[method],
+            summary=operation.summary,
+            operation_id=f"{method.lower()}{path.replace('/', '_').replace('-', '_')}", openapi_extra=extra,
+            response_model=None, responses={"default": _FAILED}, response_description=_DONE,
+        )  # fmt: skip
+
+
+def _schema(operation: Operation, files: bool) -> dict[str, Any]:
+    schema = api_requests.model_of(operation).model_json_schema()
+    schema.pop("$defs", None)
+    for one in api_requests.asked_for(operation):
+        if one.option.file is not None and not files:
+            schema["properties"].pop(one.name)
+        elif one.option.file in ("read", "read if sent"):
+            file = {"type": "string", "format": "binary"}
+            schema["properties"][one.name] |= {"type": "array", "items": file} if one.many else file
+    return schema
+
+
+def _query(operation: Operation) -> dict[str, Any]:
+    schema = _schema(operation, files=False)
+    return {
+        "parameters": [
+            {
+                "name": name, "in": "query", "required": name in schema.get("required", ()),
+                "description": about.pop("description", ""), "schema": about,
+            }
+            for name, about in schema["properties"].items()
+        ]
+    }  # fmt: skip
+
+
+def _body(operation: Operation) -> dict[str, Any]:
+    read = any(one.option.file in ("read", "read if sent") for one in operation.parameters)
+    kinds = ("multipart/form-data",) if read else ("application/json", "multipart/form-data")
+    schema = _schema(operation, files=True)
+    return {"requestBody": {"content": {kind: {"schema": schema} for kind in kinds}}}
+
+
+async def _answer(operation: Operation, request: Request, visitor: Visitor) -> Response:
+    # The role is checked before anything else in the request.
+    await run_in_threadpool(visitor.require, operation.act)
+    asked = await _asked(operation, request, visitor)
+    shell = shell_of(request)
+    if shell is None:
+        return await whole(asked)
+    if visitor.owner:
+        asked.author = str(shell.get("author", asked.author))
+        asked.named = str(shell.get("project") or "")
+    asked.terminal, asked.as_json = bool(shell.get("terminal")), bool(shell.get("json"))
+    return streamed(asked, visitor, shell["number"])
+
+
+async def _asked(operation: Operation, request: Request, visitor: Visitor) -> Asked:
+    author = visitor.name or current_author()
+    if request.method == "GET":
+        given = api_requests.checked(operation, api_requests.from_query(request))
+        if not operation.only_reads({one.name: given.get(one.name, one.default) for one in operation.parameters}):
+            raise NotReading(operation.name)
+        return Asked(operation, given, visitor.project, author, owner=visitor.owner)
+    pairs, files = await api_requests.from_body(request)
+    names = {name for name, _ in pairs}
+    # The client need not name the file that the operation writes.
+    pairs += [
+        (one.name, "output")
+        for one in operation.parameters
+        if one.option.file == "write" and one.required and one.name not in names
+    ]
+    asked = Asked(operation, api_requests.checked(operation, pairs), visitor.project, author, owner=visitor.owner)
+    try:
+        asked.files = await api_requests.stored(asked.folder, files)
+    except BaseException:
+        asked.folder.close()
+        raise
+    return asked
+
+
+async def _start_job(operation: Operation, request: Request, visitor: Visitor) -> Response:
+    """Start grading that continues after the answer."""
+    await run_in_threadpool(visitor.require, operation.act)
+    asked = await _asked(operation, request, visitor)
+    asked.background = True
+    return await whole(asked, 202)
+
+
+async def _unknown(request: Request, visitor: Visitor) -> Response:
+    path = request.path_params["path"]
+    known = find_operation(path.replace("/", " "))
+    if known is not None and not known.at_shell and request.method == "GET":
+        raise NotReading(known.name)
+    if known is not None and known.at_shell:
+        raise InputError(
+            "needs-a-shell",
+            f"The command {path} uses files of the server, so it cannot be run through the API.",
+            "Run it in a shell on the server.",
+        )
+    raise unknown_name("unknown-command", "command", path, (), "See /api/v1/openapi.json.")
+
+
+async def _description(request: Request, visitor: Visitor) -> Response:
+    token = {"components": {"securitySchemes": {"token": {"type": "http", "scheme": "bearer"}}}}
+    return JSONResponse(request.app.openapi() | token | {"security": [{"token": []}]})
+
+
+async def _door(request: Request, visitor: Visitor) -> Response:
+    return JSONResponse({"project": visitor.project.name, "version": __version__})

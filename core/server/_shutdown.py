@@ -1,0 +1,45 @@
+"""The end of a server by a signal: running commands end as with Ctrl+C, and do not delay the end."""
+
+from __future__ import annotations
+
+import asyncio
+import signal
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from types import FrameType
+
+from ._operation_runs import stop_commands
+
+SIGNALS = signal.SIGINT, signal.SIGTERM
+
+
+@contextmanager
+def stopping_commands() -> Iterator[None]:
+    """End the running commands as soon as a signal asks this process to end, until the block ends.
+
+    The server of the routes (uvicorn) waits for every incomplete answer when it ends, and a grading job may run for
+    hours. Then people would kill the process. Jobs of the screens hold no answer open; they end when projects are
+    closed.
+
+    Earlier signal handlers are called afterwards. Enter the block in the thread whose event loop serves. It does
+    nothing outside the main thread, since only that receives signals.
+    """
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    loop = asyncio.get_running_loop()
+    before = {one: signal.getsignal(one) for one in SIGNALS}
+
+    def hear(number: int, frame: FrameType | None) -> None:
+        loop.call_soon_threadsafe(stop_commands)
+        if callable(known := before[signal.Signals(number)]):
+            known(number, frame)
+
+    for one in SIGNALS:
+        signal.signal(one, hear)
+    try:
+        yield
+    finally:
+        for one, known in before.items():
+            signal.signal(one, known)

@@ -1,0 +1,149 @@
+"""Export of meta-evaluation tables for papers and spreadsheets: LaTeX and TSV, with a caption."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from ..labels import queries_with_ungraded
+from ..tables import LATEX, disarmed
+from ._meta_table import COEFFICIENTS, NEAR, POOR, Cell, MetaTable
+
+TITLES = {"spearman": "Spearman", "kendall": "Kendall", "tau_ap": "tau_AP"}
+_SHORT = {"spearman": "$\\rho$", "kendall": "$\\tau$", "tau_ap": "$\\tau_{AP}$"}
+UNDEFINED = "†"
+
+
+def caption(table: MetaTable, best: str = "in bold", near: str = "marked", poor: str = "grey") -> str:
+    """Return the caption of a table: a few sentences about its content and its marks.
+
+    Args:
+        best, near, poor: phrases for the marks of the best value of a column, of equally good values, and of poor
+            values; empty without the mark.
+    """
+    official = list(dict.fromkeys(column.against for column in table.columns))
+    ties = "average ranks" if table.ties == "average" else "mean over random orders"
+    said = [
+        f"Rank correlation with {', '.join(official)} (ties: {ties}).",
+        f"The best value of each column is {best}.",
+        *([f"Values within {NEAR} of the best are {near}."] if near else []),
+        f"Values below {POOR} are {poor}.",
+    ]
+    if any("itself" in cell.marks.values() for row in table.rows for cell in row.cells):
+        said.append("Rows of the official source are not marked.")
+    if counts := list(dict.fromkeys(row.queries for row in table.rows if row.queries)):
+        said.append(
+            f"Queries: {counts[0] if len(counts) == 1 else 'see each row'}. “4 of 5 / 93” means 4 common queries, of 5"
+            " of the row and 93 of the official leaderboard. “5 / 93” means that each uses its own queries."
+            " “?” means unknown."
+        )
+    left_out = dict.fromkeys(
+        query
+        for row in table.rows
+        for cell in row.cells
+        if cell.queries is not None and cell.queries.left_out
+        for query in cell.queries.ungraded
+    )
+    if left_out:
+        said.append(f"Left out of the rows that have not graded them: {queries_with_ungraded(left_out)}.")
+    if table.samples:
+        said.append(
+            f"Intervals: 95%, from {table.samples} resamples of the queries. Resampling lowers correlations, so a"
+            " value may lie at or above the end of its interval."
+        )
+    shares = {row.name: row.usable / row.needed for row in table.rows if row.usable < row.needed}
+    if shares:
+        said.append(f"Graded share of the needed pairs: {', '.join(f'{n} {s:.0%}' for n, s in shares.items())}.")
+    if table.left_out:
+        said.append(f"Excluded (no system on the official leaderboard): {', '.join(table.left_out)}.")
+    if table.reasons():
+        said.append(f"{UNDEFINED} means undefined. The first leaderboard is that of the row, the second the official.")
+    return " ".join(said)
+
+
+def meta_tsv(table: MetaTable, coefficients: Sequence[str] = COEFFICIENTS) -> str:
+    """Return the table as TSV with full precision. The cell of an undefined value is empty, the last column has the
+    reason.
+
+    Args:
+        coefficients: some of `COEFFICIENTS`.
+    """
+    ends = ("", " low", " high") if table.samples else ("",)
+    header = ["row", "min_rating", "needed_pairs", "usable_pairs", "queries"]
+    header += [f"{c.title} {name}{end}" for c in table.columns for name in coefficients for end in ends]
+    lines = [[*_texts(header), "undefined"]]
+    for row in table.rows:
+        rating = "" if row.min_rating is None else str(row.min_rating)
+        cells = [*_texts([row.name]), rating, str(row.needed), str(row.usable), *_texts([row.queries])]
+        for cell in row.cells:
+            for name in coefficients:
+                numbers = [cell.value(name), *((cell.intervals.get(name) or (None, None)) if table.samples else ())]
+                cells += ["" if number is None else repr(number) for number in numbers]
+        reasons = [
+            f"{column.title}: {cell.correlation.undefined}"
+            for column, cell in zip(table.columns, row.cells, strict=True)
+            if cell.correlation.undefined
+        ]
+        lines.append([*cells, *_texts([" ".join(reasons)])])
+    return "".join("\t".join(line) + "\n" for line in lines)
+
+
+def _texts(cells: Sequence[str]) -> list[str]:
+    """Return cells of text, each on one line, and neutralised so that spreadsheets do not read them as formulas."""
+    return [disarmed(" ".join(cell.split())) for cell in cells]
+
+
+def meta_latex(table: MetaTable, coefficients: Sequence[str] = COEFFICIENTS, digits: int = 3) -> str:
+    """Return the table as a LaTeX tabular in the manner of exam-plus-plus, table 3.
+
+    Args:
+        coefficients: some of `COEFFICIENTS`.
+        digits: decimals.
+
+    Returns:
+        A tabular. A comment before it explains its marks and names the package that it needs.
+    """
+    width = len(coefficients)
+    heads = [f"\\multicolumn{{{width}}}{{c}}{{{_latex(column.title)}}}" for column in table.columns]
+    names = [_SHORT[name] for _ in table.columns for name in coefficients]
+    lines = [
+        f"% {' '.join(caption(table, 'in bold italics', 'in bold').split())}".replace(UNDEFINED, "$\\dagger$"),
+        "% Needs \\usepackage{xcolor}.",
+        f"\\begin{{tabular}}{{lrr{'r' * width * len(table.columns)}}}",
+        "\\hline",
+        " & ".join(["", "", "", *heads]) + " \\\\",
+        " & ".join(["Evaluation method", "Min rating", "Queries", *names]) + " \\\\",
+        "\\hline",
+    ]
+    for row in table.rows:
+        rating = "" if row.min_rating is None else str(row.min_rating)
+        cells = [_latex_cell(cell, name, digits) for cell in row.cells for name in coefficients]
+        lines.append(" & ".join([_latex(row.name), rating, _latex(row.queries), *cells]) + " \\\\")
+    lines += ["\\hline", "\\end{tabular}"]
+    lines += [
+        f"% $\\dagger$ {' '.join(f'{reason} ({_some(where)})'.split())}" for reason, where in table.reasons().items()
+    ]
+    return "\n".join(lines) + "\n"
+
+
+def _some(where: Sequence[str]) -> str:
+    rest = len(where) - 3
+    return "; ".join(where[:3]) + (f"; and {rest} more" if rest > 0 else "")
+
+
+def _latex_cell(cell: Cell, name: str, digits: int) -> str:
+    value, mark = cell.value(name), cell.marks[name]
+    if value is None:
+        return "$\\dagger$"
+    text = f"{value:.{digits}f}"
+    text = f"${text}$" if value < 0 else text
+    if interval := cell.intervals.get(name):
+        text += f" [{interval[0]:z.2f}, {interval[1]:z.2f}]"
+    if mark == "best":
+        return f"\\textbf{{\\textit{{{text}}}}}"
+    if mark == "near":
+        return f"\\textbf{{{text}}}"
+    return f"\\textcolor{{gray}}{{{text}}}" if mark == "poor" else text
+
+
+def _latex(text: str) -> str:
+    return "".join(LATEX.get(character, character) for character in " ".join(text.split()))

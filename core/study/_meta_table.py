@@ -1,0 +1,346 @@
+"""The meta-evaluation table: agreement of evaluation methods with the official leaderboard."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, Literal
+
+from ..errors import InputError
+from ..labels import DEFAULT_MEASURE, Comparison, Leaderboard, Policy, Queries, QueryChoice, compare_boards
+from ..measures import COVER, Correlation, Ties, bootstrap, parse_measure
+from ..project import Project, as_act, boards, find_source, rankings
+from ._meta_rows import BatchScores, Row, row_boards, row_name
+
+COEFFICIENTS = ("spearman", "kendall", "tau_ap")
+META_MEASURES = ("AP", "nDCG@10", "nDCG@20", "Rprec", "RR", "P@20", f"{COVER}@20", "alpha_nDCG@20")
+
+NEAR = 0.05
+"""Values that differ from the best value by at most this count as equally good (exam-plus-plus, section 5.1)."""
+
+POOR = 0.5
+"""Coefficients below this count as poor (exam-plus-plus, table 3)."""
+
+# Published coefficients and leaderboards are rounded: .95 and .90 are .05 apart, though not in binary.
+_SLACK = 1e-9
+
+Mark = Literal["best", "near", "plain", "poor", "undefined", "itself"]
+
+
+@dataclass(frozen=True)
+class Column:
+    """A measure of the rows, and the official leaderboard to compare with.
+
+    Args:
+        measure: measure of the rows' leaderboards; imported leaderboards keep their own measure.
+        against: the official leaderboard: a source of judgments or an imported leaderboard.
+        against_measure: measure of the official leaderboard.
+        title: unique title of the column.
+    """
+
+    measure: str
+    against: str
+    against_measure: str
+    title: str
+
+
+@dataclass(frozen=True)
+class Cell:
+    """The agreement of a row's leaderboard with the official leaderboard of a column.
+
+    Args:
+        measure: the measure of the row's leaderboard.
+        correlation: the coefficients, or why they are undefined.
+        itself: whether the row's leaderboard is the official one, or comes from the same judgments.
+        marks: the standing of each coefficient within its column.
+        intervals: 95 % interval over resampled queries by coefficient; None if undefined. Empty if not requested.
+        queries: the queries over which the two leaderboards are compared; None if the row has no leaderboard.
+    """
+
+    measure: str
+    correlation: Correlation
+    itself: bool
+    marks: dict[str, Mark]
+    intervals: dict[str, tuple[float, float] | None]
+    queries: Queries | None = None
+
+    def value(self, coefficient: str) -> float | None:
+        """Return one of `COEFFICIENTS`, from -1 to 1; None if undefined."""
+        found: float | None = getattr(self.correlation, coefficient)
+        return found
+
+
+@dataclass(frozen=True)
+class TableRow:
+    """A row with its cells, one for each column of the table.
+
+    Args:
+        name: name of the method, without the min rating.
+        min_rating: the value from which a passage is relevant; None for an imported leaderboard.
+        needed, usable: number of pairs behind the labels, and of these with a rating; 0 if no grades are used.
+    """
+
+    row: Row
+    name: str
+    min_rating: int | None
+    needed: int
+    usable: int
+    cells: tuple[Cell, ...]
+
+    @property
+    def queries(self) -> str:
+        """The numbers of compared queries, such as `4 of 5 / 93`; several such texts if columns differ."""
+        return "; ".join(dict.fromkeys(cell.queries.short for cell in self.cells if cell.queries is not None))
+
+
+@dataclass(frozen=True)
+class MetaTable:
+    """Rank correlations of evaluation methods with an official leaderboard (exam-plus-plus, table 3).
+
+    Args:
+        ties: how ties were treated.
+        samples: number of resamples of the queries for intervals; 0 without intervals.
+        left_out: imported leaderboards that are not rows, because they share no system with an official leaderboard.
+    """
+
+    columns: tuple[Column, ...]
+    rows: tuple[TableRow, ...]
+    ties: Ties
+    samples: int
+    left_out: tuple[str, ...] = ()
+
+    def reasons(self) -> dict[str, list[str]]:
+        """Return the undefined cells, as `row: column`, by the reason why they are undefined."""
+        found: dict[str, list[str]] = {}
+        for row in self.rows:
+            for column, cell in zip(self.columns, row.cells, strict=True):
+                if cell.correlation.undefined:
+                    found.setdefault(cell.correlation.undefined, []).append(f"{full_name(row)}: {column.title}")
+        return found
+
+    def as_dict(self) -> dict[str, Any]:
+        """Return the table as plain values, as `--json` prints it."""
+        return {
+            "ties": self.ties,
+            "samples": self.samples,
+            "left_out": list(self.left_out),
+            "columns": [vars(column) for column in self.columns],
+            "rows": [
+                {
+                    "name": row.name,
+                    "source": row.row.source,
+                    "min_rating": row.min_rating,
+                    "policy": row.row.policy.as_dict(),
+                    "pairs": {"needed": row.needed, "usable": row.usable},
+                    "cells": [
+                        {**vars(cell.correlation), "measure": cell.measure, "marks": cell.marks,
+                         "intervals": cell.intervals, "queries": cell.queries and cell.queries.as_dict()}
+                        for cell in row.cells
+                    ],
+                }
+                for row in self.rows
+            ],
+        }  # fmt: skip
+
+
+def full_name(row: TableRow) -> str:
+    """Return the name of a row with its min rating, which is unique in the table."""
+    return row.name if row.min_rating is None else f"{row.name}, min rating {row.min_rating}"
+
+
+@as_act("see boards")
+def meta_table(
+    project: Project,
+    rows: Sequence[Row],
+    against: Sequence[str],
+    measures: Sequence[str] = META_MEASURES,
+    against_measure: str | None = None,
+    official: Policy | None = None,
+    ties: Ties = "average",
+    repeats: int = 10,
+    within_error: bool = False,
+    samples: int = 0,
+    seed: int = 0,
+    queries: QueryChoice = "common",
+    told: Callable[[MetaTable], None] = lambda table: None,
+) -> MetaTable:
+    """Correlate the leaderboard of every row under every measure with the official leaderboard.
+
+    Args:
+        rows: the rows, as `choose_rows` returns them.
+        against: the official leaderboards, usually only one: sources of judgments or imported leaderboards.
+        measures: measures of the rows' leaderboards.
+        against_measure: the official measure of every column. None means the measure of the column, or nDCG@10 if
+            judgments do not support it. An imported leaderboard has its own measure.
+        official: settings of the official leaderboard from judgments: `min_judgment` and `skipped`.
+        ties, repeats, seed: as in `correlate`.
+        within_error: whether systems with overlapping error bars are tied, too; only with `random`.
+        samples: number of resamples of the queries for intervals; 0 for no intervals.
+        queries: the queries over which each row is compared; see `leaderboard.sides`.
+        told: called after each computed row with a table of the rows so far.
+
+    Returns:
+        The table. In every column and coefficient, three kinds of values are marked: the best value, values within
+        `NEAR` of it, and values below `POOR`. A row that is compared with itself is not marked.
+
+    Raises:
+        InputError: a measure or source is unknown, there is nothing to rank, or options are incompatible.
+    """
+    official = official or Policy()
+    if within_error and ties != "random":
+        raise InputError("ties-with-standard-errors", "--within-error needs random ties.", "Add --ties random.")
+    if samples < 0:
+        raise InputError(
+            "samples-out-of-range",
+            f"Number of resamples {samples} is out of range.",
+            "Use 1000, or 0 for no intervals.",
+        )
+    imported = dict(boards(project))
+    if any(row.source not in imported for row in rows) and not rankings(project):
+        raise InputError("no-runs", "No runs to rank.", "Import runs: exam import runs FILE...")
+    columns = _columns(project, rows, against, measures, against_measure, official)
+    key = ("meta", tuple(rows), columns, official, ties, repeats, within_error, samples, seed, queries)
+
+    def compute() -> MetaTable:
+        memo: dict[Hashable, BatchScores] = {}
+        wanted = list(dict.fromkeys(column.measure for column in columns))
+        boards_against = {
+            name: row_boards(
+                project, Row(name, official), [c.against_measure for c in columns if c.against == name], memo
+            )
+            for name in dict.fromkeys(column.against for column in columns)
+        }
+        drawn: list[TableRow] = []
+        apart: list[TableRow] = []
+        for row in rows:
+            found = row_boards(project, row, wanted, memo)
+            cells = []
+            for column in columns:
+                board = found[column.measure]
+                other = boards_against[column.against][column.against_measure]
+                if isinstance(other, str):
+                    raise InputError("measure-without-correlation", other, "Choose another official measure.")
+                cells.append(_cell(column.measure, board, other, ties, repeats, within_error, samples, seed, queries))
+            common = row.source not in imported or any(cell.correlation.systems for cell in cells)
+            (drawn if common else apart).append(_table_row(project, row, found.values(), cells))
+            told(MetaTable(columns, tuple(_marked(drawn or apart)), ties, samples))
+        # If all rows were left out, they are shown, because their cells give the reasons.
+        left_out = tuple(dict.fromkeys(row.name for row in apart)) if drawn else ()
+        return MetaTable(columns, tuple(_marked(drawn or apart)), ties, samples, left_out)
+
+    return project.cached(key, compute)
+
+
+@as_act("see boards")
+def cell_comparison(
+    project: Project,
+    row: Row,
+    column: Column,
+    official: Policy | None = None,
+    ties: Ties = "average",
+    queries: QueryChoice = "common",
+) -> Comparison:
+    """Return the comparison of the two leaderboards behind a cell.
+
+    Args:
+        official, ties, queries: as in `meta_table`.
+
+    Raises:
+        InputError: the row or the column has no leaderboard.
+    """
+    board = row_boards(project, row, [column.measure], {})[column.measure]
+    against = Row(column.against, official or Policy())
+    other = row_boards(project, against, [column.against_measure], {})[column.against_measure]
+    if isinstance(board, str) or isinstance(other, str):
+        raise InputError("measure-without-correlation", f"{board if isinstance(board, str) else other}")
+    return compare_boards(board, other, queries, ties)
+
+
+def _columns(
+    project: Project,
+    rows: Sequence[Row],
+    against: Sequence[str],
+    measures: Sequence[str],
+    against_measure: str | None,
+    official: Policy,
+) -> tuple[Column, ...]:
+    imported = dict(boards(project))
+    names = [parse_measure(measure, official.cutoff).name for measure in measures]
+    fixed = against_measure and parse_measure(against_measure, official.cutoff).name
+    only_imported = all(row.source in imported for row in rows)
+    several = len(against) > 1
+    found = []
+    officials = [find_source(project, each) for each in against]
+    for name in officials:
+        if only_imported and name in imported:
+            # An imported leaderboard has one measure of its own, so it gets a single column.
+            alike = [imported.get(each) for each in officials].count(imported[name]) > 1
+            found.append(Column(imported[name], name, imported[name], name if alike else imported[name]))
+            continue
+        for measure in names:
+            own = measure if parse_measure(measure).takes_judgments else DEFAULT_MEASURE
+            title = f"{measure} / {name}" if several else measure
+            found.append(Column(measure, name, imported.get(name, fixed or own), title))
+    if not found:
+        raise InputError(
+            "table-without-columns", "The table has no columns.", "Give a measure and an official leaderboard."
+        )
+    return tuple(dict.fromkeys(found))
+
+
+def _cell(
+    measure: str,
+    board: Leaderboard | str,
+    official: Leaderboard,
+    ties: Ties,
+    repeats: int,
+    within_error: bool,
+    samples: int,
+    seed: int,
+    queries: QueryChoice,
+) -> Cell:
+    if isinstance(board, str):
+        return Cell(measure, Correlation(0, None, None, None, None, ties, board), False, {}, {})
+    # Published files include the official ranks, so a leaderboard under another name may be the same.
+    itself = board.source == official.source or (board.source != "exam" and board.scores == official.scores)
+    made = compare_boards(board, official, queries, ties, repeats, seed, within_error)
+    intervals: dict[str, tuple[float, float] | None] = {}
+    if samples and not made.correlation.undefined:
+        fixed, skipped = made.official.per_query or made.official.scores, official.policy.skipped
+        intervals = bootstrap(made.board.per_query, fixed, COEFFICIENTS, samples, seed, skipped=skipped)
+    return Cell(board.measure, made.correlation, itself, {}, intervals, made.queries)
+
+
+def _table_row(project: Project, row: Row, found: Iterable[Leaderboard | str], cells: Sequence[Cell]) -> TableRow:
+    known = next((board for board in found if isinstance(board, Leaderboard)), None)
+    needed, usable = (known.needed, known.usable) if known else (0, 0)
+    return TableRow(row, *row_name(project, row), needed, usable, tuple(cells))
+
+
+def _marked(rows: Sequence[TableRow]) -> Iterator[TableRow]:
+    best: dict[tuple[int, str], float] = {}
+    for row in rows:
+        for at, cell in enumerate(row.cells):
+            for name in COEFFICIENTS:
+                value = cell.value(name)
+                if value is not None and not cell.itself:
+                    best[at, name] = max(value, best.get((at, name), -1.0))
+    for row in rows:
+        cells = [
+            replace(cell, marks={name: _mark(cell, name, best.get((at, name))) for name in COEFFICIENTS})
+            for at, cell in enumerate(row.cells)
+        ]
+        yield replace(row, cells=tuple(cells))
+
+
+def _mark(cell: Cell, name: str, best: float | None) -> Mark:
+    value = cell.value(name)
+    if value is None:
+        return "undefined"
+    if cell.itself or best is None:
+        return "itself"
+    if value >= best - _SLACK:
+        return "best"
+    if value < POOR - _SLACK:
+        return "poor"
+    return "near" if value >= best - NEAR - _SLACK else "plain"

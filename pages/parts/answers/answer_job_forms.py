@@ -1,0 +1,268 @@
+"""Forms that start jobs for answers and comparisons: model, passages, and estimated cost."""
+
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any
+
+import streamlit as st
+
+from exam_workbench import answers, bank, graders, grading, jobs, text
+from exam_workbench.project import AnswerModel, Project, answer_models, run_names
+from pages.parts.answers import answer_settings
+from pages.parts.shared import job_plan, job_progress, model_place, presses, ui
+
+RULE, EXTRACTIVE, LOCAL, ENDPOINT = "nearest-sentence", "extractive", "transformers", "openai"
+KINDS = {
+    RULE: "Most similar sentence (no model)",
+    EXTRACTIVE: "Extractive model on this computer",
+    LOCAL: "Model on this computer",
+    ENDPOINT: "Model at an endpoint",
+}
+AGAIN = "as before: "
+JUDGE_KINDS = {"llm": "Yes or no", "graded": "0 to 5"}
+ROLES = {"generator": "Generator", "judge": "Answer check"}
+
+
+def view(project: Project, evaluation: answers.Evaluation | None) -> None:
+    """Draw both forms, and the models that have answered and compared so far.
+
+    Args:
+        evaluation: the evaluation under the present choices; None before the first answer.
+    """
+    work = jobs.current_job(project, "answers")
+    if work is not None and not work.over:
+        st.caption("A job is running. You can start another job when it has ended.")
+        return
+    st.subheader("Generate answers", anchor=False)
+    with ui.errors():
+        _generate(project)
+    if evaluation is not None:
+        st.subheader("Compare answers with a model", anchor=False)
+        with ui.errors():
+            compare(project, evaluation.pairs, "compare")
+    _so_far(project)
+
+
+def _so_far(project: Project) -> None:
+    known = answers.answering_so_far(project)
+    if not known:
+        return
+    st.subheader("Models used so far", anchor=False)
+    st.dataframe(
+        {
+            "Role": [ROLES[one.role] for one in known],
+            "Name": [one.name for one in known],
+            "Model": [one.model for one in known],
+            "Prompt": [one.prompt for one in known],
+            "Results": [one.written for one in known],
+            "Failed": [one.failed for one in known],
+        },
+        hide_index=True,
+    )
+
+
+def _generate(project: Project) -> None:
+    before = [one.name for one in answer_settings.generators(project) if not one.from_elsewhere]
+    options = [*(AGAIN + name for name in before), *KINDS]
+    left, right = st.columns(2)
+    with left:
+        kind = str(
+            st.selectbox(
+                "Generator", options, key="answers by", persist_state="session",
+                format_func=lambda name: KINDS.get(name) or name.removeprefix(AGAIN),
+            )
+        )  # fmt: skip
+        ready = _generator(project, kind)
+    if ready is None:
+        return
+    with right:
+        every = run_names(project)
+        runs = st.multiselect("Runs", every, key="answers from", placeholder="All runs",
+                              persist_state="session")  # fmt: skip
+        ks = st.multiselect(
+            "Depths k", sorted({*answers.KS, 3, 20}), list(answers.KS), key="answers at", persist_state="session"
+        )
+        draws, temperature = answers.DRAWS, answers.TEMPERATURE
+        if ready.draws_differ:
+            draws = int(
+                st.number_input("Answers per query from gold passages", 1, 20, answers.DRAWS, key="answers draws")
+            )
+            temperature = float(
+                st.number_input(
+                    "Temperature of these answers", 0.0, 2.0, answers.TEMPERATURE, 0.1, key="answers temperature"
+                )
+            )
+    wanted = answers.WantedAnswers(tuple(runs) or None, tuple(sorted(ks)), True, draws=draws, temperature=temperature)
+    planned = answers.plan_answers(project, ready, wanted)
+    caps = jobs.Extent()
+    if planned.failed and st.checkbox(f"Retry {text.how_many(planned.failed, 'failed answers')}", key="answers again"):
+        caps = jobs.Extent(retry_failed=True)
+        planned = answers.plan_answers(project, ready, wanted, caps)
+    facts = st.columns(4)
+    facts[0].container(key="metric needed").metric(
+        "Answers needed", f"{planned.needed:,}",
+        help=f"Answers from gold passages are included. Equal contexts need one answer ({planned.shared:,} repeats).",
+    )  # fmt: skip
+    facts[1].metric("Already answered", f"{planned.known:,}")
+    facts[2].metric("Failed", f"{planned.failed:,}", help="Calls without a usable answer.")
+    facts[3].container(key="metric to generate").metric("To generate", f"{len(planned.to_ask):,}")
+    left_out = [(planned.skipped, "the run has no passage"), (planned.without_text, "no passage has a text")]
+    for number, why in left_out:
+        if number:
+            st.caption(f":material/info: {text.how_many(number, 'answers')} left out because {why}.")
+    if not planned.to_ask:
+        st.container(key="all-answered").success("All requested answers exist.", icon=":material/check:")
+        return
+    if ready.asks:
+        tag(answers.answers_price(project, ready, planned), ready.model.model)
+        caps = budget(project, ready.model, caps, "answers")
+    else:
+        st.container(key="free-of-charge").caption("No calls, no tokens, no cost.")
+    if presses.button("Generate answers", type="primary", icon=":material/play_arrow:", key="answers begin"):
+        answers.start_answering(project, ready, wanted, ui.author(), caps)
+        st.rerun()
+
+
+def _generator(project: Project, kind: str) -> answers.ReadyGenerator | None:
+    """Draw the settings of the generator and return it; None if no model is chosen yet."""
+    if kind.startswith(AGAIN):
+        name = kind.removeprefix(AGAIN)
+        return answers.generator_again(
+            project, next(one for one in answer_models(project, "generator") if one.name == name)
+        )
+    if kind == RULE:
+        st.caption(
+            "Returns the sentence that is most similar to the question. This is only a demo: use a model before you"
+            " draw conclusions."
+        )
+        return answers.make_generator(project, answers.GeneratorPlan(rule=RULE))
+    settings = model(kind, "generator")
+    if _unnamed(kind, settings):
+        return None
+    if kind == EXTRACTIVE:
+        rule: answers.AnswerRule = "extractive"
+        return answers.make_generator(
+            project, answers.GeneratorPlan({"model": settings["model"]} if settings["model"] else {}, rule)
+        )
+    n_tokens = int(
+        st.number_input("Answer length in the prompt (tokens)", 1, 1000, answers.N_TOKENS, key="answers tokens")
+    )
+    order: answers.PassageOrder = st.selectbox(
+        "Order of the passages", list(answers.ORDERS), format_func=str.capitalize, key="answers order",
+        help="  \n".join(f"**{name.capitalize()}**: {what}" for name, what in answers.ORDERS.items()),
+    )  # fmt: skip
+    longest = max(answers.MAX_TOKENS, 4 * n_tokens)
+    return answers.make_generator(
+        project, answers.GeneratorPlan(settings, n_tokens=n_tokens, max_tokens=longest, order=order)
+    )
+
+
+def model(kind: str, key: str) -> dict[str, Any]:
+    """Draw and return the settings of a model on this computer or at an endpoint."""
+    if kind == ENDPOINT:
+        place, endpoint = model_place.choose_endpoint({}, key)
+        return {"back_end": "openai", **place, "model": model_place.choose_model("", endpoint, f"{key} model")}
+    default = "" if kind == EXTRACTIVE else graders.LOCAL_MODEL
+    found: dict[str, Any] = {"model": model_place.choose_local("", default, f"{key} local")}
+    return found if kind == EXTRACTIVE else {"back_end": "transformers", **found}
+
+
+def compare(project: Project, pairs: Sequence[answers.Pair], key: str) -> None:
+    """Draw the form that has a model compare answers: model, estimated size, and the job.
+
+    Args:
+        key: distinguishes the widgets of several such forms.
+    """
+    before = [one.name for one in answer_models(project, "judge") if one.parameters][::-1]
+    options = [*(AGAIN + name for name in before), LOCAL, ENDPOINT]
+    left, right = st.columns(2)
+    kind = str(
+        left.selectbox(
+            "Model for the comparison", options, key=f"{key} by", persist_state="session", index=None,
+            placeholder="Choose a model",
+            format_func=lambda name: KINDS.get(name) or name.removeprefix(AGAIN),
+        ) or ""
+    )  # fmt: skip
+    if not kind:
+        st.caption(
+            "A model also recognizes equal meaning in different words. The other answer checks need no setup here."
+        )
+        return
+    with left:
+        ready = _judge(project, kind, key, right)
+    if ready is None:
+        return
+    wanted = answers.pairs_to_compare(project, ready, pairs)
+    caps = jobs.Extent()
+    failed = len(answers.pairs_to_compare(project, ready, pairs, jobs.Extent(only_failed=True)))
+    if failed and st.checkbox(f"Retry {text.how_many(failed, 'failed comparisons')}", key=f"{key} again"):
+        caps = jobs.Extent(retry_failed=True)
+        wanted = answers.pairs_to_compare(project, ready, pairs, caps)
+    if not wanted:
+        st.success("All these answers are compared.", icon=":material/check:")
+        return
+    st.markdown(f"Comparisons to make: **{len(wanted):,}**. Equal texts are compared once.")
+    tag(answers.comparing_price(project, ready, wanted), ready.model.model)
+    caps = budget(project, ready.model, caps, key)
+    if presses.button("Compare answers", type="primary", icon=":material/play_arrow:", key=f"{key} begin"):
+        answers.start_comparing(project, ready, pairs, ui.author(), caps)
+        st.rerun()
+
+
+def _judge(project: Project, kind: str, key: str, beside: Any) -> answers.ReadyJudge | None:
+    """Draw the settings of the answer check and return it; None if no model is chosen yet."""
+    if kind.startswith(AGAIN):
+        name = kind.removeprefix(AGAIN)
+        return answers.judge_again(project, next(one for one in answer_models(project, "judge") if one.name == name))
+    says = beside.selectbox("Result", list(JUDGE_KINDS), format_func=JUDGE_KINDS.__getitem__, key=f"{key} says")
+    settings = model(kind, key)
+    return None if _unnamed(kind, settings) else answers.make_judge(project, answers.JudgePlan(str(says), settings))
+
+
+def _unnamed(kind: str, settings: dict[str, Any]) -> bool:
+    """Return whether a model must still be chosen, and show a note if so."""
+    if kind == EXTRACTIVE or settings["model"]:
+        return False
+    st.caption(":material/info: Choose a model first.")
+    return True
+
+
+def tag(found: grading.PriceTag, name: str) -> None:
+    """Draw the calls, tokens and cost that a job needs."""
+    about = "" if found.counted else "≈ "
+    columns = st.columns(4)
+    columns[0].metric("Calls", f"{found.calls:,}", help="Calls to the model, without retries.")
+    columns[1].metric(
+        "Input tokens", f"{about}{job_plan.count(found.input_tokens)}", help="Estimated from a sample of the prompts."
+    )
+    columns[2].metric("Output tokens", f"≈ {job_plan.count(found.output_tokens)}")
+    columns[3].metric(
+        "Estimated cost", "–" if found.cost is None else f"≈ {found.cost:,.2f}",
+        help="In the currency of the price table." if found.cost is not None
+        else f"No price for {ui.plain(name)}. Set a price on the Grading screen.",
+    )  # fmt: skip
+
+
+def budget(project: Project, model: AnswerModel, caps: jobs.Extent, key: str) -> jobs.Extent:
+    """Draw and return the limits of a job that asks a model, including how long it waits for an endpoint."""
+    columns = st.columns(4)
+    calls = columns[0].number_input("Call limit", 1, None, None, key=f"{key} calls", placeholder="No limit")
+    priced = model.model in bank.prices(project)
+    money = columns[1].number_input(
+        "Cost limit", 0.0, None, None, key=f"{key} money", placeholder="No limit", disabled=not priced,
+        help=None if priced else "Set a price for the model on the Grading screen first.",
+    )  # fmt: skip
+    flying = columns[2].number_input("Parallel calls", 1, 1024, caps.concurrency, key=f"{key} flying")
+    patience = caps.patience
+    if model.parameters.get("at") == "openai":
+        with columns[3]:
+            patience = job_plan.choose_patience(f"{key} patience", patience)
+    return replace(
+        caps, max_calls=None if calls is None else int(calls), max_cost=money if priced else None,
+        concurrency=int(flying), patience=patience,
+    )  # fmt: skip
+
+
+def progress(project: Project) -> None:
+    """Draw the running job, or the result of the last job of this server."""
+    job_progress.watch_steps(project, "answers", "Generate and compare")

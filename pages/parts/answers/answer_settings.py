@@ -1,0 +1,199 @@
+"""Settings of all screens about answers: generator, answer check, gold passages, runs, depths.
+
+The address holds those that differ from the defaults. They are kept while the person visits other screens.
+"""
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import streamlit as st
+
+from exam_workbench.answers import (
+    JUDGES,
+    Evaluation,
+    Gold,
+    View,
+    asked_for,
+    evaluate,
+    gold_sources,
+    lacking,
+    usual_judge,
+)
+from exam_workbench.project import AnswerModel, Project, answer_models, run_names
+from exam_workbench.text import how_many
+from pages.parts.shared import address, ui
+
+NAMES = ("generator", "judge", "threshold", "asked", "gold", "least", "same", "runs", "ks")
+"""Parts of the address that hold these settings."""
+KEY = "looking at answers"
+BETWEEN = "\n"
+"""Separator of names in a list in the address; it occurs in no name."""
+WHAT = (
+    "LLM-retEval evaluates a retriever by the answers that its passages make possible. The same model answers each"
+    " query from the top k passages of a run and from the gold passages. An answer check decides if both answers match."
+    " You need queries, runs and gold passages with texts. Gold answers are optional and add GPT-Eval."
+)
+"""Introduction for people who see these screens for the first time."""
+
+
+def begin(project: Project) -> None:
+    """Explain LLM-retEval and its missing inputs and end the screen, if it cannot run yet."""
+    found = lacking(project)
+    if not found.stops:
+        return
+    missing = [
+        words
+        for lacks, words in (
+            (found.queries, "queries with texts"),
+            (found.runs, "runs (imported rankings, or exam answers rag)"),
+            (found.gold, "gold passages (imported or from judgments)"),
+        )
+        if lacks
+    ]
+    with st.container(border=True, key="lacking"):
+        st.markdown(WHAT)
+        st.markdown(f"**Missing: {', '.join(missing)}.** Import them on the Home screen.")
+        ui.go("home")
+    st.stop()
+
+
+def generators(project: Project) -> list[AnswerModel]:
+    """Return the models that have answered, the latest first."""
+    return answer_models(project, "generator")[::-1]
+
+
+def look(project: Project) -> Evaluation:
+    """Draw the line of the present settings with a popover to change them; return the evaluation.
+
+    Raises:
+        InputError: a setting is invalid.
+        GradingError: the encoder cannot be loaded.
+    """
+    known = generators(project)
+    given = {name: said for name in NAMES if (said := st.query_params.get(name))}
+    anew = address.places(KEY).come(project.name, given)
+    with st.container(key="looking-at-answers", horizontal=True, vertical_alignment="center"):
+        words = st.empty()
+        with st.popover(
+            "Change settings",
+            type="tertiary",
+            help="Choose the generator, the answer check, the gold passages, the runs and the depths.",
+            key="change answers",
+        ):
+            view, said = _choices(project, known, anew)
+    address.places(KEY).go(said, NAMES)
+    with st.spinner("Comparing answers", show_time=False):
+        found = evaluate(project, view)
+    words.markdown(f":material/tune: {_in_words(found)}")
+    return found
+
+
+def chosen() -> dict[str, str]:
+    """Return the settings as address parameters, for links between the screens."""
+    return dict(address.places(KEY).now)
+
+
+def _choices(project: Project, known: Sequence[AnswerModel], anew: bool) -> tuple[View, dict[str, str]]:
+    """Draw the widgets; return the view, and the settings that differ from the defaults."""
+    kept = address.places(KEY).now
+
+    def take(name: str, default: Any, read: Callable[[str], Any]) -> str:
+        key = f"answers {name}"
+        if anew or key not in st.session_state:
+            st.session_state[key] = default
+            if name in kept:
+                try:
+                    st.session_state[key] = read(kept[name])
+                except ValueError:
+                    st.session_state[key] = default
+        return key
+
+    def several(name: str, default: list[Any], options: Sequence[Any]) -> str:
+        by_text = {str(one): one for one in options}
+        key = take(name, default, lambda text: [by_text[one] for one in text.split(BETWEEN) if one in by_text])
+        # The options may have changed since the last run.
+        st.session_state[key] = [one for one in st.session_state[key] if one in options]
+        return key
+
+    names = [one.name for one in known]
+    key = take("generator", names[0], str)
+    if st.session_state[key] not in names:
+        st.session_state[key] = names[0]
+    generator = str(st.selectbox("Generator", names, key=key))
+    asked_runs, asked_ks = asked_for(project, next(one for one in known if one.name == generator))
+
+    usual = usual_judge(project)
+    key = take("judge", usual, str)
+    if st.session_state[key] not in JUDGES:
+        st.session_state[key] = usual
+    judge = str(st.selectbox("Answer check", list(JUDGES), format_func=lambda name: JUDGES[name].title, key=key,
+                             help="Decides whether two answers match."))  # fmt: skip
+    told = JUDGES[judge]
+    model = None
+    if told.needs == "model":
+        models = [one.name for one in answer_models(project, "judge") if one.parameters.get("judge") == judge][::-1]
+        if models:
+            key = take("asked", models[0], str)
+            if st.session_state[key] not in models:
+                st.session_state[key] = models[0]
+            model = str(st.selectbox("Model of the answer check", models, key=key))
+    threshold = None
+    if told.graded:
+        key = take("threshold", told.threshold, float)
+        # Each answer check has its own scale and default threshold.
+        if not anew and st.session_state.get("answers threshold of", judge) != judge:
+            st.session_state[key] = told.threshold
+        st.session_state["answers threshold of"] = judge
+        st.session_state[key] = min(max(float(st.session_state[key]), 0.0), told.top)
+        threshold = st.slider(
+            "Threshold", 0.0, told.top, step=told.top / 100, key=key, help="Lowest score of a right answer."
+        )
+
+    sources = gold_sources(project)
+    key = several("gold", sources[:1], sources)
+    gold = st.multiselect("Sources of gold passages", sources, key=key, placeholder=sources[0],
+                          help="An assessor's judgments count only if the assessor is chosen here.")  # fmt: skip
+    least = int(
+        st.number_input(
+            "Lowest judgment of gold passages", 1, 3, key=take("least", 1, lambda text: min(3, max(1, int(text))))
+        )
+    )
+    runs_known = run_names(project)
+    key = several("runs", [], runs_known)
+    runs = st.multiselect("Runs", runs_known, key=key, placeholder=f"All with answers ({len(asked_runs)})")
+    offered = sorted({1, 5, 10, 20, *asked_ks})
+    key = several("ks", [], offered)
+    ks = st.multiselect("Depths k", offered, key=key, placeholder=", ".join(map(str, asked_ks)))
+    same = st.toggle(
+        "Count near-equal texts as gold", key=take("same", False, lambda text: text == "yes"),
+        help="A gold passage counts as retrieved if a retrieved text is almost identical to it (case B).",
+    )  # fmt: skip
+    view = View(
+        tuple(runs) or asked_runs, tuple(sorted(ks)) or asked_ks, generator, judge=judge, judge_model=model,
+        threshold=threshold, gold=Gold(tuple(gold) or None, least), same_text=same,
+    )  # fmt: skip
+    said = {
+        "generator": generator if generator != names[0] else "",
+        "judge": judge if judge != usual else "",
+        "asked": model if model and model != models[0] else "",
+        "threshold": f"{threshold:g}" if threshold is not None and threshold != told.threshold else "",
+        "gold": BETWEEN.join(gold) if gold != sources[:1] else "",
+        "least": str(least) if least != 1 else "",
+        "same": "yes" if same else "",
+        "runs": BETWEEN.join(runs),
+        "ks": BETWEEN.join(map(str, ks)),
+    }
+    return view, {name: value for name, value in said.items() if value}
+
+
+def _in_words(found: Evaluation) -> str:
+    told = JUDGES[found.view.judge]
+    judge = found.judge_model.name if found.judge_model is not None else told.title
+    limit = f", threshold {found.view.threshold:.2f}" if found.view.threshold is not None else ""
+    gold = found.view.gold.against
+    by = f", gold from {ui.plain(' and '.join(gold))}" if gold else ""
+    alike = ", near-equal texts included" if found.view.same_text else ""
+    return (
+        f"Answers by **{ui.plain(found.generator.name)}** · checked by **{ui.plain(judge)}**{limit} ·"
+        f" {how_many(len(found.gold), 'queries')} with gold passages{by}{alike}"
+    )

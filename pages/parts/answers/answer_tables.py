@@ -1,0 +1,377 @@
+"""Tables of answers: LLM-retEval by run and depth, the system that each evaluation chooses, and correlations."""
+
+from collections.abc import Mapping
+from typing import Any
+from urllib.parse import urlencode
+
+import streamlit as st
+
+from exam_workbench import answers, errors, measures, study, text
+from exam_workbench.answers import (
+    Evaluation,
+    Line,
+    Measured,
+    RetEvalRow,
+    clear_best,
+    failures,
+    query_values,
+    reteval_latex,
+    reteval_tsv,
+    row_values,
+)
+from exam_workbench.measures.answers import QueryCorrelation, Scored
+from exam_workbench.project import Project
+from exam_workbench.run_names import short_names
+from pages.parts.answers import cases_desk
+from pages.parts.shared import actions, address, html, policy_widgets, ui
+
+KEY = "answers-grid"
+MEASURES: dict[Measured, str] = {
+    "LLM-retEval": "The answer from the top k passages matches an answer from the gold passages",
+    "GPT-Eval": "The answer is right according to the gold answers or an assessor",
+    "Recall": "Share of the gold passages that are in the top k",
+    "Precision": "Share of the top k passages that are gold",
+    "F1": "Harmonic mean of Recall and Precision per query",
+}
+QUERIES = 400
+"""Largest number of queries shown in an open cell."""
+
+
+def draw_grid(project: Project, evaluation: Evaluation) -> None:
+    """Draw the table with its downloads, and its missing values."""
+    _missing(evaluation)
+    _table(project, evaluation)
+    st.caption(
+        "Means over queries ± one standard error. A bold score is the best of its depth in at least 95% of resamples.",
+        help="A query that a run skipped counts as 0. Failed and waiting queries are left out.",
+    )
+    failed = failures(project, evaluation)
+    st.markdown("**Failures**")
+    st.dataframe(
+        {
+            "Run": [run for run, _ in failed],
+            "k": [k for _, k in failed],
+            "Recall failures (A–C)": [one.recall for one in failed.values()],
+            "LLM-retEval failures (D–F)": [one.reteval for one in failed.values()],
+            "Confirmed": [one.confirmed for one in failed.values()],
+        },
+        hide_index=True,
+    )
+    st.caption("Queries by confirmed case, else by proposed case. The Cases screen lists them.")
+    with st.container(horizontal=True):
+        name = f"{project.name}-reteval"
+        st.download_button(
+            "LaTeX", reteval_latex(evaluation, failed), f"{name}.tex", icon=":material/download:", on_click="ignore"
+        )
+        st.download_button("TSV", reteval_tsv(evaluation), f"{name}.tsv", icon=":material/download:", on_click="ignore")
+
+
+def _missing(evaluation: Evaluation) -> None:
+    rows = evaluation.rows
+    waiting, failed = sum(row.waiting for row in rows), sum(row.failed for row in rows)
+    compare = sum(row.reteval.waiting - row.waiting for row in rows)
+    unread = sum(row.reteval.failed - row.failed for row in rows)
+    said = [
+        f"{what}: {number:,}"
+        for number, what in (
+            (waiting, "answers to generate"), (failed, "failed answers"),
+            (compare, "comparisons to make"), (unread, "failed comparisons"),
+        )
+        if number > 0
+    ]  # fmt: skip
+    if said:
+        st.caption(
+            f":material/info: Incomplete ({', '.join(said)}). Missing values are left out, not counted as wrong."
+        )
+
+
+@st.fragment
+def _table(project: Project, evaluation: Evaluation) -> None:
+    asked = actions.asked_of(KEY)
+    for act in asked.each():
+        address.say({"cell": str(act["cell"])})
+    asked.draw("grid", shown(project, evaluation))
+
+
+def shown(project: Project, evaluation: Evaluation) -> dict[str, Any]:
+    """Return the data for the browser: a block per depth with its runs by LLM-retEval, and the queries of the open
+    cell.
+    """
+    best = clear_best(project, evaluation)
+    told = [name for name in MEASURES if name != "GPT-Eval" or any(row.gpteval for row in evaluation.rows)]
+    wanted = str(st.query_params.get("cell", ""))
+    return {
+        "measures": [{"name": name, "says": MEASURES[name]} for name in told],
+        "blocks": [_block(evaluation, k, told, best) for k in evaluation.view.ks],
+        "ideal": _ideal(evaluation.ideal),
+        "open": wanted,
+        "detail": _detail(project, evaluation, wanted),
+    }
+
+
+def _block(evaluation: Evaluation, k: int, told: list[str], best: dict[tuple[int, str], str]) -> dict[str, Any]:
+    rows = [row for row in evaluation.rows if row.k == k]
+    # A run with waiting queries is never at the top: the finished ones may be the easy ones.
+    rows.sort(
+        key=lambda row: (row.reteval.waiting > 0, -(-1.0 if row.reteval.mean is None else row.reteval.mean), row.run)
+    )
+    return {
+        "k": k,
+        "rows": [
+            {
+                "run": html.as_shown(row.run),
+                "cells": [
+                    {
+                        "id": cases_desk.id_of(name, row.run, k),
+                        "mean": row_values(row)[name][0],
+                        "error": row_values(row)[name][1],
+                        "best": best.get((k, name)) == row.run,
+                    }
+                    for name in told
+                ],
+                "rests": _rests(row),
+            }
+            for row in rows
+        ],
+    }
+
+
+def _rests(row: RetEvalRow) -> str:
+    said = [(row.reteval.failed, "failed"), (row.reteval.waiting, "waiting"), (row.reteval.skipped, "skipped")]
+    return ", ".join(f"{number:,} {what}" for number, what in said if number)
+
+
+def _ideal(found: Scored | None) -> dict[str, Any] | None:
+    if found is None or found.mean is None:
+        return None
+    error = "" if found.error is None else f" ± {found.error:.3f}"
+    return {
+        "mean": found.mean,
+        "says": f"Ideal retriever: answers from gold passages only are right for {found.mean:.3f}{error} of the"
+        f" {found.queries:,} queries with gold answers (GPT-Eval).",
+    }
+
+
+def _detail(project: Project, evaluation: Evaluation, cell: str) -> dict[str, Any] | None:
+    place = cases_desk.place_of(cell)
+    if place is None or (place[1], place[2]) not in evaluation.lines or place[0] not in MEASURES:
+        return None
+    measure, run, k = place
+    known = query_values(evaluation.lines[run, k], measure)
+    lines = [(known.get(line.query_id), line) for line in evaluation.lines[run, k].values()]
+    lines.sort(key=lambda one: -1.0 if one[0] is None else one[0])
+    return {
+        "cell": cell,
+        "title": html.as_shown(f"{measure}@{k} of {run}"),
+        "rows": [
+            {
+                "query": html.as_shown(evaluation.gold[line.query_id].query.text),
+                "value": None if value is None else f"{value:.2f}".removesuffix(".00"),
+                "why": _why(line, measure),
+                "answer": html.as_shown(line.answer or ""),
+                "draw": html.as_shown(next(iter(evaluation.gold[line.query_id].draws), "")),
+                "href": "cases?" + urlencode({"project": project.name, **cases_desk.there(line.query_id, run, k)}),
+            }
+            for value, line in lines[:QUERIES]
+        ],
+        "more": max(0, len(lines) - QUERIES),
+    }
+
+
+def _why(line: Line, measure: str) -> str:
+    if line.state == "skipped":
+        return "The run has no passage for the query."
+    if measure not in ("LLM-retEval", "GPT-Eval"):
+        places = ", ".join(str(place + 1) for place in line.found.places)
+        return f"Ranks of gold passages: {places}." if places else "No gold passage in the top k."
+    verdict = line.reteval if measure == "LLM-retEval" else line.gpteval
+    if verdict.state != "known":
+        return ui.shortened(verdict.reason or "Waiting.", 120)
+    return "Result from an assessor." if measure == "GPT-Eval" and line.by_person else ""
+
+
+RUNS, FEW_RUNS = 5, 3
+"""Number of runs with a column of their own, the most often chosen ones, in a wide and in a narrow window."""
+MOST_NAMED = 3
+"""Largest number of tied runs that are named."""
+REFERENCE = "LLM-retEval"
+
+STYLE = """
+.ew-choice { border-collapse: collapse; font-variant-numeric: tabular-nums; }
+.ew-choice :is(th, td) { padding: 0.25rem 0.5rem; text-align: right; border-bottom: 1px solid var(--ew-line); }
+.ew-choice :is(th, td) { overflow-wrap: normal; }
+.ew-choice :is(th, td):is(:first-child, .words) { text-align: left; overflow-wrap: break-word; min-width: 7.5rem;
+ max-width: 16rem; }
+.ew-choice thead th { color: var(--ew-dim); font-weight: 400; vertical-align: bottom; }
+.ew-choice thead th.run { min-width: 9ch; }
+.ew-choice :is(th.run, .words) { overflow-wrap: anywhere; }
+.ew-choice .beside { display: block; color: var(--ew-dim); white-space: nowrap; font-size: 0.87rem; }
+.ew-choice tbody th { font-weight: 600; } .ew-choice .dim { color: var(--ew-dim); }
+.ew-choice td.chance { background: color-mix(in srgb, #3b73b9 calc(var(--share) * 45%), transparent); }
+.ew-scrolls { overflow-x: auto; container-type: inline-size; }
+@container (max-width: 46rem) {
+  .ew-choice { font-size: 0.87rem; }
+  .ew-choice :is(th, td) { padding: 0.2rem 0.3rem; }
+  .ew-choice :is(th, td):is(:first-child, .words) { min-width: 5rem; }
+  .ew-choice thead th.run { min-width: 7ch; }
+  .ew-choice .less, .ew-left.wide { display: none; }
+  .ew-choice .beside { white-space: normal; } }
+@container (min-width: 46rem) { .ew-left.narrow { display: none; } }
+"""
+
+
+def draw_choices(project: Project, evaluation: answers.Evaluation) -> None:
+    """Draw every evaluation of the same runs: the chosen run, its certainty and its cost."""
+    if len(evaluation.view.runs or ()) < 2:
+        ui.empty(
+            "Only one run has answers, so there is nothing to compare.",
+            "Import another run, or generate answers from another run.",
+            "home",
+        )
+    ks = evaluation.view.ks
+    left, right = st.columns([2, 3], vertical_alignment="bottom")
+    k = left.segmented_control(
+        "Depth", ks, default=ks[min(1, len(ks) - 1)], format_func=lambda k: f"k = {k}", key="depth", required=True
+    )
+    offered = study.boards_to_choose_by(project, int(k))
+    policy = policy_widgets.chosen(project)
+    with st.spinner("Computing the coverage of the answers", show_time=False):
+        covers = answers.cover_tables(project, evaluation, int(k), policy)
+    waiting = answers.waiting_runs(evaluation, int(k))
+    answered = [run for run in evaluation.view.runs or () if run not in waiting]
+    whole = [name for name, table in covers.items() if set(answered) <= set(table)]
+    wanted = right.multiselect(
+        "Compare with", [*covers, *offered], default=[*whole, *list(offered)[:study.BESIDE]], key=f"beside answers {k}",
+        placeholder="No other evaluation",
+        help="Other evaluations of the same runs: coverage of the question bank by the answers or by the passages"
+        " (EXAM-Cover), assessors' judgments, and graders of passages.",
+    )  # fmt: skip
+    asked = {name: offered[name] for name in wanted if name in offered}
+    tables = answers.choice_tables(evaluation, int(k)) | {name: covers[name] for name in wanted if name in covers}
+    key = ("choice of answers", evaluation.view, evaluation.generator.fingerprint, k, policy, tuple(wanted))
+    try:
+        compared = project.cached(key, lambda: study.compare_choices(project, asked, policy, tables))
+    except errors.WorkbenchError as error:
+        ui.show_error(error)
+        return
+    for error in compared.left_out.values():
+        ui.show_error(error)
+    found = compared.found
+    st.html(f"<style>{STYLE}</style>{_html(found, f'{REFERENCE}@{k}')}")
+    st.container(key="compared-over").caption(
+        f"Based on {text.how_many(found.choices[0].queries, 'queries')} that all evaluations have. Percentages show how"
+        " often a run ranks first in 1,000 resamples of the queries.",
+        help=f"τ, same choice and cost compare a row with {REFERENCE}@{k}. τ is Kendall's τ of the orders of runs. Same"
+        " choice is the share of resamples in which both choose the same run. Cost is the loss by"
+        f" {REFERENCE}@{k} if you choose by the row. Intervals are 95%.",
+    )
+    for run, count in waiting.items():
+        st.caption(
+            f":material/info: No {REFERENCE}@{k} for {ui.plain(run)}: answers or comparisons are missing for"
+            f" {text.how_many(count, 'queries')}. See Generate and compare."
+        )
+    for name, table in covers.items():
+        if name not in whole:
+            lacks = [run for run in answered if run not in table]
+            st.caption(
+                f":material/info: {ui.plain(name)} covers {text.how_many(len(table), 'runs')}. To add"
+                f" {ui.plain(text.first_few(lacks))}, grade their answers with `exam answers grade`."
+            )
+
+
+def _html(found: measures.Choosing, reference: str) -> str:
+    most = {run: max(choice.chance.get(run, 0.0) for choice in found.choices) for run in found.runs}
+    runs = sorted(found.runs, key=lambda run: -most[run])[:RUNS]
+    short = short_names(found.runs)
+    heads = "".join(
+        f'<th class="run{" less" if at >= FEW_RUNS else ""}" title="{html.visible(run)}">'
+        f"{html.visible(short[run])}</th>"
+        for at, run in enumerate(runs)
+    )
+    rows = "".join(_row(found, choice, runs, short, reference) for choice in found.choices)
+    more = "".join(
+        f'<p class="ew-left {room}">and {text.how_many(left, "more runs")}, chosen less often</p>'
+        for room, shown in (("wide", RUNS), ("narrow", FEW_RUNS))
+        if (left := len(found.runs) - shown) > 0
+    )
+    return (
+        '<div class="ew-scrolls" tabindex="0" role="region" aria-label="Choices"><table class="ew-choice"><thead><tr>'
+        f'<th>Evaluation</th><th class="words">Chosen run</th><th>Mean</th>{heads}<th>τ</th><th>Same choice</th>'
+        f"<th>Cost</th></tr></thead><tbody>{rows}</tbody></table>{more}</div>"
+    )
+
+
+def _row(
+    found: measures.Choosing, choice: measures.Choice, runs: list[str], short: Mapping[str, str], reference: str
+) -> str:
+    mean, error = choice.scores[choice.chosen[0]] if choice.chosen else (None, None)
+    said = ui.number(mean) + ("" if error is None else f' <span class="beside">±&nbsp;{error:.3f}</span>')
+    cells = "".join(
+        f'<td class="chance{" less" if at >= FEW_RUNS else ""}" style="--share: {choice.chance.get(run, 0.0):.2f}">'
+        f"{choice.chance.get(run, 0.0):.0%}</td>"
+        for at, run in enumerate(runs)
+    )
+    pair = next((one for one in found.pairings if (one.one, one.other) == (choice.evaluation, reference)), None)
+    beside = (
+        "<td></td><td></td><td></td>"
+        if pair is None
+        else f"<td>{interval(pair.kendall)}</td><td>{pair.same_chance:.0%}</td><td>{interval(pair.loss)}</td>"
+    )
+    return (
+        f"<tr><th>{html.visible(choice.evaluation)}</th><td class='words'>{_chosen(choice.chosen, short)}</td>"
+        f"<td>{said}</td>{cells}{beside}</tr>"
+    )
+
+
+def _chosen(runs: list[str], short: Mapping[str, str]) -> str:
+    """Return the chosen run as HTML, or the number of runs if many tie; the tooltip has the full names."""
+    whole = html.visible(" = ".join(runs))
+    if len(runs) <= MOST_NAMED:
+        return f'<span title="{whole}">{html.visible(" = ".join(short[run] for run in runs))}</span>'
+    return f'<span class="dim" title="{whole}">{len(runs)} runs with equal scores</span>'
+
+
+def interval(one: measures.Interval) -> str:
+    """Return a number with its interval as HTML; if it is undefined, a dash with the reason."""
+    if one.value is None:
+        return f'<span class="dim" title="{html.visible(one.undefined or "")}">–</span>'
+    bounds = (
+        ""
+        if one.low is None or one.high is None
+        else f' <span class="beside">{one.low:z.2f} to&nbsp;{one.high:z.2f}</span>'
+    )
+    return f"{one.value:z.2f}{bounds}"
+
+
+def correlation(project: Project, evaluation: answers.Evaluation) -> None:
+    """Draw Spearman's correlation of Recall and LLM-retEval over all queries and without failures of Recall."""
+    by: dict[answers.Refined, str] = {"confirmed": "Confirmed cases", "proposed": "Confirmed and proposed cases"}
+    picked = st.segmented_control(
+        "Cases A, B and C left out of “refined”", list(by), default="confirmed",
+        format_func=lambda name: by[name], key="refined", required=True,
+    )  # fmt: skip
+    chosen: answers.Refined = "proposed" if picked == "proposed" else "confirmed"
+    key = ("correlation of answers", evaluation.view, evaluation.generator.fingerprint, chosen)
+    found = project.cached(key, lambda: answers.correlations(project, evaluation, chosen))
+    rows = "".join(
+        f"<tr><th>{html.visible(one.run)}</th><td>{one.k}</td>{_rho(one.every)}{_rho(one.refined)}"
+        f"<td>{one.refined.removed:,}</td></tr>"
+        for one in found
+    )
+    st.html(
+        f'<style>{STYLE}</style><div class="ew-scrolls" tabindex="0" role="region" aria-label="Correlations">'
+        '<table class="ew-choice"><thead><tr><th>Run</th><th>k</th><th>ρ, all</th><th>Queries</th>'
+        f"<th>ρ, refined</th><th>Queries</th><th>Left out</th></tr></thead><tbody>{rows}</tbody></table></div>"
+    )
+    for why in dict.fromkeys(one.every.spearman.undefined for one in found if one.every.spearman.undefined):
+        st.caption(f"Undefined correlation: {ui.plain(str(why))}.")
+    st.caption(
+        "Spearman's ρ between Recall (a gold passage was retrieved) and LLM-retEval per query. Refined leaves out"
+        " queries on which Recall is wrong."
+        + (" No assessor has confirmed the proposed cases." if chosen == "proposed" else ""),
+        help="For results of 0 and 1, ρ equals φ. Recall is wrong in cases A, B and C.",
+    )
+
+
+def _rho(one: QueryCorrelation) -> str:
+    return f"<td>{interval(one.spearman)}</td><td>{one.queries:,}</td>"

@@ -1,0 +1,388 @@
+"""The cases of answers in one component: the list, the open case with all its texts, and the confirmed cases.
+
+The browser already has the next cases when a case is confirmed, so it can go on without waiting for the server.
+"""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+from urllib.parse import quote, unquote
+
+import streamlit as st
+
+from exam_workbench import answers, errors
+from exam_workbench.measures.answers import CASES, RECALL_FAILURES, RETEVAL_FAILURES, Verdict
+from exam_workbench.project import Project, add_gold_answer, judging, withdraw_gold_answer
+from exam_workbench.text import how_many
+from pages.parts.answers import answer_settings
+from pages.parts.shared import actions, address, html, ui
+
+KEY = "answer-cases"
+NAMES = ("run", "k", "case", "show", "at")
+"""Parts of the address for this screen: the filters and the open case."""
+SHORT = {
+    "A": "not annotated", "B": "another version", "C": "distracted", "D": "fails on gold", "E": "not from gold",
+    "F": "wrong comparison", "K": "own knowledge",
+}  # fmt: skip
+"""Short descriptions of the cases A to F and K."""
+A_PAGE = 60
+"""Number of listed cases that the browser has at a time."""
+AHEAD = 3
+"""Number of cases after the open one whose texts the browser has, too."""
+LONGEST = 6_000
+"""Largest number of shown characters of a passage."""
+PASSAGES = 12
+"""Largest number of shown gold passages."""
+
+
+def arrive(project: Project) -> None:
+    """Apply the filters and the open case of the URL if a person followed a link. Call once per full script run."""
+    given = {name: said for name in NAMES if (said := st.query_params.get(name))}
+    address.places(KEY).come(project.name, given)
+
+
+def named(name: str) -> str:
+    """Return a filter or the open case from the address; empty if it names none."""
+    return address.places(KEY).now.get(name, "")
+
+
+def put(**said: str) -> None:
+    """Go to another place and write it into the address.
+
+    Args:
+        said: filters and the open case by name; empty values remove them.
+    """
+    places = address.places(KEY)
+    places.go({**places.now, **said}, NAMES)
+
+
+def id_of(query_id: str, run: str, k: int) -> str:
+    """Return the address's name of a case."""
+    return f"{k}|{quote(run, safe='')}|{query_id}"
+
+
+def place_of(name: str) -> tuple[str, str, int] | None:
+    """Return query, run and depth of a case in an address; None if the name is malformed."""
+    k, _, rest = name.partition("|")
+    run, _, query_id = rest.partition("|")
+    return (query_id, unquote(run), int(k)) if k.isdigit() and run and query_id else None
+
+
+def there(query_id: str, run: str, k: int) -> dict[str, str]:
+    """Return the address parameters that open a query of a run at a depth."""
+    return {**address.travelling(), **answer_settings.chosen(), "at": id_of(query_id, run, k)}
+
+
+def listed(project: Project, evaluation: answers.Evaluation) -> list[answers.CaseRow]:
+    """Return the cases that match the filters of the address."""
+    runs, ks = evaluation.view.runs or (), evaluation.view.ks
+    run = named("run") if named("run") in runs else None
+    k = next((one for one in ks if str(one) == named("k")), None)
+    only = named("case") if named("case") in CASES else None
+    to_do = named("show") != "all"
+    key = ("cases of answers", evaluation.view, evaluation.generator.fingerprint, run, k, only, to_do)
+    return project.cached(key, lambda: answers.cases(project, evaluation, run, k, only, to_do))
+
+
+def shown(
+    project: Project, evaluation: answers.Evaluation, said: dict[str, Any] | None, error: object
+) -> dict[str, Any]:
+    """Return the data for the browser: filters, a page of the list, the open case and the next ones."""
+    found = listed(project, evaluation)
+    ids = [_id(row) for row in found]
+    wanted = named("at")
+    place = place_of(wanted)
+    known = place is not None and place[0] in evaluation.gold and (place[1], place[2]) in evaluation.lines
+    open_id = wanted if known else (ids[0] if ids else "")
+    at = ids.index(open_id) if open_id in ids else -1
+    first = max(at, 0) // A_PAGE * A_PAGE
+    ahead = ids[at + 1 : at + 1 + AHEAD]
+    by_id = dict(zip(ids, found, strict=True))
+    return {
+        "home": project.name,
+        "count": how_many(len(found), "cases"),
+        "filters": _filters(evaluation),
+        "letters": [{"letter": letter, "short": SHORT[letter], "says": says} for letter, says in CASES.items()],
+        "rows": [_row(row) for row in found[first : first + A_PAGE]],
+        "ids": ids[first : first + A_PAGE + AHEAD],
+        "first": first,
+        "page": A_PAGE,
+        "total": len(found),
+        "open": open_id,
+        "desks": {one: _desk(project, evaluation, one, by_id.get(one)) for one in (open_id, *ahead) if one},
+        "said": said,
+        "error": error,
+        "empty": _why_empty(evaluation),
+    }
+
+
+def _id(row: answers.CaseRow) -> str:
+    return id_of(row.line.query_id, row.line.run, row.line.k)
+
+
+def _filters(evaluation: answers.Evaluation) -> list[dict[str, Any]]:
+    def choice(name: str, title: str, every: str, options: Sequence[tuple[str, str]]) -> dict[str, Any]:
+        held = named(name) if named(name) in dict(options) else ""
+        return {"name": name, "title": title, "held": held, "options": [["", every], *options]}
+
+    letters = [(letter, f"{letter}  {says}") for letter, says in CASES.items()]
+    return [
+        choice("run", "Run", "All runs", [(run, run) for run in evaluation.view.runs or ()]),
+        choice("k", "k", "All depths", [(str(k), str(k)) for k in evaluation.view.ks]),
+        choice("case", "Case", "All cases", letters),
+        choice("show", "Show", "Open cases", [("all", "Open and confirmed cases")]),
+    ]
+
+
+def _row(row: answers.CaseRow) -> dict[str, Any]:
+    return {
+        "id": _id(row),
+        "case": row.case or "",
+        "kind": kind_of(row.case),
+        "done": bool(row.confirmed),
+        "query": html.as_shown(ui.shortened(row.side.query.text, 120)),
+        "where": html.as_shown(f"{row.line.run} @{row.line.k}"),
+        "stake": _stake(row),
+    }
+
+
+def kind_of(case: str | None) -> str:
+    """Return the type of failure, which decides the colour of a case."""
+    return "recall" if case in RECALL_FAILURES else "reteval" if case in RETEVAL_FAILURES else "neither"
+
+
+def _stake(row: answers.CaseRow) -> str:
+    if row.stake is None:
+        return ""
+    if row.stake.chooses_another:
+        return "another run would be chosen"
+    return f"{row.stake.closing:.0%} of the gap between runs would close" if row.stake.closing >= 0.005 else ""
+
+
+def _desk(
+    project: Project, evaluation: answers.Evaluation, name: str, listed_as: answers.CaseRow | None
+) -> dict[str, Any]:
+    place = place_of(name)
+    assert place is not None, name
+    query_id, run, k = place
+    me = ui.person()
+    desk = answers.case_desk(project, evaluation, query_id, run, k, me)
+    row, line, side = desk.row, desk.row.line, desk.row.side
+    retrieved = [_passage(one) for one in desk.retrieved]
+    if row.proposal.passage is not None:
+        retrieved[row.proposal.passage]["pointed"] = True
+    return {
+        "id": name,
+        "query": html.as_shown(side.query.text),
+        "answers": [html.as_shown(one) for one in side.query.answers],
+        "where": html.as_shown(f"{line.run}, k = {line.k}"),
+        "verdicts": [
+            _verdict("Recall", row.verdicts.recall, "a gold passage was retrieved", "no gold passage was retrieved"),
+            _verdict("retEval", row.verdicts.reteval, "the answer matches one from the gold passages",
+                     "the answer matches none from the gold passages"),
+            _verdict("GPT-Eval", row.verdicts.gpteval, "the answer is right", "the answer is not right"),
+            _verdict("gold", row.verdicts.goldeval, "an answer from the gold passages is right",
+                     "no answer from the gold passages is right"),
+        ],
+        "answer": None if line.answer is None else html.as_shown(line.answer),
+        "note": html.as_shown(line.note or ""),
+        "state": line.state,
+        "held": line.answer in side.query.answers,
+        "retrieved": retrieved,
+        "draws": [html.as_shown(one) for one in side.draws],
+        "failed": side.failed,
+        "gold": [_passage(one) for one in desk.gold[:PASSAGES]],
+        "more": max(0, len(desk.gold) - PASSAGES),
+        "proposed": row.proposal.case or "",
+        "kind": kind_of(row.proposal.case),
+        "reason": html.as_shown(row.proposal.reason),
+        "others": list(row.proposal.others),
+        "confirmed": [
+            {"key": one.key, "case": one.case, "by": html.as_shown(one.author), "note": html.as_shown(one.note),
+             "mine": one.author == me, "says": next((says for letter, says in CASES.items() if letter == one.case), "")}
+            for one in row.confirmed
+        ],
+        "stake": "" if listed_as is None else _stake(listed_as),
+    }  # fmt: skip
+
+
+def _passage(one: answers.ShownPassage) -> dict[str, Any]:
+    return {
+        "id": one.passage_id,
+        "rank": one.rank,
+        "gold": one.gold,
+        "judged": one.judged,
+        "pointed": False,
+        "parts": _cut(one.parts),
+    }
+
+
+def _cut(parts: Sequence[answers.MarkedPart]) -> list[list[object]]:
+    found: list[list[object]] = []
+    left = LONGEST
+    for text, inside in parts:
+        if left <= 0:
+            found.append([" …", False])
+            break
+        found.append([html.as_shown(text[:left]), inside])
+        left -= len(text)
+    return found
+
+
+def _verdict(name: str, value: Verdict, yes: str, no: str) -> dict[str, Any]:
+    says = "unknown" if value is None else yes if value else no
+    return {"name": name, "value": value, "says": says}
+
+
+def _why_empty(evaluation: answers.Evaluation) -> str:
+    if not any(row.answers for row in evaluation.rows):
+        return "These runs have no answers yet. Generate answers on the Answers screen."
+    if any(named(name) for name in ("run", "k", "case")):
+        return "No cases match the filters."
+    if any(row.waiting or row.reteval.waiting for row in evaluation.rows):
+        return "No cases yet. Compare the answers on the Answers screen."
+    if named("show") != "all":
+        return "No open cases. A case is confirmed for every query on which the results differ."
+    return "No cases: Recall, LLM-retEval and the gold answers agree on every query."
+
+
+SAID = "said of the cases of answers"
+
+
+@dataclass
+class Desk:
+    """The cases as a person sees them, and the result of the last action.
+
+    Args:
+        said: message about the last action and the action that undoes it; kept until the next action.
+        error: why an action failed.
+        sources: whether the sources of gold passages may have changed.
+    """
+
+    project: Project
+    view: answers.View
+    said: dict[str, Any] | None = field(default_factory=lambda: st.session_state.get(SAID))
+    error: dict[str, str] | None = None
+    sources: bool = False
+
+    @property
+    def evaluation(self) -> answers.Evaluation:
+        """The current evaluation, remembered until a change is saved."""
+        return answers.evaluate(self.project, self.view)
+
+    def say(self, words: str, undo: actions.Act | None = None) -> None:
+        """Show a message about an action, until the next one."""
+        self.said = {"words": html.as_shown(words), "undo": undo}
+        st.session_state[SAID] = self.said
+
+
+@st.fragment
+def draw(project: Project, view: answers.View) -> None:
+    """Draw the list and the open case, and do the person's actions since the last run."""
+    asked = actions.asked_of(KEY)
+    at = Desk(project, view)
+    for act in asked.each():
+        try:
+            ACTS[act["do"]](at, act)
+        except errors.WorkbenchError as error:
+            at.error = {"code": error.code, "message": error.message, "hint": error.hint or ""}
+    if at.sources:
+        # The line at the top names the sources of gold passages and offers the present answer checks.
+        st.rerun()
+    asked.draw("answers", shown(project, at.evaluation, at.said, at.error))
+
+
+def _place(act: actions.Act) -> tuple[str, str, int]:
+    found = place_of(str(act["case"]))
+    if found is None:
+        raise errors.WorkbenchError("unknown-case", "This case no longer exists.", "Go to the next case.")
+    return found
+
+
+def _open(at: Desk, act: actions.Act) -> None:
+    name = str(act.get("case") or "")
+    if not name:
+        rows = listed(at.project, at.evaluation)
+        row = rows[min(max(int(act["at"]), 0), len(rows) - 1)].line if rows else None
+        name = "" if row is None else id_of(row.query_id, row.run, row.k)
+    put(at=name)
+
+
+def _filter(at: Desk, act: actions.Act) -> None:
+    if act["name"] in NAMES:
+        put(**{act["name"]: str(act["value"]), "at": ""})
+
+
+def _confirm(at: Desk, act: actions.Act) -> None:
+    query_id, run, k = _place(act)
+    letter = answers.check_case(str(act["letter"]))
+    author = ui.author()
+    answers.confirm_case(at.project, at.evaluation, query_id, run, k, letter, author, str(act.get("note") or ""))
+    row = answers.case_at(at.project, at.evaluation, query_id, run, k)
+    text = ui.shortened(row.side.query.text, 80)
+    words = f"{letter} for “{text}”: {CASES[letter]}."
+    if meanwhile := answers.unseen_by(row, author, act.get("seen") or ()):
+        said = " and ".join(f"{one.author} {one.case} ({CASES[one.case]})" for one in meanwhile)
+        words += f" Also confirmed by {said}. Your decision counts because it is the latest."
+    at.say(words, {"do": "take back", "case": act["case"]})
+    put(at=str(act.get("next") or ""))
+
+
+def _take_back(at: Desk, act: actions.Act) -> None:
+    query_id, run, k = _place(act)
+    answers.take_back_case(at.project, at.evaluation, query_id, run, k, ui.author())
+    at.say("Decision withdrawn. The case is open again.")
+    put(at=str(act["case"]))
+
+
+def _judge(at: Desk, act: actions.Act) -> None:
+    query_id, run, k = _place(act)
+    author = ui.author()
+    row = answers.case_at(at.project, at.evaluation, query_id, run, k)
+    answers.judge_as_relevant(at.project, row, str(act["passage"]), author)
+    at.say(
+        f"Passage {act['passage']} is judged {answers.RELEVANT}. To count it as gold, choose"
+        f" “{judging.source_of(author)}” under Change settings.",
+        {"do": "unjudge", "case": act["case"], "passage": act["passage"]},
+    )
+    at.sources = True
+    put(at=str(act["case"]))
+
+
+def _unjudge(at: Desk, act: actions.Act) -> None:
+    query_id, _, _ = _place(act)
+    judging.withdraw(at.project, query_id, str(act["passage"]), ui.author())
+    at.say("Judgment withdrawn.")
+    at.sources = True
+
+
+def _add_answer(at: Desk, act: actions.Act) -> None:
+    query_id, run, k = _place(act)
+    answer = answers.case_at(at.project, at.evaluation, query_id, run, k).line.answer
+    if answer is None:
+        raise errors.WorkbenchError("unknown-answer", "This case has no answer to add.", "Go to the next case.")
+    add_gold_answer(at.project, query_id, answer, ui.author())
+    at.say(
+        f"“{ui.shortened(answer, 80)}” is now a gold answer of the query.",
+        {"do": "remove answer", "case": act["case"], "answer": answer},
+    )
+    put(at=str(act["case"]))
+
+
+def _remove_answer(at: Desk, act: actions.Act) -> None:
+    query_id, _, _ = _place(act)
+    withdraw_gold_answer(at.project, query_id, str(act["answer"]), ui.author())
+    at.say("Gold answer removed.")
+
+
+ACTS: Mapping[str, Callable[[Desk, actions.Act], None]] = {
+    "open": _open,
+    "filter": _filter,
+    "confirm": _confirm,
+    "take back": _take_back,
+    "judge": _judge,
+    "unjudge": _unjudge,
+    "add answer": _add_answer,
+    "remove answer": _remove_answer,
+}
+"""All actions of the component."""

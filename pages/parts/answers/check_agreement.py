@@ -1,0 +1,151 @@
+"""Agreement of answer checks with people or with a model, and the best threshold."""
+
+import streamlit as st
+
+from exam_workbench import answers, charts, exchange, formats, measures, text
+from exam_workbench.project import Project
+from pages.parts.answers import answer_job_forms, answer_settings, answer_tables
+from pages.parts.shared import html, presses, ui
+from pages.parts.shared.chart_display import draw_chart
+
+MODEL = "judge"
+
+
+def truth(project: Project) -> tuple[str, list[answers.PeopleSaid]] | None:
+    """Draw the choice of a reference for the answer checks; return it with its results, or None without any."""
+    sources = answers.verdict_sources(project)
+    options = {name: name for name, _ in sources}
+    if len(sources) > 1:
+        options = {"": "All people"} | options
+    said: list[answers.PeopleSaid] = []
+    # People's results need no runs; a model's comparisons do.
+    if answer_settings.generators(project) and not answers.lacking(project).stops:
+        evaluation = answer_settings.look(project)
+        model = evaluation.judge_model
+        if model is not None and (said := answers.said_by_judge(project, evaluation)):
+            options[f"{MODEL}:{model.name}"] = f"Model {model.name}"
+    if not options:
+        return None
+    chosen = str(
+        st.selectbox("Compare with", list(options), format_func=options.__getitem__, key="beside", bind="query-params",
+                     width=420)
+    )  # fmt: skip
+    if chosen.startswith(f"{MODEL}:"):
+        return chosen, said
+    return chosen, answers.people_said(project, chosen or None)
+
+
+def missing(project: Project) -> None:
+    """Explain that people have given no results yet, and how to get some."""
+    with st.container(border=True, key="no-verdicts"):
+        st.markdown("**No results from people yet.**")
+        st.markdown(
+            "This screen shows how well each answer check agrees with people, and which threshold is best. Import a"
+            " JSONL file with `query_id`, `answer` and `acceptable` on each line, for queries with gold answers. Or use"
+            " the results of a model instead."
+        )
+        ui.go("answers", "Compare answers with a model", view="Generate and compare")
+
+
+def imports(project: Project) -> None:
+    """Draw the import of a file with people's results, and its report."""
+    with st.popover("Import results", icon=":material/upload:", key="import verdicts"):
+        st.caption("JSONL with query_id, answer and acceptable on each line.")
+        file = st.file_uploader("File with results", key=f"verdicts {st.session_state.get('verdicts taken', 0)}")
+        name = st.text_input("Source of the results", key="verdicts by", placeholder="File name").strip()
+        if file is None or not presses.button("Import results", type="primary", key="verdicts import"):
+            return
+        group = exchange.Group(
+            "answer-verdicts",
+            [formats.Source(name=file.name, data=file.getvalue())],
+            exchange.Options(source=name or None),
+        )
+        with ui.errors(rerun=True):
+            (done,) = exchange.import_groups(project, [group], ui.author())
+            st.session_state["verdicts taken"] = st.session_state.get("verdicts taken", 0) + 1
+            st.toast(f"{text.how_many(done.counts['verdicts'], 'results')} imported.", icon=":material/check:")
+
+
+def table(project: Project, beside: str, said: list[answers.PeopleSaid]) -> list[answers.AgreementRow]:
+    """Draw every answer check with accuracy, kappa, precision and recall; return the rows."""
+    with st.spinner("Comparing the answer checks", show_time=False):
+        rows = project.cached(("judges of answers", beside, tuple(said)), lambda: answers.agreement(project, said))
+    body = "".join(
+        f"<tr><th>{html.visible(row.judge.title)}"
+        + (f' <span class="dim">{html.visible(row.model)}</span>' if row.model else "")
+        + f"</th><td>{row.threshold:g}</td>"
+        + "".join(f"<td>{_bounded(one)}</td>" for one in _values(row))
+        + f"<td>{_counts(row)}</td>{_halves(row)}</tr>"
+        for row in rows
+    )
+    heads = ("Threshold", "Accuracy", "Kappa", "Precision", "Recall", "Answers", "Best threshold", "Held-out kappa")
+    head = "".join(f"<th>{one}</th>" for one in heads)
+    st.html(
+        f'<style>{answer_tables.STYLE}</style><div class="ew-scrolls" tabindex="0" role="region" aria-label="Answer checks">'
+        f'<table class="ew-choice"><thead><tr><th>Answer check</th>{head}</tr></thead>'
+        f"<tbody>{body}</tbody></table></div>"
+    )
+    accepted = sum(one.acceptable for one in said)
+    st.container(key="verdicts-held").caption(
+        f"Based on {text.how_many(len(said), 'answers')}, {ui.percent(accepted / len(said))} of them right. Intervals"
+        " are 95%, from 1,000 resamples of questions.",
+        help="The best threshold has the highest kappa on a random half of the questions. “Held-out kappa” is its kappa"
+        " on the other half.",
+    )
+    return rows
+
+
+def _values(row: answers.AgreementRow) -> list[measures.Interval]:
+    return [getattr(row.against, name) for name in charts.VALUES]
+
+
+def _bounded(one: measures.Interval) -> str:
+    return answer_tables.interval(one)
+
+
+def _counts(row: answers.AgreementRow) -> str:
+    more = [
+        f"{row.against.failed:,} failed" if row.against.failed else "",
+        f"{row.waiting:,} waiting" if row.waiting else "",
+    ]
+    said = ", ".join(filter(None, more))
+    return f"{row.against.answers:,}" + (f' <span class="dim">{said}</span>' if said else "")
+
+
+def _halves(row: answers.AgreementRow) -> str:
+    if row.tested is None:
+        return "<td></td><td></td>"
+    return f"<td>{row.tested.threshold:.2f}</td><td>{_bounded(row.tested.tested.kappa)}</td>"
+
+
+def curve(rows: list[answers.AgreementRow]) -> None:
+    """Draw the agreement of an answer check at each threshold, with a slider."""
+    graded = {row.judge.title + (f" ({row.model})" if row.model else ""): row for row in rows if row.curve}
+    if not graded:
+        return
+    st.subheader("Thresholds", anchor=False)
+    left, right = st.columns([1, 2], vertical_alignment="bottom")
+    row = graded[str(left.selectbox("Answer check", list(graded), key="curve of"))]
+    top = row.judge.top
+    limit = right.slider("Threshold", 0.0, top, float(row.threshold), top / 100, key=f"limit {row.judge.name}")
+    # The curve has points between the scores; at the usual threshold the exact numbers are in the table above.
+    near = min(row.curve, key=lambda point: abs(point.threshold - limit))
+    usual = limit == row.threshold
+    facts = st.columns(4)
+    for column, name in zip(facts, charts.VALUES, strict=True):
+        value = getattr(row.against, name).value if usual else getattr(near, name)
+        column.container(key=f"metric {name}").metric(name.capitalize(), ui.number(value))
+    draw_chart(charts.threshold_chart(row, limit))
+    if row.tested is not None:
+        told = row.tested
+        st.caption(
+            f"Best threshold on half of the questions: {told.threshold:.2f} ({told.chosen_on:,} answers). Kappa on the"
+            f" other {told.tested_on:,} answers: {ui.number(told.tested.kappa.value)}, and"
+            f" {ui.number(told.usual.kappa.value)} at the usual threshold."
+        )
+
+
+def ask_model(project: Project, said: list[answers.PeopleSaid]) -> None:
+    """Draw a form to check the answers that people judged with a model; the table then includes this model."""
+    with st.expander("Compare these answers with a model"), ui.errors():
+        answer_job_forms.compare(project, [one.pair for one in said], "judge people")

@@ -1,0 +1,274 @@
+"""Reports of an audit: the meaning of labels, the roles of models, and exports for a paper and for assessors."""
+
+import streamlit as st
+
+from exam_workbench import audit as room, bank, errors
+from exam_workbench.formats import SHEET_FORMS, SheetForm, Source
+from exam_workbench.project import Project, state_families
+from pages.parts.shared import look, presses, ui
+
+STYLE = """
+.ew-shares { border-collapse: collapse; font-variant-numeric: tabular-nums; font-size: 0.93rem; }
+.ew-shares :is(th, td) { padding: 0.2rem 0.7rem; text-align: right; font-weight: 400; white-space: nowrap;
+  border-bottom: 1px solid var(--ew-line); }
+.ew-shares thead th { color: var(--ew-dim); font-size: 0.83rem; vertical-align: bottom; }
+.ew-shares .share { position: relative; display: block; min-width: 6.5rem; height: 1.7rem; line-height: 1.35rem; }
+.ew-shares .share i { position: absolute; bottom: 0; height: 4px; border-radius: 2px; }
+.ew-shares .share .all { left: 0; right: 0; background: var(--ew-line); }
+.ew-shares .share .range { background: color-mix(in srgb, #3b73b9 55%, transparent); }
+.ew-shares .share .at { width: 4px; margin-left: -2px; background: light-dark(#1f2428, #e4e7ea); }
+.ew-shares .none { color: var(--ew-dim); }
+.ew-shares .now > :is(th, td) { background: light-dark(#f0f4f8, #1f2a33); }
+.ew-shares small { color: var(--ew-dim); }
+.ew-scroll { overflow-x: auto; container-type: inline-size; }
+@container (max-width: 44rem) {
+  .ew-shares { font-size: 0.86rem; } .ew-shares :is(th, td) { padding: 0.2rem 0.35rem; }
+  .ew-shares .share { min-width: 4.9rem; }
+}
+"""
+
+
+def draw_labels(project: Project, audit: room.Audit) -> None:
+    """Draw the meaning of each label, the effect of each min rating, and proposals that can be applied."""
+    try:
+        found = room.calibration(project, audit)
+    except errors.WorkbenchError as error:
+        ui.empty(error.message, error.hint or "")
+        return
+    st.html(f"<style>{STYLE}</style>")
+    st.subheader("Judgments by label", anchor=False)
+    st.caption(
+        "For each label: the estimated share of its passages with each judgment, and its interval.",
+        help="These shares are estimates for the whole pool. They may differ for the top passages of one system.",
+    )
+    st.html(_meanings(found))
+    st.subheader("Label quality by min rating", anchor=False)
+    st.html(_min_ratings(found))
+    _take_min_rating(found)
+    if found.cuts or found.new_cuts:
+        _cuts(project, audit, found)
+
+
+def _share(share: room.Share | None) -> str:
+    """Return a percentage above its interval, as HTML."""
+    if share is None or share.value is None or share.low is None or share.high is None:
+        return '<span class="none">–</span>'
+    low, high = (min(max(100 * end, 0.0), 100.0) for end in (share.low, share.high))
+    return (
+        f'<span class="share" title="{share.value:.3f} [{share.low:.3f}, {share.high:.3f}]">{share.value:.0%}'
+        f' <small>{low:.0f}–{high:.0f}</small><i class="all"></i>'
+        f'<i class="range" style="left:{low:.1f}%;width:{high - low:.1f}%"></i>'
+        f'<i class="at" style="left:{100 * share.value:.1f}%"></i></span>'
+    )
+
+
+def _table(head: list[str], rows: list[tuple[bool, list[str]]]) -> str:
+    """Return an HTML table with row headings; rows that apply now are tinted."""
+    names = "".join(f'<th scope="col">{one}</th>' for one in head)
+    body = "".join(
+        f'<tr{" class=now" * now}><th scope="row">{first}</th>{"".join(f"<td>{one}</td>" for one in rest)}</tr>'
+        for now, (first, *rest) in rows
+    )
+    return (
+        '<div class="ew-scroll" tabindex="0" role="group" aria-label="Table"><table class="ew-shares">'
+        f"<thead><tr>{names}</tr></thead><tbody>{body}</tbody></table></div>"
+    )
+
+
+def _meanings(found: room.Calibration) -> str:
+    values = sorted({value for one in found.meanings for value in one.chances})
+    head = ["Label", "Passages", "Judged", *(f"judged {value}" for value in values), "Mean"]
+    return _table(
+        head,
+        [
+            (
+                False,
+                [
+                    look.rating(one.label), f"{one.passages:,}", f"{one.judged:,}",
+                    *(_share(one.chances.get(value)) for value in values), ui.number(one.mean, 2),
+                ],
+            )
+            for one in reversed(found.meanings)
+        ],
+    )  # fmt: skip
+
+
+def _min_ratings(found: room.Calibration) -> str:
+    rows = []
+    for one in found.min_ratings:
+        marks = [*(["now"] if one.rating == found.min_rating else []), *(["balanced"] * (one.rating == found.balanced))]
+        told = one.quality
+        kappa = told.kappa
+        said = "–" if kappa.value is None else f"{kappa.value:z.2f} <small>{kappa.low:z.2f}–{kappa.high:z.2f}</small>"
+        name = f"{one.rating} <small>{' and '.join(marks)}</small>"
+        rows.append(
+            (one.rating == found.min_rating, [name, *map(_share, (told.precision, told.recall, told.accuracy)), said])
+        )
+    return _table(["Min rating", "Precision", "Recall", "Accuracy", "Kappa"], rows)
+
+
+def _take_min_rating(found: room.Calibration) -> None:
+    if found.balanced is None:
+        st.caption("Precision and recall are undefined at every min rating. Judge more passages.")
+    elif found.balanced == found.min_rating:
+        st.container(key="balanced").caption(
+            f"Precision and recall are closest at {found.balanced}, the min rating of this audit."
+        )
+    else:
+        with st.container(horizontal=True, vertical_alignment="center"):
+            st.container(key="balanced").markdown(f"Precision and recall are closest at **{found.balanced}**.")
+            ui.go("leaderboard", f"Use min rating {found.balanced}", tau=str(found.balanced))
+
+
+def _cuts(project: Project, audit: room.Audit, found: room.Calibration) -> None:
+    st.subheader("Cut points of the embedding grader", anchor=False)
+    st.markdown(f"Current: {_listed(found.cuts)}.")
+    if not found.new_cuts:
+        st.caption(ui.plain(found.why_no_cuts))
+        return
+    st.markdown(f"Fitted to the judgments: **{_listed(found.new_cuts)}**.")
+    with st.container(horizontal=True, vertical_alignment="bottom"):
+        name = st.text_input("Name of the new grader", f"Embedding, {audit.name}", key="cuts-name", width=320)
+        accepted = presses.button("Add grader", icon=":material/add:", key="accept cuts")
+    if accepted:
+        with ui.errors():
+            room.accept_cut_points(project, audit, name, ui.author())
+            st.success(ui.plain(f"Added the grader {name}. To grade with it: {bank.grade_command(name)}"))
+            ui.go("grading", "Grade with this grader")
+
+
+def _listed(cuts: tuple[float, ...]) -> str:
+    return ", ".join(f"{cut:.3f}" for cut in cuts)
+
+
+HOW = "Model families, separated by commas (gpt, llama). Write “no model” if no model was used."
+NONE = "no model"
+
+
+def draw_roles(project: Project, audit: room.Audit) -> None:
+    """Draw the roles, warnings if a model has two roles, and the audit's estimate of favouritism."""
+    found = room.circularity(project, audit.policy, audit.runs)
+    warnings = st.container(key="double-roles")
+    for warning in found.warnings:
+        warnings.warning(ui.plain(warning), icon=":material/sync_problem:")
+    if not found.warnings:
+        st.container(key="no-double-roles").caption("No model has two roles, as far as stated.")
+    if (favour := room.audit_board(project, audit).favour) is not None:
+        st.markdown(f"**{ui.plain(favour.says)}**")
+    st.caption(HOW)
+    with st.container(horizontal=True):
+        questions = st.text_input(
+            "Models that wrote the questions", _said(found.questions), key="roles-questions", placeholder="not stated",
+            width=280, help=_from(found.questions),
+        )  # fmt: skip
+        grader = st.text_input(
+            "Models of the grader", _said(found.grader), key="roles-grader", placeholder="not stated", width=280,
+            help=_from(found.grader),
+        )  # fmt: skip
+    edited = st.data_editor(
+        {
+            "System": [role.name for role in found.runs],
+            "Models": [_said(role) for role in found.runs],
+            "Two roles": ["yes" if role.name in found.kin else "" for role in found.runs],
+        },
+        hide_index=True, disabled=["System", "Two roles"], key="roles-runs",
+        column_config={"Models": st.column_config.TextColumn(help=HOW, width="medium")},
+    )  # fmt: skip
+    if not presses.button("Save models", type="primary", key="state roles"):
+        return
+    changed = [
+        ("run", role.name, str(said or ""))
+        for role, said in zip(found.runs, edited["Models"], strict=True)
+        if str(said or "") != _said(role)
+    ]
+    if questions != _said(found.questions):
+        changed.append(("questions", "", questions))
+    if grader != _said(found.grader):
+        changed.append(("grader", audit.graders[0], grader))
+    with ui.errors(rerun=True):
+        for part, name, said in changed:
+            state_families(project, part, name, _families(said), ui.author())
+
+
+def _said(role: room.Role) -> str:
+    if role.families is None:
+        return ""
+    return ", ".join(role.families) or NONE
+
+
+def _from(role: room.Role) -> str:
+    if role.stated:
+        return "Entered in this project."
+    return f"Derived from the model name: {ui.plain(', '.join(role.models))}." if role.models else "Not stated yet."
+
+
+def _families(said: str) -> list[str]:
+    return [] if said.strip() == NONE else [one.strip() for one in said.split(",") if one.strip()]
+
+
+FORMS: dict[SheetForm, str] = {"tsv": "TSV, for a spreadsheet", "jsonl": "JSONL"}
+
+
+def draw_paper(project: Project, audit: room.Audit) -> None:
+    """Draw the paragraph, the sheets, the bundle, and the button that ends the audit."""
+    st.subheader("Methods", anchor=False)
+    st.code(room.methods(project, audit), language=None, wrap_lines=True)
+    with st.container(horizontal=True, vertical_alignment="center"):
+        st.caption(
+            "A bundle contains the design, seed, probabilities and judgments of the audit, so its results are"
+            " reproducible.",
+            width="content",
+        )
+        ui.go("export", "Export bundle")
+    st.subheader("Judging outside the app", anchor=False)
+    if (waiting := None if audit.ended else room.open_batch(project, audit)) is None:
+        st.container(key="no-batch").caption("No open batch: nothing to judge.")
+    else:
+        _out(project, audit, waiting)
+        _back(project, audit)
+    if not audit.ended:
+        _end(project, audit)
+
+
+def _out(project: Project, audit: room.Audit, waiting: room.Batch) -> None:
+    with st.container(horizontal=True, vertical_alignment="bottom"):
+        who = st.text_input(
+            "Assessor", "", key="sheet-who", placeholder="Any assessor", width=220,
+            help="Reserves the queries of the sheet for this assessor until you upload it or release the queries.",
+        )  # fmt: skip
+        most = st.number_input("Passages (about)", 1, None, None, key="sheet-most", placeholder="All", width=190)
+        form = st.selectbox("Format", SHEET_FORMS, format_func=FORMS.__getitem__, key="sheet-form", width=220)
+        ui.download(
+            "Download sheet",
+            lambda: room.sheet(project, audit, form, who.strip() or None, most).text,
+            f"{audit.name}-batch-{waiting.number}.{form}",
+            icon=":material/download:",
+            on_click="ignore",
+            key="sheet out",
+        )
+
+
+def _back(project: Project, audit: room.Audit) -> None:
+    given = st.file_uploader(
+        "Judged sheet or qrels file", ["tsv", "jsonl", "txt", "qrels"], key=f"sheet of {audit.key}"
+    )
+    if given is None:
+        return
+    if presses.button("Import judgments", type="primary", key="take in sheet"):
+        with ui.errors():
+            done = room.take_in(project, audit, Source(given.name, data=given.getvalue()), ui.author())
+            st.success(room.sentence(done))
+
+
+def _end(project: Project, audit: room.Audit) -> None:
+    st.subheader("End the audit", anchor=False)
+    with st.container(horizontal=True, vertical_alignment="center"):
+        st.caption(
+            "You keep the leaderboard and judgments, but can draw and judge no more passages. You cannot undo this.",
+            width="content",
+        )
+        with st.popover("End audit", type="secondary", key="ending audit"):
+            st.text("Another audit with the same source can reuse the judgments.")
+            if st.button("End audit now", key="end audit"):
+                with ui.errors(rerun=True):
+                    room.end_audit(project, audit, ui.author())

@@ -1,0 +1,265 @@
+"""The leaderboard of an audit and its state: the statement, the present or next batch, and the assessors."""
+
+from collections.abc import Sequence
+from typing import Any
+
+import streamlit as st
+
+from exam_workbench import audit as room, bank, charts, text
+from exam_workbench.project import Project
+from exam_workbench.run_names import short_names
+from pages.parts.shared import components, html, presses, ui, view_choice
+from pages.parts.shared.chart_display import draw_chart
+
+
+def draw(project: Project, audit: room.Audit) -> None:
+    """Draw the statement, the batch, and the leaderboard."""
+    drawn = room.batches(project, audit)
+    with st.spinner("Computing the audited leaderboard"):
+        found = room.audit_board(project, audit)
+    _statement(project, audit, found)
+    _batch(project, audit, drawn, found)
+    draw_board(found)
+    _about(found)
+    st.subheader("Judgments needed", anchor=False)
+    draw_curve(room.forecast(project, audit), audit.goal)
+
+
+def _statement(project: Project, audit: room.Audit, found: room.AuditBoard) -> None:
+    told = found.statement
+    if told.holds is None:
+        st.container(key="machine-alone").markdown(
+            ":material/warning: **Not audited yet.** The error of these scores is unknown."
+        )
+        return
+    icon = ":material/check_circle:" if told.holds else ":material/hourglass_top:"
+    st.container(key=f"target {'reached' if told.holds else 'missed'}").markdown(
+        f"{icon} **{'Target reached' if told.holds else 'Target not reached'}:** {ui.plain(told.says)}"
+    )
+    if apart := room.told_apart(project, audit):
+        st.markdown(ui.plain(apart))
+    st.container(key="looks").caption(rule(audit, found))
+
+
+def rule(audit: room.Audit, found: room.AuditBoard) -> str:
+    """Return how often the results may be checked, and the basis of the leaderboard."""
+    told = found.statement
+    if told.looks == 1 or told.level is None:
+        return found.says
+    return (
+        f"Look {told.look} of {told.looks}: this look may use {told.level:.2%} of the error rate of {audit.alpha:.0%}."
+        f" You can stop when the target is reached. {found.says}"
+    )
+
+
+def _batch(project: Project, audit: room.Audit, drawn: list[room.Batch], found: room.AuditBoard) -> None:
+    if audit.ended:
+        return
+    last = drawn[-1] if drawn else None
+    if last is not None and not last.done:
+        _waiting(project, audit, last)
+        return
+    with st.container(horizontal=True, vertical_alignment="bottom", key="draw-next"):
+        size = st.number_input(
+            "Passages", 1, None, audit.batch_size,
+            key=f"size of batch {audit.key} {len(drawn) + 1}", width=150,
+            help="The size of the batch varies slightly, because each passage is drawn independently.",
+        )  # fmt: skip
+        twice = st.number_input(
+            "Judged twice (%)", 0, 100, 0, key="audit-twice", width=170,
+            help="A second assessor judges this share of the passages, to measure agreement.",
+        )  # fmt: skip
+        if presses.button(
+            f"Draw batch {len(drawn) + 1}", type="secondary" if found.statement.may_stop else "primary",
+            icon=":material/casino:", key="draw batch",
+        ):  # fmt: skip
+            with ui.errors(rerun=True):
+                room.draw(project, audit, ui.author(), int(size), twice / 100)
+
+
+def _waiting(project: Project, audit: room.Audit, last: room.Batch) -> None:
+    said = last.judged + last.cannot_say
+    people = room.assessors(project, audit)
+    with st.container(border=True):
+        with st.container(horizontal=True, vertical_alignment="center"):
+            st.progress(
+                said / last.drawn,
+                f"Batch {last.number}: {said:,} of {last.drawn:,} judged, {last.open:,} left"
+                + (f" ({last.skipped:,} skipped)" if last.skipped else "")
+                + (f"; {last.judged_twice:,} of {last.doubled:,} judged twice" if last.doubled else ""),
+                width=420,
+            )
+            view_choice.go("Judge", "Judge")
+            if last.judged:
+                _end_batch(project, audit, last)
+        if people:
+            st.caption(" · ".join(_person(one) for one in people))
+
+
+def _person(one: room.Assessor) -> str:
+    said = f"{ui.plain(one.name)}: {one.judged:,}"
+    said += f", could not judge {one.cannot_say:,}" if one.cannot_say else ""
+    said += f", saw {text.how_many(one.looked, 'labels')}" if one.looked else ""
+    return said + (" (judging)" if one.query_id is not None else "")
+
+
+def _end_batch(project: Project, audit: room.Audit, last: room.Batch) -> None:
+    with st.popover(
+        "End batch", type="tertiary", help="End the batch without the remaining judgments", key="ending batch"
+    ):
+        st.text(f"{text.how_many(last.open, 'passages')} would have no judgment. The intervals get wider.")
+        if st.button("End batch now", key="end batch"):
+            with ui.errors(rerun=True):
+                room.end_batch(project, audit, ui.author())
+
+
+def _about(found: room.AuditBoard) -> None:
+    """Draw further estimates from the sample."""
+    lines = []
+    if found.labels is not None:
+        rates = ("precision", "recall", "kappa")
+        lines.append(
+            "Label quality in the pool: " + ", ".join(_rate(name, getattr(found.labels, name)) for name in rates) + "."
+        )
+    if found.correlation is not None and found.correlation.value is not None and found.kendall is not None:
+        low, high = found.kendall
+        lines.append(
+            "Estimated correlation of the grader's leaderboard with a fully judged one: "
+            + _rate("Pearson", found.correlation)
+            + f", Kendall's tau between {low:z.2f} and {high:z.2f}."
+        )
+    if found.favour is not None:
+        lines.append(found.favour.says)
+    if found.people is not None and found.people.value is not None:
+        lines.append(f"Agreement of first and second judgments: kappa {found.people.value:z.2f}.")
+    about = st.container(key="about-labels")
+    for line in lines:
+        about.caption(f":material/info: {ui.plain(line)}")
+
+
+def _rate(name: str, share: room.Share) -> str:
+    if share.value is None:
+        return f"{name} undefined"
+    return f"{name} {share.value:.2f} [{ui.number(share.low, 2)}, {ui.number(share.high, 2)}]"
+
+
+KEY = "audited"
+
+
+def draw_board(board: room.AuditBoard) -> None:
+    """Draw the leaderboard; a click on a system shows its differences from the others."""
+    components.draw("audited", KEY, shown(board))
+
+
+def shown(board: room.AuditBoard) -> dict[str, Any]:
+    """Return the data of a leaderboard for the browser."""
+    runs = [one.run for one in board.systems]
+    names, short = short_names(runs, 34), short_names(runs)
+    return {
+        "measure": board.measure,
+        "confidence": board.confidence,
+        # Pairs are separated at the level of the whole leaderboard, after the correction.
+        "level": 1 - board.confidence,
+        "missed": board.missed,
+        "groups": board.groups,
+        "systems": [
+            vars(one) | {"name": html.as_shown(names[one.run]), "short": html.as_shown(short[one.run])}
+            for one in board.systems
+        ],
+        "differences": [
+            (one.first, one.second, one.value, one.low, one.high, one.adjusted) for one in board.differences
+        ],
+    }
+
+
+def draw_curve(found: room.Forecast, goal: room.Goal) -> None:
+    """Draw the number of judgments needed, and the curve."""
+    st.container(key="judgments-needed").markdown(ui.plain(found.says))
+    draw_chart(charts.forecast_chart(found, goal))
+
+
+def land(name: str) -> None:
+    """Make the next run open the leaderboard of a newly planned audit; the widgets of this run are drawn already."""
+    st.session_state["planned audit"] = name
+
+
+def choose(known: Sequence[room.Audit]) -> room.Audit:
+    """Return the chosen audit; by default the newest that has not ended."""
+    by_name = {one.name: one for one in reversed(known)}
+    if (planned := st.session_state.pop("planned audit", None)) in by_name:
+        st.session_state["view"] = "Board"
+        # A single audit is shown without a choice. If the session stored it, it would later count as the person's own
+        # choice.
+        if len(known) > 1:
+            st.session_state["audit"] = planned
+        st.toast(f"Planned the audit “{ui.plain(planned)}”.", icon=":material/how_to_reg:")
+    usual = next((one for one in by_name.values() if not one.ended), known[-1])
+    if len(known) == 1:
+        # Otherwise the next planned audit would not be opened: the address takes precedence over the session.
+        st.query_params.pop("audit", None)
+        return usual
+    wanted = st.query_params.get("audit")
+    if wanted is not None and wanted not in by_name:
+        st.warning(
+            f"Unknown audit “{ui.plain(wanted)}”. Showing “{ui.plain(usual.name)}” instead.", icon=":material/info:"
+        )
+        del st.query_params["audit"]
+    picked = st.selectbox(
+        "Audit", list(by_name), index=list(by_name).index(usual.name), key="audit", bind="query-params", width=260
+    )
+    return by_name[str(picked)]
+
+
+def free_name(known: Sequence[room.Audit]) -> str:
+    """Return an unused name for the next audit."""
+    taken = {one.name for one in known}
+    return next(name for number in range(2, len(known) + 3) if (name := f"audit {number}") not in taken)
+
+
+def about(project: Project, audit: room.Audit) -> None:
+    """Draw the goal of the audit, and the settings of the machine's leaderboard."""
+    policy = audit.policy
+    spec = bank.find_grader(project, policy.grader).spec
+    version = policy.bank_version or 0
+    newer = f" (newest: {bank.latest_version(project)})" if version < bank.latest_version(project) else ""
+    said = " · ".join(
+        [
+            f"**{ui.plain(audit.name)}**: {ui.plain(audit.goal.says)}",
+            ui.plain(audit.measure_title),
+            text.how_many(len(audit.runs), "systems"),
+            text.how_many(len(audit.queries), "queries"),
+            f"labels by {ui.plain(spec.name)}, min rating {spec.min_rating(policy.min_rating)}",
+            f"bank version {version}{newer}",
+            *(["ended"] if audit.ended else []),
+        ]
+    )
+    st.container(key="about-audit").markdown(said)
+
+
+def says_audit(audit: room.Audit | None, begun: room.Audit | None, measure: str, roles: room.Circularity) -> None:
+    """Draw a note next to a leaderboard of machine labels: not audited, or a link to the audited one; and model
+    roles.
+
+    Args:
+        begun: a running audit without a leaderboard.
+    """
+    if audit is not None:
+        did = (
+            "corrects these scores"
+            if audit.measure == measure
+            else f"corrects {ui.plain(audit.measure_title)} for these labels"
+        )
+        said, link = f"The audit “{ui.plain(audit.name)}” {did}", "Show audited leaderboard"
+        state = "corrects" if audit.measure == measure else "of another measure"
+    elif begun is not None:
+        state = "begun"
+        said, link = f"The audit “{ui.plain(begun.name)}” is in progress: no results yet", "Show audit"
+    else:
+        state = "none"
+        said, link = "Not audited: the error of these scores is unknown", "Plan an audit"
+    named = audit or begun
+    there = {} if named is None else {"audit": named.name}
+    with st.container(horizontal=True, vertical_alignment="center"):
+        st.container(key=f"audit {state}", width="content").caption(f":material/how_to_reg: {said}.", width="content")
+        ui.go("audit", link, **there)
+    st.caption(ui.plain(" ".join((roles.says, *roles.warnings))))

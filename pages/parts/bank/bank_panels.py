@@ -1,0 +1,363 @@
+"""Panels next to the questions: conflicts, history, versions, single questions, and passages that suggest
+improvements.
+"""
+
+from dataclasses import replace
+from typing import cast
+
+import streamlit as st
+
+from exam_workbench import bank, grading, labels, measures, review, sentences, study, types
+from exam_workbench.project import Project, passage_texts, sources
+from pages.parts.bank import editing_window as bank_window, proposal_list as bank_proposals
+from pages.parts.shared import policy_widgets, presses, ui, view_choice
+from pages.parts.shared.awaited_edits import awaited
+
+PASSAGES_SHOWN = 10
+
+
+def diagnosis(project: Project, query_id: str, policy: labels.Policy, against: str | None) -> study.QueryDiagnosis:
+    """Return the diagnosis of a query's questions, including the person's drafts."""
+    judged = against if against in sources(project) else next(iter(sources(project)), None)
+    return study.diagnose(project, policy, query_id, bank.drafted_bank(project, ui.person(), query_id), judged)
+
+
+def difference(before: str, after: str) -> str:
+    """Return Markdown of the difference of two wordings: removed words struck out, added words in bold."""
+    marks = {"same": "{}", "removed": ":red[~~{}~~]", "added": ":green[**{}**]"}
+    shown, last = "", "same"
+    for tag, part in bank.word_difference(before, after):
+        # A space separates a removed word from the added one.
+        shown += " " if (last, tag) == ("removed", "added") else ""
+        # Markdown marks must touch the words, otherwise they are shown literally.
+        words = part.strip()
+        before_it, _, after_it = part.partition(words) if words else (part, "", "")
+        shown += before_it + (marks[tag].format(ui.plain(words)) if words else "") + after_it
+        last = tag
+    return shown
+
+
+def settle(project: Project, found: list[bank.Conflict]) -> None:
+    """Draw the versions of each conflict side by side, with buttons to settle it."""
+    st.warning(
+        f"Questions that you and another person changed: {len(found)}. Choose a wording for each. All other changes"
+        " merge automatically.",
+        icon=":material/call_merge:",
+    )
+    for conflict in found:
+        base, *others = st.columns(3)
+        with base:
+            st.caption("Before both changes")
+            st.text(conflict.base.shown if conflict.base else "Not in the question bank.")
+        theirs = f"Saved by {conflict.their_author}: {conflict.their_note}"
+        sides = (("theirs", theirs, conflict.theirs), ("mine", "Your change", conflict.mine))
+        for column, (whose, title, question) in zip(others, sides, strict=True):
+            with column:
+                st.caption(ui.plain(title))
+                st.markdown(difference(conflict.base.shown if conflict.base else "", question.shown))
+                st.caption(_settings(question))
+                if presses.button(f"Keep {whose}", key=f"{whose} {conflict.mine.question_id}", width="stretch"):
+                    bank_window.act(project, bank.settle, conflict.mine.question_id, whose)
+                    st.rerun()
+
+
+def _settings(question: types.Question) -> str:
+    return f"weight {question.weight:g} · {'active' if question.active else 'retired'} · {question.kind}"
+
+
+def saved(project: Project, version: int) -> None:
+    """Draw the panel after a save: the job that grades the new pairs, and the changes of the version."""
+    grader = bank.find_grader(project, policy_widgets.chosen(project).grader)
+    plan = grading.make_plan(project, grader.spec, bank.latest_version(project))
+    with st.container(border=True, key="just-saved"):
+        if plan.to_grade:
+            st.container(key="saved-to-grade").markdown(
+                f"**Saved bank version {version}.** Pairs to grade: {plan.to_grade:,}. Already graded: {plan.known:,}."
+            )
+            if bank.grader_again(project, grader.spec) is None:
+                st.container(key="no-grader-here").caption(
+                    ui.plain(f"The grades of {grader.spec.name} were imported. Grade and import the new pairs.")
+                )
+        else:
+            st.markdown(f"**Saved bank version {version}.** All pairs are already graded.")
+        with st.container(horizontal=True, vertical_alignment="center"):
+            if plan.to_grade and bank.grader_again(project, grader.spec) is not None:
+                ui.go("grading", "Grade new pairs")
+            ui.go("changes", "Show changes")
+            if presses.button("Close", type="tertiary", key="close saved"):
+                bank_window.window().saved = None
+                st.rerun()
+
+
+@st.dialog("Question history", width="large")
+def history(project: Project, question: types.Question) -> None:
+    """Draw every earlier wording and setting of a question, its changes, and buttons that restore it."""
+    revisions = bank.history(project, question.question_id)
+    for at, revision in enumerate(revisions):
+        old = revision.question
+        earlier = revisions[at + 1].question if at + 1 < len(revisions) else None
+        with st.container(border=True):
+            st.container(key=f"wording {revision.version}").text(old.shown)
+            if earlier is not None and earlier.shown != old.shown:
+                changed = st.container(key=f"difference {revision.version}")
+                changed.markdown(f":small[{difference(earlier.shown, old.shown)}]")
+            st.container(key=f"version {revision.version}").caption(
+                ui.plain(
+                    f"Version {revision.version} by {revision.author}, {revision.saved_at:%d %B %Y %H:%M}:"
+                    f" {revision.note} · {_settings(old)}"
+                )
+            )
+            if old != question and st.button("Restore", key=f"revision {revision.version}"):
+                bank_window.act(project, bank.put_draft, replace(old, position=question.position))
+                st.rerun()
+    st.caption("A restored wording keeps its grades. It needs no new grading.")
+
+
+def versions(project: Project) -> None:
+    """Draw the saved versions of the whole bank; compare two of them, or restore one."""
+    saved = bank.versions(project)
+    st.dataframe(
+        {
+            "Version": [v.version for v in saved],
+            "Note": [v.note for v in saved],
+            "Author": [v.author for v in saved],
+            "Saved": [v.saved_at for v in saved],
+            "Changed": [v.changed for v in saved],
+        },
+        # A long note must not hide the other columns.
+        column_config={
+            "Version": st.column_config.NumberColumn(width=70),
+            "Note": st.column_config.TextColumn(width=180),
+            "Author": st.column_config.TextColumn(width=90),
+            "Saved": st.column_config.DatetimeColumn(format="YYYY-MM-DD HH:mm", width=130),
+            "Changed": st.column_config.NumberColumn(width=80, help="Questions that the version changed."),
+        },
+        hide_index=True,
+    )
+    if len(saved) < 2:
+        return
+    numbers = [v.version for v in saved]
+    # The container wraps: items that do not fit go to the next line.
+    ends = st.container(horizontal=True, vertical_alignment="bottom")
+    before = ends.selectbox("From", numbers, index=1, width=110)
+    after = ends.selectbox("To", numbers, index=0, width=110)
+    found = bank.difference(bank.questions(project, before), bank.questions(project, after))
+    for sign, questions in (("added", found.added), ("removed", found.removed)):
+        for question in questions:
+            st.caption(f"{sign}: {ui.plain(question.shown)}")
+    for old, new in found.changed:
+        st.markdown(difference(old.shown, new.shown))
+        if _settings(old) != _settings(new):
+            st.caption(f"{_settings(old)} → {_settings(new)}")
+    if presses.button(f"Restore version {before}", ends, help="Saves its questions as a new version. Nothing is lost."):
+        version = bank.restore(project, before, f"Restored version {before}", ui.author())
+        bank_window.window().saved = (project.name, version) if version else None
+        st.rerun()
+
+
+@st.dialog("Effect of this question alone", width="large")
+@ui.errors()
+def solo(project: Project, question: types.Question) -> None:
+    """Draw the labels and the order of the systems for a query under one question alone."""
+    policy = policy_widgets.chosen(project)
+    others = bank.drafted_bank(project, ui.person(), question.query_id)
+    alone = [replace(q, active=q.question_id == question.question_id) for q in others]
+    st.text(question.shown)
+    measure = st.segmented_control("Measure", [measures.COVER, "nDCG@10", "AP"], default="nDCG@10", required=True)
+    found = review.changes(project, str(measure), policy, {question.query_id: alone})
+    here = found.after.per_query
+    order = sorted(here, key=lambda run: -here[run].get(question.query_id, 0.0))
+    st.dataframe(
+        {
+            "Run": order,
+            f"{found.after.measure}, this question only": [here[run].get(question.query_id) for run in order],
+            "All questions": [found.before.per_query[run].get(question.query_id) for run in order],
+        },
+        hide_index=True,
+    )
+    lost = [change for change in found.labels if (change.after or 0) < (change.before or 0)]
+    st.caption(f"Labels that would change: {len(found.labels):,}. Lower: {len(lost):,}.")
+
+
+@st.fragment
+def more(
+    project: Project, query: bank.QueryOverview, found: study.QueryDiagnosis | None, policy: labels.Policy | None
+) -> None:
+    """Draw further tasks of a query, one at a time; a click in them redraws nothing else.
+
+    Args:
+        found: diagnosis of its questions; None before anything is graded.
+        policy: the scoring settings; None before anything is graded.
+    """
+    given = labels.overrides(project, query.query_id)
+    stale = sum(one.stale for one in given)
+    # The option names are stable, so that the choice stays open while a person works.
+    titles = {"proposals": f"Proposals ({len(bank.proposals(project, query.query_id))})"}
+    if found is not None:
+        titles["strays"] = f"Answered by non-relevant passages ({len(found.strays)})"
+        titles["uncovered"] = f"Relevant passages not covered ({len(found.uncovered)})"
+        titles["worth"] = "Discrimination of the questions"
+    if given:
+        titles["overrides"] = f"Overrides ({len(given)}" + (f", {stale} stale)" if stale else ")")
+    titles["versions"] = f"Bank versions ({bank.latest_version(project)})"
+    chosen = st.pills(
+        "More about this query", list(titles), default="proposals", format_func=titles.__getitem__, key="more",
+        label_visibility="collapsed",
+    )  # fmt: skip
+    if chosen == "proposals":
+        bank_proposals.panel(project, query)
+    elif chosen == "strays" and found is not None:
+        _strays(project, found)
+    elif chosen == "uncovered" and found is not None:
+        _uncovered(project, query, found)
+    elif chosen == "worth" and policy is not None:
+        worth_panel(project, query.query_id, policy)
+    elif chosen == "overrides":
+        _overrides(project, given)
+    elif chosen == "versions":
+        versions(project)
+
+
+def _strays(project: Project, found: study.QueryDiagnosis) -> None:
+    if found.strays:
+        st.caption(f"Questions to reword or retire: {len(found.strays)}")
+    else:
+        st.caption("No question is answered by a passage judged non-relevant.")
+    for stray in found.strays:
+        title, key = ui.plain(f"{stray.question.shown}  ({len(stray.passages)})"), f"stray {stray.question.question_id}"
+        view_choice.stays_folded(key)
+        with st.expander(title, key=key, on_change="rerun") as fold:
+            # Drawn only when open: the passages of many closed expanders would be most of the page.
+            if not fold.open:
+                continue
+            for passage_id, text in passage_texts(project, stray.passages[:PASSAGES_SHOWN]).items():
+                st.text(text)
+                _override(project, stray.question, passage_id)
+                st.divider()
+
+
+def _uncovered(project: Project, query: bank.QueryOverview, found: study.QueryDiagnosis) -> None:
+    if found.relevant:
+        covered = found.relevant - len(found.uncovered)
+        st.caption(f"The question bank covers {covered} of {found.relevant} passages judged relevant for this query.")
+    if not found.uncovered:
+        st.caption("Every graded passage that is judged relevant answers a question.")
+    for passage_id, text in passage_texts(project, found.uncovered[:PASSAGES_SHOWN]).items():
+        title = ui.plain(ui.shortened(text, 90))
+        with st.expander(title, key=f"uncovered {passage_id}", on_change="rerun") as fold:
+            if not fold.open:
+                continue
+            st.caption("Create a question from the whole passage or from a sentence:")
+            if presses.button("Whole passage", key=f"start {passage_id}", icon=":material/add:"):
+                _start(project, query.query_id, passage_id, None)
+            for start, end in sentences.split_sentences(text):
+                sentence = text[start:end]
+                if presses.button(
+                    ui.plain(sentence), key=f"start {passage_id} {start}", type="tertiary", icon=":material/add:"
+                ):
+                    _start(project, query.query_id, passage_id, sentence)
+
+
+def _override(project: Project, question: types.Question, passage_id: str) -> None:
+    key = f"{question.question_id} {passage_id}"
+    with st.popover("Override rating", icon=":material/gavel:", type="tertiary", key=f"overriding {key}"):
+        rating = st.segmented_control("Rating", list(types.RATINGS), default=0, key=f"rating {key}", required=True)
+        reason = st.text_input("Reason", key=f"reason {key}", placeholder="Why is the grader's rating wrong?")
+        if presses.button("Save override", key=f"override {key}", type="primary"):
+            with ui.errors(rerun=True):
+                labels.override(project, question.question_id, passage_id, int(rating), reason, ui.author())
+
+
+def _overrides(project: Project, found: list[labels.Override]) -> None:
+    """Draw the overrides of a query: stale ones can be confirmed or withdrawn, current ones withdrawn."""
+    found = sorted(found, key=lambda one: not one.stale)
+    texts = passage_texts(project, [one.passage_id for one in found])
+    for one in found:
+        st.text(texts.get(one.passage_id, one.passage_id))
+        st.caption(ui.plain(f"rated {one.rating} by {one.author}: {one.reason} · {one.wording_now}"))
+        if one.stale:
+            st.caption(f":orange[The question has been reworded:] {difference(one.wording, one.wording_now)}")
+        with st.container(horizontal=True):
+            if one.stale and presses.button("Confirm for the new wording", key=f"confirm {one.key}"):
+                labels.confirm(project, one.key, ui.author())
+                st.rerun()
+            if presses.button("Withdraw override", key=f"withdraw {one.key}", type="tertiary"):
+                labels.withdraw(project, one.key, ui.author())
+                st.rerun()
+
+
+def _start(project: Project, query_id: str, passage_id: str, sentence: str | None) -> None:
+    begun = replace(bank.new_question(query_id), note=f"from passage {passage_id}", answer_key=sentence)
+    bank_window.act(project, bank.put_draft, begun)
+    bank_window.window().go_to(begun)
+    st.session_state["beside"] = (query_id, passage_id)
+    st.rerun()
+
+
+def passage_beside(project: Project, query_id: str) -> None:
+    """Draw the passage that a new question of this query was started from, until the person closes it."""
+    begun_for, passage_id = st.session_state.get("beside", (None, None))
+    if begun_for != query_id or passage_id is None:
+        return
+    with st.container(border=True):
+        st.caption("Source passage")
+        if any(one.case.query_id == query_id for one in awaited()):
+            st.caption(":material/hourglass_top: Saving an edit of the question resolves its disagreement.")
+        st.container(key="passage-beside").text(passage_texts(project, [passage_id]).get(passage_id, passage_id))
+        if presses.button("Close passage", icon=":material/close:", type="tertiary", key="close passage"):
+            st.session_state.pop("beside")
+            st.rerun()
+
+
+OF: dict[study.Examinees, str] = {"systems": "Systems", "passages": "Passages"}
+
+
+@ui.errors()
+def worth_panel(project: Project, query_id: str, policy: labels.Policy) -> None:
+    """Draw the saved questions of a query as items, with systems or passages as examinees."""
+    picked = st.segmented_control(
+        "Compare", list(OF), default="systems", format_func=OF.__getitem__, key="told apart", required=True,
+        label_visibility="collapsed",
+    )  # fmt: skip
+    with st.spinner("Fitting the item response model"):
+        found = study.bank_worth(project, policy, query_id, cast(study.Examinees, picked))
+    rows = found.questions
+    names = {row.question_id: row.text for row in rows}
+    st.dataframe(
+        {
+            "Question": [row.text for row in rows],
+            "Verdict": [_verdict(row, names) for row in rows],
+            "Suggestion": [row.suggestion for row in rows],
+            "Answered": [row.answered for row in rows],
+            "At the top": [row.at_top for row in rows],
+            "d": [row.discrimination for row in rows],
+            "b": [row.difficulty for row in rows],
+        },
+        hide_index=True,
+        column_config={
+            "Question": st.column_config.TextColumn(width="medium"),
+            "Answered": st.column_config.NumberColumn(format="percent"),
+            **{
+                name: st.column_config.NumberColumn(format="%.2f", help=about)
+                for name, about in (
+                    ("At the top", "Information about the best systems or passages"),
+                    ("d", "Discrimination"),
+                    ("b", "Difficulty"),
+                )
+            },
+        },
+    )
+    best = ", ".join(list(found.abilities)[: found.top][:5]) if picked == "systems" else ""
+    st.caption(
+        "Based on the saved questions. Verdicts show how well a question separates systems. “At the top” is the"
+        f" information about the best {found.top} of {len(found.abilities)} {found.examinees}"
+        f"{f' ({ui.plain(best)})' if best else ''}."
+    )
+    for remark in found.remarks:
+        st.caption(f":material/info: {ui.plain(remark)}")
+
+
+def _verdict(row: study.QuestionWorth, names: dict[str, str]) -> str:
+    if row.alike is None:
+        return row.verdict
+    return f"{row.verdict} with “{ui.shortened(names.get(row.alike, row.alike), 60)}”"

@@ -1,0 +1,402 @@
+"""The impact panel of the question bank: the effect of the unsaved changes, updated at every edit."""
+
+from base64 import b64encode
+from collections.abc import Mapping, Sequence
+
+import streamlit as st
+
+from exam_workbench import bank, grading, jobs, labels, measures, review, study, types
+from exam_workbench.project import Project, passage_texts, sources
+from exam_workbench.run_names import short_names
+from exam_workbench.text import first_few, how_many
+from pages.parts.bank import bank_panels as bank_review, editing_window as bank_window
+from pages.parts.shared import html, job_progress, policy_widgets, presses, ui
+
+FLIPS_SHOWN = 5
+QUERY = 40
+"""Number of shown characters of a query."""
+BEGINNING = 60
+"""Number of shown characters of the narrative when it is folded."""
+
+
+def beside(project: Project, query: bank.QueryOverview, view: policy_widgets.View | None) -> None:
+    """Draw the narrative of the query and the effect of the unsaved changes, next to the questions.
+
+    Args:
+        view: settings, measure and official leaderboard of the impact; None before anything is graded.
+    """
+    _asked(project, query.query_id, folded=bool(bank.drafts(project, ui.person())))
+    here = bank_window.window()
+    name, version = here.saved or ("", 0)
+    if here.saved and st.session_state.get("saved before") != here.saved:
+        # The passage that a question was started from is no longer needed after the save.
+        st.session_state["saved before"] = here.saved
+        st.session_state.pop("beside", None)
+    if name != project.name or bank.drafts(project, ui.person()):
+        here.saved = None
+    elif view is not None:
+        bank_review.saved(project, version)
+    bank_review.passage_beside(project, query.query_id)
+    st.markdown("**Impact**")
+    job = jobs.current_job(project)
+    if job is not None and not job.over:
+        watch(project, job)
+    elif view is None:
+        st.caption("No grades yet. After the first grading, the impact of your changes appears here.")
+        ui.go("grading")
+    if view is not None:
+        panel(project, view.policy, view.measure, view.against)
+
+
+def _asked(project: Project, query_id: str, folded: bool) -> None:
+    """Draw the narrative of a query and its subtopics, if any.
+
+    Args:
+        folded: whether the impact of unsaved changes needs the space.
+    """
+    query = bank.find_query(project, query_id)
+    said = [f'<div class="asked-for" tabindex="0">{html.visible(query.narrative)}</div>'] if query.narrative else []
+    if query.subtopics:
+        facets = "".join(f"<li>{html.visible(one.text)}</li>" for one in query.subtopics)
+        said.append(f'<ul class="asked-for" tabindex="0">{facets}</ul>')
+    if said:
+        about = html.visible(ui.shortened(query.narrative or "; ".join(one.text for one in query.subtopics), BEGINNING))
+        st.html(
+            f'<details class="what-is-asked"{"" if folded else " open"}>'
+            f"<summary><b>Query details</b> <span>{about}</span></summary>{''.join(said)}</details>"
+        )
+
+
+@ui.errors()
+def panel(project: Project, policy: labels.Policy, measure: str, against: str | None) -> None:
+    """Draw the changes of this person's drafts against the newest bank version."""
+    edits = bank.drafted_edits(project, ui.person())
+    if not edits:
+        st.caption("Change a question to see its effect on labels and leaderboard before you save.")
+        if st.toggle("Summarize the question bank", key="summary"):
+            _summary(project, policy, against)
+        return
+    found = review.changes(project, measure, policy, edits)
+    wordings = {question.question_id: question for questions in edits.values() for question in questions}
+    known, shift = found.known_part, None
+    if against is not None:
+        shift = labels.correlation_shift(
+            found.before, known.after, labels.official_board(project, against, measure, policy)
+        )
+    texts = {query.query_id: ui.shortened(query.text, QUERY) for query in bank.overview(project)}
+    st.container(key="changed-queries").caption(ui.plain(f"Effect of your changes in {_queries(texts, list(edits))}."))
+    _reach(known, shift, bool(found.pending))
+    _flips(project, policy, "known", known.labels, edits, wordings, texts)
+    _weights_hint(project, policy, found, edits)
+    if against is not None and shift is not None:
+        _noise(shift, against)
+    if shifted := moves(known):
+        st.html(shifted)
+    if found.pending:
+        counts = [f"{_queries(texts, [query])}: {how_many(n, 'gradings')}" for query, n in found.pending.items()]
+        st.container(key="pending").markdown("**Pending gradings**")
+        st.container(key="pending-queries").caption(
+            ui.plain(f"{'; '.join(counts)}. The numbers above do not include their effect.")
+        )
+    _unknown(project, policy, found, edits)
+    waiting = [change for change in found.labels if found.awaits_grades(change)]
+    _flips(project, policy, "pending", waiting, edits, wordings, texts)
+
+
+def _summary(project: Project, policy: labels.Policy, against: str | None) -> None:
+    judged = against if against in sources(project) else next(iter(sources(project)), None)
+    with st.spinner("Analyzing all queries"):
+        found = study.bank_summary(project, policy, judged)
+    for verdict, questions in found.items():
+        st.metric(f"Questions: {verdict}", f"{questions:,}", help=study.MEANINGS[verdict].capitalize())
+
+
+def _unknown(project: Project, policy: labels.Policy, found: review.Changes, edits: review.Edits) -> None:
+    if not found.to_grade:
+        st.caption(f"Nothing to grade: all {found.known:,} pairs are already graded.")
+        return
+    st.container(key="to-grade").markdown(
+        f"**{how_many(found.to_grade, 'gradings')} needed**, {found.known:,} already graded"
+    )
+    st.caption(
+        f":orange[:material/pending:] {how_many(found.undecided, 'passages')} undecided until these pairs are graded."
+        " The numbers use existing grades only; ungraded pairs do not count as 0."
+    )
+    job = jobs.current_job(project)
+    if job is not None and not job.over:
+        return
+    grader = bank.grader_again(project, bank.find_grader(project, policy.grader).spec)
+    if grader is None:
+        st.container(key="no-grader-here").caption(
+            "This grader cannot run here because its grades were imported. See Grading."
+        )
+        return
+    pressed = presses.button("Run trial grading", icon=":material/play_arrow:", width="stretch", key="grade trial")
+    about = grading.time_needed(project, grader, found.to_grade)
+    st.caption(
+        "Grades the ungraded pairs of the changed queries and shows the effect. The question bank stays unchanged."
+        + (f" Estimated time: {ui.about(about)}." if about is not None else "")
+    )
+    if pressed:
+        drafted = tuple(question for questions in edits.values() for question in questions)
+        with ui.errors(rerun=True):
+            grading.start_job(project, grader, grading.Request(trial=drafted), ui.author())
+
+
+def watch(project: Project, job: jobs.BackgroundJob) -> None:
+    """Draw the running trial; the panel is redrawn when it ends."""
+    every = job_progress.pace(job)
+    st.fragment(_watch, run_every=every)(project, every)
+
+
+def _watch(project: Project, every: float) -> None:
+    job = jobs.current_job(project)
+    if job is None or job.over or job_progress.pace(job) != every:
+        st.rerun()
+    else:
+        done, total = job.progress.done, job.progress.total
+        what = job_progress.whose(job)
+        pairs = f": {done:,} of {total:,} pairs" if total else ": collecting pairs"
+        st.progress(done / total if total else 0.0, text=what[0].upper() + what[1:] + pairs)
+        st.caption(job_progress.state(job))
+        if not job_progress.is_trial(job) or job.author != ui.person():
+            # Jobs other than the person's own trial are cancelled on Grading, which shows their author and size.
+            ui.go("grading", "Open Grading")
+        elif presses.button("Cancel trial", icon=":material/stop:", width="stretch", key="cancel trial"):
+            job.control.cancel()
+
+
+def _queries(texts: Mapping[str, str], query_ids: Sequence[str]) -> str:
+    return first_few([f"“{texts.get(query_id, query_id)}”" for query_id in query_ids])
+
+
+def _flips(
+    project: Project,
+    policy: labels.Policy,
+    which: str,
+    flips: Sequence[review.LabelChange],
+    edits: review.Edits,
+    wordings: dict[str, types.Question],
+    queries: Mapping[str, str],
+) -> None:
+    """Draw the first few labels that flip, or may flip, with their queries if there are several."""
+    ordered = sorted(flips, key=lambda change: -abs((change.after or 0) - (change.before or 0)))
+    several = len({change.query_id for change in flips}) > 1 or len(edits) > 1
+    texts = passage_texts(project, [change.passage_id for change in ordered[:FLIPS_SHOWN]])
+    with st.container(key=f"flips-{which}"):
+        for change in ordered[:FLIPS_SHOWN]:
+            text = ui.shortened(texts.get(change.passage_id, change.passage_id), 70)
+            of = f" · {_queries(queries, [change.query_id])}"
+            causes = [ui.shortened(wordings[key].shown, 60) for key in change.questions if key in wordings]
+            if presses.button(
+                f":violet[**{_arrow(change, policy)}**] {ui.plain(text + of * several)}",
+                key=f"flip {change.query_id} {change.passage_id}",
+                type="tertiary",
+                width="stretch",
+                help=ui.plain("Cause: " + "; ".join(causes)),
+            ):
+                # Pass the questions of all queries: the label may be that of a topic, whose questions belong to its
+                # query.
+                drafted = [question for questions in edits.values() for question in questions]
+                _why(project, policy, change, drafted, texts.get(change.passage_id, ""))
+        every = f"Show all {len(ordered):,} labels that {'flip' if which == 'known' else 'may flip'}"
+        if len(ordered) > FLIPS_SHOWN and presses.button(every, type="tertiary"):
+            _all_flips(project, policy, ordered, wordings)
+
+
+def _arrow(change: review.LabelChange, policy: labels.Policy) -> str:
+    after = _label(change.after)
+    if change.unknown:
+        sign = policy_widgets.sign_of_open(policy.label)
+        # Without a known rating, a mean can have any value.
+        after = "?" if sign == "≈" and change.after is None else f"{sign} {change.after or 0}"
+    return f"{_label(change.before)} → {after}"
+
+
+@st.dialog("Why the label flips", width="large")
+def _why(
+    project: Project, policy: labels.Policy, change: review.LabelChange, after: list[types.Question], text: str
+) -> None:
+    st.markdown(f":violet[**{_arrow(change, policy)}**]")
+    st.text(text or change.passage_id)
+    rows = review.why(project, policy, change.query_id, after, change.passage_id)
+    rows.sort(key=lambda row: (row.question_id not in change.questions, -max(row.before or 0, row.after or 0)))
+    saved = {one.question_id: one for one in bank.questions(project, query_id=change.query_id)}
+    done = {one.question_id: _done(saved.get(one.question_id), one) for one in after}
+    st.dataframe(
+        {
+            "Question": [row.text for row in rows],
+            "Rating before": [row.before for row in rows],
+            "Rating after": [row.after for row in rows],
+            "Cause": [
+                ", ".join(
+                    (done[row.question_id] if row.question_id in change.questions else [])
+                    + ([] if row.graded else ["ungraded"])
+                )
+                for row in rows
+            ],
+        },
+        hide_index=True,
+        column_config={"Question": st.column_config.TextColumn(width="large")},
+    )
+    st.caption(f"Passage {ui.plain(change.passage_id)}")
+
+
+def _done(before: types.Question | None, after: types.Question) -> list[str]:
+    """Return the changes of a question, with both weights if they differ."""
+    if before is None or before.weight == after.weight:
+        return bank.done(before, after)
+    weights = f"weight {before.weight:g} → {after.weight:g}"
+    return [weights if one == "reweighted" else one for one in bank.done(before, after)]
+
+
+@st.dialog("Labels that flip", width="large")
+def _all_flips(
+    project: Project, policy: labels.Policy, flips: list[review.LabelChange], wordings: dict[str, types.Question]
+) -> None:
+    flips = sorted(flips, key=lambda change: change.query_id)
+    queries = {query.query_id: query.text for query in bank.overview(project)}
+    texts = passage_texts(project, [change.passage_id for change in flips])
+    st.dataframe(
+        {
+            "Query": [queries[change.query_id] for change in flips],
+            "Label": [_arrow(change, policy) for change in flips],
+            "Ungraded pairs": [change.unknown or None for change in flips],
+            "Passage": [texts.get(change.passage_id, change.passage_id) for change in flips],
+            "Cause": [
+                "; ".join(wordings[key].shown for key in change.questions if key in wordings) for change in flips
+            ],
+        },
+        hide_index=True,
+    )
+
+
+def _weights_hint(project: Project, policy: labels.Policy, found: review.Changes, edits: review.Edits) -> None:
+    """Explain why a change of weights does not change labels."""
+    # If a weight becomes 0 or changes its sign, the question leaves or enters every label.
+    same_sign = [
+        question.weight * before > 0
+        for query_id, questions in edits.items()
+        for saved in [{q.question_id: q for q in bank.questions(project, query_id=query_id)}]
+        for question in questions
+        if question.weight != (before := saved.get(question.question_id, question).weight)
+    ]
+    if (
+        same_sign
+        and all(same_sign)
+        and policy.label != "mean"
+        and measures.parse_measure(found.before.measure).ranks_passages
+    ):
+        st.caption("Weights affect EXAM-Cover and the weighted mean. Other labels depend on ratings only.")
+
+
+def _label(value: int | None) -> str:
+    return "none" if value is None else str(value)
+
+
+def _reach(found: review.Changes, shift: labels.Shift | None, pending: bool) -> None:
+    """Draw the effect of the changes on labels, on the correlation with a leaderboard, and on ranks."""
+    moved = sum(one.rank_before != one.rank_after for one in found.systems)
+    told = [
+        ("Label flips", f"{len(found.labels):,}", " so far" if pending else "", bool(found.labels)),
+        ("Rank changes", f"{moved:,}", f" of {len(found.systems):,}{' so far' if pending else ''}", moved > 0),
+    ]
+    if shift is not None:
+        correlation = ("Spearman", "–", " undefined", False)
+        if shift.before is not None and shift.after is not None:
+            by = shift.after - shift.before
+            correlation = ("Spearman", ui.number(shift.after), f" {by:+z.3f}", abs(by) >= 0.0005)
+        told.insert(1, correlation)
+    cells = "".join(
+        f"<div><dt>{name}</dt>"
+        f'<dd class="{"moved" if reaches else "still"}"><b>{value}</b><small>{more}</small></dd></div>'
+        for name, value, more, reaches in told
+    )
+    st.html(f'<dl class="reach{" partial" * pending}">{cells}</dl>')
+
+
+def _noise(shift: labels.Shift, against: str) -> None:
+    """Draw how certain the change of the correlation is, and over which queries it is computed."""
+    if shift.before is None or shift.after is None:
+        st.caption(f"Correlation with {ui.plain(against)}: undefined. {shift.says} {shift.queries.says}")
+        return
+    sure = f"Spearman with {ui.plain(against)}"
+    if shift.low is not None and shift.high is not None:
+        sure += f": 95% interval of its change {shift.low:+z.3f} to {shift.high:+z.3f}"
+    st.caption(f"{sure}. {shift.says} {shift.queries.says}")
+
+
+SHOWN = 6
+"""Number of systems in the table: first those whose rank changes, then those with the largest score changes."""
+WIDTH, HIGHEST, MARGIN = 300, 230, 14
+BEFORE, AFTER = 34, 176
+"""Positions of the two axes from the left."""
+NAMED = 16
+"""Number of shown characters of a system's name next to its line."""
+STILL, MOVED = "#8b939c", "#8a5cc7"
+
+
+def moves(found: review.Changes) -> str:
+    """Return the systems as HTML; empty if no score changes."""
+    shifted = sorted(
+        (one for one in found.systems if _shift(one)),
+        key=lambda one: (one.rank_before == one.rank_after, -abs(_shift(one))),
+    )
+    if not shifted:
+        return ""
+    rows = "".join(
+        f'<tr><td title="{html.visible(one.run)}">{html.visible(one.run)}</td><td>{_shift(one):+z.3f}</td>'
+        f"<td{_violet(one)}>{one.rank_before or '–'} → {one.rank_after or '–'}</td></tr>"
+        for one in shifted[:SHOWN]
+    )
+    measure = html.visible(found.after.measure)
+    head = f'<tr><th>Run</th><th title="In {measure}">Change</th><th>Rank</th></tr>'
+    return f'<table class="moves"><thead>{head}</thead><tbody>{rows}</tbody></table>{_picture(found.systems)}'
+
+
+def _shift(one: review.SystemChange) -> float:
+    return (one.score_after or 0) - (one.score_before or 0)
+
+
+def _violet(one: review.SystemChange) -> str:
+    return "" if one.rank_before == one.rank_after else ' class="moved"'
+
+
+def _picture(systems: Sequence[review.SystemChange]) -> str:
+    """Return the ranks as lines, if a rank changes; lines of systems that keep their rank are pale."""
+    ranked = [one for one in systems if one.rank_before is not None and one.rank_after is not None]
+    if all(one.rank_before == one.rank_after for one in ranked):
+        return ""
+    last = max(max(one.rank_before or 1, one.rank_after or 1) for one in ranked)
+    step = min(16.0, (HIGHEST - 2 * MARGIN) / max(last - 1, 1))
+    high = step * (last - 1) + 2 * MARGIN
+
+    def at(rank: int | float | None) -> float:
+        return MARGIN + step * ((rank or 1) - 1)
+
+    short = short_names((one.run for one in ranked), NAMED)
+    lines, named, free = [], [], -100.0
+    for one in sorted(ranked, key=lambda one: (one.rank_before == one.rank_after, one.rank_after or 0)):
+        moved = one.rank_before != one.rank_after
+        colour, wide = (MOVED, 2) if moved else (STILL, 1)
+        y1, y2 = at(one.rank_before), at(one.rank_after)
+        lines.insert(
+            0,
+            f'<path d="M{BEFORE} {y1:.1f}L{AFTER} {y2:.1f}" stroke="{colour}" stroke-width="{wide}"'
+            f' opacity="{1 if moved else 0.55}"/><circle cx="{AFTER}" cy="{y2:.1f}" r="2.5" fill="{colour}"/>',
+        )
+        # Names that would overlap are left out; the table below has the largest shifts.
+        if moved and y2 - free >= 10:
+            free = y2
+            name = html.visible(short[one.run])
+            named.append(f'<text x="{AFTER + 8}" y="{y2 + 3.5:.1f}" fill="{MOVED}">{name}</text>')
+    ranks = "".join(
+        f'<text x="{BEFORE - 8}" y="{at(rank) + 3.5:.1f}" fill="{STILL}" text-anchor="end">{rank}</text>'
+        for rank in dict.fromkeys((1, last))
+    )
+    picture = (
+        f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {WIDTH} {high:.0f}" font-size="10.5"'
+        f' font-family="system-ui, sans-serif" fill="none">{"".join(lines)}{ranks}{"".join(named)}</svg>'
+    )
+    said = f"Ranks of {len(ranked)} systems before and after; the {len(named)} systems with a changed rank are labelled"
+    return f'<img class="slope" alt="{said}" src="data:image/svg+xml;base64,{b64encode(picture.encode()).decode()}">'

@@ -1,0 +1,244 @@
+"""The questions of one query, edited in place; every change is stored as a draft at once."""
+
+from typing import Any
+
+import streamlit as st
+
+from exam_workbench import bank, study, types
+from exam_workbench.project import Project
+from exam_workbench.text import how_many
+from pages.parts.bank import bank_panels as bank_review, editing_window as bank_window
+from pages.parts.shared import components, ui
+
+LIST = "questions"
+"""Key of the component with the questions."""
+
+
+def editor(
+    project: Project,
+    query: bank.QueryOverview,
+    diagnosis: study.QueryDiagnosis | None,
+    place: dict[str, Any],
+    whole: str | None = None,
+) -> None:
+    """Draw all questions of the open query.
+
+    Args:
+        diagnosis: statistics of the questions; None if no grader has answered them.
+        whole: the chosen grader if it grades queries as a whole, otherwise None.
+        place: number of the query, number of queries, and ids of the neighbours.
+    """
+    here, person = bank_window.window(), ui.person()
+    questions = bank.drafted_bank(project, person, query.query_id)
+    saved = {q.question_id: q for q in bank.questions(project, query_id=query.query_id)}
+    bank_window.show(project, questions)
+    subtopics = list(dict.fromkeys(q.subtopic_id for q in questions if q.subtopic_id))
+    twins: dict[str, str] = {}
+    if here.near:
+        with ui.errors():
+            twins = {
+                key: f"near-duplicate (similarity {score:.2f}): {other.text}"
+                for key, (other, score) in bank.near_duplicates(questions).items()
+            }
+    # Identical questions count twice, so they are always shown.
+    twins |= {
+        key: f"identical to another question: {(other.text or '').strip()}"
+        for key, other in bank.same_wordings(questions).items()
+    }
+    data = here.tells() | {
+        "project": project.name,
+        "author": person,
+        "readonly": not person,
+        "query": {"id": query.query_id, "text": ui.shortened(query.text, ui.HEADING)} | place,
+        "kinds": list(types.KINDS),
+        "most": types.MAX_WEIGHT,
+        "near": here.near,
+        "subtopics": subtopics,
+        "subtopic": _subtopic(subtopics),
+        "focus": here.focus,
+        "turns": here.turns,
+        "about": ""
+        if whole is None
+        else f"{whole} grades passages for the whole query and uses none of these questions.",
+        "rows": [_row(one, saved.get(one.question_id), diagnosis, twins.get(one.question_id)) for one in questions],
+    }
+    components.draw("questions", LIST, data)
+    _asked_dialog(project, query.query_id, questions)
+
+
+def _subtopic(known: list[str]) -> str:
+    """Return the subtopic that the address selects; empty for all."""
+    here = bank_window.window()
+    if (chosen := here.subtopic) is not None:
+        here.subtopic = None
+        if chosen:
+            st.query_params["subtopic"] = chosen
+        else:
+            st.query_params.pop("subtopic", None)
+    found = str(st.query_params.get("subtopic", ""))
+    return found if found in known else ""
+
+
+def _row(
+    question: types.Question,
+    saved: types.Question | None,
+    diagnosis: study.QueryDiagnosis | None,
+    twin: str | None,
+) -> dict[str, Any]:
+    changed = saved != question or (saved is not None and question.position not in (None, saved.position))
+    figures = diagnosis.questions.get(question.question_id) if diagnosis and question.active else None
+    return {
+        "id": question.question_id,
+        "text": question.text,
+        "weight": question.weight,
+        "active": question.active,
+        "kind": question.kind,
+        "subtopic_id": question.subtopic_id,
+        "answer_key": question.answer_key,
+        "note": question.note,
+        "isNew": saved is None,
+        "done": ", ".join("new" if saved is None else one for one in bank.done(saved, question)) if changed else "",
+        "lost": saved is not None and saved.text is None,
+        "start": question.answer_key if saved is None else None,
+        "figures": figures and _figures(figures),
+        "twin": twin,
+        "wordless": saved is not None and bank.is_wordless(question),
+    }
+
+
+def _figures(found: study.QuestionDiagnosis) -> dict[str, Any]:
+    return {
+        "graded": found.graded,
+        "answered": found.answered,
+        "non_relevant": found.non_relevant,
+        "only_here": found.only_here,
+        "systems": found.systems,
+        "verdict": found.verdict,
+        "meaning": study.MEANINGS[found.verdict] if found.verdict else "",
+    }
+
+
+def _asked_dialog(project: Project, query_id: str, questions: list[types.Question]) -> None:
+    here = bank_window.window()
+    name, question_id = here.dialog or ("", "")
+    here.dialog = None
+    question = next((one for one in questions if one.question_id == question_id), None)
+    if name == "paste":
+        _paste(project, query_id, questions)
+    elif name == "several":
+        _several(project, questions)
+    elif question is not None and name in DIALOGS:
+        DIALOGS[name](project, question)
+
+
+@st.dialog("Split question", width="large")
+def _split(project: Project, question: types.Question) -> None:
+    st.text(question.shown)
+    parts = st.text_area("One question per line", question.text or "", height=140)
+    st.caption(f"The weight {question.weight:g} is divided equally. You can change it later.")
+    if st.button("Split question", type="primary", key="split"):
+        with ui.errors(rerun=True):
+            bank_window.act(project, bank.put_drafts, bank.split(question, parts.splitlines()))
+
+
+@st.dialog("Paste questions", width="large")
+def _paste(project: Project, query_id: str, questions: list[types.Question]) -> None:
+    text = st.text_area("One question per line. Bullets and numbers are removed.", height=220)
+    found, again = bank.pasted(query_id, text, known=questions)
+    st.caption(how_many(len(found), "questions") + (f", {how_many(again, 'duplicates')} left out" if again else ""))
+    # The text of the field is known after it loses focus. A disabled button would lose the click that takes the
+    # focus.
+    if st.button("Add questions", type="primary", key="add pasted"):
+        if not found:
+            st.container(key="error no-new-question 0").error(
+                "No new questions in the list. Enter one question per line.", icon=":material/error:"
+            )
+            return
+        bank_window.act(project, bank.put_drafts, found)
+        st.rerun()
+
+
+@st.dialog("Edit several questions", width="large")
+def _several(project: Project, questions: list[types.Question]) -> None:
+    texts = ui.told_apart({q.question_id: q.shown for q in questions})
+    every = st.checkbox(f"All {len(questions)} questions of this query")
+    chosen = st.multiselect("Questions", list(texts), format_func=texts.__getitem__, disabled=every)
+    picked = [q for q in questions if every or q.question_id in chosen]
+    none = not picked
+    weight, retire, restore = st.columns(3, vertical_alignment="bottom")
+    value = weight.number_input("Weight", -types.MAX_WEIGHT, types.MAX_WEIGHT, 1.0, step=0.5, format="%g")
+    change = None
+    if weight.button("Set weight", disabled=none, key="set weight"):
+        change = bank.weighted(picked, value)
+    if retire.button(f"Retire {len(picked)}", disabled=none, key="retire chosen"):
+        change = bank.retired(picked)
+    if restore.button(f"Restore {len(picked)}", disabled=none, key="restore chosen"):
+        change = bank.retired(picked, active=True)
+    words = " ".join(q.text for q in questions if q.question_id in chosen and q.text)
+    merged = st.text_area("Merge the selected questions into one", words, height=80)
+    if st.button("Merge questions", disabled=len(picked) < 2, key="merge"):
+        with ui.errors():
+            change = bank.editing.merged(picked, merged)
+    if change is not None:
+        bank_window.act(project, bank.put_drafts, change)
+        st.rerun()
+
+
+DIALOGS = {"split": _split, "solo": bank_review.solo, "history": bank_review.history}
+"""Dialogs about one question, by name."""
+
+
+WHOSE = (
+    "Only these people can save or discard them. If you made them under another name, enter that name in the sidebar."
+)
+
+
+def bar(project: Project, query: bank.QueryOverview, previous: str, following: str) -> None:
+    """Draw the person's unsaved changes in all queries, and the conflicts that prevent saving.
+
+    Args:
+        query: the open query.
+        previous, following: ids of its neighbours; empty at an end.
+    """
+    here, person = bank_window.window(), ui.person()
+    here.outlived(project, person)
+    mine = bank.drafts(project, person)
+    undoable, redoable = bank.steps(project, person)
+    open_conflicts = bank.conflicts(project, person) if mine else []
+    name, saved = here.saved or ("", 0)
+    data: dict[str, Any] = here.tells() | {
+        "project": project.name,
+        "author": person,
+        "version": bank.latest_version(project),
+        "saved": saved if name == project.name else 0,
+        "unsaved": len(mine),
+        "queries": len({draft.question.query_id for draft in mine.values()}),
+        "undo": undoable > 0,
+        "redo": redoable > 0,
+        "note": bank.note_written(project, person) if mine else "",
+        "said": here.said,
+        "others": _others(project, person, query),
+        "help": WHOSE,
+        "conflicts": len(open_conflicts),
+        "previous": previous,
+        "next": following,
+    }
+    # `take_in` reads the state of the component under this key.
+    components.draw("bar", bank_window.KEY, data, on_acts_change=lambda: None)
+    # This container is there even when empty. If the elements below moved up, the browser would recreate them and the
+    # caret would be lost.
+    with st.container():
+        if here.error is not None:
+            ui.show_error(here.error)
+        if open_conflicts:
+            bank_review.settle(project, open_conflicts)
+
+
+def _others(project: Project, person: str, query: bank.QueryOverview) -> str:
+    """Return the names of people who have unsaved changes; the person's actions do not touch those."""
+    every = bank.others(project, person)
+    here = bank.others(project, person, query.query_id) if every else {}
+    said = [
+        f"{name} {count}" + (f" ({here[name]} in this query)" if name in here else "") for name, count in every.items()
+    ]
+    return f"Other people's unsaved changes: {', '.join(said)}." if said else ""

@@ -1,0 +1,144 @@
+"""Coverage: judged shares of each system's top, missing judgments, and coverage by number of passages read."""
+
+from collections.abc import Mapping
+from typing import Any
+
+import streamlit as st
+
+from exam_workbench import bank, charts, grading, labels, study, text
+from exam_workbench.project import Project, deepest_rank, passage_texts
+from pages.parts.boards.leaderboard_views import Screen
+from pages.parts.shared import job_plan, job_progress, presses, ui
+from pages.parts.shared.chart_display import draw_chart
+
+LISTED = 200
+COUNTS = {
+    "Ungraded pairs": "ungraded",
+    "Failed pairs": "failed",
+    "Not pooled": "not_pooled",
+    "Without text": "without_text",
+}
+
+
+def judged(project: Project, policy: labels.Policy) -> None:
+    """Draw Judged@k of every system; for a selected system, the next pairs to grade and a button that grades them."""
+    found = study.unjudged(project, policy, listed=0)
+    st.header(f"Judged@{found.top_k}", anchor=False)
+    st.caption("Share of each system's top passages with a label or a judgment, and the pairs that still need a grade.")
+    run = _table(found)
+    if found.to_grade and not any(row.ungraded or row.failed for row in found.to_grade):
+        st.container(key="all-graded").caption(
+            ":material/check: All pooled passages at the top of the systems are graded."
+        )
+    elif run is None and found.to_grade:
+        st.container(key="choose-system").caption("Select a system to see its ungraded pairs.")
+    elif run is not None:
+        _next(project, policy, study.to_grade(project, policy, run, found.top_k, LISTED))
+
+
+def _table(found: study.Unjudged) -> str | None:
+    """Draw Judged@k of every system by source, and the missing pairs of its top k; return the selected system."""
+    runs = list(dict.fromkeys(share.run for share in found.shares))
+    shares = {(share.run, share.source): share.judged for share in found.shares}
+    # Before anything is graded, nothing can be counted.
+    fields = COUNTS if found.to_grade else {}
+    counts = {name: [getattr(row, field) for row in found.to_grade] for name, field in fields.items()}
+    columns: dict[str, list[Any]] = {
+        "Run": runs,
+        # Columns with only zeros would take space from the sources.
+        **{name: values for name, values in counts.items() if name == "Ungraded pairs" or any(values)},
+    }
+    judged = {
+        "Exam labels" if source == "exam" else source: [shares[run, source] for run in runs]
+        for source in dict.fromkeys(share.source for share in found.shares)
+    }
+    chosen = st.dataframe(
+        columns | judged, hide_index=True, height="content" if len(runs) <= 30 else 600, key="judged systems",
+        on_select="rerun", selection_mode="single-row",
+        column_config={name: st.column_config.NumberColumn(format="percent") for name in judged},
+    )  # fmt: skip
+    selected = chosen.selection.rows
+    return runs[selected[0]] if selected else None
+
+
+def _next(project: Project, policy: labels.Policy, lacks: study.ToGrade) -> None:
+    st.markdown(f"**Pairs to grade next for {ui.plain(lacks.run)}**")
+    if not lacks.next:
+        st.container(key="top-graded").success(
+            "All pooled passages at the top of this system are graded.", icon=":material/check:"
+        )
+        return
+    _grade(project, policy, lacks)
+    texts = passage_texts(project, [row.passage_id for row in lacks.next])
+    chosen = st.dataframe(
+        {
+            "Rank": [row.rank for row in lacks.next],
+            "Query": [row.query_id for row in lacks.next],
+            "Passage": [texts.get(row.passage_id, row.passage_id) for row in lacks.next],
+            "Ungraded pairs": [row.ungraded for row in lacks.next],
+            "Failed pairs": [row.failed for row in lacks.next],
+        },
+        hide_index=True, on_select="rerun", selection_mode="single-row", key=f"next of {lacks.run}",
+        column_config={"Rank": st.column_config.NumberColumn(width=60), "Passage": st.column_config.Column(width=700)},
+    )  # fmt: skip
+    if lacks.more:
+        st.caption(f"and {text.how_many(lacks.more, 'more passages')}")
+    if selected := chosen.selection.rows:
+        row = lacks.next[selected[0]]
+        ui.go("passages", "Open passage", query=row.query_id, passage=row.passage_id)
+
+
+def _grade(project: Project, policy: labels.Policy, lacks: study.ToGrade) -> None:
+    """Draw a button that grades the ungraded pairs of the top passages. Failed pairs are retried on Grading."""
+    if not project.allows("grade") or job_progress.progress(project):
+        return
+    if not lacks.ungraded:
+        ui.go("grading", "Retry the failed pairs")
+        return
+    grader = bank.grader_again(project, bank.find_grader(project, policy.grader).spec)
+    if grader is None:
+        st.container(key="no-grader-here").caption(
+            ":material/info: The grades of this grader were imported, so it cannot run here. See Grading."
+        )
+        return
+    request = grading.Request(grading.Scope(runs=(lacks.run,)), policy.bank_version)
+    job_plan.tag(project, grader, request, lacks.ungraded)
+    if presses.button(
+        f"Grade {text.how_many(lacks.ungraded, 'pairs')}",
+        type="primary",
+        icon=":material/play_arrow:",
+        key="grade unjudged",
+    ):
+        with ui.errors(rerun=True):
+            grading.start_job(project, grader, request, ui.author())
+
+
+DRAWN, MOST_DRAWN = 5, len(charts.COLOURS)
+"""Default and largest number of lines."""
+
+
+def coloured(chosen: list[str], before: Mapping[str, str]) -> dict[str, str]:
+    """Return a colour for each run: its former one, otherwise an unused one."""
+    kept = {run: before[run] for run in chosen if run in before}
+    free = (colour for colour in charts.COLOURS if colour not in kept.values())
+    return {run: kept[run] if run in kept else next(free) for run in chosen}
+
+
+def by_budget(screen: Screen) -> None:
+    """Draw the lines of the chosen systems, then the labelled and judged shares of each system's top."""
+    deepest = min(labels.DEFAULT_MAX_K, max(deepest_rank(screen.project), 1))
+    found = labels.cover_curves(screen.project, screen.policy, deepest)
+    order = found.order(screen.policy.cutoff)
+    chosen = st.multiselect("Systems", order, order[:DRAWN], key="curves of", max_selections=MOST_DRAWN)
+    # If colours followed the order, lines would change colours with every min rating.
+    colours = st.session_state["colours of curves"] = coloured(chosen, st.session_state.get("colours of curves", {}))
+    if chosen:
+        drawn = [run for run in order if run in chosen]
+        draw_chart(charts.coverage_chart(found, drawn, [colours[run] for run in drawn]))
+    if found.pool_depth < found.max_k:
+        st.container(key="pool-ends").caption(
+            f":material/info: The pool ends at rank {found.pool_depth}. Curves may be too flat after this rank,"
+            " because many deeper passages are not graded."
+        )
+    if screen.project.allows("read the bank"):
+        judged(screen.project, screen.policy)

@@ -1,0 +1,291 @@
+"""The leaderboard: every system with its score on a scale, groups that are not separated, and an open system."""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+from urllib.parse import urlencode
+
+import streamlit as st
+
+from exam_workbench import labels, study
+from exam_workbench.project import Project, sources
+from exam_workbench.run_names import short_names
+from exam_workbench.text import how_many
+from pages.parts.shared import address, components, ui
+
+LONG_NAME, SHORT_NAME = 60, 24
+"""Maximum characters shown of a run's name, in wide and in narrow places."""
+SHOWN_TEXT = 1_500
+"""Characters of a passage that are shown here; its own screen has the rest."""
+LINKED_TEXT = 110
+"""Characters of a passage in a link to it."""
+KEY = "systems"
+RUN, QUERY = "followed", "asked"
+"""Address parameters of the open system and query."""
+ROOM = 0.04
+"""Share of a scale that is left free at either end."""
+
+
+@dataclass(frozen=True)
+class Column:
+    """A further column of a leaderboard.
+
+    Args:
+        values: one per system, in the order of the leaderboard; None for a missing value.
+        percent: whether the values are shares.
+        digits: decimals of other numbers.
+    """
+
+    title: str
+    values: Sequence[float | str | None]
+    help: str = ""
+    percent: bool = False
+    digits: int = 0
+
+
+@dataclass(frozen=True)
+class Named:
+    """A leaderboard and its title."""
+
+    title: str
+    board: labels.Leaderboard
+
+
+def draw(
+    mine: Named,
+    official: Named | None = None,
+    alike: study.Alike | None = None,
+    columns: Sequence[Column] = (),
+    opened: Mapping[str, Any] | None = None,
+    follow: Mapping[str, Any] | None = None,
+) -> None:
+    """Draw a leaderboard.
+
+    Args:
+        official: drawn next to it, on the same scale if the measure is the same.
+        alike: groups of systems that are not separated, if known.
+        opened: the open system, as `detail` returns it.
+        follow: callbacks for clicks, such as `on_open_change`; None if nothing can be opened.
+    """
+    components.draw(
+        "systems",
+        KEY,
+        {
+            "board": shown(mine, official, alike, columns, follow is not None),
+            "open": opened["run"] if opened else "",
+            "detail": opened,
+        },
+        **(follow or {}),
+    )
+
+
+def shown(
+    mine: Named,
+    official: Named | None = None,
+    alike: study.Alike | None = None,
+    columns: Sequence[Column] = (),
+    opens: bool = False,
+) -> dict[str, Any]:
+    """Return the data of a leaderboard for its table; arguments as in `draw`.
+
+    Args:
+        opens: whether its systems open to their queries.
+    """
+    board = mine.board
+    other = {system.run: system for system in official.board.systems} if official else {}
+    own, theirs = _scale(board), _scale(official.board) if official else (0.0, 1.0)
+    if official and official.board.measure == board.measure:
+        own = theirs = (min(own[0], theirs[0]), max(own[1], theirs[1]))
+    runs = [system.run for system in board.systems]
+    long, short = short_names(runs, LONG_NAME), short_names(runs, SHORT_NAME)
+    place = {run: at for at, run in enumerate(runs)}
+    return {
+        "title": mine.title,
+        "caption": f"Systems by {mine.title}",
+        "domain": own,
+        "official": {"title": official.title, "domain": theirs} if official else None,
+        "systems": [
+            _system(system)
+            | {
+                "long": long[system.run],
+                "short": short[system.run],
+                "official": _system(other[system.run]) if system.run in other else None,
+            }
+            for system in board.systems
+        ],
+        "columns": [vars(column) for column in columns],
+        "groups": alike.groups if alike else [],
+        "alike": [[place[run] for run in alike.of[one]] for one in runs] if alike else [],
+        "opens": opens,
+    }
+
+
+def followed() -> tuple[str | None, str | None]:
+    """Return the open system and its open query, as the URL names them; None for a missing name."""
+    return st.query_params.get(RUN), st.query_params.get(QUERY)
+
+
+def follow() -> dict[str, Callable[[], None]]:
+    """Return the callbacks for clicks on the leaderboard."""
+    return {
+        "on_open_change": lambda: put(RUN, st.session_state[KEY].get("open")),
+        "on_ask_change": lambda: put(QUERY, st.session_state[KEY].get("ask")),
+    }
+
+
+def put(name: str, value: object) -> None:
+    """Write a clicked system or query into the address, or remove a closed one."""
+    if name == RUN:
+        st.query_params.pop(QUERY, None)
+    if value:
+        st.query_params[name] = str(value)
+    else:
+        st.query_params.pop(name, None)
+
+
+def _system(system: labels.System) -> dict[str, Any]:
+    return {"run": system.run, "score": system.score, "error": system.std_error, "rank": system.rank}
+
+
+def _scale(board: labels.Leaderboard) -> tuple[float, float]:
+    """Return the lowest and highest end of all error bars, with a margin."""
+    ends = [s.score + side * (s.std_error or 0.0) for s in board.systems for side in (-1, 1)] or [0.0, 1.0]
+    low, high = min(ends), max(ends)
+    room = ROOM * (high - low) or 0.5
+    return low - room, high + room
+
+
+def detail(
+    project: Project,
+    board: labels.Leaderboard,
+    official: labels.Leaderboard | None,
+    run: str,
+    beside: str,
+    asked: str | None = None,
+    alike: study.Alike | None = None,
+) -> dict[str, Any]:
+    """Return the details of a system: its queries, and the passages that it returned for the open one.
+
+    Args:
+        board: the scores by query.
+        official: a leaderboard to compare with, if any.
+        beside: the title of the official leaderboard.
+        asked: the open query.
+    """
+    scores = labels.per_query_scores(project, board, official, run) if board.per_query else []
+    both = official is not None and bool(official.per_query)
+    found: dict[str, Any] = {
+        "run": run,
+        "says": _says(run, alike, bool(scores)),
+        "measure": board.measure,
+        "beside": beside if both else None,
+        "queries": [
+            {
+                "id": row.query_id,
+                "text": row.text,
+                "score": row.score,
+                "mean": row.mean,
+                "official": row.official,
+                "officialMean": row.official_mean,
+            }
+            for row in scores
+        ],
+        "asked": None,
+        "passages": None,
+    }
+    if asked is None or asked not in {row.query_id for row in scores} or not project.allows("read the bank"):
+        return found
+    judged_by = official.source if official and official.source in sources(project) else None
+    return found | _returned(project, board.policy, run, asked, judged_by)
+
+
+def _says(run: str, alike: study.Alike | None, scored: bool) -> str:
+    if not scored:
+        return "This leaderboard was imported without scores per query."
+    if alike is None or alike.untested:
+        return ""
+    others = len(alike.of.get(run, []))
+    if not others:
+        return "separated from all other systems"
+    return f"not separated from {how_many(others, 'other systems')}"
+
+
+def _returned(project: Project, policy: labels.Policy, run: str, query: str, judged_by: str | None) -> dict[str, Any]:
+    return {
+        "asked": query,
+        "judgedBy": judged_by,
+        "links": [
+            {"label": label, "href": link(screen, query=query)}
+            for screen, label in (
+                ("question_bank", "Questions of this query"),
+                ("disagreements", "Disagreements of this query"),
+            )
+        ],
+        "passages": [
+            {
+                "rank": row.rank,
+                "text": ui.shortened(row.text or f"Passage {row.passage_id} has no text.", SHOWN_TEXT),
+                "label": row.label,
+                "judgment": row.judgment,
+                "question": row.question,
+                "link": link("passages", query=query, passage=row.passage_id),
+            }
+            for row in labels.inspect_query(project, run, query, policy, judged_by)
+        ],
+    }
+
+
+def link(screen: str, **query: str) -> str:
+    """Return a link to another screen, with the project and the choices that hold on all screens."""
+    where = {"project": str(st.session_state["project"]), **address.travelling(), **query}
+    return f"{screen}?{urlencode(where)}"
+
+
+"""Characters of a passage in a link to it."""
+QUERIES_KEY = "queries of a system"
+
+
+@st.fragment
+def closer(
+    project: Project,
+    board: labels.Leaderboard,
+    official: labels.Leaderboard | None,
+    run: str,
+    beside: str | None = None,
+) -> None:
+    """Draw one system's queries, and the passages of an open query.
+
+    Args:
+        official: a leaderboard to compare with, if any.
+        beside: the title of that leaderboard; by default its source and measure.
+    """
+    name = beside or (f"{official.source} {official.measure}" if official else "")
+    _, asked = followed()
+    components.draw(
+        "queries", QUERIES_KEY, detail(project, board, official, run, name, asked),
+        on_ask_change=lambda: put(QUERY, st.session_state[QUERIES_KEY].get("ask")),
+    )  # fmt: skip
+
+
+def query_links(query_id: str) -> None:
+    """Draw links from a query to its questions and to its disagreements."""
+    with st.container(horizontal=True):
+        ui.go("question_bank", "Questions of this query", query=query_id)
+        ui.go("disagreements", "Disagreements of this query", query=query_id)
+
+
+def returned(project: Project, run: str, query_id: str, policy: labels.Policy, source: str | None) -> None:
+    """Draw the passages that a system returned for a query, as links.
+
+    Args:
+        source: source of the judgments to show, if any.
+    """
+    st.markdown(f"**{ui.plain(run)}**")
+    rows = labels.inspect_query(project, run, query_id, policy, source)
+    if not rows:
+        st.caption("The system returned no passages for this query.")
+    for row in rows:
+        label = "no label" if row.label is None else f"label {row.label}"
+        judged = "" if source is None else f", judged {'–' if row.judgment is None else row.judgment}"
+        text = ui.shortened(row.text, LINKED_TEXT) if row.text else row.passage_id
+        ui.go("passages", ui.plain(f"{row.rank} · {label}{judged} · {text}"), query=query_id, passage=row.passage_id)

@@ -1,0 +1,397 @@
+"""Views of the Leaderboard screen that compare leaderboards, and systems by query."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import cast
+
+import streamlit as st
+from streamlit.delta_generator import DeltaGenerator
+
+from exam_workbench import charts, labels, measures, text
+from exam_workbench.project import IMPORTED, Project, boards, gold_name, gold_texts, mark_gold, run_names
+from exam_workbench.run_names import short_names
+from exam_workbench.study import (
+    PANEL_MEASURES as MEASURES,
+    BoardChoice,
+    Test,
+    board_name,
+    compare_neighbours,
+    compare_systems,
+    make_board,
+    offered_boards,
+    panel,
+    query_points,
+    remembered_pairs,
+    system_points,
+)
+from pages.parts.boards.leaderboard_table import Column, closer, query_links, returned
+from pages.parts.shared import address, presses, ui
+from pages.parts.shared.chart_display import draw_chart
+
+AXIS_TITLE = 44
+"""Characters of a system's name along an axis."""
+OTHERS = 5
+"""Number of leaderboards drawn with the reference: as many as there are distinct colours."""
+
+
+@dataclass(frozen=True)
+class Screen:
+    """The settings at the head of the screen.
+
+    Args:
+        official: source and measure of the official leaderboard; None if there is no such leaderboard.
+        queries: queries over which two leaderboards are compared.
+        test: the paired test that decides which systems differ.
+    """
+
+    project: Project
+    policy: labels.Policy
+    measure: str
+    official: tuple[str, str] | None
+    ties: measures.Ties
+    queries: labels.QueryChoice
+    test: Test
+
+    def offered(self) -> dict[str, BoardChoice]:
+        """Return all leaderboards to choose from, including those of the head."""
+        named = [
+            self.measure,
+            *([self.official[1]] if self.official and self.official[0] not in self.imported else []),
+        ]
+        return offered_boards(self.project, list(dict.fromkeys([*MEASURES, *named])))
+
+    @property
+    def imported(self) -> dict[str, str]:
+        """Measure of every imported leaderboard by name; imported ones have no scores by query."""
+        return dict(boards(self.project))
+
+    @property
+    def mine(self) -> BoardChoice:
+        """The leaderboard of the labels, with the settings at the head of the screen."""
+        min_rating = labels.basis(self.project, self.policy).min_rating
+        return BoardChoice(self.measure, "exam", self.policy.grader, min_rating)
+
+    def names(self, offered: Mapping[str, BoardChoice]) -> tuple[str, str]:
+        """Return the names of the official leaderboard and of the studied one; the latter twice without an official
+        one.
+        """
+        study = board_name(offered, self.mine) or next(iter(offered))
+        if self.official is None:
+            return study, study
+        return board_name(offered, BoardChoice(self.official[1], self.official[0])) or study, study
+
+
+def correlation_strip(compared: labels.Comparison, with_what: str = "the official leaderboard", more: str = "") -> None:
+    """Draw the coefficients or the reason why they are undefined, the compared queries, and further notes."""
+    result = compared.correlation
+    if result.undefined:
+        st.container(key="undefined").info(
+            ui.plain(f"Correlation with {with_what} is undefined: {result.undefined}"), icon=":material/help:"
+        )
+        st.caption(f"{compared.queries.says} {more}")
+        return
+    strip = st.container(horizontal=True, gap="large")
+    for name, value, said in zip(
+        ("Spearman", "Kendall", "tau_AP", "Pearson"),
+        (result.spearman, result.kendall, result.tau_ap, result.pearson),
+        (
+            "Rank correlation, from -1 to 1",
+            "Share of system pairs in the same order minus the share of swapped pairs (tau-b)",
+            "Like Kendall, but swaps at the top of the official leaderboard have more weight",
+            "Correlation of the scores",
+        ),
+        strict=True,
+    ):
+        strip.container(key=f"metric {name}", width="content").metric(
+            name, ui.number(value), help=said, width="content"
+        )
+    strip.container(key="metric systems", width="content").metric(
+        "Systems", result.systems, help="Systems on both leaderboards", width="content"
+    )
+    st.container(key="rests-on").caption(f"{compared.queries.says} {more}")
+
+
+def board_choice(at: DeltaGenerator, label: str, offered: Mapping[str, BoardChoice], default: str, key: str) -> str:
+    """Draw a choice of a leaderboard and return it; it is reset if the head of the screen names another default."""
+    options = list(offered)
+    return at.selectbox(label, options, index=options.index(default), key=f"{key} {default}", bind="query-params")
+
+
+def all_boards(screen: Screen) -> None:
+    """Draw several leaderboards on one scale, in the order of the official one."""
+    offered = screen.offered()
+    reference, study = screen.names(offered)
+    default = [study] if study != reference else []
+    others = st.multiselect(
+        "Leaderboards", [name for name in offered if name != reference], default=default, max_selections=OTHERS,
+        key=f"boards beside {reference} {study}", bind="query-params",
+        help="Leaderboards to draw next to the official one.",
+    )  # fmt: skip
+    found: dict[str, labels.Leaderboard] = {}
+    for name in [reference, *others]:
+        with ui.errors():
+            found[name] = make_board(screen.project, offered[name], screen.policy)
+    if reference not in found:
+        return
+    drawn = panel(found[reference], {name: found[name] for name in found if name != reference}, reference)
+    for name, reason in drawn.left_out.items():
+        st.caption(ui.plain(f"{name}: {reason}"))
+    if not drawn.marks:
+        return
+    options = [system.run for system in found[reference].systems]
+    run = st.session_state.get("system")
+    draw_chart(charts.panel_chart(drawn, run), "panel of boards", {"system": "run", "system's board": "board"})
+    st.caption(
+        f"Systems in the order of {ui.plain(reference)}. Click a system to see its queries, or a name in the legend to"
+        " highlight a leaderboard.",
+        help="Each leaderboard is scaled: its lowest score is 0 and its highest is 1. Bars are one standard error.",
+    )
+    left, right = st.columns(2)
+    run = left.selectbox(
+        "System", options, index=None, key="system", bind="query-params", placeholder="Choose a system"
+    )
+    name = right.selectbox("Leaderboard", list(found), key="system's board")
+    if run:
+        follow(screen, found[name], run)
+
+
+def follow(screen: Screen, board: labels.Leaderboard, run: str) -> None:
+    """Draw one system's queries, with the official leaderboard for comparison."""
+    official = None
+    if screen.official and screen.official[0] != board.source:
+        offered = screen.offered()
+        official = make_board(screen.project, offered[screen.names(offered)[0]], screen.policy)
+    closer(screen.project, board, official, run)
+
+
+def two_boards(screen: Screen) -> None:
+    """Draw any two leaderboards: a slope chart, a scatter plot of the systems, and their agreement."""
+    offered = screen.offered()
+    reference, study = screen.names(offered)
+    left, middle, right = st.columns(3)
+    first = board_choice(left, "First leaderboard", offered, reference, "first board")
+    second = board_choice(middle, "Second leaderboard", offered, study, "second board")
+    x = make_board(screen.project, offered[first], screen.policy)
+    y = x if first == second else make_board(screen.project, offered[second], screen.policy)
+    points, compared = system_points(x, y, screen.ties, screen.queries)
+    run = right.selectbox(
+        "System", [point.run for point in points], index=None, key="system", bind="query-params",
+        placeholder="Choose a system",
+    )  # fmt: skip
+    if first == second:
+        st.caption("Choose two different leaderboards.")
+        return
+    correlation_strip(compared, first)
+    if not points:
+        return
+    slope, scatter = st.container(key="beside-boards").columns([10, 11], gap="small")
+    with slope:
+        draw_chart(charts.slope_chart(compared.official, compared.board, run, (first, second)))
+    with scatter:
+        draw_chart(charts.system_scatter(points, first, second, run), "scatter of systems", {"system": "run"})
+        st.caption(
+            "Bars are one standard error. Names that would overlap are left out. Click a system to see its queries."
+        )
+    if run:
+        closer(screen.project, y, x, run, beside=first)
+
+
+def two_systems(screen: Screen) -> None:
+    """Draw the queries of two systems against each other, or of one system on two leaderboards."""
+    offered = {name: choice for name, choice in screen.offered().items() if choice.source not in screen.imported}
+    default = board_name(offered, screen.mine) or next(iter(offered))
+    columns = [*st.columns(2), *st.columns(2)]
+    first_board = board_choice(columns[0], "First leaderboard", offered, default, "x board")
+    second_board = board_choice(columns[1], "Second leaderboard", offered, default, "y board")
+    x = make_board(screen.project, offered[first_board], screen.policy)
+    y = x if first_board == second_board else make_board(screen.project, offered[second_board], screen.policy)
+    runs = [system.run for system in x.systems]
+    first = columns[2].selectbox("First system", runs, key="first system", bind="query-params")
+    second = columns[3].selectbox(
+        "Second system", runs, index=min(1, len(runs) - 1), key="second system", bind="query-params"
+    )
+    if (first_board, first) == (second_board, second):
+        st.caption("Choose two systems, or one system on two leaderboards.")
+        return
+    system_pair(screen, x, first, y, second)
+
+
+def p_value(p: float | None) -> str:
+    """Return a p value as text; a dash if it is missing."""
+    return "< 0.001" if p is not None and p < 0.001 else ui.number(p)
+
+
+def system_pair(screen: Screen, x: labels.Leaderboard, first: str, y: labels.Leaderboard, second: str) -> None:
+    """Draw the queries of two systems as a scatter plot, and the passages that both returned for a query."""
+    found = query_points(screen.project, x, first, y, second)
+    if not found.points or found.means is None:
+        st.info("The two systems have no common query.", icon=":material/help:")
+        return
+    same = x == y
+    short = short_names((system.run for board in (x, y) for system in board.systems), AXIS_TITLE)
+    names = [
+        short[run] if same else f"{short[run]}: {board.source} {board.measure}"
+        for board, run in ((x, first), (y, second))
+    ]
+    strip = st.container(horizontal=True, gap="medium")
+    counts = (
+        ("First better", found.count("first"), f"Queries on which {ui.plain(names[0])} scores higher"),
+        ("Second better", found.count("second"), f"Queries on which {ui.plain(names[1])} scores higher"),
+        ("Equal", found.count("equal"), "Queries on which both score the same"),
+    )
+    for name, count, said in counts:
+        strip.metric(name, count, help=said, width="content")
+    if same:
+        strip.metric(
+            "Difference", f"{found.means[0] - found.means[1]:+z.4f}",
+            help="Mean score of the first system minus that of the second",
+            width="content",
+        )  # fmt: skip
+        (row,) = [r for r in compare_systems(x, second, correction="none") if r.run == first]
+        why = ui.plain(row.undefined or "") or "Two-sided paired t test, without correction"
+        strip.metric("p", p_value(row.p), help=why, width="content")
+        if row.differs is not None:
+            separated = "separated" if row.differs else "not separated"
+            st.markdown(
+                f"**These two systems are {separated}** at {measures.ALPHA:.0%} (paired t test over"
+                f" {text.how_many(len(found.points), 'queries')}, not corrected for multiple comparisons)."
+            )
+    if found.left_out:
+        st.caption(f"Excluded: {text.how_many(found.left_out, 'queries')} with only one score.")
+    texts = {point.query_id: point.text for point in found.points}
+    query = st.session_state.get("compared")
+    left, right = st.container(key="beside-systems").columns([12, 9], gap="medium")
+    with left:
+        scatter = charts.query_scatter(found, names[0], names[1], x.measure == y.measure, query)
+        draw_chart(scatter, "scatter of queries", {"compared": "query_id"})
+        if any(point.skipped for point in found.points):
+            st.caption("Hollow points: one system skipped the query and scores 0.")
+    with right:
+        widest = sorted(found.points, key=lambda point: abs(point.x - point.y), reverse=True)
+        st.dataframe(
+            {
+                "Query": [point.text for point in widest],
+                "First": [point.x for point in widest],
+                "Second": [point.y for point in widest],
+                "Difference": [point.x - point.y for point in widest],
+            },
+            hide_index=True, height=400,
+            column_config={"Query": st.column_config.TextColumn(width=192)}
+            | {label: st.column_config.NumberColumn(help=tip, format="%.3f", width=width)
+               for label, tip, width in (("First", names[0], 62), ("Second", names[1], 62),
+                                         ("Difference", "First minus second", 85))},
+        )  # fmt: skip
+    query = st.selectbox(
+        "Query", list(texts), index=None, key="compared",
+        format_func=lambda key: ui.shortened(texts[key], ui.LISTED), bind="query-params",
+        placeholder="Choose a query to read the passages of both systems",
+    )  # fmt: skip
+    if query is None:
+        return
+    if not screen.project.allows("read the bank"):
+        st.caption(":material/lock: Only assessors can see passages and labels.")
+        return
+    query_links(query)
+    source = screen.official[0] if screen.official and screen.official[0] not in screen.imported else None
+    sides = ((x, first), (y, second)) if first != second else ((y, second),)
+    for column, (board, run) in zip(st.columns(len(sides), gap="medium"), sides, strict=True):
+        with column, ui.errors():
+            returned(screen.project, run, query, board.policy, source)
+
+
+NOTHING = "None"
+
+
+def choose_gold_run(project: Project) -> None:
+    """Draw the present gold passages, and a choice for people who may change it."""
+    if not project.allows("organize"):
+        return
+    now = gold_name(project)
+    runs = run_names(project)
+    chosen = st.selectbox(
+        "Gold passages", [NOTHING, *runs], index=runs.index(now) + 1 if now in runs else 0, key="gold run",
+        help="n-EXAM, ROUGE-1 and chrF compare systems with a good answer per query: imported gold passages, or the"
+        " pooled passages of one run (also below the cutoff).",
+    )  # fmt: skip
+    if now is not None:
+        what = "imported" if now == IMPORTED else f"run {now}"
+        st.text(f"Gold passages: {what} ({text.how_many(len(gold_texts(project)), 'queries')}).")
+    wanted = None if chosen == NOTHING else chosen
+    if wanted == (now if now in runs else None):
+        return
+    if presses.button("Use as gold passages" if wanted else "Clear gold passages", key="set gold"):
+        mark_gold(project, wanted, ui.author())
+        st.rerun()
+
+
+TEST_NAMES: dict[Test, str] = {"t": "t test", "randomisation": "Randomisation"}
+BARS = {True: "overlap", False: "apart", None: "unknown"}
+BEST, ABOVE = "the best", "the one above"
+
+
+def choose_test() -> tuple[Test, str | None]:
+    """Draw the choices of the paired test and of the system that further columns compare with; return both."""
+    address.own("test", TEST_NAMES)
+    test = cast(
+        Test,
+        st.segmented_control(
+            "Paired test", list(TEST_NAMES), default="t", key="test", required=True, bind="query-params",
+            format_func=TEST_NAMES.__getitem__, help="Two-sided test over queries, corrected by Holm's method.",
+        ),
+    )  # fmt: skip
+    against = st.segmented_control(
+        "Add columns: differs from", [BEST, ABOVE], key="differs-from", bind="query-params",
+        help="p values are corrected only for the comparisons in the column, so more differences can be significant.",
+    )  # fmt: skip
+    return test, against
+
+
+def significance_columns(board: labels.Leaderboard, against: str | None, test: Test) -> list[Column]:
+    """Return the chosen further columns for the table of systems.
+
+    Args:
+        against: which system each one is compared with; no columns for None.
+    """
+    if against is None:
+        return []
+    rows = compare_systems(board, None, test) if against == BEST else compare_neighbours(board, test)
+    # The system that all others are compared with has no comparison of its own.
+    by_run = {row.run: row for row in rows}
+    found = [by_run.get(system.run) for system in board.systems]
+    for reason in sorted({row.undefined for row in rows if row.undefined}):
+        st.caption(f":material/help: Some p values are missing. {ui.plain(reason)}")
+    answers = {True: "yes", False: "no", None: "no test"}
+    return [
+        Column(f"Differs from {against}", [answers[row.differs] if row else "" for row in found]),
+        Column("p, corrected", [row.corrected if row else "" for row in found], digits=4),
+        Column("Error bars", [BARS[row.error_bars_overlap] if row else "" for row in found]),
+    ]
+
+
+def matrix(screen: Screen) -> None:
+    """Draw every two systems of a leaderboard: do they differ by a paired test, and do their error bars overlap?"""
+    offered = screen.offered()
+    name = board_choice(st, "Leaderboard", offered, screen.names(offered)[1], "tested board")
+    board = make_board(screen.project, offered[name], screen.policy)
+    rows = remembered_pairs(screen.project, board, screen.test)
+    if not rows:
+        st.info("A comparison needs at least two systems.", icon=":material/help:")
+        return
+    differ, tied = sum(bool(row.differs) for row in rows), sum(bool(row.error_bars_overlap) for row in rows)
+    st.caption(
+        f"**{differ:,} of {len(rows):,} pairs of systems are separated** at {measures.ALPHA:.0%} (blue). The error"
+        f" bars of {text.how_many(tied, 'pairs')} overlap (dot). Click a pair to see its queries.",
+        help="p values are corrected for all pairs. Columns and rows are systems by rank. Choose"
+        " the test or fewer comparisons under *More*.",
+    )
+    for reason in sorted({row.undefined for row in rows if row.undefined}):
+        st.caption(f":material/help: Some pairs have no test. {ui.plain(reason)}")
+    runs = [system.run for system in board.systems]
+    sets = {"better system": "run", "worse system": "against"}
+    draw_chart(charts.difference_matrix(rows, runs), "matrix of differences", sets)
+    left, right = st.columns(2)
+    first = left.selectbox("Better system", runs, index=None, key="better system", bind="query-params")
+    second = right.selectbox("Worse system", runs, index=None, key="worse system", bind="query-params")
+    if first and second and first != second:
+        with ui.errors():
+            system_pair(screen, board, first, board, second)

@@ -1,0 +1,138 @@
+"""Facts about an exam before examinees sit it: its items, its size, and the score of guessing."""
+
+from collections.abc import Sequence
+from string import ascii_uppercase
+
+import streamlit as st
+
+from exam_workbench import bank, exams
+from exam_workbench.project import Project
+from pages.parts.shared import html, ui
+
+
+def summary(known: exams.ExamStatistics) -> None:
+    """Draw the statistics of the exam, in one line."""
+    with st.container(horizontal=True):
+        st.metric("Items", f"{known.items:,}", width="content")
+        st.metric("Retired", f"{known.retired:,}", width="content")
+        if known.without_key:
+            st.metric(
+                "Without a key", f"{known.without_key:,}", width="content",
+                help="Items without a right choice. Answers to them cannot be graded.",
+            )  # fmt: skip
+        letter = known.fixed_letter or "A"
+        st.metric(
+            f"Always {letter}", ui.percent(known.fixed_answer), width="content",
+            help="Accuracy of answering every item with this letter, the most frequent key.",
+        )  # fmt: skip
+        st.metric(
+            "Longest choice", ui.percent(known.longest_answer), width="content",
+            help="Share of items whose key is at least as long as every other choice.",
+        )  # fmt: skip
+
+
+def listing(project: Project, items: Sequence[exams.Item]) -> None:
+    """Draw the items; a selected one opens below."""
+    picked = st.dataframe(
+        {
+            "Item": [item.text for item in items],
+            "Topic": [item.topic for item in items],
+            "Key": [
+                "none" if item.key_position is None else f"{ascii_uppercase[item.key_position]}) {item.key}"
+                for item in items
+            ],
+            "Source": [item.source_passage_id for item in items],
+            "State": ["" if item.active else "retired" for item in items],
+        },
+        hide_index=True,
+        on_select="rerun",
+        selection_mode="single-row",
+        key="items of the exam",
+        column_config={"Item": st.column_config.TextColumn(width="large")},
+    )
+    at = next(iter(picked.selection.rows), 0)
+    show(project, items[at if at < len(items) else 0])
+
+
+def details(known: exams.ExamStatistics) -> None:
+    """Draw the origin of the items, their question words and their topics."""
+    if (made := known.making) is not None:
+        st.markdown("**Origin of the items**")
+        steps, numbers = zip(*made.table, strict=True)
+        st.dataframe({"Step": steps, "Items": numbers}, hide_index=True, placeholder="–")
+    if known.question_length is not None:
+        st.caption(f"Average question length: {known.question_length:.0f} characters")
+    left, right = st.columns(2)
+    for column, title, counts in (
+        (left, "Question words", known.question_types),
+        (right, "Topics", {name or "no topic": count for name, count in known.topics.items()}),
+    ):
+        with column:
+            st.markdown(f"**{title}**")
+            st.dataframe({title: list(counts), "Items": list(counts.values())}, hide_index=True)
+
+
+STYLE = """
+.item { max-width: 60rem; } .item .asks { font-size: 1.1rem; font-weight: 600; margin: 0.2rem 0 0.5rem; }
+.item ol { list-style: none; margin: 0; padding: 0; } .item li { padding: 0.15rem 0.4rem; border-radius: 4px; }
+.item li.key { background: var(--ew-line); font-weight: 600; } .item .letter { color: var(--ew-dim); }
+.item .source { margin-top: 0.7rem; padding-left: 0.8rem; border-left: 3px solid var(--ew-line); line-height: 1.5;
+  white-space: pre-wrap; }
+.item .dim { color: var(--ew-dim); font-size: 0.87rem; }
+"""
+
+
+def show(project: Project, item: exams.Item) -> None:
+    """Draw an item."""
+    choices = "".join(
+        f'<li{" class=key" if at == item.key_position else ""} dir="auto">'
+        f'<span class="letter">{ascii_uppercase[at]})</span> {html.visible(choice)}'
+        f"{' <span class=dim>right choice</span>' if at == item.key_position else ''}</li>"
+        for at, choice in enumerate(item.choices)
+    )
+    topic = f'<div class="dim">{html.visible(item.topic)}</div>' if item.topic else ""
+    source = (
+        f'<div class="source" dir="auto">{html.visible(item.source_text)}</div>'
+        if item.source_text
+        else '<div class="dim">The source passage of this item is unknown.</div>'
+    )
+    st.html(
+        f'<style>{STYLE}</style><div class="item">{topic}<div class="asks" dir="auto">{html.visible(item.text)}</div>'
+        f"<ol>{choices}</ol>{source}</div>"
+    )
+    with st.container(horizontal=True):
+        ui.go("question_bank", "Edit in the question bank", query=item.query_id)
+        if item.source_passage_id:
+            st.caption(f"Source: passage {ui.plain(item.source_passage_id)}")
+
+
+HOW = (
+    "Import an exam on the Home screen, or write multiple-choice questions in the question bank. A model can write"
+    " items from passages, on the Exam screen or with the command “exam items generate”."
+)
+
+
+def opened(project: Project, proposed: bool = False) -> tuple[str, list[exams.Item]]:
+    """Return the id of the exam's query, and its items; end the screen if no exam exists.
+
+    Args:
+        proposed: whether exams with only proposed items can be chosen too; they have no items.
+    """
+    found: dict[str, list[exams.Item]] = {}
+    for item in exams.exam_items(project):
+        found.setdefault(item.query_id, []).append(item)
+    for item in exams.proposed_items(project) if proposed else ():
+        found.setdefault(item.query_id, [])
+    if not found:
+        ui.empty("No exam yet", HOW, "home", code="no-exam")
+    if len(found) == 1:
+        return next(iter(found.items()))
+    names = ui.told_apart({query.query_id: query.text for query in bank.overview(project) if query.query_id in found})
+    wanted = st.query_params.get("exam")
+    if wanted is not None and wanted not in found:
+        st.warning(f"Unknown exam {ui.plain(wanted)}. The first exam is shown instead.", icon=":material/info:")
+        del st.query_params["exam"]
+    picked = st.selectbox(
+        "Exam", list(found), format_func=names.__getitem__, key="exam", bind="query-params", width=420
+    )
+    return str(picked), found[str(picked)]

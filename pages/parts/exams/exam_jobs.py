@@ -1,0 +1,219 @@
+"""Jobs of an exam: writing items, adding examinees, and running it."""
+
+from typing import Any
+
+import streamlit as st
+
+from exam_workbench import exams, graders, grading, jobs
+from exam_workbench.project import CLOSED_BOOK, ORACLE, Project, find_students, run_names
+from pages.parts.shared import job_plan, job_progress, model_place, ui
+
+USUAL_NUMBER = 50
+SHOWN_FAILURES = 20
+EVERY_PASSAGE = ""
+"""The choice of all passages instead of a run."""
+
+
+def offer_writing(project: Project) -> None:
+    """Draw the form that has a model write items; draw nothing while a job runs."""
+    running = jobs.current_job(project, "items")
+    if running is not None and not running.over:
+        return
+    with st.popover("Write items with a model", icon=":material/edit_note:", key="writing items"):
+        st.caption("The model proposes one item per passage. Accept proposals and save the question bank to use them.")
+        settings = model_place.choose_settings(project, "writer")
+        if settings is None:
+            return
+        wanted = _wanted(project)
+        with ui.errors():
+            tag = _price(project, settings, wanted)
+            if not tag.calls:
+                st.caption("No passages left: this model was already asked about all of them.")
+                return
+            job_plan.show_tag(tag, settings["model"])
+            _begin(project, settings, wanted)
+
+
+def _wanted(project: Project) -> exams.Wanted:
+    left, right = st.columns(2)
+    domain = left.text_input(
+        "Subject of the passages", placeholder=exams.Wanted.domain, key="writer domain", help="Named in the prompt."
+    ).strip()
+    number = right.number_input(
+        "Passage limit", 1, None, USUAL_NUMBER, key="writer number", help="Passages are drawn at random.",
+        placeholder="All",
+    )  # fmt: skip
+    run = left.selectbox(
+        "Passages from", [EVERY_PASSAGE, *run_names(project)], format_func=lambda name: name or "All passages",
+        key="writer run", help="Only passages that this run ranks. Their query becomes the topic of the item.",
+    )  # fmt: skip
+    exam = right.text_input("Exam", exams.EXAM, key="writer exam", help="Query that the items belong to.").strip()
+    return exams.Wanted(
+        exam or exams.EXAM,
+        domain or exams.Wanted.domain,
+        run=run or None,
+        limit=None if number is None else int(number),
+    )
+
+
+def _price(project: Project, settings: dict[str, str], wanted: exams.Wanted) -> grading.PriceTag:
+    drafter = grading.make_drafter(settings)
+    counting = drafter.back_end.count_tokens("") is not None
+    key = ("price of items", drafter.model, drafter.fence, wanted, counting)
+    return project.cached(key, lambda: exams.generation_price(project, drafter, wanted))
+
+
+def _begin(project: Project, settings: dict[str, str], wanted: exams.Wanted) -> None:
+    left, right = st.columns(2)
+    calls = left.number_input("Call limit", 1, None, None, key="writer calls", placeholder="No limit")
+    cost = right.number_input("Cost limit", 0.0, None, None, key="writer money", placeholder="No limit")
+    patience = jobs.PATIENCE
+    if settings.get("back_end") == "openai":
+        patience = job_plan.choose_patience("writer patience")
+    if st.button("Write items", type="primary", key="writer begin"):
+        author = ui.author()
+        model_place.remember_settings(settings)
+        with ui.errors(rerun=True):
+            caps = jobs.Caps(max_calls=None if calls is None else int(calls), max_cost=cost, patience=patience)
+            exams.start_writing(project, grading.make_drafter(settings), author, wanted, caps)
+
+
+def writing_progress(project: Project) -> None:
+    """Draw the running job, or the result of the last job of this server."""
+    job_progress.watch(project, "items", _ended)
+
+
+def _ended(job: jobs.BackgroundJob) -> None:
+    report: grading.Report | None = job.result
+    if report is None:
+        st.error(ui.plain(job.progress.message), icon=":material/error:")
+        return
+    said = f"Proposed items: {len(report.keys):,}, from {report.asked:,} passages asked."
+    if report.stopped:
+        said += f" Passages left: {report.stopped:,}. Start again to continue."
+    with st.container(horizontal=True, vertical_alignment="center"):
+        st.container(key="items-written").markdown(said if report.keys else f":material/warning: {said}")
+        if report.keys:
+            ui.go("question_bank", "Review the proposals", query=job.request.query_id)
+    if report.failed:
+        with st.expander(f"Passages without an item ({len(report.failed):,})"):
+            for failure in report.failed[:SHOWN_FAILURES]:
+                st.caption(ui.plain(failure.reason))
+            if len(report.failed) > SHOWN_FAILURES:
+                st.caption(f"and {len(report.failed) - SHOWN_FAILURES:,} more.")
+
+
+KINDS = {
+    "random": "Random choice",
+    "longest": "Longest choice",
+    "overlap": "Word overlap",
+    "embedding": "Embedded model",
+    "transformers": "Model on this computer",
+    "openai": "Model behind an endpoint",
+}
+RETRIEVER_NAMES = {"bm25": "BM25", "embedding": "Embedded model", "hybrid": "Both (rank fusion)"}
+LARGEST_K, MOST_WORKED = 20, 5
+
+
+def offer_adding(project: Project, exam: str) -> None:
+    """Draw popovers that add an examinee, and that rank passages for examinees that read retrieved ones."""
+    with st.popover("Add an examinee", icon=":material/person_add:", key="adding student"):
+        _student(project)
+    with st.popover("Retrieve passages", icon=":material/search:", key="retrieving"):
+        _retrieval(project, exam)
+
+
+def _student(project: Project) -> None:
+    kind = str(st.selectbox("Answers by", list(KINDS), format_func=KINDS.__getitem__, key="student kind"))
+    contexts = [CLOSED_BOOK]
+    if kind not in exams.RULES or kind in exams.READING_RULES:
+        contexts += [ORACLE, *(one.name for one in exams.retrievals(project))]
+    settings: dict[str, Any] = {}
+    icl = 0
+    with ui.errors():
+        if kind not in exams.RULES:
+            settings = _model(kind)
+            icl = int(st.number_input("Worked examples in the prompt", 0, MOST_WORKED, 0, key="student icl"))
+        context = str(
+            st.selectbox(
+                "Context", contexts, key="student context",
+                help="Closed book: only the question. Oracle: the source passage of the item. All others: passages"
+                " retrieved for the item.",
+            )
+        )  # fmt: skip
+        k = 1
+        if context not in (CLOSED_BOOK, ORACLE):
+            k = int(st.number_input("Passages per item", 1, LARGEST_K, 1, key="student k"))
+        name = st.text_input("Name", key="student name", placeholder="Generated from the settings").strip()
+        if st.button("Add examinee", type="primary", key="student add"):
+            by = kind if kind in exams.RULES else None
+            with ui.errors(rerun=True):
+                made = exams.add_student(
+                    project, exams.Plan(by, settings, context, k, icl, name=name or None), ui.author()
+                )
+                st.toast(
+                    f"Added {ui.plain(made.name)}. Run the exam to collect its answers.", icon=":material/person_add:"
+                )
+
+
+def _model(kind: str) -> dict[str, Any]:
+    if kind == "openai":
+        place, endpoint = model_place.choose_endpoint({}, "student")
+        return {"back_end": "openai", **place, "model": model_place.choose_model("", endpoint, "student model")}
+    model = model_place.choose_local("", graders.LOCAL_MODEL, "student local")
+    per = st.selectbox(
+        "Divide the likelihood of a choice by",
+        graders.NORMALISATIONS,
+        graders.NORMALISATIONS.index(exams.NORMALISE),
+        key="student per",
+    )
+    return {"back_end": "transformers", "model": model, "normalise": per}
+
+
+def _retrieval(project: Project, exam: str) -> None:
+    st.caption("Ranks the project's passages for the question of each item. A saved retrieval cannot be changed.")
+    how = st.selectbox("Method", exams.RETRIEVERS, format_func=RETRIEVER_NAMES.__getitem__, key="retriever")
+    name = st.text_input("Retrieval name", str(how), key=f"retrieval name {how}").strip()
+    if st.button("Retrieve passages", type="primary", key="retrieve"):
+        author = ui.author()
+        with ui.errors(), st.spinner("Ranking passages"):
+            items = exams.make_retrieval(project, name, how, author, query_id=exam)
+            st.toast(f"Items with ranked passages: {items:,}", icon=":material/search:")
+            st.rerun()
+
+
+def offer_sitting(project: Project, exam: str) -> None:
+    """Draw the form that starts the missing answers; draw nothing while a job runs."""
+    running = jobs.current_job(project, "exams")
+    if running is not None and not running.over:
+        return
+    students = [one for one in find_students(project, None) if not one.sat_elsewhere]
+    known = [exams.standing(project, one, exam) for one in students]
+    missing, failed = sum(one.missing for one in known), sum(one.failed for one in known)
+    if not missing and not failed:
+        return
+    with st.popover(
+        "Run the exam", icon=":material/edit_square:", type="primary" if missing else "secondary", key="sitting"
+    ):
+        st.markdown(f"**{missing:,}** to answer, **{failed:,}** failed")
+        again = st.checkbox("Retry failed answers", value=not missing, disabled=not failed, key="sit again")
+        calls = st.number_input(
+            "Call limit", 1, None, None, key="sit calls", placeholder="No limit",
+            help="Calls of models. Examinees that answer by a rule make none.",
+        )  # fmt: skip
+        cost = st.number_input("Cost limit", 0.0, None, None, key="sit cost", placeholder="No limit")
+        patience = exams.Sit.patience
+        # An examinee of an earlier version may have a back end that was removed.
+        known = [one.parameters for one in students if one.parameters.get("back_end") != "vllm"]
+        if any(graders.back_end_name(parameters) == "openai" for parameters in known):
+            patience = job_plan.choose_patience("sit patience")
+        if st.button("Start", type="primary", key="sit begin"):
+            request = exams.Sit(query_id=exam, max_calls=None if calls is None else int(calls), max_cost=cost,
+                          retry_failed=again, patience=patience)  # fmt: skip
+            with ui.errors(rerun=True):
+                exams.start_sitting(project, request, ui.author())
+
+
+def sitting_progress(project: Project) -> None:
+    """Draw the running job, or the result of the last job of this server."""
+    job_progress.watch_steps(project, "exams", "Run the exam")

@@ -1,0 +1,227 @@
+"""Results of the examinees, as views of the Examinees screen."""
+
+from dataclasses import dataclass
+
+import streamlit as st
+
+from exam_workbench import charts
+from exam_workbench.exams import (
+    LEAST,
+    TESTS,
+    Comparison,
+    ExamStatistics,
+    Item,
+    Responses,
+    Row,
+    abilities,
+    by_topic,
+    compare,
+    grid,
+    only_right,
+)
+from exam_workbench.measures.item_response import Bounded
+from exam_workbench.project import Project
+from exam_workbench.text import how_many, said_interval
+from pages.parts.shared import address, html, ui
+from pages.parts.shared.chart_display import draw_chart
+
+ITEMS_SHOWN = 20
+"""Number of items listed for each side among those that two examinees answer differently."""
+
+TEST_NAMES = {"mcnemar": "McNemar", "randomisation": "Randomisation"}
+
+STYLE = """
+.by-model-room { overflow-x: auto; container-type: inline-size; }
+.by-model { border-collapse: collapse; font-variant-numeric: tabular-nums; }
+.by-model :is(th, td) { padding: 0.25rem 0.8rem; text-align: right; border-bottom: 1px solid var(--ew-line);
+  white-space: nowrap; }
+.by-model :is(th, td):first-child { text-align: left; white-space: normal; overflow-wrap: anywhere;
+  min-width: 9rem; max-width: 20rem; } .by-model th { color: var(--ew-dim); font-weight: 400; }
+.by-model td.none { color: var(--ew-dim); }
+@container (max-width: 46rem) {
+  .by-model { font-size: 0.87rem; } .by-model :is(th, td) { padding: 0.25rem 0.4rem; } }
+"""
+
+
+@dataclass(frozen=True)
+class Sat:
+    """An exam with answers.
+
+    Args:
+        exam: id of its query.
+        items: all items, including retired ones.
+        found: the answers that count.
+        rows: examinees in order of falling accuracy.
+        known: facts about the exam that need no examinees.
+    """
+
+    project: Project
+    exam: str
+    items: list[Item]
+    found: Responses
+    rows: list[Row]
+    known: ExamStatistics
+
+
+def board(sat: Sat) -> None:
+    """Draw examinees by accuracy, next to the scores of answers that ignore the question."""
+    draw_chart(charts.accuracy_chart(sat.rows, sat.known.baselines))
+    said = " and ".join(f"{what} ({share:.0%})" for what, share in sat.known.baselines.items())
+    st.container(key="baselines").caption(
+        f"Accuracy is the share of right answers, with Wilson's 95% interval. Dashed lines show {said}."
+        " Strict accuracy counts failed answers as wrong. Accuracy leaves them out."
+    )
+    st.dataframe(
+        {
+            "Examinee": [row.student.name for row in sat.rows],
+            "Accuracy": [row.score.accuracy for row in sat.rows],
+            "95% interval": [said_interval(row.score.accuracy_interval) for row in sat.rows],
+            "Right": [row.score.right for row in sat.rows],
+            "Answered": [row.score.answered for row in sat.rows],
+            "Failed": [row.score.failed for row in sat.rows],
+            "Not asked": [row.score.missing for row in sat.rows],
+            "Strict accuracy": [row.score.strict_accuracy for row in sat.rows],
+        },
+        hide_index=True,
+        column_config={name: st.column_config.NumberColumn(format="%.3f") for name in ("Accuracy", "Strict accuracy")},
+    )
+
+
+def models(sat: Sat) -> None:
+    """Draw accuracy by model and context; of several numbers of worked examples, the best one counts."""
+    found = grid(sat.rows)
+    head = "".join(f"<th>{html.visible(name)}</th>" for name in found.retrievals)
+    body = []
+    for model in found.models:
+        cells = []
+        for retrieval in found.retrievals:
+            share = found.accuracy(model, retrieval)
+            if share is None:
+                cells.append('<td class="none">–</td>')
+            else:
+                said = f"{share:.3f}"
+                cells.append(f"<td>{f'<b>{said}</b>' if retrieval in found.best[model] else said}</td>")
+        body.append(f"<tr><td>{html.visible(model)}</td>{''.join(cells)}</tr>")
+    st.html(
+        f"<style>{STYLE}</style><div class='by-model-room' tabindex=0><table class='by-model'>"
+        f"<tr><th>Model</th>{head}</tr>{''.join(body)}</table></div>"
+    )
+    st.caption(
+        "Each cell shows the accuracy with the best number of worked examples. Bold marks the best retrieval of each"
+        " model. Closed book and oracle are not ranked."
+    )
+
+
+def topics(sat: Sat) -> None:
+    """Draw accuracy by topic, if there are enough items."""
+    rows = by_topic(sat.found)
+    if not rows:
+        ui.empty(
+            "No topic has enough answers",
+            f"Each cell needs {LEAST} answers of one examinee to items of one topic. Topics come with generated or"
+            " imported items.",
+        )
+    draw_chart(charts.topic_chart(rows, [row.student.name for row in sat.rows]))
+    st.caption(f"Share of right answers and number of answers. Cells with fewer than {LEAST} answers are left out.")
+
+
+def two(sat: Sat) -> None:
+    """Draw two examinees on the items that both answered, and the items that they answer differently."""
+    names = [row.student.name for row in sat.rows]
+    if len(names) < 2:
+        ui.empty("Only one examinee", "Add another examinee to compare with.")
+    left, right, how = st.columns([3, 3, 2])
+    first = str(left.selectbox("First examinee", names, key="first", bind="query-params"))
+    others = [name for name in names if name != first]
+    second = str(right.selectbox("Second examinee", others, key="second", bind="query-params"))
+    address.own("test", TESTS)
+    test = how.selectbox("Test", TESTS, format_func=TEST_NAMES.__getitem__, key="test", bind="query-params")
+    wanted = {first, second}
+    one = next(each for each in compare(sat.found, test) if {each.first, each.second} == wanted)
+    st.container(key="verdict").markdown(_verdict(one))
+    texts = {item.question_id: item.text for item in sat.items}
+    for column, name, items in zip(st.columns(2), (first, second), only_right(sat.found, first, second), strict=True):
+        told = [texts[item] for item in items]
+        with column, st.container(key=f"only {name}"):
+            st.markdown(f"**Only {ui.plain(name)} is right: {len(told):,}**")
+            for text in told[:ITEMS_SHOWN]:
+                st.text(text)
+            if len(told) > ITEMS_SHOWN:
+                st.caption(f"and {len(told) - ITEMS_SHOWN:,} more")
+
+
+def _verdict(one: Comparison) -> str:
+    if one.p is None or one.adjusted is None or one.difference is None:
+        return "**Not separated**: both got the same items right."
+    better, worse = (one.first, one.second) if one.difference > 0 else (one.second, one.first)
+    told = f"p = {one.p:.3f}, {one.adjusted:.3f} after Holm correction over all pairs of examinees"
+    on = f"on {how_many(one.items, 'items')} that both answered"
+    if one.differ:
+        by = abs(one.difference)
+        return f"**{ui.plain(better)} is better** than {ui.plain(worse)} by {by:.1%} {on} ({told})."
+    ahead = f"{ui.plain(better)} is ahead by {abs(one.difference):.1%}" if one.difference else "equal accuracy"
+    return f"**Not separated** {on}: {ahead} ({told})."
+
+
+@ui.errors()
+def ability(sat: Sat) -> None:
+    """Draw the effect of each component of the examinees, by item response theory."""
+    intervals = st.toggle(
+        "Intervals",
+        key="intervals",
+        bind="query-params",
+        help="95% intervals from 200 bootstrap samples of the items.",
+    )
+    with st.spinner("Fitting abilities and items"):
+        told = abilities(sat.project, sat.exam, intervals=intervals)
+    for remark in told.remarks:
+        st.caption(f":material/info: {ui.plain(remark)}")
+    if told.components:
+        st.markdown("**Components**")
+        parts = {
+            "Factor": [row.factor for row in told.components],
+            "Level": [row.level for row in told.components],
+            "Examinees": [row.students for row in told.components],
+            "Accuracy": [row.accuracy for row in told.components],
+            "Effect": [row.ability.value for row in told.components],
+            "Interval": [_interval(row.ability) for row in told.components],
+            "Difference from first level": [
+                row.difference.value if row.difference else None for row in told.components
+            ],
+            "Interval of difference": [_interval(row.difference) for row in told.components],
+        }
+        st.dataframe(
+            {name: values for name, values in parts.items() if intervals or "interval" not in name.lower()},
+            hide_index=True,
+            placeholder="–",
+            column_config=_decimals("Accuracy", "Effect", "Difference from first level"),
+        )
+    st.markdown("**Examinees**")
+    ordered = sorted(told.students, key=lambda row: -row.ability.value)
+    bounds = {"Interval": [_interval(row.ability) for row in ordered]} if intervals else {}
+    st.dataframe(
+        {
+            "Examinee": [row.student for row in ordered],
+            "Ability": [row.ability.value for row in ordered],
+            **bounds,
+            "Accuracy": [row.accuracy for row in ordered],
+            "Answered": [row.answered for row in ordered],
+        },
+        hide_index=True,
+        column_config=_decimals("Ability", "Accuracy"),
+    )
+    st.caption("Abilities are relative to the mean of all examinees. Effects are relative to the mean of their factor.")
+    st.markdown("**Fit**")
+    names, means, spreads = zip(*told.statistics.table, strict=True)
+    st.dataframe(
+        {"Quantity": names, "Mean": means, "SD": spreads}, hide_index=True, column_config=_decimals("Mean", "SD")
+    )
+    st.caption("Accuracy and ability are averaged over examinees. RMSE, d, b and g are averaged over items.")
+
+
+def _interval(one: Bounded | None) -> str:
+    return said_interval(one and (one.low, one.high))
+
+
+def _decimals(*names: str) -> dict[str, object]:
+    return {name: st.column_config.NumberColumn(format="%.3f") for name in names}

@@ -1,0 +1,496 @@
+"""Quality of the items by item response theory: a table, the exam's information, and the failures of one item."""
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import cast
+
+import streamlit as st
+
+from exam_workbench import charts, errors, exams, text
+from exam_workbench.measures.item_response import (
+    CRITERIA,
+    ESTIMATORS,
+    FEWEST_ITEMS,
+    GRID,
+    MODELS,
+    TIMES,
+    Analysis,
+    EstimatorName,
+    Improvement,
+    ItemWorth,
+    Model,
+    Planting,
+    information,
+    probability,
+)
+from exam_workbench.project import Project
+from pages.parts.exams import exam_facts
+from pages.parts.shared import presses, ui
+from pages.parts.shared.chart_display import draw_chart
+
+SCHEMES = {"bloom": "Bloom's level", "question type": "Question word", "topic": "Topic"}
+MODEL_NAMES = {"3pl": "With guessing (3PL)", "2pl": "Without guessing (2PL)", "1pl": "Difficulty alone (1PL)"}
+ESTIMATOR_NAMES = {"map": "Most probable", "paper": "Bounds of the paper"}
+RETIRING = "The items stay in the exam until you save the question bank."
+"""Help text of buttons that retire items."""
+
+
+@dataclass(frozen=True)
+class Settings:
+    """The model of the answers, and its estimator."""
+
+    model: Model
+    estimator: EstimatorName
+
+
+def settings() -> Settings:
+    """Draw the choices of model and estimator and return them."""
+    with st.popover(
+        "Model", icon=":material/tune:", help="Item response model and its estimator", key="choosing model"
+    ):
+        model = st.selectbox("Model", MODELS, index=MODELS.index("3pl"), format_func=MODEL_NAMES.__getitem__,
+                             key="model", bind="query-params")  # fmt: skip
+        estimator = st.selectbox("Estimator", list(ESTIMATORS), format_func=ESTIMATOR_NAMES.__getitem__,
+                                 key="estimator", bind="query-params",
+                                 help="Most probable uses priors. The paper uses bounds instead.")  # fmt: skip
+    return Settings(cast(Model, model), cast(EstimatorName, estimator))
+
+
+def draw(
+    project: Project,
+    exam: str,
+    items: Sequence[exams.Item],
+    found: exams.Responses,
+    told: Analysis,
+    kinds: Mapping[str, Mapping[str, Sequence[str]]],
+) -> None:
+    """Draw the table of items, the selected item, and the information curves.
+
+    Args:
+        kinds: categories of the items by scheme and question id.
+    """
+    for remark in told.remarks:
+        st.caption(f":material/info: {ui.plain(remark)}")
+    by_id = {item.question_id: item for item in items}
+    rows = sorted(told.items, key=lambda row: (row.information, row.item))
+    picked = st.dataframe(
+        {
+            "Item": [by_id[row.item].text for row in rows],
+            "Accuracy": [row.accuracy for row in rows],
+            "Information": [row.information for row in rows],
+            "Item-rest": [row.item_rest for row in rows],
+            "d": [_held(row, "d") for row in rows],
+            "b": [_held(row, "b") for row in rows],
+            "g": [_held(row, "g") for row in rows],
+            "Bloom's level": [", ".join(kinds["bloom"].get(row.item, ())) for row in rows],
+            "Diagnosis": [row.reason for row in rows],
+        },
+        hide_index=True,
+        on_select="rerun",
+        selection_mode="multi-row",
+        key="worth of items",
+        column_config={
+            "Item": st.column_config.TextColumn(width="large"),
+            **{name: st.column_config.NumberColumn(format="%.3f") for name in ("Accuracy", "Information")},
+            "Item-rest": st.column_config.NumberColumn(
+                format="%.3f",
+                help="Correlation of this item with the examinee's other answers. If it is low, the answers hardly"
+                " depend on ability, even if d is high.",
+            ),
+        },
+    )  # fmt: skip
+    st.caption(
+        "Sorted by information at these examinees' abilities, lowest first. d is discrimination, b is difficulty and g"
+        " is the guessing probability. An asterisk marks a bound of the estimator."
+    )
+    chosen = [rows[at] for at in picked.selection.rows if at < len(rows)]
+    _retiring(project, exam, [by_id[row.item] for row in chosen])
+    for row in chosen[:1]:
+        exam_facts.show(project, by_id[row.item])
+        _failing(found, row.item)
+    _curves_of_items(told, chosen[: charts.LINE_COLOURS])
+    _curves(told, kinds)
+
+
+def _held(row: ItemWorth, kind: str) -> str:
+    value = {"d": row.d, "b": row.b, "g": row.g}[kind]
+    return f"{value:z.2f}{'*' if kind in row.held else ''}"
+
+
+def _retiring(project: Project, exam: str, chosen: Sequence[exams.Item]) -> None:
+    gone = going(project, exam)
+    active = [item for item in chosen if item.active and item.question_id not in gone]
+    if not active:
+        st.caption("Select items to see their text and curves or to retire them.")
+    elif presses.button(
+        f"Retire {text.how_many(len(active), 'items')}",
+        icon=":material/remove_circle:",
+        key="retire worthless",
+        help=RETIRING,
+    ):
+        retire_all(project, [item.question_id for item in active])
+        st.rerun()
+
+
+def going(project: Project, exam: str) -> set[str]:
+    """Return the ids of items that the person's drafts retire; draw a note that these items count until the save."""
+    found = exams.retired_in_drafts(project, ui.person()) if ui.person() else set()
+    if found:
+        with st.container(horizontal=True, vertical_alignment="center"):
+            st.container(key="retired-drafts", width="content").caption(
+                f":material/edit_note: Your unsaved changes retire {text.how_many(len(found), 'items')}."
+                " They count until you save."
+            )
+            ui.go("question_bank", "Save or discard in the question bank", query=exam)
+    return found
+
+
+def retire_all(project: Project, question_ids: Sequence[str]) -> None:
+    """Retire items in the person's drafts, and show where to undo or save that."""
+    author = ui.author()
+    with ui.errors():
+        exams.retire(project, question_ids, author)
+        st.toast(
+            f"Retired {text.how_many(len(question_ids), 'items')} in your unsaved changes. Save them in the question"
+            " bank.",
+            icon=":material/edit_note:",
+        )
+
+
+def _failing(found: exams.Responses, item: str) -> None:
+    column = found.items.index(item)
+    answers = dict(zip(found.names, found.correct[:, column].tolist(), strict=True))
+    failed = dict(zip(found.names, found.failed[:, column].tolist(), strict=True))
+    for said, names in (
+        ("Right", [name for name, value in answers.items() if value == 1]),
+        ("Wrong", [name for name, value in answers.items() if value == 0]),
+        ("Failed", [name for name, value in failed.items() if value]),
+    ):
+        if names:
+            st.markdown(f"**{said}**: {ui.plain(', '.join(names))}")
+
+
+def _curves_of_items(told: Analysis, chosen: Sequence[ItemWorth]) -> None:
+    """Draw the characteristic curves and the information of selected items."""
+    if not chosen:
+        return
+    few = told.fit.items.some([told.items.index(row) for row in chosen])
+    for title, values in (
+        ("Probability of a right answer", probability(GRID, few)), ("Information", information(GRID, few))
+    ):  # fmt: skip
+        curves = dict(zip([row.item for row in chosen], values.T.tolist(), strict=True))
+        draw_chart(charts.ability_curves(curves, told.fit.theta.tolist(), title))
+
+
+def _curves(told: Analysis, kinds: Mapping[str, Mapping[str, Sequence[str]]]) -> None:
+    st.markdown("**Information by ability**")
+    scheme = st.segmented_control(
+        "By", ["all", *SCHEMES], default="all", format_func=lambda name: SCHEMES.get(name, "All items"), key="by",
+        required=True, bind="query-params", label_visibility="collapsed",
+    )  # fmt: skip
+    curves, few = charts.information_curves(told, kinds.get(str(scheme), {}))
+    draw_chart(charts.ability_curves(curves, told.fit.theta.tolist()))
+    st.caption(
+        "Each tick is an examinee."
+        + (
+            f" Too few items for a curve of {ui.plain(', '.join(f'{name} ({n})' for name, n in few.items()))}."
+            if few
+            else ""
+        )
+    )
+
+
+CRITERION_NAMES = {"information": "Information", "d": "Discrimination (d)", "item-rest": "Item-rest correlation"}
+
+
+def draw_shortening(project: Project, exam: str, items: Sequence[exams.Item], found: Improvement) -> None:
+    """Draw the steps, their curves, and the list of items to confirm."""
+    curves = {f"{step.items} items": step.curve.tolist() for step in found.steps}
+    draw_chart(charts.ability_curves(curves))
+    st.dataframe(
+        {
+            "Items": [step.items for step in found.steps],
+            "Mean information": [step.information for step in found.steps],
+            "Rank correlation with the full exam": [step.ranking for step in found.steps],
+            "Items to drop": [len(step.dropped) for step in found.steps],
+        },
+        hide_index=True,
+        column_config={
+            name: st.column_config.NumberColumn(format="%.3f")
+            for name in ("Mean information", "Rank correlation with the full exam")
+        },
+    )
+    if found.stopped:
+        st.caption(f":material/info: {ui.plain(found.stopped)}.")
+    _held_out(found)
+    _list(project, exam, items, found)
+
+
+def _held_out(found: Improvement) -> None:
+    held = found.held_out
+    if held is None:
+        st.caption(
+            "Too few examinees for a held-out check. The same examinees chose the items and measure the gain in"
+            " information, so the gain may be too optimistic."
+        )
+        return
+    ranking = (
+        ""
+        if held.ranking is None
+        else f" The rank correlation of their abilities before and after is {held.ranking:z.3f}."
+    )
+    st.markdown(
+        f"**Held-out check**: one half of the examinees selects {text.how_many(held.dropped, 'items')} to drop. All"
+        f" examinees together would drop {held.shared} of these. For the other half ({held.students}), mean information"
+        f" changes from {held.before:.3f} to {held.after:.3f}.{ranking}"
+    )
+
+
+def _list(project: Project, exam: str, items: Sequence[exams.Item], found: Improvement) -> None:
+    texts = {item.question_id: item.text for item in items}
+    gone = going(project, exam)
+    active = {item.question_id for item in items if item.active} - gone
+    rows = [row for row in found.retire if row.item in active]
+    if not rows:
+        more = " more" if gone else ""
+        st.caption(f"No{more} items to drop. An exam keeps at least {FEWEST_ITEMS} items.")
+        return
+    st.container(key="would-drop").markdown(f"**{text.how_many(len(rows), 'items')} to retire.** {RETIRING}")
+    chosen = st.data_editor(
+        {
+            "Retire": [True] * len(rows),
+            "Item": [texts.get(row.item, row.item) for row in rows],
+            "Information": [row.information for row in rows],
+            "d": [row.d for row in rows],
+            "Item-rest": [row.item_rest for row in rows],
+            "Accuracy": [row.accuracy for row in rows],
+            "Diagnosis": [row.reason for row in rows],
+        },
+        hide_index=True,
+        disabled=["Item", "Information", "d", "Item-rest", "Accuracy", "Diagnosis"],
+        key=f"to retire {[row.item for row in rows]}",
+        column_config={
+            "Item": st.column_config.TextColumn(width="large"),
+            **{
+                name: st.column_config.NumberColumn(format="%.3f")
+                for name in ("Information", "d", "Item-rest", "Accuracy")
+            },
+        },
+    )
+    wanted = [row.item for row, keep in zip(rows, chosen["Retire"], strict=True) if keep]
+    if presses.button(
+        f"Retire {text.how_many(len(wanted), 'items')}",
+        icon=":material/remove_circle:",
+        type="primary",
+        disabled=not wanted,
+        key="retire shortened",
+    ):
+        retire_all(project, wanted)
+        st.rerun()
+
+
+FAULT_NAMES = {
+    "answered at random": "Answered at random",
+    "key wrong": "Key wrong",
+    "two right": "Two choices right",
+    "answer in the question": "Answer in the question",
+}
+SHOWN = "planted in"
+"""Session key of the project and the exam in which a person planted bad items."""
+
+
+def offer_planting(project: Project, exam: str) -> None:
+    """Draw a button that plants bad items, and the number that each criterion found."""
+    st.markdown("**Test of the criteria**")
+    here = (project.path, exam)
+    if presses.button("Test with spoilt items", icon=":material/bug_report:", key="plant"):
+        st.session_state[SHOWN] = here
+    if st.session_state.get(SHOWN) != here:
+        st.container(key="not-planted").caption(
+            "Spoils some items in a copy of the answers, then counts how many each criterion ranks last."
+            " The project does not change."
+        )
+        return
+    with ui.errors():
+        with st.spinner("Spoiling items and fitting the model again"):
+            found = exams.planted(project, exam)
+        _table(found)
+
+
+def _table(found: list[Planting]) -> None:
+    one = found[0]
+    st.dataframe(
+        {"Fault": [FAULT_NAMES[row.fault] for row in found]}
+        | {CRITERION_NAMES[by]: [row.found[by] for row in found] for by in CRITERIA},
+        hide_index=True,
+        column_config={
+            CRITERION_NAMES[by]: st.column_config.ProgressColumn(format="%.1f", min_value=0.0, max_value=one.planted)
+            for by in CRITERIA
+        },
+    )
+    st.container(key="planted").caption(
+        f"Of {one.items} items, {one.planted} were spoilt in a copy of the answers. The table shows how"
+        f" many are among the {one.last} items that a criterion ranks last (mean of {TIMES} repetitions). By chance it"
+        f" would be {one.by_chance:.1f}. Other bad items of the exam may take some of these ranks."
+    )
+
+
+BOUNDS = {
+    "extra_gram": (
+        "Extra-candidate, n-grams (t1)",
+        "A wrong choice shares more word sequences with the source than the right one.",
+    ),
+    "extra_embedding": ("Extra-candidate, meaning (t2)", "A wrong choice is closer to the source than the right one."),
+    "intra_jaccard": ("Intra-candidate, words (t3)", "A wrong choice has nearly the same words as the right one."),
+    "intra_embedding": ("Intra-candidate, meaning (t4)", "A wrong choice means nearly the same as the right one."),
+    "intra_rouge": (
+        "Intra-candidate, ROUGE-L",
+        "Two choices share a long word sequence. This filter is not in the paper.",
+    ),
+    "near": ("Near-duplicates", "Two items ask nearly the same question."),
+}
+"""Title and meaning of each threshold."""
+
+TITLES: dict[str, str] = {
+    "extra n-gram": BOUNDS["extra_gram"][0],
+    "extra embedding": BOUNDS["extra_embedding"][0],
+    "intra jaccard": BOUNDS["intra_jaccard"][0],
+    "intra embedding": BOUNDS["intra_embedding"][0],
+    "intra rouge-l": BOUNDS["intra_rouge"][0],
+    "near duplicate": BOUNDS["near"][0],
+    "self-contained": "Names its source",
+}
+"""Titles of rules, the same as those of their threshold or checkbox."""
+
+
+@ui.errors()
+def draw_filters(project: Project, exam: str, items: Sequence[exams.Item]) -> None:
+    """Draw the thresholds and the failing items; an item leaves the exam only if a person retires it."""
+    with st.spinner("Comparing choices, sources and items"):
+        values = exams.item_values(project, exam)
+    if not values:
+        ui.empty("No active items", "Restore an item in the question bank.", "question_bank")
+    accepted = exams.last_acceptance(project, exam)
+    found = exams.judged(values, _thresholds(accepted.thresholds if accepted else exams.usual_thresholds(values)))
+    falling = [one for one in found if one.hits]
+    counts = Counter(rule for one in falling for rule in {hit.rule for hit in one.hits})
+    st.markdown(f"**{len(falling)} of {text.how_many(len(found), 'items')} would fail a filter**")
+    if not falling:
+        st.caption("All items pass at these thresholds.")
+        return
+    st.caption(" · ".join(f"{_title(rule)}: {count}" for rule, count in counts.most_common()))
+    gone = going(project, exam)
+    _list_filtered(project, [one for one in falling if one.item.question_id not in gone])
+
+
+def draw_proposed(project: Project, exam: str) -> None:
+    """Draw the proposed items with their filter values and sources, and a button that accepts the passing ones."""
+    try:
+        with st.spinner("Comparing choices, sources and items"):
+            values = exams.item_values(project, exam, "all")
+    except errors.WorkbenchError as error:
+        ui.show_error(error)
+        return
+    if all(one.item.proposal_key is None for one in values):
+        ui.empty("No open proposals", "Write items with a model above.")
+    thresholds = _thresholds(exams.usual_thresholds(values), "proposed ")
+    checked = exams.judged(values, thresholds)
+    proposed = sorted((one for one in checked if one.item.proposal_key is not None), key=lambda one: len(one.hits))
+    passing = sum(not one.hits for one in proposed)
+    st.markdown(f"**{passing} of {text.how_many(len(proposed), 'proposed items')} pass all filters**")
+    if (
+        presses.button(
+            f"Accept {text.how_many(passing, 'passing items')}",
+            type="primary",
+            disabled=not passing,
+            key="accept passing",
+        )
+        and ui.author()
+    ):
+        with ui.errors(rerun=True):
+            exams.accept_passing(project, checked, thresholds, ui.author())
+            st.toast("Accepted as unsaved changes. Save them in the question bank.", icon=":material/edit_note:")
+    columns = zip(*(exams.value_row(one.values) for one in proposed), strict=True)
+    picked = st.dataframe(
+        {
+            "Item": [one.item.text for one in proposed],
+            "Failed filters": [", ".join(dict.fromkeys(_title(hit.rule) for hit in one.hits)) for one in proposed],
+            **dict(zip(exams.VALUE_COLUMNS, columns, strict=True)),
+        },
+        hide_index=True,
+        placeholder="–",
+        on_select="rerun",
+        selection_mode="single-row",
+        key="proposed items",
+        column_config={"Item": st.column_config.TextColumn(width="large")},
+    )
+    at = next(iter(picked.selection.rows), 0)
+    exam_facts.show(project, proposed[at if at < len(proposed) else 0].item)
+
+
+def _title(rule: str) -> str:
+    return TITLES.get(rule, rule.capitalize())
+
+
+def _thresholds(usual: exams.Thresholds, prefix: str = "") -> exams.Thresholds:
+    given: dict[str, float | None] = {}
+    with st.expander("Thresholds", expanded=True):
+        columns = st.columns(3)
+        for at, (name, (title, about)) in enumerate(BOUNDS.items()):
+            given[name] = columns[at % 3].number_input(
+                title, -1.0, 1.0, getattr(usual, name), 0.01, "%.3f", key=f"{prefix}threshold {name}",
+                placeholder="Off", help=f"{about} Empty: the filter is off.",
+            )  # fmt: skip
+        alone = st.checkbox(
+            "Fail questions that name a paper, a study or documentation",
+            usual.self_contained,
+            key=f"{prefix}self-contained",
+        )
+        st.caption(
+            "Defaults: the thresholds at the last acceptance of proposals. Without one, each default removes at most"
+            " 5% of the items."
+        )
+    return replace(usual, self_contained=alone, **given)
+
+
+def _list_filtered(project: Project, falling: Sequence[exams.Checked]) -> None:
+    rows = [(one, hit) for one in falling for hit in one.hits]
+    if not rows:
+        return
+    picked = st.dataframe(
+        {
+            "Item": [one.item.text for one, _ in rows],
+            "Filter": [_title(hit.rule) for _, hit in rows],
+            # The number of the pattern that matched is not a measured value.
+            "Value": [None if hit.rule == "self-contained" else hit.value for _, hit in rows],
+            "Threshold": [hit.threshold for _, hit in rows],
+            "Text": [hit.one for _, hit in rows],
+            "Compared with": ["" if hit.rule == "self-contained" else hit.other for _, hit in rows],
+        },
+        hide_index=True,
+        placeholder="–",
+        on_select="rerun",
+        selection_mode="multi-row",
+        key="falling items",
+        column_config={
+            "Item": st.column_config.TextColumn(width="large"),
+            "Value": st.column_config.NumberColumn(format="%.3f"),
+            "Threshold": st.column_config.NumberColumn(format="%.3f"),
+        },
+    )
+    chosen = list(
+        {rows[at][0].item.question_id: rows[at][0].item for at in picked.selection.rows if at < len(rows)}.values()
+    )
+    if not chosen:
+        st.caption("Select items to see them or to retire them.")
+        return
+    if presses.button(
+        f"Retire {text.how_many(len(chosen), 'items')}",
+        icon=":material/remove_circle:",
+        help=RETIRING,
+        key="retire falling",
+    ):
+        retire_all(project, [item.question_id for item in chosen])
+        st.rerun()
+    exam_facts.show(project, chosen[0])

@@ -1,0 +1,273 @@
+"""All files of the project except its qrels, with download buttons."""
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from datetime import datetime
+
+import streamlit as st
+
+from exam_workbench import audit, bank, exams, exchange, formats, labels, text
+from exam_workbench.project import Project, official_sources, rankings, terms_of
+from pages.parts.shared import policy_widgets, presses, ui
+
+
+def download(
+    project: Project,
+    label: str,
+    what: str,
+    file: str,
+    make: Callable[[], str | bytes],
+    author: str,
+    primary: bool = False,
+) -> None:
+    """Draw a button that makes its file and logs the download on click.
+
+    Args:
+        what: short name of the file for the activity log.
+        make: returns the content.
+        author: name of the person; empty if they still have to enter it.
+    """
+    ui.download(
+        label,
+        lambda: exchange.recorded(project, author, what, file, make),
+        file,
+        type="primary" if primary else "secondary",
+        icon=":material/download:" if primary else None,
+        key=f"download {file}",
+        on_click="ignore",
+    )
+
+
+@contextmanager
+def _kind(title: str) -> Iterator[None]:
+    with st.container(border=True, key=f"file {title}"):
+        st.markdown(f"**{title}**")
+        yield
+
+
+def others(project: Project) -> None:
+    """Draw all other files."""
+    st.header("Other files", anchor=False)
+    author, name = ui.person(), project.name
+    for terms in terms_of(project):
+        st.caption(ui.plain(f"Graded file and project have texts of a data set with terms of use. {terms}"))
+    with st.container(key="files", horizontal=True):
+        with _kind("Question bank"):
+            st.caption("All questions of the newest version, including inactive questions.")
+            with st.container(horizontal=True):
+                download(project, "JSONL", "bank", f"{name}-bank.jsonl", lambda: exchange.bank_jsonl(project), author)
+                download(project, "CSV", "bank", f"{name}-bank.csv", lambda: exchange.bank_csv(project), author)
+            _in_form(project, "bank", list(formats.FORMS), lambda form: exchange.bank_in_form(project, form), author)
+        with _kind("Graded file"):
+            st.caption("Pool, grades, judgments and runs in the Autograder/RUBRIC format.")
+            download(
+                project, "JSONL.GZ", "graded", f"{name}-graded.jsonl.gz", lambda: exchange.graded_file(project), author
+            )
+        with _kind("Leaderboard"):
+            _board(project, author)
+        with _kind("Runs"):
+            found = len(rankings(project))
+            st.caption(f"{text.how_many(found, 'runs')} in the TREC format." if found else "No runs yet.")
+            if found:
+                download(project, "ZIP", "runs", f"{name}-runs.zip", lambda: exchange.runs_zip(project), author)
+        with _kind("Overrides"):
+            given = len(labels.overrides(project))
+            st.caption(
+                f"{text.how_many(given, 'overrides')} with author, reason and state." if given else "No overrides yet."
+            )
+            if given:
+                download(
+                    project,
+                    "CSV",
+                    "overrides",
+                    f"{name}-overrides.csv",
+                    lambda: exchange.overrides_csv(project),
+                    author,
+                )
+        with _kind("Exam"):
+            _exam(project, author)
+        if not project.allows("take everything out"):
+            return
+        with _kind("Whole project"):
+            st.caption("All tables as Parquet files with a manifest. Import the file with `exam import project`.")
+            ui.download(
+                "ZIP",
+                lambda: exchange.project_zip(project, author),
+                f"{name}-project.zip",
+                mime="application/zip",
+                key="download project",
+                on_click="ignore",
+            )
+
+
+def _board(project: Project, author: str) -> None:
+    if not rankings(project):
+        st.caption("No runs yet.")
+        return
+    source = st.selectbox("Source", ["exam", *official_sources(project)], key="board source")
+    measure = policy_widgets.measure("Measure", cover=source == "exam", key="board measure", shares=source == "exam")
+    policy = policy_widgets.chosen(project)
+    with st.container(horizontal=True):
+        for ending, label, write in (
+            ("tsv", "TSV", exchange.board_tsv),
+            ("json", "JSON", exchange.board_json),
+            ("tex", "LaTeX", exchange.board_latex),
+        ):
+            download(
+                project, label, "leaderboard", f"{project.name}-{source}-{measure}.{ending}",
+                lambda write=write: write(labels.leaderboard(project, measure, source, policy)), author,
+            )  # fmt: skip
+    _in_form(
+        project, "leaderboard", list(formats.BOARD_FORMS),
+        lambda form: exchange.board_in_form(labels.leaderboard(project, measure, source, policy), form)[0], author,
+    )  # fmt: skip
+
+
+def _in_form(project: Project, what: str, forms: list[str], make: Callable[[str], str | bytes], author: str) -> None:
+    """Draw a choice among the forms of other tools, and a download in the chosen one."""
+    form = st.selectbox("Form of AutoJudge", forms, index=None, key=f"{what} form", placeholder="Choose a form")
+    if form:
+        ending = {"trec_eval": "zip", "jsonl": "jsonl"}.get(form, "jsonl" if what == "bank" else "txt")
+        download(
+            project, f"Download {form}", what, f"{project.name}-{what}-{form}.{ending}", lambda: make(form), author
+        )
+
+
+def _exam(project: Project, author: str) -> None:
+    found = bank.counts(project)
+    if not found["items"]:
+        st.caption("No exam yet.")
+        return
+    st.caption(f"{text.how_many(found['items'], 'items')} with their sources, and the answers of examinees.")
+    with st.container(horizontal=True):
+        download(project, "JSON", "exam", f"{project.name}-exam.json", lambda: exams.exam_json(project), author)
+        if found["answers of students"]:
+            file = f"{project.name}-answers.csv"
+            download(project, "CSV", "responses-matrix", file, lambda: exams.answers_csv(project), author)
+
+
+PUBLICATIONS_A_PAGE = 6
+LOOK = 1.0
+"""Seconds between two checks of whether a bundle is ready."""
+PATIENCE = 120
+"""Number of checks after which the screen stops waiting for a bundle."""
+
+
+def publishing(project: Project, policy: labels.Policy, binary: bool) -> None:
+    """Draw the form that publishes the qrels, alone or in a bundle, and the earlier publications."""
+    st.header("Publish", anchor=False)
+    values = "as binary values" if binary else "with graded values"
+    st.caption(
+        f"Publishes the labels above {values}, with a manifest of the questions, grades and settings. You can download"
+        " the same file again later, even after edits."
+    )
+    with st.container(horizontal=True, vertical_alignment="bottom"):
+        number = st.session_state.get("published", 0)
+        note = st.text_input("Note", key=f"publication note {number}", placeholder="Purpose and audience")
+        if presses.button("Publish qrels", type="primary", icon=":material/publish:", key="publish"):
+            with ui.errors(rerun=True):
+                with st.spinner("Publishing"):
+                    exchange.publish(project, policy, ui.author(), binary, note)
+                st.session_state["published"] = number + 1
+                st.toast("Qrels published.", icon=":material/publish:")
+        author = ui.person()
+        ui.download(
+            "Publish as a bundle",
+            lambda: exchange.bundle(project, policy, author, binary, note, audit.audit_files),
+            f"{project.name}-bundle.zip",
+            mime="application/zip",
+            icon=":material/folder_zip:",
+            on_click=_await_bundle,
+            args=(len(exchange.publications(project)),),
+            disabled=project.read_only,
+            key="publish bundle",
+            help="Publishes the qrels in a zip with the manifest, question bank, leaderboards, overrides and audits.",
+        )
+    past = exchange.publications(project)
+    if (before := st.session_state.get("publications before the bundle")) is not None:
+        if len(past) == before:
+            _look(project, before)
+        else:
+            st.session_state.pop("publications before the bundle")
+            _say_bundled(project, past[0])
+    if not past:
+        st.caption("No publications yet.")
+        return
+    pages = -(-len(past) // PUBLICATIONS_A_PAGE)
+    page = st.pagination(pages, key="publications page") if pages > 1 else 1
+    for manifest in past[(page - 1) * PUBLICATIONS_A_PAGE : page * PUBLICATIONS_A_PAGE]:
+        _publication(project, manifest)
+
+
+def _await_bundle(before: int) -> None:
+    st.session_state["publications before the bundle"] = before
+    st.session_state["looks for the bundle"] = 0
+
+
+@st.fragment(run_every=LOOK)
+def _look(project: Project, before: int) -> None:
+    """Poll: the browser fetches a bundle by itself, and the page does not hear when it has it."""
+    st.caption(":material/hourglass_top: Publishing and creating the bundle …")
+    st.session_state["looks for the bundle"] += 1
+    if st.session_state["looks for the bundle"] > PATIENCE:
+        st.session_state.pop("publications before the bundle", None)
+    if len(exchange.publications(project)) > before or st.session_state["looks for the bundle"] > PATIENCE:
+        st.rerun()
+
+
+def _say_bundled(project: Project, manifest: exchange.Manifest) -> None:
+    """Draw the content of a new bundle."""
+    files = exchange.bundled(project).get(manifest["publication"], {})
+    st.container(key="bundled").success(
+        f"Published. Your browser downloads {ui.plain(project.name)}-bundle.zip with these files:"
+        f" {ui.plain(_files(files))}.",
+        icon=":material/folder_zip:",
+    )
+
+
+def _files(files: dict[str, int | None]) -> str:
+    return ", ".join(name if size is None else f"{name} ({text.file_size(size)})" for name, size in files.items())
+
+
+def _publication(project: Project, manifest: exchange.Manifest) -> None:
+    number = manifest["publication"]
+    file = f"{project.name}-publication-{number}"
+    counts, policy = manifest["counts"], manifest["policy"]
+    open_pairs = counts["ungraded"] + counts["failed"]
+    with st.container(border=True, horizontal=True, vertical_alignment="center"):
+        with st.container():
+            when = datetime.fromisoformat(manifest["published_at"])
+            note = f": {manifest['note']}" if manifest["note"] else ""
+            st.container(key=f"published by {number}").markdown(
+                f"**{when:%d %B %Y, %H:%M} UTC** by {ui.plain(manifest['published_by'] + note)}"
+            )
+            rule = policy_widgets.LABEL_RULES.get(policy["label"], policy["label"]).lower()
+            st.container(key=f"publication {number}").caption(
+                ui.plain(
+                    f"{manifest['qrels']['lines']:,} lines, {manifest['qrels']['values']} · bank version"
+                    f" {manifest['bank']['version']} · {manifest['grader']['name']} · {rule}, min rating"
+                    f" {min(policy['min_rating'], manifest['grader']['max_rating'])} · pairs: {open_pairs:,} ungraded"
+                    f" or failed, {counts['overridden']:,} overridden"
+                )
+            )
+            if files := exchange.bundled(project).get(number):
+                st.caption(f":material/folder_zip: Bundle: {ui.plain(_files(files))}")
+        author = ui.person()
+        ui.download(
+            "Download qrels",
+            lambda: exchange.reproduce(project, manifest, author),
+            f"{file}.qrels",
+            mime="text/plain",
+            key=f"qrels of {number}",
+            icon=":material/download:",
+            on_click="ignore",
+            help="Downloads exactly the published file.",
+        )
+        st.download_button(
+            "Download manifest",
+            exchange.manifest_json(manifest),
+            file_name=f"{file}-manifest.json",
+            mime="application/json",
+            key=f"manifest of {number}",
+            on_click="ignore",
+        )

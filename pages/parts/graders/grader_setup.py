@@ -1,0 +1,398 @@
+"""Choosing a grader and setting it up: saved graders, and new ones of every kind."""
+
+import json
+from collections.abc import Container, Mapping, Sequence
+from copy import copy
+from dataclasses import replace
+from typing import Any, Self
+
+import streamlit as st
+from streamlit.delta_generator import DeltaGenerator
+
+from exam_workbench import bank, errors, graders
+from exam_workbench.graders import Prompt
+from exam_workbench.project import Project, as_name
+from pages.parts.shared import job_plan, model_place, policy_widgets, presses, ui
+
+
+class Form:
+    """The widgets of a grader's parameters; `values` has those that differ from the defaults.
+
+    Args:
+        prefix: begins the keys of the widgets, so that every grader has its own values.
+        stored: initial parameters.
+    """
+
+    def __init__(self, prefix: str, stored: Mapping[str, Any]) -> None:
+        self.prefix, self.stored, self.values, self.place = prefix, stored, dict[str, Any](), st
+
+    def keep(self, name: str, value: Any, default: Any = None) -> Any:
+        """Keep a value, unless it is the default and was not stored; return it."""
+        if value not in (None, "") and (value != default or name in self.stored):
+            self.values[name] = value
+        return value
+
+    def options(self, name: str, about: str | None = None) -> dict[str, Any]:
+        """Return the options of every widget: its own key, its help, and persistence across screens."""
+        return {"key": f"{self.prefix} {name}", "persist_state": "session", "help": about}
+
+    def beside(self, choice: str, fits: bool) -> Self:
+        """Return the form for parameters that depend on a choice; each choice has its own values and defaults.
+
+        Args:
+            fits: whether the stored parameters belong to this choice.
+        """
+        dependent = type(self)(f"{self.prefix}/{choice}", self.stored if fits else {})
+        dependent.values = self.values
+        return dependent
+
+    def at(self, place: DeltaGenerator) -> Self:
+        """Return the same form, with its widgets in a container."""
+        placed = copy(self)
+        placed.place = place
+        return placed
+
+    def text(self, name: str, label: str, default: str = "", about: str | None = None) -> str:
+        """Draw a line of text and return it; an empty one means the default."""
+        given = self.place.text_input(
+            label, str(self.stored.get(name, "")), placeholder=default or None, **self.options(name, about)
+        )
+        return str(self.keep(name, given.strip()) or default)
+
+    def number(self, name: str, label: str, default: Any, low: Any, high: Any, about: str | None = None) -> None:
+        """Draw a number; it may be empty if the default is None."""
+        given = self.place.number_input(label, low, high, self.stored.get(name, default), **self.options(name, about))
+        self.keep(name, given, default)
+
+    def select(
+        self, name: str, label: str, values: Sequence[str], default: str, names: Mapping[str, str] | None = None,
+        about: str | None = None,
+    ) -> str:  # fmt: skip
+        """Draw a choice of a value and return it."""
+        start = self.stored.get(name, default)
+        index = list(values).index(start) if start in values else 0
+        picked = self.place.selectbox(
+            label, values, index, lambda value: (names or {}).get(value, value), **self.options(name, about)
+        )
+        return str(self.keep(name, picked, default))
+
+    def check(self, name: str, label: str, default: bool, about: str | None = None) -> None:
+        """Draw a checkbox."""
+        self.keep(
+            name, self.place.checkbox(label, bool(self.stored.get(name, default)), **self.options(name, about)), default
+        )
+
+
+BACK_END_NAMES = {"transformers": "On this computer", "openai": "Endpoint"}
+CHECK_NAMES = {"words": "Compare words", "edit-distance": "Compare words, edit distance only", "model": "Ask a model"}
+BY_NAMES = {"likelihood": "Likelihood of each choice", "letter": "Letter written by the model"}
+API_NAMES = {"chat": "Chat", "completions": "Plain completions"}
+NORMALISATION_NAMES = {"tokens": "Tokens", "characters": "Characters", "none": "Nothing"}
+STRUCTURED = {"auto": "Automatic", "json": "Always", "text": "Never"}
+
+
+def choose(project: Project, key: str, prompt: graders.Prompt | None = None) -> job_plan.Chosen | None:
+    """Draw the choice and the settings of a grader; return None and show why while they are invalid.
+
+    Args:
+        key: name of the choice, also in the URL.
+        prompt: restricts the choice to graders that use it, saved or not; None for all graders.
+    """
+    if follow := st.session_state.pop(f"{key} follows", None):
+        st.session_state[key] = follow
+    kept = {f"saved:{named.name}": named for named in bank.named_graders(project)}
+    kinds = list(graders.GRADERS) if prompt is None else [prompt.use]
+    fitting = [option for option, named in kept.items() if named.kind in kinds]
+    names = {option: kept[option].name for option in fitting} | {kind: graders.GRADERS[kind].title for kind in kinds}
+    options = [*kinds, *fitting] if prompt is None else [*fitting, *kinds]
+    # The default is the grader of the scoring settings.
+    spec = policy_widgets.grader(project)
+    again = bank.settings_again(project, spec) if spec and prompt is None else None
+    usual = (f"saved:{again.name}" if again.name else again.kind) if again else None
+    # A link may name a grader that has been removed.
+    if st.session_state.get(key) not in (None, *options):
+        del st.session_state[key]
+    left, right = st.columns([3, 2], vertical_alignment="bottom")
+    option = left.selectbox(
+        "Grader", options, index=options.index(usual) if usual in options else 0, key=key, bind="query-params",
+        format_func=lambda option: _named(option, names),
+    )  # fmt: skip
+    named = kept.get(option)
+    kind = named.kind if named else option
+    st.caption(ui.plain(graders.GRADERS[kind].about))
+    library = bank.prompts(project) | ({} if prompt is None else {prompt.name: prompt})
+    stamp = f"{named.made_at:%Y%m%d%H%M%S%f}" if named else ""
+    stored = named.parameters if named else again.parameters if again and usual == option else {}
+    form = Form(f"{key}/{option}/{stamp}", stored)
+    with ui.errors():
+        parameters = dict(form.stored) if kind == "embedding" else _settings(form, kind, library, prompt)
+        chosen = None if parameters is None else job_plan.Chosen(_make(kind, parameters, library), kind, parameters)
+        if chosen is not None and prompt is None:
+            if spec and spec.fingerprint not in chosen.grader.spec.fingerprints:
+                st.container(key="another-grader").caption(
+                    f":material/info: Labels come from the grades of {ui.plain(spec.name)}. To use this grader's grades"
+                    " instead, select it with Change at the top of Passages, Leaderboard and other screens."
+                )
+            with right:
+                _save_or_remove(project, key, chosen, named)
+        return chosen
+    return None
+
+
+def _named(option: str, names: Mapping[str, str]) -> str:
+    name = names.get(option, option)
+    return f"{name} (saved)" if option.startswith("saved:") else name
+
+
+def _make(kind: str, parameters: dict[str, Any], library: Mapping[str, graders.Prompt]) -> graders.Grader:
+    """Return the same grader object while the settings are equal, so that its model is not loaded again."""
+    grader = graders.make_grader(kind, parameters, library)
+    known = st.session_state.get("grader at hand")
+    # After a change of an API key, the grader is made again.
+    settings = (grader.spec, parameters, graders.current())
+    if known is None or known[0] != settings:
+        st.session_state["grader at hand"] = known = (settings, grader)
+    made: graders.Grader = known[1]
+    return made
+
+
+def _save_or_remove(project: Project, key: str, chosen: job_plan.Chosen, named: bank.NamedGrader | None) -> None:
+    with st.container(horizontal=True, horizontal_alignment="right"):
+        with st.popover("Save grader", icon=":material/save:", key=f"{key} saving"):
+            name = st.text_input("Name", named.name if named else chosen.grader.spec.name, key=f"{key} name {named}")
+            st.caption("Saved in the project for all its people. Keys are never saved.")
+            if presses.button("Save", key=f"{key} save", type="primary"):
+                with ui.errors(rerun=True):
+                    bank.save_named_grader(project, name, chosen.kind, chosen.parameters, ui.author())
+                    st.session_state[f"{key} follows"] = f"saved:{as_name(name)}"
+        if named is not None:
+            with st.popover("Remove grader", icon=":material/delete:", key=f"{key} removing"):
+                st.caption("Removes the settings of this grader. Its grades are kept.")
+                if presses.button("Remove", key=f"{key} remove"):
+                    with ui.errors(rerun=True):
+                        bank.remove_named_grader(project, named.name, ui.author())
+                        st.session_state[f"{key} follows"] = named.kind
+
+
+def _settings(
+    form: Form, kind: str, library: Mapping[str, graders.Prompt], prompt: graders.Prompt | None
+) -> dict[str, Any] | None:
+    """Draw the settings of a grader that uses a language model; return None while a required value is missing."""
+    if kind == "extractive":
+        return _extractive(form, library)
+    first, second, third = st.columns(3)
+    where = form.at(first).select(
+        "back_end", "Model location", graders.BACK_ENDS, graders.back_end_name(form.stored), BACK_END_NAMES
+    )
+    form = form.beside(where, where == graders.back_end_name(form.stored))
+    form.values["back_end"] = where
+    checks, addresses = st.container(), st.container()
+    model = _model(form, where, "model", graders.LOCAL_MODEL, second, addresses)
+    by = None
+    if kind == "choice":
+        values = graders.CHOICES_BY[1:] if where == "openai" else graders.CHOICES_BY
+        by = form.at(first).select("by", "Choice by", values, values[0], BY_NAMES)
+        form = form.beside(by, by == form.stored.get("by", by))
+        if by == "likelihood":
+            form.at(second).select(
+                "normalise", "Divide likelihood by", graders.NORMALISATIONS, "tokens", NORMALISATION_NAMES,
+                "Without it, long choices have lower likelihoods. The papers divide by the number of tokens.",
+            )  # fmt: skip
+    with third:
+        _prompt(form, kind, where, by, library, prompt)
+    if kind == "answer":
+        with checks:
+            _check(form, library)
+    form.check(
+        "fence", "Mark the passage as data", where == "openai",
+        "Puts the passage between two marks that it cannot forge. The prompt says that the text between them is "
+        "not an instruction. The papers' prompts have no such marks.",
+    )  # fmt: skip
+    with st.expander("More settings"):
+        if where == "openai":
+            _endpoint_details(form)
+        else:
+            _local_details(form, writes=by != "likelihood")
+        form.text(
+            "cue", "Last line of the prompt", "auto",
+            "A model that only continues a text needs a prompt that ends where the answer begins. Automatic adds such "
+            "a line for plain completions and for causal models without a chat template, if the prompt has none.",
+        )  # fmt: skip
+    if not model:
+        st.container(key="name-model").info("Choose a model of the endpoint.", icon=":material/edit:")
+        return None
+    return form.values
+
+
+def _model(
+    form: Form,
+    where: str,
+    name: str,
+    default: str,
+    beside: DeltaGenerator,
+    below: DeltaGenerator,
+    label: str = "Model",
+    about: str | None = None,
+) -> str:
+    """Draw the choice of a model, and the address of its endpoint; return an empty text while it is missing.
+
+    Args:
+        name: the parameter for the model.
+        default: default model on this computer.
+        beside, below: containers of the model and of the address.
+    """
+    stored = str(form.stored.get(name, ""))
+    key = f"{form.prefix} {name}"
+    if where == "openai":
+        with below:
+            address, endpoint = model_place.choose_endpoint(form.stored, form.prefix)
+        form.values |= address
+        with beside:
+            model = model_place.choose_model(stored, endpoint, key, label)
+        form.keep(name, model)
+        return model
+    with beside:
+        model = model_place.choose_local(stored, default, key, label, about)
+    form.keep(name, model, default)
+    return model
+
+
+def _prompt(
+    form: Form,
+    kind: str,
+    where: str,
+    by: str | None,
+    library: Mapping[str, graders.Prompt],
+    prompt: graders.Prompt | None,
+) -> None:
+    if prompt is not None:
+        form.values["prompt"] = prompt.name
+        st.text_input("Prompt", prompt.name, disabled=True, key=f"{form.prefix} fixed prompt {prompt.name}")
+        return
+    forms = {"letter": ("letter",), "likelihood": ("text",)}.get(by or "")
+    fitting = [p.name for p in library.values() if p.use == kind and (forms is None or p.form in forms)]
+    default = graders.usual_prompt(kind, {"back_end": where, "by": by})
+    name = form.select("prompt", "Prompt", fitting, form.stored.get("prompt", default), about="See the Prompts screen.")
+    form.keep("prompt", name, default)
+
+
+def _check(form: Form, library: Mapping[str, graders.Prompt]) -> str:
+    left, right = st.columns(2)
+    check = form.at(left).select(
+        "check", "Answer check", graders.CHECKS, graders.CHECKS[0], CHECK_NAMES,
+        "Compares the answer with the answer key by words, or asks a model if both mean the same. By words, a "
+        "short answer that contains the key also matches, unless only the edit distance counts.",
+    )  # fmt: skip
+    verifying = [prompt.name for prompt in library.values() if prompt.use == "verify"]
+    if check == "model":
+        form.at(right).select("verify_prompt", "Answer check prompt", verifying, "verify")
+    return check
+
+
+def _extractive(form: Form, library: Mapping[str, graders.Prompt]) -> dict[str, Any] | None:
+    _model(
+        form, "transformers", "model", graders.EXTRACTIVE_MODEL, st.container(), st.container(),
+        about="A model tuned on SQuAD2: a name on the model hub, or a folder on the app's computer.",
+    )  # fmt: skip
+    model = graders.LOCAL_MODEL
+    if _check(form, library) == "model":
+        first, second = st.columns([2, 3])
+        where = form.at(first).select(
+            "verify_back_end", "Check model location", graders.BACK_ENDS, "transformers", BACK_END_NAMES,
+        )  # fmt: skip
+        model = _model(
+            form, where, "verify_model", graders.LOCAL_MODEL, second, st.container(), "Model that checks answers"
+        )
+    with st.expander("More settings"):
+        _local_details(form, writes=False)
+    if not model:
+        st.info("Choose the model that checks the answers.", icon=":material/edit:")
+        return None
+    return form.values
+
+
+def _local_details(form: Form, writes: bool) -> None:
+    # Five columns in one row would be cut in a narrow window.
+    columns = [*st.columns(3), *st.columns(3)]
+    form.at(columns[0]).text("revision", "Revision", about="Branch, tag or commit on the model hub.")
+    form.at(columns[1]).text("device", "Device", "auto", "auto, cpu, cuda, or a numbered GPU such as cuda:0.")
+    form.at(columns[2]).select(
+        "dtype", "Number format", graders.DTYPES, "auto",
+        about="Automatic: bfloat16 if the GPU or processor supports it, else float32. They are different graders.",
+    )  # fmt: skip
+    _tokens_in(form.at(columns[3]))
+    if writes:
+        form.at(columns[4]).number(
+            "num_beams", "Beams", 1, 1, graders.MOST_BEAMS,
+            "Texts that beam search keeps at each step. 1 is greedy search and shows the rating probabilities.",
+        )  # fmt: skip
+
+
+def _endpoint_details(form: Form) -> None:
+    columns = [*st.columns(3), *st.columns(3), *st.columns(3)]
+    form.at(columns[6]).number(
+        "thinking_tokens", "Thinking token limit", 0, 0, graders.MOST_THINKING,
+        "For reasoning models: tokens for thinking before the answer, charged as tokens written. If the limit is "
+        "too low, the model is cut off before it answers.",
+    )  # fmt: skip
+    form.at(columns[5]).select(
+        "api", "API", graders.APIS, "chat", API_NAMES,
+        "Plain completions are for models that only continue a text. They have no structured output.",
+    )  # fmt: skip
+    form.at(columns[0]).select(
+        "structured", "Structured output", list(STRUCTURED), "auto", STRUCTURED,
+        "Requests JSON with a schema if the answer is one of a few options. Automatic stops requesting it if the "
+        "endpoint rejects it.",
+    )  # fmt: skip
+    form.at(columns[1]).number("temperature", "Temperature", 0.0, 0.0, 2.0, "0 for the likeliest answer.")
+    form.at(columns[2]).number(
+        "timeout_s", "Timeout (s)", None, 1, 3600,
+        "Time limit of one call in seconds. Empty: 60 at first, up to 600 if the endpoint is slow.",
+    )  # fmt: skip
+    form.at(columns[3]).number("attempts", "Attempts", 6, 1, 100, "Attempts to make a call before its pair fails.")
+    _tokens_in(form.at(columns[4]))
+    extra = form.stored.get("extra")
+    graders.check_further_fields(extra, graders.current())
+    if not graders.current().any_address:
+        return
+    given = st.text_input(
+        "Additional request fields (JSON)", json.dumps(extra) if extra else "", placeholder='{"seed": 1}',
+        **form.options("extra"),
+    )  # fmt: skip
+    if given.strip():
+        try:
+            fields = json.loads(given)
+        except ValueError as error:
+            raise errors.InputError(
+                "invalid-further-fields",
+                f"The additional request fields are not JSON: {error}.",
+                'Enter a JSON object such as {"seed": 1}.',
+            ) from error
+        if not isinstance(fields, dict):
+            raise errors.InputError(
+                "invalid-further-fields",
+                "The additional request fields are not a JSON object.",
+                'Enter a JSON object such as {"seed": 1}.',
+            )
+        form.keep("extra", fields)
+
+
+def _tokens_in(form: Form) -> None:
+    form.number(
+        "max_tokens_in", "Prompt token limit", None, 1, 1_000_000,
+        "Longer prompts get a shortened passage and a note in the grade. Empty: the model's own limit.",
+    )  # fmt: skip
+
+
+def new_name(name: str, taken: Container[str]) -> str:
+    """Return a variation of a name that is not taken."""
+    number = 2
+    while (made := f"{name[:70]}-{number}") in taken:
+        number += 1
+    return made
+
+
+def draft_of(prompt: Prompt, taken: Container[str]) -> Prompt:
+    """Return a copy with a new name; its source states the original."""
+    name = new_name(prompt.name, taken)
+    return replace(prompt, name=name, title=f"{prompt.title} ({name})", source=f"Changed from {prompt.name}")

@@ -1,0 +1,298 @@
+"""The tables of the Grading screen: all jobs, all graders, and the prices of models."""
+
+from functools import partial
+from typing import Any
+
+import pandas as pd
+import streamlit as st
+
+from exam_workbench import bank, errors, grading, jobs
+from exam_workbench.graders import BATCH_SHARE, Price
+from exam_workbench.project import Project, cache
+from pages.parts.shared import html, job_plan, look, presses, ui
+
+COUNTS = (
+    *("Pairs", "Graded", "Failed", "Grades", "Failed attempts", "Calls"),
+    *("Input tokens", "Cached tokens", "Output tokens", "Thinking tokens", "Estimated tokens"),
+)
+MODEL, READ, WRITTEN = "Model", "Price per million input tokens", "Price per million output tokens"
+CACHED, BATCH = "Price per million cached tokens", "Share of the price in a batch"
+
+
+def past_jobs(project: Project) -> None:
+    """Draw the table of all jobs."""
+    found = jobs.jobs(project, "grading")
+    if not found:
+        return
+    st.header("Jobs", anchor=False)
+    told = dict.fromkeys((job.key for job in found), None) | {
+        bill.job: bill.told["input_tokens"] + bill.told["output_tokens"] for bill in grading.bills(project)
+    }
+    _table(
+        {
+            "Started": [job.started_at for job in found],
+            "Grader": [job.name for job in found],
+            "State": [job.state for job in found],
+            "Pairs": [job.total or None for job in found],
+            "Graded": [job.done for job in found],
+            "Failed": [job.failed for job in found],
+            "Calls": [job.calls or None for job in found],
+            "Input tokens": [job.input_tokens or None for job in found],
+            "Cached tokens": [job.cached_tokens or None for job in found],
+            "Output tokens": [job.output_tokens or None for job in found],
+            "Thinking tokens": [job.thinking_tokens or None for job in found],
+            "Estimated tokens": [told[job.key] for job in found],
+            "Cost": [job.cost or None for job in found],
+            "Estimated cost": [(job.request.get("told") or {}).get("cost") for job in found],
+            "Started by": [job.author for job in found],
+            "Message": [job.message or None for job in found],
+        }
+    )
+
+
+def _table(columns: dict[str, list[Any]]) -> None:
+    """Draw a table without columns that are empty in every row, so that the others are in sight."""
+    said = {name: values for name, values in columns.items() if any(value is not None for value in values)}
+    st.dataframe(
+        said,
+        column_config={
+            "Started": st.column_config.DatetimeColumn(format="YYYY-MM-DD HH:mm"),
+            **{name: st.column_config.NumberColumn(format="%.4f") for name in ("Cost", "Estimated cost")},
+            **{name: st.column_config.NumberColumn(format="localized") for name in COUNTS},
+        },
+        hide_index=True,
+        placeholder="–",
+    )
+
+
+def known_graders(project: Project) -> None:
+    """Draw every grader with grades in this project."""
+    found = bank.stored_graders(project)
+    if not found:
+        return
+    calls: dict[str, int] = {}
+    cost: dict[str, float] = {}
+    for job in jobs.jobs(project, "grading"):
+        calls[job.name] = calls.get(job.name, 0) + (job.calls or 0)
+        cost[job.name] = cost.get(job.name, 0.0) + (job.cost or 0.0)
+    st.header("Graders", anchor=False)
+    _table(
+        {
+            "Grader": [g.spec.name for g in found],
+            "Grades": [g.grades for g in found],
+            "Failed attempts": [g.failures for g in found],
+            "Calls": [calls.get(g.spec.name) or None for g in found],
+            "Cost": [cost.get(g.spec.name) or None for g in found],
+            "Method": [g.spec.method for g in found],
+            "Prompt": [g.spec.prompt or None for g in found],
+            "Model": [g.spec.model for g in found],
+            "Fingerprint": [g.spec.fingerprint for g in found],
+        }
+    )
+
+
+def price_table(project: Project) -> None:
+    """Draw the prices of models, editable in place."""
+    with st.expander("Price table"):
+        st.caption(
+            "Model prices in a currency of your choice, used for cost estimates and cost limits. Use each model name "
+            "exactly as in its grader."
+        )
+        known = bank.prices(project)
+        key = f"prices {sorted((model, str(price)) for model, price in known.items())}"
+        amount = st.column_config.NumberColumn(min_value=0.0, format="%.4g", required=True)
+        st.data_editor(
+            pd.DataFrame(
+                {
+                    # Without explicit types, the columns of an empty table could not be edited.
+                    MODEL: pd.Series(list(known), dtype=str),
+                    READ: pd.Series([price.input for price in known.values()], dtype=float),
+                    WRITTEN: pd.Series([price.output for price in known.values()], dtype=float),
+                    CACHED: pd.Series([price.cached for price in known.values()], dtype=float),
+                    BATCH: pd.Series([price.batch for price in known.values()], dtype=float),
+                }
+            ),
+            column_config={
+                MODEL: st.column_config.TextColumn(required=True),
+                READ: amount,
+                WRITTEN: amount,
+                CACHED: st.column_config.NumberColumn(
+                    min_value=0.0, format="%.4g", help="Empty: the price of other input tokens."
+                ),
+                BATCH: st.column_config.NumberColumn(
+                    min_value=0.0,
+                    max_value=1.0,
+                    format="%.4g",
+                    default=BATCH_SHARE,
+                    help="Most services charge half the price (0.5).",
+                ),
+            },
+            num_rows="dynamic",
+            hide_index=True,
+            key=key,
+        )
+        changes: dict[str, Any] = st.session_state[key]
+        if any(changes.values()) and presses.button("Save prices", type="primary", key="save prices"):
+            with ui.errors(rerun=True):
+                _save(project, list(known), changes)
+
+
+def _save(project: Project, models: list[str], changes: dict[str, Any]) -> None:
+    """Save the changes of the editor."""
+    known = bank.prices(project)
+    for row in changes["deleted_rows"]:
+        bank.set_price(project, models[row], None, ui.author())
+    for row, cells in changes["edited_rows"].items():
+        before = models[int(row)]
+        price = known[before]
+        stored = {READ: price.input, WRITTEN: price.output, CACHED: price.cached, BATCH: price.batch}
+        _set(project, {MODEL: before, **stored} | cells)
+        if cells.get(MODEL, before) != before:
+            bank.set_price(project, before, None, ui.author())
+    for cells in changes["added_rows"]:
+        _set(project, cells)
+
+
+def _set(project: Project, cells: dict[str, Any]) -> None:
+    read, written = cells.get(READ), cells.get(WRITTEN)
+    if read is None or written is None:
+        raise errors.InputError(
+            "invalid-price",
+            f"Incomplete price for {cells.get(MODEL) or 'a model'}.",
+            "Enter the input and output prices. Use 0 for a free model.",
+        )
+    cached, batch = cells.get(CACHED), cells.get(BATCH)
+    price = Price(
+        float(read), float(written), None if cached is None else float(cached), BATCH_SHARE if batch is None else batch
+    )
+    bank.set_price(project, str(cells.get(MODEL) or ""), price, ui.author())
+
+
+def waiting_batches(project: Project) -> None:
+    """Draw the waiting batches that no job of this process is watching."""
+    for name in sorted({job.name for job in jobs.jobs(project, "grading", state="waiting")}):
+        spec = bank.find_grader(project, name).spec
+        with st.container(border=True), ui.errors():
+            st.container(key=f"batches {spec.fingerprint}").markdown(
+                f"**{ui.plain(name)}** has batches at the endpoint. {ui.plain(grading.standing(project, spec).said)}."
+            )
+            st.caption("State at the last check. Check again to import new answers.")
+            if presses.button("Check batches", icon=":material/refresh:", key=f"look {spec.fingerprint}"):
+                if (grader := bank.grader_again(project, spec)) is not None:
+                    # A limit of 0 only resumes the waiting batches and sends no new ones.
+                    job_plan.start(project, grader, grading.Request(grading.Scope(limit=0), batch=True))
+                else:
+                    st.warning(
+                        "The settings of this grader are missing. Set it up above as it was before.",
+                        icon=":material/warning:",
+                    )
+
+
+PAIRS_A_PAGE = 10
+REASONS = 12
+"""Number of reasons to choose from, since many errors differ only in a number."""
+TITLES: dict[grading.Which, str] = {"failed": "Failed", "defaulted": "Default ratings"}
+ABOUT: dict[grading.Which, str] = {
+    "failed": "The grader gave no usable rating: an error, a refusal, a number off the scale or a cut-off answer. "
+    "These pairs have no rating, which is not the same as 0.",
+    "defaulted": "The answer has no number. The rating is 0 if the answer says that the question is unanswerable, "
+    "else 1. These pairs are not graded again.",
+}
+
+
+def failed_pairs(project: Project, running: bool) -> None:
+    """Draw the section, if a grader has such pairs.
+
+    Args:
+        running: whether a job runs, so that no other can start.
+    """
+    version = bank.latest_version(project)
+    found = {grader.spec.name: (grader, _counts(project, grader, version)) for grader in bank.stored_graders(project)}
+    found = {name: (grader, counts) for name, (grader, counts) in found.items() if any(counts.values())}
+    if not found:
+        return
+    st.header("Failed and default ratings", anchor=False)
+    left, right = st.columns([3, 2], vertical_alignment="bottom")
+    name = left.selectbox("Grader", list(found), key="failed_of", bind="query-params")
+    grader, counts = found[name]
+    totals = {which: sum(number for _, number in listed) for which, listed in counts.items()}
+    kinds: list[grading.Which] = [which for which in TITLES if totals[which]]
+    which = right.segmented_control(
+        "Pairs", kinds, default=kinds[0], required=True, label_visibility="collapsed",
+        format_func=lambda kind: f"{TITLES[kind]}: {totals[kind]:,}", key=f"which pairs {kinds}",
+    )  # fmt: skip
+    st.caption(ABOUT[which])
+    if which == "failed":
+        _again(project, grader, totals["failed"], running)
+    listed = counts[which]
+    by_reason = dict(listed[:REASONS])
+    reason = None
+    if len(listed) > 1:
+        reason = st.selectbox(
+            "Reason", list(by_reason), index=None, placeholder=f"All {len(listed):,} reasons",
+            format_func=lambda text: f"{by_reason[text]:,} × {text}", key=f"reason {name} {which}",
+        )  # fmt: skip
+    total = by_reason[reason] if reason else totals[which]
+    pages = -(-total // PAIRS_A_PAGE)
+    page = st.pagination(pages, key=f"failed page {name} {which} {reason}") if pages > 1 else 1
+    offset = (min(page, pages) - 1) * PAIRS_A_PAGE
+    for pair in grading.doubtful_pairs(project, grader, which, version, reason, offset, PAIRS_A_PAGE):
+        _pair(pair)
+
+
+def _counts(project: Project, grader: bank.StoredGrader, version: int) -> dict[grading.Which, list[tuple[str, int]]]:
+    # Most graders have never failed; for those there is no need to search the bank and the pool.
+    among: dict[grading.Which, int] = {"failed": grader.failures, "defaulted": grader.grades}
+    return {
+        which: project.cached(
+            ("doubtful", grader.key, which, version),
+            partial(grading.reasons, project, grader, which, version),
+            cache.LABELS,
+        )
+        if among[which]
+        else []
+        for which in TITLES
+    }
+
+
+def _again(project: Project, stored: bank.StoredGrader, failed: int, running: bool) -> None:
+    grader = bank.grader_again(project, stored.spec)
+    if grader is None:
+        st.container(key="not-asked-again").caption(
+            ":material/info: This grader cannot run from here: its grades were imported, or its model is missing. "
+            "To retry, set it up above with the same model and prompt."
+        )
+        return
+    with st.expander("Retry of failed pairs"):
+        request = grading.Request(grading.Scope(only_failed=True))
+        job_plan.tag(project, grader, request, failed)
+        request = job_plan.budget(project, grader, request, "failed")
+        if running:
+            st.caption("A job is running. Wait until it ends, or cancel it.")
+        label = f"Retry failed pairs ({failed:,})"
+        if presses.button(label, type="primary", disabled=running, key="ask failed"):
+            job_plan.start(project, grader, request)
+
+
+def _pair(pair: grading.Doubtful) -> None:
+    times = f" · {pair.attempts:,} attempts" if pair.attempts > 1 else ""
+    question, passage = ui.shortened(pair.asked.text, 70), ui.shortened(" ".join(pair.passage.split()), 60)
+    label = f"**{ui.plain(question)}** {ui.plain(passage)}"
+    with st.expander(label), st.container(key=f"failed {hash((pair.asked, pair.passage_id))}"):
+        reason = pair.reason[:1].upper() + pair.reason[1:].rstrip(".")
+        if pair.rating is None:
+            st.text(f"{reason} · no rating{times}")
+        else:
+            st.html(f"{look.rating(pair.rating, 'Rating')} {html.visible(reason + times)}")
+        if pair.asked.text != question:
+            st.text(pair.asked.text)
+        if pair.asked.text != pair.query:
+            st.caption(f"Query: {ui.plain(pair.query)}")
+        if pair.asked.answer_key:
+            st.caption(f"Answer key: {ui.plain(pair.asked.answer_key)}")
+        st.caption("Answer of the grader" if pair.raw else "No answer")
+        if pair.raw:
+            st.code(pair.raw, language=None, wrap_lines=True)
+        st.caption("Passage")
+        st.text(pair.passage)
+        ui.go("passages", "Open passage", query=pair.query_id, passage=pair.passage_id)

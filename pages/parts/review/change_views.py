@@ -1,0 +1,359 @@
+"""Changes: questions and leaderboards of two states, and two snapshots of a live target."""
+
+from dataclasses import replace
+from typing import Any
+
+import streamlit as st
+
+from exam_workbench import answers, bank, measures, review, study, text
+from exam_workbench.project import Freeze, Project, pooled_queries
+from pages.parts.shared import address, html, policy_widgets, ui
+
+QUESTIONS_A_PAGE = 10
+KIND_NAMES = {"reweighted": "weight changed", "kind": "kind changed", "answer key": "answer key changed",
+              "subtopic": "subtopic changed"}  # fmt: skip
+"""Display names for changes whose keys are too short to show."""
+
+
+def _moved(system: review.SystemChange) -> str:
+    if system.rank_before is None or system.rank_after is None or system.rank_before == system.rank_after:
+        return ""
+    gained = system.rank_before - system.rank_after
+    return f"{'▲' if gained > 0 else '▼'} {abs(gained)}"
+
+
+def questions(project: Project, found: review.StateChanges) -> None:
+    """Draw the changed questions, before and after, with the number of labels that each changes."""
+    if not found.questions:
+        st.text("No differences between the questions that can change a score.")
+        return
+    ordered = sorted(found.questions, key=lambda pair: -pair[1])
+    texts = pooled_queries(project)
+    pager = f"questions {hash((found.before, found.after))}"
+    page = int(st.session_state.get(pager, 1))
+    st.caption(f"{text.how_many(len(ordered), 'questions')}, sorted by number of changed labels")
+    for change, flips in ordered[(page - 1) * QUESTIONS_A_PAGE : page * QUESTIONS_A_PAGE]:
+        with st.container(key=f"question-differs-{change.question_id}"):
+            body, link = st.columns([10, 3], vertical_alignment="center")
+            with body:
+                st.container(key=f"wordings {change.question_id}").html(
+                    f'<div class="asked" dir="auto"><div class="words">{_difference(change)}</div></div>'
+                )
+                moves = f"changes {text.how_many(flips, 'labels')}"
+                query = ui.shortened(texts.get(change.query_id, change.query_id), 70)
+                st.container(key=f"moves {change.question_id}").caption(
+                    ui.plain(f"{', '.join(KIND_NAMES.get(kind, kind) for kind in change.kinds)} · {moves} · {query}")
+                )
+            with link:
+                ui.go("question_bank", "Edit question", query=change.query_id)
+    if len(ordered) > QUESTIONS_A_PAGE:
+        st.pagination(-(-len(ordered) // QUESTIONS_A_PAGE), key=pager)
+
+
+def _difference(change: review.QuestionChange) -> str:
+    """Return HTML of a question before and after, with its other changes."""
+    old, new = change.before, change.after
+    if old is None or new is None or "retired" in change.kinds:
+        shown = new or old
+        return html.visible(shown.shown) if shown else ""
+    lines = [marked(old.shown, new.shown)]
+    if old.weight != new.weight:
+        lines.append(f"Weight {old.weight:g} → {new.weight:g}")
+    if old.kind != new.kind:
+        lines.append(f"{old.kind.capitalize()} → {new.kind}")
+    if "answer key" in change.kinds:
+        keys = [" | ".join((q.answer_key or "", *q.choices)) or "none" for q in (old, new)]
+        lines.append(f"Answer key: {marked(*keys)}")
+    return "<br>".join(lines)
+
+
+def marked(before: str, after: str) -> str:
+    """Return HTML of a text before and after: removed words are struck out, added words underlined."""
+    tags = {"same": "{}", "removed": "<del>{}</del>", "added": "<ins>{}</ins>"}
+    parts = [tags[tag].format(html.visible(part)) for tag, part in bank.word_difference(before, after)]
+    # A space separates a removed word from the added one.
+    return "".join(parts).replace("</del><ins>", "</del> <ins>")
+
+
+def boards(_: Project, found: review.StateChanges) -> None:
+    """Draw both leaderboards in one table, with each system's rank and change of score."""
+    if found.board_before is None and found.board_after is None:
+        st.text("Neither state has a leaderboard.")
+        return
+    board = found.board_after or found.board_before
+    measure = board.measure if board else ""
+    shifts = [
+        None if s.score_before is None or s.score_after is None else s.score_after - s.score_before
+        for s in found.systems
+    ]
+    st.caption(ui.plain(f"Systems by {measure}, sorted by their rank after the change"))
+    st.dataframe(
+        {
+            "Run": [s.run for s in found.systems],
+            "Rank before": [s.rank_before for s in found.systems],
+            "Rank after": [s.rank_after for s in found.systems],
+            "Rank change": [_moved(s) for s in found.systems],
+            "Score before": [s.score_before for s in found.systems],
+            "Score after": [s.score_after for s in found.systems],
+            "Score change": shifts,
+        },
+        hide_index=True,
+        height="content" if len(found.systems) <= 30 else 600,
+        column_config={
+            "Score before": st.column_config.NumberColumn(format="%.4f"),
+            "Score after": st.column_config.NumberColumn(format="%.4f"),
+            "Score change": st.column_config.NumberColumn(format="%+.4f"),
+        },
+    )
+
+
+DEPTHS = (5, 10, 20, 50)
+QUERY = "freeze-query"
+SAID = "query of freezes in the address"
+NO_BOARD = "No measure"
+EXCERPT = 700
+
+STYLE = """
+.ew-top { list-style: none; margin: 0; padding: 0; } .ew-top > li { padding: 0.45rem 0 0.5rem 2.2rem;
+ border-bottom: 1px solid var(--ew-line); position: relative; overflow-wrap: anywhere; }
+.ew-top .rank { position: absolute; left: 0; width: 1.7rem; text-align: right; color: var(--ew-dim);
+ font-variant-numeric: tabular-nums; }
+.ew-top .what { color: var(--ew-dim); font-size: 0.87rem; } .ew-top .differs { color: var(--ew-changed);
+ font-weight: 600; } .ew-top .words { margin-top: 0.15rem; }
+.ew-top del { opacity: 0.65; } .ew-top ins { text-decoration: none; border-bottom: 2px solid var(--ew-changed); }
+"""
+
+
+def view(project: Project, frozen: list[Freeze]) -> None:
+    """Draw the choice of two snapshots and their differences.
+
+    Args:
+        frozen: the existing ones, newest first; at least two.
+    """
+    before, after, k, board = _choices(project, frozen)
+    if before == after:
+        st.container(key="same-freezes").info(
+            "Before and After are the same snapshot. Choose two different snapshots.", icon=":material/info:"
+        )
+        return
+    changes = project.cached(
+        ("diff of freezes", before, after, k), lambda: answers.diff_of_runs(project, before, after, k)
+    )
+    fall = None if board is None else _measured(project, before, after, board)
+    _summary(frozen, before, after, changes, fall)
+    shown = _shown(changes, fall)
+    if not shown:
+        st.success(f"No differences: every query has the same top {k} and the same answer.", icon=":material/check:")
+        return
+    texts = _listing(project, shown, fall)
+    _opened(project, shown, texts, before, after, k)
+
+
+def _choices(project: Project, frozen: list[Freeze]) -> tuple[str, str, int, study.BoardChoice | None]:
+    names = [one.name for one in frozen]
+    # By default the newest snapshot, and the latest earlier one of the same queries.
+    alike = [one.name for one in frozen[1:] if one.asked == frozen[0].asked]
+    with st.container(horizontal=True, vertical_alignment="bottom"):
+        usual = {"from": (alike or names[1:])[0], "to": names[0]}
+        before, after = (
+            str(st.selectbox(label, names, names.index(usual[side]), key=f"freeze-{side}", bind="query-params"))
+            for side, label in (("from", "Before"), ("to", "After"))
+        )
+        k = int(st.selectbox("Depth", DEPTHS, index=1, key="freeze-depth", bind="query-params", width=100))
+        offered = _boards(project, k)
+        options = [*offered, NO_BOARD]
+        by = str(st.selectbox("Measure", options, key=f"freeze-by {' '.join(options)}"))
+    return before, after, k, offered.get(by)
+
+
+def _boards(project: Project, k: int) -> dict[str, study.BoardChoice]:
+    """Return the measures for the rankings, beginning with the measure and official leaderboard of the scoring
+    settings.
+    """
+    looking = policy_widgets.seen()
+    if looking is None or not measures.parse_measure(looking.measure).takes_judgments:
+        return study.boards_to_choose_by(project, k)
+    found = study.boards_to_choose_by(project, k, looking.measure)
+    first = f"{looking.against}: {looking.measure}"
+    return {name: found[name] for name in sorted(found, key=lambda name: name != first)}
+
+
+@ui.errors()
+def _measured(project: Project, before: str, after: str, board: study.BoardChoice) -> answers.Fall | None:
+    policy = policy_widgets.chosen(project)
+    policy = policy if board.grader is None else replace(policy, grader=board.grader)
+    return project.cached(
+        ("fall between freezes", before, after, board, policy),
+        lambda: answers.measure_fall(project, before, after, board.measure, board.source, policy),
+    )
+
+
+def _summary(
+    frozen: list[Freeze], before: str, after: str, changes: list[answers.QueryChange], fall: answers.Fall | None
+) -> None:
+    asked = {one.name: one for one in frozen}
+    queries = max(asked[before].queries or 0, asked[after].queries or 0)
+    with st.container(horizontal=True, gap="medium", key="sums"):
+        tops = [one for one in changes if one.gone or one.new or one.moved]
+        st.container(key="metric differing", width="content").metric(
+            "Queries with different results", f"{len(tops):,} of {queries:,}", width="content"
+        )
+        gone, new = (sum(len(getattr(one, side)) for one in changes) for side in ("gone", "new"))
+        st.container(key="metric gone-new", width="content").metric(
+            "Passages removed / added", f"{gone:,} / {new:,}", width="content"
+        )
+        if any(asked[name].system or not tops for name in (before, after)):
+            st.metric("Different answers", f"{sum(one.answer for one in changes):,}", width="content")
+        if fall is not None:
+            st.metric(
+                fall.measure, f"{fall.before:.3f} → {fall.after:.3f}", width="content", delta_color="off",
+                delta=f"{fall.difference:+z.3f}" if abs(fall.difference) >= 0.0005 else None,
+            )  # fmt: skip
+    when = [f"{name} was recorded on {asked[name].started_at:%d %b %Y at %H:%M}" for name in (before, after)]
+    lines = [f"{', '.join(when)}."]
+    if fall is not None:
+        said = "Significant drop" if fall.fell else "No significant drop"
+        chance = "no query differs" if fall.p is None else "p < 0.001" if fall.p < 0.001 else f"p = {fall.p:.3f}"
+        source = "the grades" if fall.source == "exam" else fall.source
+        lines.append(
+            f"{said} of {fall.measure} by {source}: {fall.difference:+z.3f} (95% interval"
+            f" {fall.low:+z.3f} to {fall.high:+z.3f}, {chance}, queries: {fall.queries:,})."
+            " Unjudged and ungraded passages count as not relevant."
+        )
+    if asked[before].asked != asked[after].asked:
+        lines.append("The snapshots used different settings (address, request, paths or number of passages).")
+    for name in (before, after):
+        if failed := asked[name].failed:
+            lines.append(f"Failed queries in {name}: {failed:,}.")
+    st.container(key=f"about-freezes{'' if fall is None else ' fell' if fall.fell else ' stays'}").caption(
+        ui.plain(" ".join(lines))
+    )
+
+
+def _shown(changes: list[answers.QueryChange], fall: answers.Fall | None) -> list[answers.QueryChange]:
+    """Return the queries that differ, beginning with the largest loss if there is a measure."""
+    if fall is None:
+        return changes
+    return sorted(changes, key=lambda one: _shift(fall, one.query_id) or 0.0)
+
+
+def _shift(fall: answers.Fall | None, query_id: str) -> float | None:
+    if fall is None or query_id not in fall.scores:
+        return None
+    before, after = fall.scores[query_id]
+    return after - before
+
+
+def _listing(project: Project, shown: list[answers.QueryChange], fall: answers.Fall | None) -> dict[str, str]:
+    """Draw the table of queries that differ, of which a selected one opens below; return their texts."""
+    texts = _words(project, [one.query_id for one in shown])
+
+    def take() -> None:
+        rows = st.session_state["queries of freezes"].selection.rows
+        if rows:
+            st.session_state[QUERY] = shown[rows[0]].query_id
+
+    columns: dict[str, list[Any]] = {"Query": [texts[one.query_id] for one in shown]}
+    if fall is not None:
+        pairs = [fall.scores.get(one.query_id, (None, None)) for one in shown]
+        columns |= {"Before": [pair[0] for pair in pairs], "After": [pair[1] for pair in pairs],
+                    "Change": [_shift(fall, one.query_id) for one in shown]}  # fmt: skip
+    columns |= {
+        "Removed": [len(one.gone) for one in shown],
+        "Added": [len(one.new) for one in shown],
+        "Moved": [len(one.moved) for one in shown],
+        "Overlap": [round(one.overlap, 2) for one in shown],
+    }
+    if any(one.answer for one in shown):
+        columns["Answer"] = ["differs" if one.answer else "" for one in shown]
+    st.dataframe(
+        columns, hide_index=True, on_select=take, selection_mode="single-row", key="queries of freezes",
+        height="content" if len(shown) <= 10 else 390,
+        column_config={
+            "Query": st.column_config.TextColumn(width="medium"),
+            "Overlap": st.column_config.NumberColumn(format="percent", help="Share of passages in both snapshots"),
+            "Before": st.column_config.NumberColumn(format="%.3f"),
+            "After": st.column_config.NumberColumn(format="%.3f"),
+            "Change": st.column_config.NumberColumn(format="%+.3f"),
+        },
+    )  # fmt: skip
+    return texts
+
+
+def _words(project: Project, query_ids: list[str]) -> dict[str, str]:
+    known = {query.query_id: query.text for query in answers.asked_queries(project)}
+    return ui.told_apart({query_id: known.get(query_id, query_id) for query_id in query_ids})
+
+
+def _opened(
+    project: Project, shown: list[answers.QueryChange], texts: dict[str, str], before: str, after: str, k: int
+) -> None:
+    names = [one.query_id for one in shown]
+    left, right = st.columns([4, 1], vertical_alignment="bottom")
+    given = st.query_params.get(QUERY, "")
+    # A link, or a step back, takes precedence over the widget.
+    if given != st.session_state.get(SAID) or st.session_state.get(QUERY) not in names:
+        st.session_state[QUERY] = given if given in names else names[0]
+    query = str(left.selectbox("Query", names, format_func=texts.__getitem__, key=QUERY))
+    said = "" if query == names[0] else query
+    address.say({QUERY: said})
+    st.session_state[SAID] = said
+    found = answers.query_difference(project, before, after, query, k)
+    with right:
+        ui.go("passages", "Open passages", query=query)
+    if found.answers != (None, None):
+        _answers(found)
+    if found.before or found.after:
+        sides = st.columns(2)
+        for side, name, top, other in (
+            (sides[0], before, found.before, ()), (sides[1], after, found.after, found.before),
+        ):  # fmt: skip
+            side.html(
+                f"<style>{STYLE}</style><b>{html.visible(name)}</b>{_top(top, {one.passage_id: one for one in other})}"
+            )
+
+
+def _answers(found: answers.QueryDifference) -> None:
+    one, other = found.answers
+    said = "Same answer:" if one == other else "Different answers:"
+    if one is None or other is None:
+        words = html.visible(other or one or "")
+        said = "No answer after. Answer before:" if other is None else "No answer before. Answer after:"
+    else:
+        words = marked(one, other)
+    st.html(f'<style>{STYLE}</style><div class="ew-top"><span class="what">{said}</span> <div>{words}</div></div>')
+
+
+def _top(top: tuple[answers.PlacedPassage, ...], others: dict[str, answers.PlacedPassage]) -> str:
+    if not top:
+        return '<p class="ew-top"><span class="what">No passages returned.</span></p>'
+    return f'<ol class="ew-top">{"".join(_row(one, others) for one in top)}</ol>'
+
+
+def _row(one: answers.PlacedPassage, others: dict[str, answers.PlacedPassage]) -> str:
+    what = f'<span class="differs">{_what(one, bool(others))}</span> ' if one.other != one.rank else ""
+    twin = others.get(one.rewritten or "")
+    if one.text is None:
+        words = '<span class="what">No text returned.</span>'
+    elif twin is not None and twin.text is not None:
+        words = marked(ui.shortened(twin.text, EXCERPT), ui.shortened(one.text, EXCERPT))
+    else:
+        words = html.visible(ui.shortened(one.text, EXCERPT))
+    return (
+        f'<li><span class="rank">{one.rank}</span>{what}<span class="what">{html.visible(one.passage_id)}</span>'
+        f'<div class="words" dir="auto">{words}</div></li>'
+    )
+
+
+def _what(one: answers.PlacedPassage, later: bool) -> str:
+    if one.other is not None:
+        return f"rank {one.other} before" if later else f"rank {one.other} after"
+    if one.rewritten is not None:
+        return "text changed"
+    return "added" if later else "removed"
+
+
+def offered(project: Project) -> list[Freeze]:
+    """Return the snapshots if at least two exist, otherwise an empty list."""
+    found = answers.frozen_runs(project)
+    return found if len(found) > 1 else []

@@ -1,0 +1,186 @@
+"""Parts of the Disagreements screen: the two sides, the small cross table, coefficients, downloads."""
+
+from dataclasses import replace
+from typing import Any
+
+import streamlit as st
+
+from exam_workbench import bank, labels, measures, review, text
+from exam_workbench.project import Project, sources
+from pages.parts.review import disagreements_address
+from pages.parts.shared import address, ui
+
+
+def sides(project: Project, policy: labels.Policy | None) -> dict[str, tuple[str, review.Side]]:
+    """Return everything that can be compared: URL name -> displayed name and side.
+
+    Args:
+        policy: the scoring settings; None if nothing has been graded.
+    """
+    found: dict[str, tuple[str, review.Side]] = {}
+    graded = [grader.spec.name for grader in bank.graders(project) if grader.grades]
+    if policy is not None:
+        counting = policy.grader or graded[0]
+        found["labels"] = (f"Labels: {counting}", review.Labels(replace(policy, grader=counting)))
+    for source in sources(project):
+        name = "Judgments" if source == "judgments" else f"Judgments: {source}"
+        found[f"judgments {source}"] = (name, review.Judgments(source, policy.min_judgment if policy else 1))
+    if policy is not None:
+        for name in graded:
+            found[f"grader {name}"] = (f"Labels: {name}, without overrides", review.machine(policy, name))
+        for author in review.people(project):
+            found[f"person {author}"] = (f"Overrides by {author}", review.Person(author, policy.min_rating))
+    return found
+
+
+def choose_sides(found: dict[str, tuple[str, review.Side]], anew: bool) -> tuple[review.Side, review.Side]:
+    """Draw the choice of the two sides and return them; by default the labels and the first judgments.
+
+    Args:
+        anew: whether to set the choice from the address.
+    """
+    names = list(found)
+    other = next((at for at, name in enumerate(names) if name.startswith("judgments") and at), 1)
+    chosen = []
+    for key, title, usual in (("left", "Compare (rows)", names[0]), ("right", "With (columns)", names[other])):
+        if anew or st.session_state.get(key) not in names:
+            disagreements_address.set_widget(key, names, usual)
+        name = str(st.selectbox(title, names, format_func=lambda name: found[name][0], key=key))
+        if name != (disagreements_address.named(key) or usual):
+            # Another side has other cells and other cases.
+            disagreements_address.put(cell="", case="", at="")
+        disagreements_address.put(**{key: "" if name == usual else name})
+        chosen.append(found[name][1])
+    return chosen[0], chosen[1]
+
+
+def chosen_cell(found: review.Agreement) -> review.Cell | None:
+    """Return the cell in the address; None without a cell, and for a cell that these sides do not have."""
+    parts = disagreements_address.named("cell").split(":")
+    try:
+        rows, columns = ([int(value) for value in part.split(",")] for part in parts)
+    except ValueError:
+        return None
+    fits = set(rows) <= set(found.left.scale) and set(columns) <= set(found.right.scale)
+    return (rows, columns) if fits else None
+
+
+def cell_name(found: review.Agreement, cell: review.Cell) -> str:
+    """Return a description of a cell."""
+    rows, columns = (" or ".join(map(str, values)) for values in cell)
+    left, right = found.names
+    return f"{left} {rows}, {right} {columns}"
+
+
+def tables(found: review.Agreement, chosen: review.Cell | None) -> list[dict[str, Any]]:
+    """Return the cross tables of all values and of merged ones, with totals and the kappa of each row.
+
+    Args:
+        chosen: the selected cell.
+    """
+    return [
+        _table(found, chosen) | {"title": "All values"},
+        _table(found.merged, chosen) | {"title": "Relevant or not"},
+    ]
+
+
+def _table(found: review.Agreement, chosen: review.Cell | None) -> dict[str, Any]:
+    table = found.table
+    most = max(1, int(table.counts.max(initial=0)))
+    rows = []
+    for at, (name, members) in enumerate(zip(table.row_names, table.row_members, strict=True)):
+        kappa = list(found.per_level.values())[at]
+        cells = []
+        for place_of, other in enumerate(table.column_members):
+            cell: review.Cell = (list(members), list(other))
+            count = int(table.counts[at, place_of])
+            cells.append(
+                {
+                    "cell": address.of_cell(cell),
+                    "count": count,
+                    "says": cell_name(found, cell),
+                    "depth": round((count / most) ** 0.5, 2),
+                    "agrees": bool(table.agreeing[at, place_of]),
+                    "open": chosen == cell,
+                }
+            )
+        why = kappa.undefined or ""
+        rows.append(
+            {"name": name, "cells": cells, "total": int(table.row_totals[at]), "kappa": digits(kappa), "why": why}
+        )
+    return {
+        "columns": list(table.column_names),
+        "rows": rows,
+        "totals": [int(total) for total in table.column_totals],
+        "all": table.n,
+    }
+
+
+def digits(found: measures.Coefficient) -> str:
+    """Return a coefficient with two decimals; a dash if it is undefined."""
+    # Adding zero turns a rounded minus zero into zero.
+    return ui.number(None if found.value is None else round(found.value, 2) + 0.0, 2)
+
+
+def coefficients(found: review.Agreement) -> list[dict[str, str]]:
+    """Return the coefficients of the whole table: name, value, description, and why it is undefined."""
+    shown = {
+        "κ merged": (found.merged.kappa, "Cohen's kappa of the merged table (relevant or not)"),
+        "κ": (found.kappa, "Cohen's kappa of all values"),
+        "κ linear": (
+            measures.weighted_kappa(found.table, "linear"),
+            "Weighted kappa: a disagreement counts by the distance between the values",
+        ),
+        "κ quadratic": (found.weighted_kappa, "Weighted kappa: a disagreement counts by the squared distance"),
+        "α": (found.alpha, "Krippendorff's alpha, ordinal"),
+    }
+    return [
+        {"name": name, "value": digits(value), "says": says, "why": value.undefined or ""}
+        for name, (value, says) in shown.items()
+    ]
+
+
+def scales_differ(found: review.Agreement) -> bool:
+    """Return whether the scales of the two sides differ, so that only the merged table compares equal meanings."""
+    return found.left.scale[:1] != found.right.scale[:1]
+
+
+def missing(found: review.Agreement) -> str:
+    """Return how many pairs are compared, and how many are left out because one side has no value."""
+    rated = "rating" in (found.left.noun, found.right.noun)
+    things = "question–passage pairs" if rated else "passages"
+    lines = [f"Compared: {text.how_many(found.n, things)} with values on both sides."]
+    for count, other in ((found.left_only, found.right), (found.right_only, found.left)):
+        if count:
+            lines.append(f"Left out: {text.how_many(count, things)} without a value in {other}.")
+    if found.n and scales_differ(found):
+        lines.append("The scales differ: compare κ merged. Framed cells count as agreement.")
+    return " ".join(lines)
+
+
+def downloads(found: review.Agreement) -> None:
+    """Draw downloads of both tables as LaTeX and CSV; the files are made on demand."""
+    with st.popover(
+        "Export tables", icon=":material/download:", type="tertiary", key="tables", on_change="rerun",
+        help="Export the tables as LaTeX or CSV",
+    ) as box:  # fmt: skip
+        if not box.open:
+            return
+        for merged, name in ((False, "agreement"), (True, "agreement-merged")):
+            what = "Export merged table" if merged else "Export table"
+            st.download_button(
+                f"{what} as LaTeX",
+                review.table_latex(found, merged),
+                f"{name}.tex",
+                "text/x-tex",
+                on_click="ignore",
+                key=f"{name}.tex",
+            )
+            st.download_button(
+                f"{what} as CSV",
+                review.table_csv(found, merged),
+                f"{name}.csv",
+                "text/csv",
+                on_click="ignore",
+                key=f"{name}.csv",
+            )

@@ -1,0 +1,203 @@
+"""Further lists of the Disagreements screen: two about the bank, and the record of settlements."""
+
+from collections.abc import Callable, Hashable
+
+import streamlit as st
+
+from exam_workbench import labels, review
+from exam_workbench.project import Project, find_source, passage_texts, sources
+from exam_workbench.text import how_many
+from pages.parts.review import settling_forms as disagreement_settling
+from pages.parts.review.case_acts import act_words
+from pages.parts.shared import html, look, presses, ui
+
+ROWS_A_PAGE = 10
+TEXT_LENGTH = 420
+STYLE = """
+.pair { line-height: 1.45; overflow-wrap: anywhere; }
+.pair .gray { color: var(--ew-dim); font-size: 0.87rem; }
+.pair .from { unicode-bidi: plaintext; font-size: 0.9rem; }
+.pair .text { unicode-bidi: plaintext; display: -webkit-box; -webkit-box-orient: vertical; -webkit-line-clamp: 3;
+  overflow: hidden; margin: 0.15rem 0; }
+.pair .text.example { border-left: 2px solid var(--ew-line); padding-left: 0.6rem; font-size: 0.93rem;
+  -webkit-line-clamp: 2; }
+"""
+
+
+def pager(name: str, listed: Hashable) -> str:
+    """Return the key of a list's pager; a changed list gets a new pager, which begins at the first page.
+
+    Args:
+        listed: identifies the content of the list.
+    """
+    if st.session_state.get(f"{name} listed") != listed:
+        st.session_state[f"{name} listed"] = listed
+        st.session_state[f"{name} lists"] = st.session_state.get(f"{name} lists", 0) + 1
+    return f"{name} page {st.session_state[f'{name} lists']}"
+
+
+def offset(key: str) -> int:
+    """Return the offset of the present page."""
+    return (int(st.session_state.get(key, 1)) - 1) * ROWS_A_PAGE
+
+
+def turn(key: str, total: int) -> None:
+    """Draw the pager of a list, if it has several pages."""
+    pages = -(-total // ROWS_A_PAGE)
+    if pages > 1:
+        st.pagination(pages, key=key)
+
+
+def _read(query_id: str, passage_id: str, question_id: str | None) -> None:
+    more = {} if question_id is None else {"question": question_id}
+    ui.go("passages", "Open passage", query=query_id, passage=passage_id, **more)
+
+
+def _text(text: str | None, passage_id: str) -> str:
+    if text is None:
+        return f'<div class="gray">{html.visible(f"No text imported for passage {passage_id}.")}</div>'
+    return f'<div class="text" dir="auto">{html.visible(ui.shortened(" ".join(text.split()), TEXT_LENGTH))}</div>'
+
+
+def _since(one: review.Settling) -> str:
+    """Return the later history of a case; empty if this settlement still holds or reopened the case."""
+    if one.settled or (one.act == "reopen" and one.next_act is None):
+        return ""
+    if one.act == "override" and one.next_act is None:
+        return "Reopened because the override was withdrawn."
+    words = "Reopened later." if one.next_act == "reopen" else "Reopened and resolved again later."
+    return f"{words} The override still replaces the grader's rating." if one.in_force else words
+
+
+def judged_by(left: review.Side, right: review.Side, project: Project, policy: labels.Policy | None) -> str | None:
+    """Return the judgments that decide relevance: those of a side, else the first source.
+
+    Return None without judgments or without grades.
+    """
+    if policy is None:
+        return None
+    chosen = next((side.source for side in (left, right) if isinstance(side, review.Judgments)), None)
+    return find_source(project, chosen) if chosen else next(iter(sources(project)), None)
+
+
+def stray_list(project: Project, left: review.Side, right: review.Side, policy: labels.Policy | None) -> None:
+    """Draw questions that are answered by passages judged non-relevant."""
+    source = judged_by(left, right, project, policy)
+    if policy is None or source is None:
+        return
+    st.html(f"<style>{STYLE}</style>")
+    key = pager("strays", (policy, source))
+    total, found = review.strays(project, policy, source, ROWS_A_PAGE, offset(key))
+    st.container(key="strays").caption(
+        ui.plain(
+            f"{how_many(total, 'questions')} with rating {labels.basis(project, policy).min_rating} or more"
+            f" for passages judged below {policy.min_judgment} ({source}). Reword or retire a question, or override"
+            " its rating."
+        )
+    )
+    texts = passage_texts(project, [passage for one in found for passage in one.passages[:2]])
+    for one in found:
+        with st.container(key=f"question-stray-{one.question_id}"):
+            examples = "".join(
+                f'<div class="text example">{html.visible(ui.shortened(" ".join(text.split()), 200))}</div>'
+                for text in (texts.get(passage, passage) for passage in one.passages[:2])
+            )
+            st.container(key=f"stray {one.question_id}").html(
+                f'<div class="pair"><div class="gray" dir="auto">{html.visible(one.query_text)}</div>'
+                f'<div dir="auto"><b>{html.visible(one.text)}</b></div>'
+                f'<div class="from">Answered by {one.non_relevant:,} non-relevant and {one.relevant:,}'
+                f" relevant passages. Examples:</div>{examples}</div>"
+            )
+            with st.container(horizontal=True, vertical_alignment="center"):
+                _read(one.query_id, one.passages[0], one.question_id)
+                _bank_button(
+                    f"stray {one.question_id}",
+                    "Edit question",
+                    one.query_id,
+                    one.passages[0],
+                    one.question_id,
+                )
+    turn(key, total)
+
+
+def uncovered_list(project: Project, left: review.Side, right: review.Side, policy: labels.Policy | None) -> None:
+    """Draw passages that are judged relevant and answer no question."""
+    source = judged_by(left, right, project, policy)
+    if policy is None or source is None:
+        return
+    st.html(f"<style>{STYLE}</style>")
+    key = pager("uncovered", (policy, source))
+    total, found = review.uncovered(project, policy, source, ROWS_A_PAGE, offset(key))
+    st.caption(
+        ui.plain(
+            f"{how_many(total, 'graded passages')} judged {policy.min_judgment} or more ({source}) without any rating"
+            f" of {labels.basis(project, policy).min_rating} or more. Add questions about their content."
+        )
+    )
+    for one in found:
+        with st.container(key=f"question-uncovered-{one.query_id}-{one.passage_id}"):
+            values = f"judgment {look.rating(one.judgment)} best rating {look.rating(one.best)}"
+            st.html(
+                f'<div class="pair"><div class="gray" dir="auto">{html.visible(one.query_text)}</div>'
+                f'{_text(one.text, one.passage_id)}<div class="from">{values}</div></div>'
+            )
+            with st.container(horizontal=True, vertical_alignment="center"):
+                _read(one.query_id, one.passage_id, None)
+                _bank_button(f"uncovered {one.query_id} {one.passage_id}", "Add question", one.query_id,
+                             one.passage_id)  # fmt: skip
+    turn(key, total)
+
+
+def _bank_button(key: str, label: str, query_id: str, passage_id: str, question_id: str | None = None) -> None:
+    if presses.button(label, key=f"bank {key}", type="tertiary", icon=":material/quiz:"):
+        disagreement_settling.to_bank(query_id, passage_id, question_id)
+
+
+def record_list(project: Project, *_: object) -> None:
+    """Draw every action about a disagreement, newest first, and downloads, including the disputed judgments."""
+    total = review.acts(project)
+    if not total:
+        st.container(key="nothing-settled").text(
+            "No resolved disagreements yet. To resolve one, choose Disagreements above."
+        )
+        return
+    with st.container(horizontal=True, vertical_alignment="center"):
+        st.caption(f"Actions, newest first: {total:,}")
+        st.download_button(
+            "Export record as CSV", review.record_csv(project), "settled.csv", "text/csv", on_click="ignore",
+            key="record", type="tertiary", icon=":material/download:",
+        )  # fmt: skip
+        disputed = len(review.disputes(project))
+        st.download_button(
+            f"Export disputed judgments as CSV ({disputed})", review.disputes_csv(project), "disputes.csv", "text/csv",
+            on_click="ignore", type="tertiary", icon=":material/download:", disabled=not disputed, key="disputed",
+        )  # fmt: skip
+    st.html(f"<style>{STYLE}</style>")
+    key = pager("record", project.name)
+    found = review.record(project, ROWS_A_PAGE, offset(key))
+    texts = passage_texts(project, [one.case.passage_id for one in found])
+    for one in found:
+        case = one.case
+        with st.container(key=f"question-act-{one.key}-{one.act}"):
+            about = act_words(one)
+            reason = "" if one.reason == review.NO_REASON else one.reason
+            since = _since(one)
+            text = texts.get(case.passage_id, case.passage_id)
+            st.html(
+                f'<div class="pair"><div class="gray" dir="auto">{html.visible(one.query_text)}</div>'
+                f'<b dir="auto">{html.visible(about[:1].upper() + about[1:])}</b>'
+                f'<div class="from" dir="auto">{html.visible(reason)}</div>'
+                + (f'<div class="from"><i>{html.visible(since)}</i></div>' if since else "")
+                + f'<div class="gray">{html.visible(one.author)}, {one.made_at:%d %B %Y %H:%M} ·'
+                f" {html.visible(case.left)}: {case.left_value} · {html.visible(case.right)}: {case.right_value}</div>"
+                f"{_text(text, case.passage_id)}</div>"
+            )
+            with st.container(horizontal=True, vertical_alignment="center"):
+                _read(case.query_id, case.passage_id, one.touched or case.question_id)
+                if one.settled:
+                    disagreement_settling.reopener(project, one)
+    turn(key, total)
+
+
+LISTS: dict[str, Callable[..., None]] = {"strays": stray_list, "uncovered": uncovered_list, "record": record_list}
+"""Functions that draw the lists, by their name in the address."""

@@ -1,0 +1,296 @@
+"""Parts of the Passages screen: overriding ratings, the effect of overrides, and the list of all overrides."""
+
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+import streamlit as st
+
+from exam_workbench import bank, errors, labels, review, types
+from exam_workbench.project import Project, passage_texts
+from pages.parts.review.passage_list import Place
+from pages.parts.shared import actions, html, policy_widgets, presses, ui, view_choice
+
+OVERRIDES_A_PAGE = 10
+OVERRIDE_LIST = "override list"
+KEY = "question-ratings"
+WITHDRAWN = "Override withdrawn. The grader's rating counts again."
+
+
+def questions(
+    project: Project, desk: review.Desk, policy: labels.Policy | None, shown: list[str], hidden: bool
+) -> tuple[int | None, int | None] | None:
+    """Draw every question with the ratings of graders and people; the one in the URL is open.
+
+    Args:
+        hidden: whether only the questions are shown.
+
+    Returns:
+        The label before and after the tried ratings; None if no rating is being tried.
+    """
+    if not desk.asked:
+        st.container(key="no-active-question").caption("This query has no active questions.")
+        ui.go("question_bank", query=desk.query_id)
+        return None
+    bench = present_bench()
+    bench.about((desk.query_id, desk.passage_id))
+    foretold = None
+    if policy is not None and bench.tried and not hidden:
+        foretold = desk.label, review.label_with(project, policy, desk, bench.tried)
+    asked = desk.asked if hidden else review.strongest_first(desk.asked)
+    opened = st.query_params.get("question")
+    actions.asked_of(KEY).draw(
+        "ratings",
+        {
+            "at": (desk.query_id, desk.passage_id),
+            "tab": tab_of(project.name),
+            "hidden": hidden,
+            "can": policy is not None and desk.text is not None and not hidden,
+            "several": len(shown) > 1,
+            "questions": [_question(one, shown, hidden, opened == one.question.question_id) for one in asked],
+            "note": "" if policy is None else _about_scale(project, policy),
+            "tried": bench.tried,
+            "label": foretold,
+            "refused": bench.refused,
+            "made": bench.made,
+        },
+    )
+    return foretold
+
+
+def _about_scale(project: Project, policy: labels.Policy) -> str:
+    top = bank.find_grader(project, policy.grader).spec.max_rating
+    if top == types.MAX_RATING:
+        return ""
+    return (
+        f"This grader rates from 0 to {top}. {types.ANSWERED} and {types.MAX_RATING} count as {top}; lower ratings are"
+        " scaled down."
+    )
+
+
+@dataclass
+class Bench:
+    """The state of a browser tab: one object for all its runs.
+
+    Args:
+        refused: number of the latest action, and why it failed; None if it did not.
+        place: the passage of the fields below.
+        tried: ratings that a person is trying, by question id.
+        made: keys of the latest overrides, which can be withdrawn together.
+    """
+
+    refused: dict[str, Any] | None = None
+    place: Place | None = None
+    tried: dict[str, int] = field(default_factory=dict)
+    made: list[int] = field(default_factory=list)
+
+    def about(self, place: Place) -> None:
+        """Reset the state if another passage is open now."""
+        if self.place != place:
+            self.place, self.tried, self.made = place, {}, []
+
+
+def present_bench() -> Bench:
+    """Return the bench of this browser tab."""
+    return st.session_state.setdefault("override bench", Bench())
+
+
+def act(project: Project) -> None:
+    """Do the pending actions below the passage once: try, override, withdraw, confirm, or show a grader's output."""
+    bench, asked = present_bench(), actions.asked_of(KEY)
+    author = ui.person() if asked.acts else ""
+    done = []
+    for one in list(asked.acts):
+        # The session is not accessed during an action that changes the project, so that the run cannot end between it
+        # and its note.
+        done.append(_do(project, bench, one, author))
+        asked.take(one)
+    if "withdraw" in done:
+        st.toast(WITHDRAWN, icon=":material/undo:")
+    if done and not author and bench.refused:
+        ui.author()
+
+
+def _do(project: Project, bench: Bench, act: actions.Act, author: str) -> str:
+    """Do an action of the component; return its name, or an empty text if it was refused."""
+    what = str(act["do"])
+    if what == "look":
+        if act["question"]:
+            st.query_params["question"] = str(act["question"])
+        else:
+            st.query_params.pop("question", None)
+        return what
+    place, made = (str(act["at"][0]), str(act["at"][1])), []
+    bench.refused = None
+    if what != "try":
+        try:
+            made = _change(project, what, act, author)
+        except errors.WorkbenchError as error:
+            bench.refused = {"id": act["id"], "code": error.code, "message": error.message, "hint": error.hint or ""}
+            return ""
+    bench.about(place)
+    if what != "try":
+        bench.made = made
+    if what in ("try", "override"):
+        bench.tried = ratings_of(act["ratings"]) if what == "try" else {}
+    return what
+
+
+def _change(project: Project, what: str, act: actions.Act, author: str) -> list[int]:
+    """Override ratings, or confirm or withdraw overrides; return the keys of new overrides."""
+    if not author:
+        # The page asks for the name. The typed text stays in the browser and can be sent again.
+        raise errors.WorkbenchError("no-name", "Your name is missing.", "Enter your name, then try again.")
+    if what == "override":
+        return labels.override_all(project, str(act["at"][1]), ratings_of(act["ratings"]), str(act["reason"]), author)
+    if what == "confirm":
+        labels.confirm(project, int(act["keys"][0]), author)
+    else:
+        labels.withdraw_all(project, [int(key) for key in act["keys"]], author)
+    return []
+
+
+def effect(project: Project, desk: review.Desk, foretold: tuple[int | None, int | None] | None) -> None:
+    """Draw the effect of tried or saved ratings on the label and the leaderboard."""
+    bench, view = present_bench(), policy_widgets.seen()
+    kept: tuple[object, review.Effect] | None = st.session_state.get("override effect")
+    if foretold is None or view is None:
+        if bench.made and kept is not None and kept[0] == bench.place:
+            st.container(key="effect made").html(
+                html.effect_html(
+                    kept[1], "Effect of the overrides" if len(bench.made) > 1 else "Effect of the override"
+                )
+            )
+        return
+    counted = {one.question.question_id: one.rating for one in desk.asked if one.counts}
+    given = {key: (counted[key], rating) for key, rating in bench.tried.items() if key in counted}
+    place = bench.place
+    if not given:
+        return
+    try:
+        with st.spinner("Recomputing the scores"):
+            found = review.ratings_effect(project, view.measure, view.policy, desk.passage_id, given, view.against)
+    except errors.WorkbenchError as error:
+        st.caption(ui.plain(f"The effect on the leaderboard is unknown: {error}"))
+        return
+    st.session_state["override effect"] = place, found
+    st.container(key="effect tried").html(html.effect_html(found, "Expected effect"))
+
+
+def override_list(project: Project, policy: labels.Policy | None) -> None:
+    """Draw every override with its state and its effect on the passage's label; each row links to its passage."""
+    if policy is None:
+        return
+    known = labels.overrides(project)
+    stale = sum(one.stale for one in known)
+    title = f"All overrides ({len(known)}" + (f", {stale} stale)" if stale else ")")
+    view_choice.stays_folded(OVERRIDE_LIST)
+    # The effects are computed only when the list is open.
+    with st.expander(title, key=OVERRIDE_LIST, on_change="rerun") as folded:
+        if not folded.open:
+            return
+        if not known:
+            st.container(key="no-overrides").caption(
+                "No overrides yet. To override a rating, focus a question of a passage and press 0 to 5."
+            )
+            return
+        found = review.override_labels(project, policy)
+        pages = -(-len(found) // OVERRIDES_A_PAGE)
+        page = st.pagination(pages, key="overrides page") if pages > 1 else 1
+        part = found[(page - 1) * OVERRIDES_A_PAGE : page * OVERRIDES_A_PAGE]
+        texts = passage_texts(project, [one.passage_id for one, _, _ in part])
+        for one, without, now in part:
+            _override_row(project, one, without, now, texts.get(one.passage_id, one.passage_id))
+
+
+def _override_row(project: Project, one: labels.Override, without: int | None, now: int | None, text: str) -> None:
+    said, buttons = st.columns([9, 4], vertical_alignment="center")
+    said.html(html.override_html(one, without, now, ui.shortened(" ".join(text.split()), 140)))
+    with buttons.container(horizontal=True, horizontal_alignment="right"):
+        if one.stale and presses.button(
+            "Confirm", key=f"confirm {one.key}", help="Apply the override to the new wording"
+        ):
+            labels.confirm(project, one.key, ui.author())
+            st.rerun()
+        if presses.button("Withdraw", key=f"take back {one.key}", type="tertiary"):
+            labels.withdraw(project, one.key, ui.author())
+            st.toast(WITHDRAWN, icon=":material/undo:")
+            st.rerun()
+        st.button(
+            "Open",
+            key=f"go to {one.key}",
+            icon=":material/arrow_forward:",
+            on_click=open_passage,
+            args=(one.query_id, one.passage_id, one.question_id),
+        )
+
+
+def open_passage(query_id: str, passage_id: str, question_id: str | None = None) -> None:
+    """Go to a passage, from a button's callback; the place is in the URL."""
+    question = {} if question_id is None else {"question": question_id}
+    # In one update, so that Back never stops at a query with a passage of another query.
+    st.query_params.update(query=query_id, passage=passage_id, **question)
+
+
+KEY = "question-ratings"
+
+
+def _question(one: review.AskedQuestion, graders: Collection[str], hidden: bool, opened: bool) -> dict[str, Any]:
+    question = one.question
+    kind = [] if question.kind == "question" else [question.kind]
+    weight = [] if question.weight == 1 else [f"weight {question.weight:g}"]
+    avoid = ["counts against the response"] if question.weight < 0 else []
+    about: dict[str, Any] = {
+        "id": question.question_id,
+        "number": one.number,
+        "words": "The query itself" if one.number == 0 else question.shown,
+        "about": [*kind, *weight, *avoid],
+    }
+    if hidden:
+        return about
+    return about | {
+        "gives": one.gives_label,
+        "counts": one.counts,
+        "rating": one.override.rating if one.override and not one.counts else one.rating,
+        "said": [_said(name, one.said.get(name), opened) for name in graders],
+        "override": None if one.override is None else _override(one.override),
+        "stale": [_override(old) | {"wording": old.wording} for old in one.stale],
+        "opened": opened,
+    }
+
+
+def _said(grader: str, said: review.Said | None, opened: bool) -> dict[str, Any]:
+    if said is None:
+        return {"grader": grader, "status": "not asked"}
+    more = [] if said.confidence is None else [f"confidence {said.confidence:.0%}"]
+    more += [part for part in (said.reason, said.note) if part]
+    about: dict[str, Any] = {
+        "grader": grader,
+        "status": said.status,
+        "rating": said.rating,
+        "answer": said.answer,
+        "more": more,
+    }
+    if opened:
+        about |= {"raw": said.raw, "chances": None if said.distribution is None else list(said.distribution)}
+    return about
+
+
+def _override(one: labels.Override) -> dict[str, Any]:
+    return {
+        "key": one.key,
+        "rating": one.rating,
+        "by": f"{one.author}, {one.made_at:%d %B %Y}",
+        "reason": one.reason,
+        "held": one.held,
+    }
+
+
+def ratings_of(given: Mapping[str, Any]) -> dict[str, int]:
+    """Return ratings by question id from the browser's data."""
+    return {str(question_id): int(rating) for question_id, rating in given.items()}
+
+
+def tab_of(project: str) -> str:
+    """Return a key for the text that a person types in a project."""
+    return f"{project}\n{ui.person()}"

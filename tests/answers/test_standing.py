@@ -1,0 +1,67 @@
+"""What is lacking for LLM-retEval, what a generator was asked for, which judge fits, who leads by more than noise."""
+
+from __future__ import annotations
+
+from exam_workbench.answers import (
+    GeneratorPlan,
+    View,
+    WantedAnswers,
+    asked_for,
+    clear_best,
+    evaluate,
+    generate_answers,
+    lacking,
+    make_generator,
+    reteval_tsv,
+    said_by_judge,
+    usual_judge,
+)
+from exam_workbench.project import Project, add_gold_answer, find_answer_model
+from tests.answers.made import Told, collection, put_run
+from tests.made.answered import put_answered
+
+LONG = "The ship was built in Hamburg, by the yard of Blohm, for a navy of the north."
+
+
+def test_what_is_lacking_is_said_until_it_is_there(project: Project) -> None:
+    found = lacking(project)
+    assert found.stops and found.queries and found.runs and found.gold and found.answers
+    put_answered(project)
+    found = lacking(project)
+    assert not found.stops and not found.answers
+
+
+def test_phrases_are_looked_for_and_sentences_compared_by_meaning(project: Project) -> None:
+    put_answered(project)
+    assert usual_judge(project) == "contains"
+    for name in ("a", "c", "n"):
+        add_gold_answer(project, name, LONG, "ann")
+        add_gold_answer(project, name, f"{LONG} It sailed.", "ann")
+    assert usual_judge(project) == "embedding"
+
+
+def test_runs_and_depths_are_those_that_were_answered_from(project: Project) -> None:
+    put_answered(project)
+    put_run(project, "three", {"a": ["pa"]})
+    assert asked_for(project, find_answer_model(project, "generator")) == (("one", "two"), (2,))
+    ready = make_generator(project, GeneratorPlan(rule="nearest-sentence"))
+    generate_answers(project, ready, WantedAnswers(("three", "one"), (1,), from_gold=False), "ann")
+    assert asked_for(project, find_answer_model(project, "generator")) == (("one", "three"), (1,))
+
+
+def test_a_lead_is_marked_where_it_is_more_than_noise(project: Project) -> None:
+    told = {f"q{at}": Told("Hamburg built it.", ("px",), ("Hamburg",), ("Hamburg",) * 3, "") for at in range(12)}
+    told["q0"] = Told("Hamburg built it.", ("px",), ("Hamburg",), ("Hamburg",) * 3, "", {"px": "Nobody knows."})
+    runs = {"right": {name: [f"gold-{name}"] for name in told}, "wrong": {name: ["px"] for name in told}}
+    collection(project, told, runs)
+    ready = make_generator(project, GeneratorPlan(rule="nearest-sentence"))
+    generate_answers(project, ready, WantedAnswers(ks=(1,)), "ann")
+    evaluation = evaluate(project, View(ks=(1,), judge="contains"))
+    best = clear_best(project, evaluation)
+    assert best[1, "Recall"] == best[1, "LLM-retEval"] == "right"
+    alone = evaluate(project, View(("right",), (1,), judge="contains"))
+    assert clear_best(project, alone) == {}
+    # The judge of an evaluation can stand in for people.
+    assert {one.acceptable for one in said_by_judge(project, evaluation)} == {True, False}
+    head, *rows = (line.split("\t") for line in reteval_tsv(evaluation).splitlines())
+    assert [dict(zip(head, row, strict=True))["Recall"] for row in rows] == ["1.000000", "0.000000"]

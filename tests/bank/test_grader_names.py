@@ -1,0 +1,120 @@
+"""One name for a grader: whatever a command prints, every command takes."""
+
+from __future__ import annotations
+
+import json
+import shlex
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from exam_workbench.bank import (
+    find_grader,
+    how_to_grade,
+    list_of_graders,
+    remember_settings,
+    save_named_grader,
+    settings,
+)
+from exam_workbench.graders import make_grader
+from exam_workbench.project import Project
+from exam_workbench.types import Question
+from tests.cli.test_cli import Exam, exam, refused  # noqa: F401
+from tests.made.projects import SPEC, fill, grade, made_project
+from tests.made.refusals import refusal
+
+ENDPOINT = {"back_end": "openai", "model": "m", "base_url": "http://127.0.0.1:9/v1"}
+A = Question("q1/a", "q1", "What is A?")
+RUNS = {"sys": {"q1": ["p1", "p2"]}}
+
+
+def grade_twice(project: Project) -> None:
+    fill(project, [A], {("What is A?", "p1"): 4, ("What is A?", "p2"): 1}, RUNS)
+    made = save_named_grader(project, "mine", "self-rating", ENDPOINT, "ann")
+    grade(project, {("What is A?", "p1"): 2}, made.spec)
+
+
+@pytest.fixture
+def several(tmp_path: Path) -> Iterator[Project]:
+    """A project that two graders graded: one that is set up as `mine`, one that is known by its grades only."""
+    project = made_project(tmp_path / "p.duckdb", grade_twice)
+    yield project
+    project.close()
+
+
+def test_every_name_means_the_same_grader_for_reading_and_for_grading(several: Project) -> None:
+    mine = next(one for one in list_of_graders(several) if one.also == ("mine",))
+    for name in (mine.name, mine.fingerprint, "mine"):
+        assert find_grader(several, name).spec.fingerprint == mine.fingerprint
+        assert make_grader(*settings(several, name)).spec.fingerprint == mine.fingerprint
+
+
+def test_a_method_means_the_grader_of_that_method_unless_there_are_several(several: Project) -> None:
+    with refusal("ambiguous-grader", "self-rating", "test"):
+        find_grader(several, "self-rating")
+    assert settings(several, "embedding") == ("embedding", {})
+    with refusal("grader-without-grades", "--grader", "embedding"):
+        find_grader(several, "embedding")
+
+
+def test_a_grader_that_cannot_be_asked_says_what_to_do(several: Project) -> None:
+    with refusal("unknown-grader-settings"):
+        settings(several, SPEC.name)
+    assert "exam graders add" in how_to_grade(several, SPEC)
+    mine = find_grader(several, "mine").spec
+    command = how_to_grade(several, mine, "--run", "a run").removeprefix("Run: ")
+    assert shlex.split(command) == ["exam", "grade", "--grader", mine.name, "--run", "a run"]
+
+
+def test_a_name_is_given_once(several: Project) -> None:
+    for name in ("embedding", SPEC.name):
+        with refusal("name-taken"):
+            save_named_grader(several, name, "self-rating", ENDPOINT, "ann")
+    other = make_grader("self-rating", ENDPOINT | {"temperature": 1.0})
+    remember_settings(several, other, "self-rating", ENDPOINT | {"temperature": 1.0}, "ann")
+    remembered = next(one for one in list_of_graders(several) if one.fingerprint == other.spec.fingerprint)
+    assert remembered.name not in {one.spec.name for one in (find_grader(several, None), find_grader(several, "mine"))}
+
+
+def test_the_list_says_what_boards_show_and_what_can_be_asked(several: Project) -> None:
+    save_named_grader(several, "waiting", "self-rating", ENDPOINT | {"model": "other"}, "ann")
+    found = {one.name: (one.shown, one.can_grade, one.grades) for one in list_of_graders(several)}
+    assert found == {
+        SPEC.name: (True, False, 2),
+        find_grader(several, "mine").spec.name: (False, True, 1),
+        "waiting": (False, True, 0),
+    }
+
+
+def test_the_commands_take_and_print_the_names(
+    exam: Exam,  # noqa: F811
+    several: Project,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    made = find_grader(several, "mine")
+    several.close()
+    monkeypatch.setenv("EXAM_PROJECT", "p.duckdb")
+    listed = json.loads(exam("graders", "list", "--json").out)["graders"]
+    assert [(one["name"], one["also"]) for one in listed] == [(SPEC.name, []), (made.spec.name, ["mine"])]
+    for name in ("mine", made.spec.name, made.spec.fingerprint):
+        assert exam("leaderboard", "--grader", name, "--json").json["systems"][0]["run"] == "sys"
+        assert exam("plan", "--grader", name, "--json").json["to_grade"] == 1
+    refused(exam("leaderboard", "--grader", "nobody"), 2, "'nobody'", "exam graders list")
+    hint = exam("unjudged", "--grader", "mine").err
+    assert f"1 pair ungraded, 0 failed. Run: exam grade --grader '{made.spec.name}' --run sys" in hint
+
+
+def test_a_grader_that_an_earlier_version_kept_under_another_fingerprint_is_found_by_every_name(
+    project: Project,
+) -> None:
+    """Earlier versions put the usual number format down where it was named, this one never does."""
+    fill(project, [A], {}, RUNS)
+    now = save_named_grader(project, "mine", "choice", {"dtype": "float32", "device": "cpu"}, "ann").spec
+    earlier = replace(now, parameters={**now.parameters, "dtype": "float32"})
+    assert now.fingerprint != earlier.fingerprint
+    grade(project, {("What is A?", "p1"): 1}, earlier)
+    for name in ("mine", "choice", now.name, now.fingerprint, earlier.fingerprint):
+        assert find_grader(project, name).spec.fingerprint == earlier.fingerprint
+    assert [one.also for one in list_of_graders(project) if one.method == "choice"] == [("mine",)]

@@ -1,1 +1,0 @@
-"""Tests of what graders are called."""

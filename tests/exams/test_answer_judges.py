@@ -1,0 +1,71 @@
+"""The judges of answers that core offers: every one scores, the best reference counts, a model is never asked here."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from exam_workbench.answers._answer_checks import JUDGES, accepts, answer_judge, judge_scores
+from exam_workbench.graders import load_encoder, model_folder
+from exam_workbench.measures.answers import against_people
+from tests.made.gold_corpus import corpus
+from tests.made.openqa_answers import PUBLISHED, answered
+from tests.made.refusals import refusal
+
+ASKED = [name for name, judge in JUDGES.items() if judge.needs == "model"]
+
+
+@pytest.mark.parametrize("name", [name for name in JUDGES if name not in ASKED])
+def test_a_judge_tells_the_right_answer_from_another_and_from_none(name: str) -> None:
+    right, wrong = ("Bobby Scott", ["Bob Russell", "bobby scott"]), ("the capital of Peru", ["Bobby Scott"])
+    scores = judge_scores(name, [right, wrong, ("anything", []), right, ("", ["Bobby Scott"])])
+    assert scores[0] == scores[3] == pytest.approx(1)
+    assert [accepts(name, one) for one in scores] == [True, False, None, True, False]
+    assert scores[4] == 0 and 0 <= (scores[1] or 0) < JUDGES[name].threshold <= JUDGES[name].top
+
+
+def test_order_and_company_change_no_score() -> None:
+    pairs = [("Tulsa", ["Tulsa, Oklahoma"]), ("1901", ["December 1901", "1902"]), ("Röntgen", ["X-rays " * 30])]
+    for name in ("embedding", "bertscore"):
+        together = judge_scores(name, pairs)
+        assert [judge_scores(name, [pair])[0] for pair in reversed(pairs)] == pytest.approx(together[::-1], abs=1e-5)
+
+
+def test_a_model_is_asked_by_whoever_has_one() -> None:
+    assert ASKED == ["llm", "graded"]
+    with refusal("answer-judge-needs-model"):
+        judge_scores("llm", [])
+    with refusal("unknown-answer-judge") as caught:
+        answer_judge("rouge")
+    assert "rouge1" in caught.value.hint
+    assert accepts("graded", 4) and not accepts("graded", 3) and accepts("graded", 3, threshold=3)
+
+
+def test_token_vectors_are_those_of_the_tokens_alone() -> None:
+    encoder = load_encoder(model_folder())
+    one, none, long = encoder.token_vectors(["Tulsa, Oklahoma", "", "word " * 400])
+    assert len(one) == 3 and len(none) == 0 and len(long) == 254
+    assert (one**2).sum(axis=1) == pytest.approx(1, abs=1e-5)
+
+
+def test_on_real_answers_judges_agree_with_people_as_the_documentation_says(shared_data: Path) -> None:
+    rows = answered(shared_data / "openqa-eval")
+    people = [row.people for row in rows]
+    assert len(rows) == 3548 and len({row.question for row in rows}) == 301 and len({row.system for row in rows}) == 12
+    pairs = [(row.answer, row.gold) for row in rows]
+    said = {name: [accepts(name, one) for one in judge_scores(name, pairs)] for name in ("em", "f1", "contains")}
+    said |= {name: [row.published[name] for row in rows] for name in PUBLISHED}
+    kappas = {name: against_people(verdicts, people, samples=1).kappa.value for name, verdicts in said.items()}
+    assert {name: round(value or 0, 3) for name, value in kappas.items()} == {
+        "em": 0.469, "f1": 0.542, "contains": 0.551, "BEM": 0.635, "text-davinci-003": 0.676, "gpt-4": 0.671,
+    }  # fmt: skip
+
+
+def test_a_corpus_of_gold_passages_misses_some_and_has_others_in_another_version(shared_data: Path) -> None:
+    whole, less = (corpus(shared_data / "nq-open-gold", *shares) for shares in ((0, 0), (0.2, 0.2)))
+    assert len(whole.gold) == 2889 and set(whole.gold.values()) == set(whole.ids)
+    gone = set(whole.ids) - {one.removesuffix(" of 2019") for one in less.ids}
+    other = [one for one in less.ids if one.endswith(" of 2019")]
+    assert len(gone) == pytest.approx(0.2 * len(whole.ids), abs=1) == len(other)
+    assert not set(other) & set(less.gold_texts)

@@ -1,0 +1,89 @@
+"""An exam in a project changes nothing of what systems are measured by."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+
+import pytest
+
+from exam_workbench import bank
+from exam_workbench.exams import Plan, Sit, add_student, sit
+from exam_workbench.grading import left_out
+from exam_workbench.labels import Policy, leaderboard
+from exam_workbench.project import Project, add_queries
+from exam_workbench.review import changes
+from exam_workbench.types import GraderSpec, Query, Question
+from tests.made.exams import item, put_exam
+from tests.made.screens import put_small
+
+MEASURES = ("nDCG@10", "EXAM-Cover@20", "alpha_nDCG@10", "EXAM-Cover@20/pool")
+
+
+def put_by_hand(project: Project, prefix: str) -> list[Question]:
+    """An exam as a person writes it in the bank: multiple-choice questions of a query without passages, and no more."""
+    questions = [replace(item(number), question_id=f"{prefix}{number}", query_id="quiz") for number in (1, 2)]
+    with project.transaction() as cursor:
+        add_queries(cursor, [Query("quiz", "Our own exam")], replace=False)
+    bank.save(project, questions, "written by hand", "ann")
+    return questions
+
+
+@pytest.fixture
+def with_runs(project: Project) -> Project:
+    put_small(project)
+    return project
+
+
+@pytest.mark.parametrize("put", [put_exam, put_by_hand], ids=["items", "by hand"])
+def test_no_board_changes(with_runs: Project, put: Callable[..., list[Question]]) -> None:
+    boards = [leaderboard(with_runs, measure) for measure in MEASURES]
+    put(with_runs, prefix="jar")
+    for before in boards:
+        after = leaderboard(with_runs, before.measure)
+        assert (after.systems, after.query_ids) == (before.systems, before.query_ids), before.measure
+        assert (after.needed, after.usable) == (before.needed, before.usable), before.measure
+
+
+@pytest.mark.parametrize("measure", MEASURES[:2])
+def test_no_edit_of_an_item_does(with_runs: Project, measure: str) -> None:
+    items = put_exam(with_runs, prefix="jar")
+    found = changes(with_runs, measure, Policy(), {"exam": [replace(items[0], active=False), *items[1:]]})
+    assert found.labels == [] and found.to_grade == 0
+    assert [one.score_after for one in found.systems] == [one.score_before for one in found.systems]
+
+
+def test_an_exam_is_a_query_without_passages_that_asks_choices_alone(with_runs: Project) -> None:
+    def exams() -> list[str]:
+        return bank.exam_queries(with_runs, bank.latest_version(with_runs))
+
+    before = bank.counts(with_runs)
+    by_hand = put_by_hand(with_runs, "h")
+    assert exams() == ["quiz"]
+    after = bank.counts(with_runs)
+    assert (after["exams"], after["items"]) == (1, 2) and after["queries"] - before["queries"] == 1
+    spec = GraderSpec("any", "self-rating", "")
+    assert left_out(with_runs, spec, bank.latest_version(with_runs)).total == 0, "no grader passes its items over"
+    # What people ask of passages beside it makes a query of it, as does a subtopic, whose topics may have passages.
+    version = bank.latest_version(with_runs)
+    plain = Question("h3", "quiz", "What is a metal?")
+    bank.save(with_runs, [plain], "a question", "ann")
+    assert exams() == [] and bank.exam_queries(with_runs, version) == ["quiz"]
+    bank.save(with_runs, [replace(plain, active=False)], "retired", "ann")
+    assert exams() == ["quiz"]
+    bank.save(with_runs, [replace(by_hand[0], subtopic_id="part")], "a subtopic", "ann")
+    assert exams() == []
+
+
+def test_what_comes_next_for_an_exam_alone(project: Project) -> None:
+    def following(unsaved: int = 0) -> tuple[str, str]:
+        step = bank.next_step(bank.counts(project), unsaved=unsaved)
+        return step.screen, step.sentence
+
+    put_exam(project)
+    without = following()
+    add_student(project, Plan("longest"), "ann")
+    ready = following()
+    assert without[0] == ready[0] == "students" and without != ready
+    sit(project, Sit(), "ann")
+    assert following()[0] == "items" and following(unsaved=1)[0] == "question_bank"

@@ -1,0 +1,311 @@
+"""A model writes items from passages: what is asked, what is kept, what it costs, and how stopped work goes on."""
+
+from __future__ import annotations
+
+import json
+import multiprocessing
+import os
+import re
+import threading
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from exam_workbench import bank
+from exam_workbench.bank import empty_generations, proposals, save_drafts, set_price
+from exam_workbench.errors import GradingError, InputError
+from exam_workbench.exams import (
+    Wanted,
+    exam_items,
+    generate_items,
+    generation_price,
+    making_of,
+    proposed_items,
+    statistics,
+)
+from exam_workbench.exams._item_generation import chunks_to_ask, shuffle_seed, shuffled
+from exam_workbench.graders import USES, Control, Price, built_in
+from exam_workbench.graders._prompts.prompt import fenced
+from exam_workbench.grading import Drafter, make_drafter
+from exam_workbench.jobs import jobs
+from exam_workbench.project import (
+    Project,
+    activity,
+    add_passages,
+    add_queries,
+    close_interrupted,
+    open_project,
+    write_runs,
+)
+from exam_workbench.project._runs import stage_rankings
+from exam_workbench.types import Passage, Query, Ranked
+from tests.made.endpoint_server import EndpointServer, Reply, Seen, chat, no_structure, status
+from tests.made.projects import copy_of
+from tests.made.refusals import mentions, refusal
+
+QUESTION = "Which of these things is it that the passage says of number {} in so many words?"
+TEXTS = {f"p{at}": f"Passage number {at} says a thing." for at in range(4)}
+Answers = Callable[[Seen], Reply]
+Model = Callable[[Answers], Drafter]
+
+
+def fill_corpus(project: Project) -> None:
+    """Four passages, one without a text, and a run over some."""
+    with project.transaction() as cursor:
+        add_queries(cursor, [Query("q1", "of tides"), Query("q2", "of wind")], replace=True)
+        add_passages(cursor, [Passage(*one) for one in TEXTS.items()])
+        ranked = [("q1", "p0", 2), ("q1", "p2", 1), ("q2", "p0", 1), ("q2", "bare", 2)]
+        stage_rankings(cursor, {"bm25": [Ranked(q, p, rank, 10.0 - rank) for q, p, rank in ranked]})
+        write_runs(cursor, [("bm25", "bm25", "x.run")])
+
+
+@pytest.fixture
+def corpus(tmp_path: Path) -> Iterator[Project]:
+    yield from copy_of(fill_corpus, tmp_path)
+
+
+@pytest.fixture
+def model() -> Iterator[Model]:
+    """Starts an endpoint that answers as a test says, and gives the drafter that asks it."""
+    servers: list[EndpointServer] = []
+
+    def started(answers: Answers) -> Drafter:
+        server = EndpointServer(answers)
+        server.__enter__()
+        servers.append(server)
+        return make_drafter({"model": "writer-1", "base_url": server.url, "attempts": 1, "timeout_s": 20})
+
+    yield started
+    for server in servers:
+        server.__exit__()
+
+
+def number(seen: Seen) -> str:
+    found = re.search(r"Passage number (\d)", seen.prompt)
+    assert found is not None
+    return found[1]
+
+
+def item(seen: Seen, **changes: object) -> Reply:
+    """An item about the passage of a request, as JSON."""
+    n = number(seen)
+    made = {"question": QUESTION.format(n), "choices": [f"{n}a", f"{n}b", f"{n}c", f"{n}d"], "correct_answer": f"{n}b"}
+    return chat(json.dumps(made | {"explanation": "since"} | changes))
+
+
+def test_each_passage_becomes_a_proposal_with_its_choices_in_the_order_of_the_seed(
+    corpus: Project, model: Model
+) -> None:
+    told: list[tuple[int, int]] = []
+    asked: list[Seen] = []
+
+    def answers(seen: Seen) -> Reply:
+        asked.append(seen)
+        return item(seen)
+
+    drafter = model(answers)
+    report = generate_items(
+        corpus, drafter, "ann", Wanted(domain="DevOps"), watch=lambda _, far: told.append((far.done, far.total))
+    )
+
+    assert (report.asked, len(report.keys), report.failed, report.stopped) == (4, 4, [], 0)
+    assert told[0] == (0, 4) and told[-1] == (4, 4)
+    found = proposed_items(corpus, "exam")
+    assert {one.source_passage_id for one in found} == set(TEXTS)
+    for one in found:
+        n = one.source_passage_id[1:] if one.source_passage_id else ""
+        assert (one.text, one.key, one.source_text) == (QUESTION.format(n), f"{n}b", TEXTS[f"p{n}"])
+        assert one.shuffle_seed == shuffle_seed(0, one.question_id)
+        assert one.choices == shuffled([f"{n}{letter}" for letter in "abcd"], one.shuffle_seed or 0)
+    assert exam_items(corpus) == [], "nothing is in the bank before a person accepts it"
+    (act,) = [one for one in activity(corpus).acts if one.act == "draft items"]
+    for value in ("writer-1", "“Exam on DevOps”", "4 proposals", "4 passages"):
+        assert value in act.said, act.said
+    schema = asked[0].body["response_format"]["json_schema"]["schema"]
+    assert schema["properties"]["choices"]["minItems"] == 4
+    assert "documentation from DevOps" in asked[0].prompt
+
+
+def test_accepted_items_keep_their_source_and_what_the_model_wrote(corpus: Project, model: Model) -> None:
+    report = generate_items(corpus, model(item), "ann", Wanted(topic="sea", limit=1))
+    bank.accept(corpus, report.keys, "bob")
+    save_drafts(corpus, "bob", "good ones")
+    (made,) = exam_items(corpus, "exam")
+    assert (made.topic, made.source_text) == ("sea", TEXTS[made.source_passage_id or ""])
+    assert made.raw is not None and json.loads(made.raw)["explanation"] == "since"
+
+
+def test_the_same_seed_gives_the_same_items_in_the_same_order(corpus: Project, model: Model) -> None:
+    drafter = model(item)
+    first = [one.passage_id for one in chunks_to_ask(corpus, drafter, Wanted(limit=2))]
+    assert first == [one.passage_id for one in chunks_to_ask(corpus, drafter, Wanted())][:2], (
+        "more extends what was drawn"
+    )
+    assert {tuple(one.passage_id for one in chunks_to_ask(corpus, drafter, Wanted(seed=n))) for n in range(8)} != {
+        tuple(first)
+    }
+    generate_items(corpus, drafter, "ann")
+    generate_items(corpus, drafter, "ann", Wanted(query_id="second"))
+    one, two = (proposed_items(corpus, exam) for exam in ("exam", "second"))
+    assert [made.text for made in one] != [] and {made.text for made in one} == {made.text for made in two}
+    assert len({made.question_id for made in (*one, *two)}) == 8
+
+
+def test_passages_of_a_run_take_the_words_of_its_query_as_topic(corpus: Project, model: Model) -> None:
+    found = chunks_to_ask(corpus, model(item), Wanted(run="bm25"))
+    assert {one.passage_id: one.topic for one in found} == {"p0": "of wind", "p2": "of tides"}
+    named = chunks_to_ask(corpus, model(item), Wanted(run="bm25", topic="sea"))
+    assert {one.topic for one in named} == {"sea"}
+
+
+def test_work_that_was_stopped_goes_on_with_the_rest_alone(corpus: Project, model: Model) -> None:
+    asked: list[str] = []
+
+    def answers(seen: Seen) -> Reply:
+        asked.append(number(seen))
+        return item(seen)
+
+    drafter = model(answers)
+    first = generate_items(corpus, drafter, "ann", control=Control(max_calls=3))
+    assert (first.asked, first.stopped, len(proposed_items(corpus))) == (3, 1, 3)
+    second = generate_items(corpus, drafter, "ann")
+    assert (second.asked, len(proposed_items(corpus))) == (1, 4)
+    assert sorted(asked) == ["0", "1", "2", "3"]
+    with refusal("no-passage-left"):
+        generate_items(corpus, drafter, "ann")
+    rest, capped = jobs(corpus, "items")
+    assert [(job.state, job.total, job.done, job.failed, job.calls) for job in (capped, rest)] == [
+        ("stopped", 4, 3, 0, 3),
+        ("done", 1, 1, 0, 1),
+    ]
+    assert (rest.name, rest.request["query_id"], rest.request["domain"]) == ("writer-1", "exam", Wanted.domain)
+
+
+def test_what_cannot_be_read_is_counted_by_part_and_asked_again_where_that_is_said(
+    corpus: Project, model: Model
+) -> None:
+    said = {
+        "0": {"question": "Why?"},
+        "1": {"choices": ["a", "b"], "correct_answer": "A"},
+        "2": {"correct_answer": "x"},
+    }
+    drafter = model(lambda seen: item(seen, **said.get(number(seen), {})))
+    report = generate_items(corpus, drafter, "ann")
+    assert (report.asked, len(report.keys), len(report.failed)) == (4, 1, 3)
+    assert any(mentions(str(one), "p0") and mentions(str(one), "question") for one in report.failed)
+    made = making_of(corpus, "exam")
+    assert made is not None
+    assert (made.candidates, made.unparsed, made.no_answer) == (4, 3, 0)
+    assert made.by_part == {"question": 1, "choices": 1, "key": 1}
+    assert statistics(exam_items(corpus), made).making == made
+    assert making_of(corpus, "q1") is None
+    assert chunks_to_ask(corpus, drafter, Wanted()) == []
+    assert {one.passage_id for one in chunks_to_ask(corpus, drafter, Wanted(again=True))} == {"p0", "p1", "p2"}
+
+
+def test_an_answer_that_never_came_is_no_answer_and_is_asked_for_by_itself(corpus: Project, model: Model) -> None:
+    broken = {"0"}
+    drafter = model(lambda seen: status(400, "bad luck") if number(seen) in broken else item(seen))
+    generate_items(corpus, drafter, "ann")
+    made = making_of(corpus)
+    assert made is not None and (made.candidates, made.unparsed, made.no_answer) == (3, 0, 1)
+    assert len(empty_generations(corpus, "exam")) == 1
+    broken.clear()
+    assert generate_items(corpus, drafter, "ann").asked == 1
+
+
+def test_an_endpoint_without_structured_output_is_asked_in_words(corpus: Project, model: Model) -> None:
+    drafter = model(lambda seen: no_structure() if seen.wants_json else item(seen))
+    assert len(generate_items(corpus, drafter, "ann", Wanted(limit=2)).keys) == 2
+
+
+def test_the_prompt_of_the_paper_is_asked_word_for_word_with_the_passage_fenced(corpus: Project, model: Model) -> None:
+    asked: list[Seen] = []
+
+    def answers(seen: Seen) -> Reply:
+        asked.append(seen)
+        n = number(seen)
+        return chat(f"Question: {QUESTION.format(n)}\nA) a\nB) b\nC) c\nD) d\nCorrect Answer: D")
+
+    report = generate_items(corpus, model(answers), "ann", Wanted(domain="DevOps", prompt="exam-item", limit=1))
+    assert [one.key for one in proposed_items(corpus)] == ["d"] and report.asked == 1
+    wording = built_in()["exam-item"].template.split("{documentation}")
+    assert asked[0].prompt.startswith(wording[0].replace("{task_domain}", "DevOps"))
+    assert asked[0].prompt.endswith(wording[1]) and "response_format" not in asked[0].body
+    told = fenced(TEXTS[f"p{number(asked[0])}"], to_be=USES["generate items"].fenced_to_be)[1]
+    assert told in json.dumps(asked[0].body)
+
+
+def test_the_price_is_told_before_anything_is_asked(corpus: Project, model: Model) -> None:
+    drafter = model(lambda seen: status(500))
+    tag = generation_price(corpus, drafter, Wanted(limit=3))
+    assert (tag.calls, tag.cost, tag.counted) == (3, None, False) and tag.input_tokens > 300
+    set_price(corpus, "writer-1", Price(1.0, 2.0), "ann")
+    tag = generation_price(corpus, drafter, Wanted())
+    assert tag.cost == pytest.approx((tag.input_tokens + 2 * tag.output_tokens) / 1e6)
+    assert making_of(corpus) is None
+
+
+@pytest.mark.parametrize(
+    "wanted",
+    [Wanted(limit=0), Wanted(run="nothing"), Wanted(prompt="self-rating"), Wanted(query_id="two words")],
+)
+def test_what_cannot_be_asked_for_changes_nothing(corpus: Project, model: Model, wanted: Wanted) -> None:
+    queries = corpus.rows("SELECT query_id FROM queries")
+    with pytest.raises(InputError):
+        generate_items(corpus, model(item), "ann", wanted)
+    assert (making_of(corpus), corpus.rows("SELECT query_id FROM queries")) == (None, queries)
+
+
+def test_an_endpoint_that_cannot_be_used_is_told_and_what_came_stays(corpus: Project, model: Model) -> None:
+    with pytest.raises(GradingError):
+        generate_items(corpus, model(lambda seen: status(404, "no such model")), "ann")
+    assert proposals(corpus) == []
+
+
+def write_until_killed(path: Path, url: str) -> None:
+    """Write items, and die as soon as the first are stored."""
+    project = open_project(path)
+    drafter = make_drafter({"model": "writer-1", "base_url": url, "attempts": 1})
+    generate_items(
+        project, drafter, "ann", control=Control(concurrency=1),
+        watch=lambda _, progress: os._exit(9) if progress.done else None,
+    )  # fmt: skip
+
+
+def test_writing_that_was_killed_is_marked_and_goes_on_with_the_rest(corpus: Project) -> None:
+    corpus.close()
+    killed_now = threading.Event()
+
+    def answers(seen: Seen) -> Reply:
+        if len(server.seen) > 2:
+            killed_now.wait(60)
+        return item(seen)
+
+    with EndpointServer(answers) as server:
+        context = multiprocessing.get_context("spawn")
+        process = context.Process(target=write_until_killed, args=(corpus.path, server.url))
+        process.start()
+        process.join(60)
+        killed_now.set()
+        assert process.exitcode == 9
+        again = open_project(corpus.path)
+        assert close_interrupted(again) == 1
+        (killed,) = jobs(again, "items")
+        assert (killed.state, killed.done, len(proposed_items(again))) == ("interrupted", killed.done, killed.done)
+        assert 0 < killed.done < 4
+        drafter = make_drafter({"model": "writer-1", "base_url": server.url, "attempts": 1})
+        assert generate_items(again, drafter, "ann").asked == 4 - killed.done
+        again.close()
+
+
+def test_the_part_that_failed_is_read_again_by_the_parser_of_today(corpus: Project) -> None:
+    made = bank.Generation(
+        "item", "q1", "m", "exam-item", "f00d", (), "Question: Why?", "an old reason", passage_id="p0"
+    )
+    corpus.write(lambda cursor: bank.add_generations(cursor, [made, replace(made, raw="", reason="timed out")], "ann"))
+    found = making_of(corpus, "q1")
+    assert found is not None and found.by_part == {"question": 0, "choices": 1, "key": 1}
+    assert found.no_answer == 1

@@ -1,0 +1,131 @@
+"""What is said of an exam before anybody sits it: baselines, lengths, words, topics, and levels by keywords."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from exam_workbench import bank
+from exam_workbench.bank import set_categories
+from exam_workbench.errors import FileError
+from exam_workbench.exams import Item, categories, exam_items, set_keywords, statistics
+from exam_workbench.exams._item_filters import bloom, built_in_keywords, keywords, question_types
+from exam_workbench.project import Project, add_queries
+from exam_workbench.types import Query, Question
+from tests.exams.test_item_filters import check, counted
+from tests.made.projects import copy_of
+from tests.made.refusals import refusal
+
+
+def item(at: int, choices: tuple[str, ...], key: int | None, text: str = "What is it?", **more: object) -> Item:
+    right = None if key is None else choices[key]
+    return replace(Item(f"exam/{at}", "exam", text, choices, right), **more)  # type: ignore[arg-type]
+
+
+ITEMS = [
+    item(1, ("one", "three", "two"), 0, topic="sea"),
+    item(2, ("longest", "b", "c"), 0, "Which is it, and when?", topic="sea"),
+    item(3, ("same", "size", "x"), 1),
+    item(4, ("a", "b", "c"), None),
+    item(5, ("a", "b", "c"), 2, active=False),
+]
+
+
+def test_baselines_say_what_guessing_earns() -> None:
+    said = statistics(ITEMS)
+    assert (said.items, said.without_key, said.retired) == (3, 1, 1)
+    assert (said.fixed_answer, said.fixed_letter) == (pytest.approx(2 / 3), "A")
+    # The second and the third: as long as every choice is enough.
+    assert said.longest_answer == pytest.approx(2 / 3)
+    assert said.question_length == pytest.approx((11 + 22 + 11) / 3)
+    assert said.question_types == {"What": 2, "Which": 1, "When": 1}
+    assert said.topics == {"sea": 2, "": 1}
+    assert said.making is said.filtered is said.kept is None, "what was not looked at is not zero"
+
+
+def test_an_exam_without_items_has_no_baselines() -> None:
+    said = statistics([])
+    assert (said.items, said.fixed_answer, said.fixed_letter, said.longest_answer, said.question_length) == (
+        0, None, None, None, None,
+    )  # fmt: skip
+
+
+def test_filters_are_counted_by_rule_and_what_breaks_none_is_kept() -> None:
+    double = item(6, ("all of the above", "x", "x"), 1)
+    said = statistics([*ITEMS, double], checked=check([*ITEMS, double], encode=counted))
+    assert said.filtered is not None
+    assert (said.filtered["duplicate choices"], said.filtered["all or none"], said.filtered["no key"]) == (1, 1, 1)
+    assert said.kept is not None and said.kept + len({4, 6}) <= 5
+
+
+@pytest.mark.parametrize(
+    ("text", "levels"),
+    [
+        ("Which of the following is it?", ("Uncategorized",)),
+        ("Name the layers, and explain why they were compared.", ("Remembering", "Understanding", "Analyzing")),
+        ("Which commands would you use to solve this?", ("Applying",)),
+        ("What should be designed next?", ("Creating",)),
+        ("Which evaluation is it?", ("Uncategorized",)),
+    ],
+)
+def test_a_question_is_of_the_levels_whose_words_it_has(text: str, levels: tuple[str, ...]) -> None:
+    assert bloom(text) == levels
+
+
+def test_six_levels_have_words_of_their_own() -> None:
+    assert list(built_in_keywords()) == [
+        "Remembering", "Understanding", "Applying", "Analyzing", "Evaluating", "Creating",
+    ]  # fmt: skip
+    assert all(found and list(found) == sorted(found) for found in built_in_keywords().values())
+
+
+def test_question_words_are_found_anywhere_or_as_whole_words() -> None:
+    assert question_types("Somewhat later, WHERE does it show?") == ("What", "How", "Where")
+    assert question_types("Somewhat later, WHERE does it show?", whole_word=True) == ("Where",)
+    assert question_types("Is it?") == ("Uncategorized",)
+
+
+def fill_exam(project: Project) -> None:
+    with project.transaction() as cursor:
+        add_queries(cursor, [Query("exam", "Exam")], replace=True)
+    made = [
+        Question(f"exam/{at}", "exam", text, "choice", answer_key="a", choices=("a", "b"))
+        for at, text in enumerate(("Explain what it is.", "Zap it, when?"))
+    ]
+    bank.save(project, made, "made", "ann")
+
+
+@pytest.fixture
+def exam(tmp_path: Path) -> Iterator[Project]:
+    yield from copy_of(fill_exam, tmp_path)
+
+
+def test_a_person_overrides_categories_and_goes_back(exam: Project) -> None:
+    items = exam_items(exam)
+    assert categories(exam, items)["bloom"] == {"exam/0": ("Understanding",), "exam/1": ("Uncategorized",)}
+    set_categories(exam, ["exam/1"], "bloom", ["Creating"], "ann")
+    set_categories(exam, ["exam/1"], "question type", ["Why"], "ann")
+    by = categories(exam, items)
+    assert (by["bloom"]["exam/1"], by["question type"]["exam/1"]) == (("Creating",), ("Why",))
+    set_categories(exam, ["exam/1"], "bloom", None, "ann")
+    assert categories(exam, items)["bloom"]["exam/1"] == ("Uncategorized",)
+    with refusal("unknown-category-scheme", "colour"):
+        set_categories(exam, ["exam/1"], "colour", ["red"], "ann")  # type: ignore[arg-type]
+
+
+def test_a_project_has_keywords_of_its_own(exam: Project) -> None:
+    set_keywords(exam, "Zapping: [zap]\n", "ann")
+    assert keywords(exam) == {"Zapping": ("zap",)}
+    assert categories(exam, exam_items(exam))["bloom"]["exam/1"] == ("Zapping",)
+    set_keywords(exam, None, "ann")
+    assert keywords(exam) == built_in_keywords()
+
+
+@pytest.mark.parametrize("text", ["", "- a", "a: b", "a: []", "a: [1]", "a: [b", "a: &x [b]\nc: *x", "1: [a]"])
+def test_keywords_that_cannot_be_read_are_refused_and_change_nothing(exam: Project, text: str) -> None:
+    with pytest.raises(FileError):
+        set_keywords(exam, text, "ann", "mine.yaml")
+    assert keywords(exam) == built_in_keywords()

@@ -1,0 +1,120 @@
+"""Sittings, answers and items wait for an endpoint that is gone, as grading does: in sight, and for as long as told."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from itertools import count
+
+import pytest
+
+from exam_workbench.answers import (
+    GeneratorPlan,
+    JudgePlan,
+    WantedAnswers,
+    compare_answers,
+    generate_answers,
+    make_generator,
+    make_judge,
+)
+from exam_workbench.exams import Plan, Sit, Wanted, add_student, sit, start_writing
+from exam_workbench.graders import Control
+from exam_workbench.graders._endpoint.unreachable_endpoint import ANSWERS_AGAIN
+from exam_workbench.grading import make_drafter
+from exam_workbench.jobs import Extent, jobs
+from exam_workbench.project import Project
+from tests.answers.made import Script, Told, collection
+from tests.made.endpoint_calls import until
+from tests.made.endpoint_server import EndpointServer, Reply, Seen, chat, status
+from tests.made.exams import put_exam, sittings
+from tests.made.refusals import mentions
+
+NAMES = ("q1", "q2")
+DRAWS = ("1894", "in 1894", "1894")
+TOLD = {name: Told("It opened in 1894.", (f"gold-{name}",), ("1894",), DRAWS, "1894") for name in NAMES}
+
+
+@pytest.fixture(autouse=True)
+def short_pauses(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("exam_workbench.graders._endpoint.unreachable_endpoint.FIRST_PAUSE", 0.01)
+
+
+class Away(Script):
+    """Is gone from its third call on, for six calls."""
+
+    def __init__(self) -> None:
+        super().__init__(TOLD)
+        self.numbers = count()
+
+    def __call__(self, seen: Seen) -> Reply:
+        if 2 <= next(self.numbers) < 8:
+            return status(503)
+        if "jar" in seen.prompt:
+            return chat('{"answer": "A"}' if seen.wants_json else "A", model=seen.body["model"])
+        return super().__call__(seen)
+
+
+@pytest.fixture
+def server() -> Iterator[EndpointServer]:
+    with EndpointServer(Away()) as running:
+        yield running
+
+
+def settings(server: EndpointServer, model: str = "m") -> dict[str, object]:
+    return {"model": model, "base_url": server.url, "attempts": 1}
+
+
+def test_a_sitting_goes_on_by_itself_once_the_endpoint_is_back(project: Project, server: EndpointServer) -> None:
+    put_exam(project, 6)
+    add_student(project, Plan(None, settings(server), name="remote"), "ann")
+    said: list[str] = []
+    final = sit(project, Sit(concurrency=1), "ann", control=Control(report=said.append))["remote"]
+    assert (final.state, final.graded, final.failed) == ("done", 6, 0)
+    assert server.counts.total() == 6 + 6, "what was answered is not asked again"
+    assert ANSWERS_AGAIN in said
+    before = said[: said.index(ANSWERS_AGAIN)]
+    assert any(len(re.findall(r"\b\d\d:\d\d\b", line)) == 2 for line in before), "the next try, and the last"
+
+
+def test_an_endpoint_that_one_student_gave_up_is_not_waited_for_by_the_next(project: Project) -> None:
+    put_exam(project, 2)
+    with EndpointServer() as gone:
+        pass
+    for name in ("first", "second"):
+        add_student(project, Plan(None, settings(gone, name), name=name), "ann")
+    add_student(project, Plan("random", name="chance"), "ann")
+    ended = sit(project, Sit(patience=0.02), "ann")
+    assert {name: one.state for name, one in ended.items()} == {"first": "failed", "chance": "done"}
+    # The address that was waited for, and who was not begun for it: neither the one that asks no model.
+    assert mentions(ended["first"].message, gone.url) and mentions(ended["first"].message, "second")
+    assert not mentions(ended["first"].message, "chance")
+    assert [(name, failed) for name, _, failed in sittings(project)] == [("chance", 0), ("first", 0)]
+
+
+def test_answers_and_comparisons_wait_too(project: Project, server: EndpointServer) -> None:
+    collection(project, TOLD, {"one": {name: [f"gold-{name}"] for name in NAMES}})
+    said: list[str] = []
+    ready = make_generator(project, GeneratorPlan(settings(server)))
+    wanted = WantedAnswers(ks=(1,), draws=2)
+    done = generate_answers(project, ready, wanted, "ann", Extent(concurrency=1), control=Control(report=said.append))
+    assert (done.state, done.graded, done.failed) == ("done", 6, 0)
+    assert ANSWERS_AGAIN in said
+    with EndpointServer() as gone:
+        pass
+    judge = make_judge(project, JudgePlan("llm", settings(gone)))
+    pair = ("When did it open?", "1894", ("in 1894",))
+    final = compare_answers(project, judge, [pair], "ann", Extent(patience=0.02))
+    assert (final.state, final.graded, final.failed) == ("failed", 0, 0) and mentions(final.message, gone.url)
+
+
+def test_writing_shows_what_it_waits_for_and_can_be_paused_and_stopped(project: Project) -> None:
+    put_exam(project, 3)
+    with EndpointServer() as gone:
+        pass
+    writing = start_writing(project, make_drafter(settings(gone)), "ann", Wanted("exam"))
+    until(lambda: writing.control.awaited)
+    writing.control.pause()
+    assert writing.control.paused and not writing.over
+    writing.control.cancel()
+    assert writing.wait(60) and (writing.result.asked, writing.result.stopped) == (0, 3)
+    assert writing.progress.state == jobs(project, "items")[0].state == "cancelled"

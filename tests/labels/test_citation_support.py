@@ -1,0 +1,195 @@
+"""Citation support: recall, precision, supported coverage, people's values and agreement, worked by hand."""
+
+from __future__ import annotations
+
+import json
+import re
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+from exam_workbench import bank
+from exam_workbench.exchange._integrity import check
+from exam_workbench.graders import make_grader
+from exam_workbench.grading import Request, Scope, make_plan, run_job
+from exam_workbench.labels import (
+    Policy,
+    basis,
+    citation_grader,
+    citations,
+    coverage,
+    leaderboard,
+    response_support,
+    set_support,
+    support_agreement,
+)
+from exam_workbench.measures import weighted_kappa
+from exam_workbench.operations.support import show
+from exam_workbench.project import Project
+from exam_workbench.types import Question
+from tests.made.cited import SALTS, melts, put_cited, read
+from tests.made.endpoint_server import EndpointServer, Seen, rate
+from tests.made.projects import grade
+from tests.made.refusals import refusal
+from tests.made.shell import Run
+
+
+@pytest.fixture
+def cited(project: Project, tmp_path: Path) -> Project:
+    """The made responses, every citation graded by the careful reader."""
+    put_cited(project, tmp_path)
+    with EndpointServer(read) as server:
+        run_job(project, make_grader("support", {"model": "m", "base_url": server.url}), Request(), "tester")
+    return project
+
+
+def board(project: Project, policy: Policy | None = None, partial: bool = False) -> dict[str, SimpleNamespace]:
+    """The rows of exam support show, by run."""
+    runs = show(project, partial=partial, policy=policy or Policy()).value["runs"]
+    return {row["run"]: SimpleNamespace(**row) for row in runs}
+
+
+def test_recall_and_precision_are_those_worked_by_hand(cited: Project) -> None:
+    by = {(one.run, one.query_id): one for one in response_support(cited, citation_grader(cited))}
+    # 1 and 1, and a sentence that cites nothing counts 0; of three citations two support.
+    assert (by["good", "salts"].recall, by["good", "salts"].precision) == (pytest.approx(2 / 3), pytest.approx(2 / 3))
+    # .5 and 0; the sentence whose only citation is unresolved counts neither way.
+    poor = by["poor", "salts"]
+    assert (poor.recall, poor.precision, poor.sentences, poor.citations) == (0.25, 0.25, 3, 3)
+    assert (poor.unresolved, poor.ungraded, poor.failed) == (1, 0, 0)
+    assert (by["poor", "ores"].recall, by["poor", "ores"].precision) == (0.5, pytest.approx(1 / 3))
+    rows = board(cited)
+    assert list(rows) == ["good", "poor"]
+    assert (rows["good"].recall, rows["good"].precision) == (pytest.approx(5 / 6), pytest.approx(5 / 6))
+    assert rows["poor"].recall == 0.375 and rows["poor"].recall_error == pytest.approx(0.125)
+    assert rows["poor"].coverage is None
+    for measure, name in (("Support-Recall", "recall"), ("support-precision", "precision")):
+        ordered = leaderboard(cited, measure)
+        assert ordered.source == "citations" and (ordered.needed, ordered.usable) == (9, 9)
+        for system in ordered.systems:
+            row = vars(rows[system.run])
+            assert (system.score, system.std_error) == (row[name], row[f"{name}_error"])
+    assert leaderboard(cited, "Support-Precision@1").scores == {"good": 1, "poor": 0.125}
+    # Only the first citation: that of the fourth salt supports nothing, and the second one of "good" is not asked for.
+    first = {(one.run, one.query_id): one for one in response_support(cited, citation_grader(cited), most=1)}
+    assert (first["poor", "ores"].recall, first["poor", "ores"].precision) == (0, 0)
+    assert (first["good", "salts"].recall, first["good", "salts"].precision) == (pytest.approx(2 / 3), 1)
+
+
+def test_missing_support_is_not_zero(project: Project, tmp_path: Path) -> None:
+    put_cited(project, tmp_path)
+    assert citation_grader(project) is None
+    rows = board(project)
+    assert (rows["poor"].recall, rows["poor"].precision, rows["poor"].ungraded) == (None, None, 5)
+    # The sentence that cites nothing is known to count 0.
+    assert (rows["good"].recall, rows["good"].unresolved) == (0, 0)
+    set_support(project, "poor/salts/1", 1, "d0", 2, "asta")
+    assert board(project)["poor"].recall == 1
+
+
+def answers(seen: Seen) -> bool:
+    """Whether the text is about the salt; salt 3 is the pink one."""
+    (body,) = re.findall(r"<passage-\w+>\n(.*?)\n</passage-", seen.prompt, re.DOTALL)
+    (number,) = re.findall(r"When does salt (\d) melt", seen.prompt)
+    return ("pink" if number == "3" else SALTS[int(number)]) in body
+
+
+def test_a_question_counts_only_if_the_sentence_that_answers_it_is_supported(cited: Project) -> None:
+    questions = [
+        Question(f"salts/{i}", "salts", f"When does salt {i} melt?", weight=weight)
+        for i, weight in ((0, 1), (1, 1), (2, 2), (3, -0.5))
+    ]
+    bank.save(cited, questions, "made", "tester")
+    with EndpointServer(lambda seen: rate(seen, 5 if answers(seen) else 0)) as server:
+        grader = make_grader("self-rating", {"model": "m", "base_url": server.url})
+        run_job(cited, grader, Request(), "tester")
+        base = basis(cited, Policy())
+        assert coverage(cited, base)["poor"]["salts"] == 0.875
+        # The ratings of passages do not tell which of their sentences answers a question.
+        assert (board(cited)["good"].coverage, board(cited)["poor"].coverage) == (None, None)
+        assert leaderboard(cited, "Supported-Cover").ungraded == {"salts": 3}
+        of_sentences = Scope(sentences=True)
+        plan = make_plan(cited, base.grader.spec, base.version, of_sentences)
+        # Two sentences with two questions, three with three; one sentence is in both responses.
+        assert (plan.needed, plan.to_grade) == (11, 11)
+        run_job(cited, grader, Request(of_sentences), "tester")
+        assert make_plan(cited, base.grader.spec, base.version, of_sentences).to_grade == 0
+    with refusal("not-a-grader-of-citations", base.grader.spec.name):
+        citation_grader(cited, base.grader.spec.name)
+    # Of "poor", the sentence about salt 0 has partial support, that about salt 1 none; that about salt 2 is unresolved,
+    # so this question of weight 2 is left out.
+    assert board(cited)["good"].coverage == 0.5
+    assert board(cited)["poor"].coverage == 0
+    assert board(cited, partial=True)["poor"].coverage == (1 - 0.5) / 2
+    assert leaderboard(cited, "Supported-Cover").scores == {"good": 0.5, "poor": 0}
+    assert not any(check(cited).values())
+    set_support(cited, "poor/salts/1", 1, "d0", 2, "asta")
+    assert board(cited)["poor"].coverage == (1 - 0.5) / 2
+
+
+def test_an_extracted_answer_tells_which_sentence_answers(cited: Project) -> None:
+    bank.save(cited, [Question("salts/0", "salts", "When does salt 0 melt?")], "made", "tester")
+    grade(cited, {("When does salt 0 melt?", f"{run}/salts/1"): 5 for run in ("good", "poor")})
+    with cited.transaction() as cursor:
+        cursor.execute(f"UPDATE grades SET answer = '{melts(0)} degrees' WHERE rating = 5")
+    assert (board(cited)["good"].coverage, board(cited)["poor"].coverage) == (1, 0)
+    assert board(cited, partial=True)["poor"].coverage == 1
+
+
+def test_peoples_values_replace_ratings_and_are_compared_with_them(cited: Project) -> None:
+    grader = citation_grader(cited)
+    assert grader is not None
+    for position, value in ((1, 2), (2, 0)):
+        set_support(cited, "poor/salts/1", position, ("d0", "d3")[position - 1], value, "asta", "checked")
+    set_support(cited, "poor/salts/1", 1, "d0", 1, "bo")
+    set_support(cited, "poor/salts/1", 1, "d0", 2, "bo")
+    (seen, *_) = citations(cited, grader, "poor", "salts", "asta")
+    assert (seen.rating, seen.value, seen.author, seen.own, seen.state) == (1, 2, "bo", 2, "known")
+    assert board(cited)["poor"].recall == 0.5
+    assert board(cited, Policy(overrides=False))["poor"].recall == 0.375
+    tables = support_agreement(cited, grader)
+    assert {person: table.n for person, table in tables.items()} == {"asta": 2, "bo": 1}
+    assert tables["asta"].counts.tolist() == [[1, 0, 0], [0, 0, 1], [0, 0, 0]]
+    assert weighted_kappa(tables["asta"]).value == pytest.approx(2 / 3)
+    for person in ("bo", "asta"):
+        set_support(cited, "poor/salts/1", 1, "d0", None, person)
+    assert board(cited)["poor"].recall == 0.375
+    with refusal("no-value-to-remove", "d0"):
+        set_support(cited, "poor/salts/1", 1, "d0", None, "bo")
+    with refusal("value-out-of-range", "3"):
+        set_support(cited, "poor/salts/1", 1, "d0", 3, "bo")
+    with refusal("unknown-citation", "d7"):
+        set_support(cited, "poor/salts/1", 1, "d7", 1, "bo")
+    with refusal("no-text", "d9"):
+        set_support(cited, "poor/salts/1", 3, "d9", 1, "bo")
+
+
+def test_commands_show_list_set_and_remove(
+    cited: Project, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    run = Run(monkeypatch, capsys)
+    monkeypatch.setenv("EXAM_AUTHOR", "asta")
+    monkeypatch.setenv("EXAM_PROJECT", str(cited.path))
+    cited.close()
+
+    def json_of(*words: str) -> dict[str, Any]:
+        code, printed, told = run("support", *words, "--json")
+        assert code == 0, told
+        return dict(json.loads(printed))
+
+    listed = json_of("list", "--run", "poor", "--limit", "2")["citations"]
+    assert [(one["passage_id"], one["position"], one["cited_id"]) for one in listed] == [
+        ("poor/salts/1", 1, "d0"), ("poor/salts/1", 2, "d3"),
+    ]  # fmt: skip
+    assert run("support", "set", "poor/salts/1", "2", "d3", "1", "--reason", "half of it")[0] == 0
+    shown = json_of("show")
+    assert [(one["run"], one["recall"]) for one in shown["runs"]] == [("good", pytest.approx(5 / 6)), ("poor", 0.5)]
+    assert [(one["assessor"], one["pairs"]) for one in shown["agreement"]] == [("asta", 1)]
+    assert run("support", "show", "--first", "--partial")[0] == 0
+    assert run("support", "remove", "poor/salts/1", "2", "d3")[0] == 0
+    assert json_of("show", "--no-overrides")["runs"][1]["recall"] == 0.375
+    run.fails("no-value-to-remove", "support", "remove", "poor/salts/1", "2", "d3")
+    run.fails("unknown-grader", "support", "show", "--support-grader", "Other")
+    assert run("check")[0] == 0

@@ -1,0 +1,202 @@
+"""Two leaderboards are compared over the queries that both have, and it is said over which they are."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+from click.testing import CliRunner
+
+from exam_workbench import bank
+from exam_workbench.cli import cli
+from exam_workbench.labels import (
+    Leaderboard,
+    Policy,
+    Queries,
+    compare,
+    correlation_shift,
+    leaderboard,
+    official_board,
+    order_systems,
+    sides,
+)
+from exam_workbench.labels._official_comparison import over
+from exam_workbench.measures import bootstrap_samples, correlate
+from exam_workbench.project import Project
+from exam_workbench.review import changes, ratings_effect, state_changes
+from exam_workbench.study import cell_comparison, choose_rows, meta_latex, meta_table, meta_tsv, select, system_points
+from exam_workbench.study._meta_table import Column
+from exam_workbench.types import Question
+from tests.made.projects import copy_of, fill, judge, only_read
+from tests.made.refusals import mentions
+
+SYSTEMS = [f"s{i}" for i in range(6)]
+
+
+def board(queries: list[str], seed: int, source: str = "exam") -> Leaderboard:
+    """A board of random scores on these queries; the same seed scores a query alike on every board."""
+    per_query = {
+        run: {q: float(np.random.default_rng([seed, i, int(q[1:])]).random()) for q in queries}
+        for i, run in enumerate(SYSTEMS)
+    }
+    systems = order_systems(per_query, queries, Policy())
+    return Leaderboard("nDCG@10", source, Policy(), systems, per_query, queries)
+
+
+def names(first: int, last: int) -> list[str]:
+    return [f"q{i}" for i in range(first, last)]
+
+
+MINE, THEIRS = board(names(0, 5), 1), board(names(2, 30), 2, "nist")
+
+
+def test_boards_that_share_queries_are_compared_over_those() -> None:
+    mine, theirs, found = sides(MINE, THEIRS)
+    assert found == Queries("common", 5, 28, 3)
+    assert mine.scores == board(names(2, 5), 1).scores
+    assert theirs.systems == board(names(2, 5), 2).systems
+    assert found.short == "3 of 5 / 28"
+    assert all(mentions(found.says, number) for number in ("3", "5", "28"))
+
+
+def test_each_over_its_own_queries_is_a_choice() -> None:
+    mine, theirs, found = sides(MINE, THEIRS, "own")
+    assert (mine, theirs, found) == (MINE, THEIRS, Queries("own", 5, 28, 3))
+    assert all(mentions(found.says, number) for number in ("3", "5", "28"))
+    assert found.short == "5 / 28"
+
+
+def test_boards_of_the_same_queries_stay_as_they_are() -> None:
+    mine, theirs, found = sides(MINE, board(names(0, 5), 2))
+    assert mine is MINE
+    assert theirs.query_ids == MINE.query_ids
+    assert found.short == "5" and mentions(found.says, "5")
+
+
+def test_an_imported_board_does_not_say_its_queries() -> None:
+    imported = replace(THEIRS, per_query={}, query_ids=[])
+    mine, theirs, found = sides(MINE, imported)
+    assert (mine, theirs, found) == (MINE, imported, Queries("own", 5, None, None))
+    assert mentions(found.says, "5")
+    assert found.short == "5 / ?"
+
+
+def test_boards_without_a_common_query_stay_over_their_own_and_say_so() -> None:
+    mine, _, found = sides(MINE, board(names(9, 12), 2))
+    assert (mine, found) == (MINE, Queries("own", 5, 3, 0))
+    assert all(mentions(found.says, number) for number in ("0", "3", "5"))
+
+
+def test_the_shift_and_its_interval_are_over_the_common_queries() -> None:
+    before, after = MINE, board(names(0, 6), 3)
+    found = correlation_shift(before, after, THEIRS, samples=60)
+    old, new = (sides(each, THEIRS) for each in (before, after))
+    assert found.before == correlate(old[0].scores, old[1].scores).spearman
+    assert found.after == correlate(new[0].scores, new[1].scores).spearman
+    assert found.queries == Queries("common", 6, 28, 4)
+    among = names(2, 6)
+    drawn = [
+        bootstrap_samples(mine.per_query, theirs.per_query, ("spearman",), 60, among=among)["spearman"]
+        for mine, theirs, _ in (old, new)
+    ]
+    low, high = np.nanquantile(drawn[1] - drawn[0], (0.025, 0.975))
+    assert (found.low, found.high) == (pytest.approx(low), pytest.approx(high))
+
+
+def test_a_shift_with_one_side_that_shares_nothing_is_over_own_queries() -> None:
+    found = correlation_shift(board(names(0, 2), 1), MINE, THEIRS, samples=20)
+    assert found.queries.over == "own"
+    assert found.after == correlate(MINE.scores, THEIRS.scores).spearman
+
+
+def fill_part(project: Project) -> None:
+    """Two of six queries have questions, five are judged, one of them with a question."""
+    queries, passages = names(0, 6), ["a", "b", "c", "d"]
+    dice = np.random.default_rng(5)
+    runs = {run: {q: [str(p) for p in dice.permutation(passages)] for q in queries} for run in SYSTEMS[:5]}
+    asked = [Question(f"{q}/1", q, f"{q}?") for q in names(0, 2)]
+    ratings = {(f"{q}?", p): int(dice.integers(0, 6)) for q in names(0, 2) for p in passages}
+    fill(project, asked, ratings, runs)
+    judge(project, {(q, p): int(dice.integers(0, 3)) for q in names(1, 6) for p in passages}, "NIST")
+
+
+@pytest.fixture(scope="module")
+def part(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Project]:
+    """For tests that only look."""
+    yield from only_read(fill_part, tmp_path_factory.mktemp("part"))
+
+
+@pytest.fixture
+def own(tmp_path: Path) -> Iterator[Project]:
+    """The same for a test that changes it."""
+    yield from copy_of(fill_part, tmp_path)
+
+
+def by_hand(project: Project, queries: list[str]) -> float | None:
+    mine = over(leaderboard(project, "nDCG@10"), queries)
+    theirs = over(leaderboard(project, "nDCG@10", "NIST"), queries)
+    return correlate(mine.scores, theirs.scores).spearman
+
+
+def test_whatever_compares_two_boards_does_it_over_the_common_queries(part: Project) -> None:
+    common, own = by_hand(part, ["q1"]), by_hand(part, names(0, 6))
+    assert common != own
+    compared = compare(part, "nDCG@10", "NIST")
+    assert (compared.correlation.spearman, compared.queries) == (common, Queries("common", 2, 5, 1))
+    assert compare(part, "nDCG@10", "NIST", queries="own").correlation.spearman == own
+    rows = choose_rows(part, ["exam"], [4])
+    table = meta_table(part, rows, ["NIST"], ["nDCG@10"])
+    cell = table.rows[0].cells[0]
+    assert (cell.correlation.spearman, cell.queries) == (common, compared.queries)
+    assert meta_table(part, rows, ["NIST"], ["nDCG@10"], queries="own").rows[0].cells[0].correlation.spearman == own
+    column = Column("nDCG@10", "NIST", "nDCG@10", "nDCG@10")
+    assert cell_comparison(part, rows[0], column).board.scores == compared.board.scores
+    _, points = system_points(leaderboard(part, "nDCG@10", "NIST"), leaderboard(part, "nDCG@10"))
+    assert (points.correlation.spearman, points.queries) == (common, compared.queries)
+    effect = ratings_effect(part, "nDCG@10", Policy(), "a", {"q0/1": (0, 5)}, "NIST")
+    assert effect.shift is not None and effect.shift.queries == compared.queries
+    assert effect.shift.before == effect.shift.after == common
+    assert select(part, "NIST").queries == compared.queries
+    states = state_changes(part, Policy(), Policy(label="mean", min_rating=3), "nDCG@10", "NIST")
+    assert states.shift is not None and states.shift.before == common
+
+
+def test_the_impact_of_an_edit_shifts_the_correlation_as_its_save_does(own: Project) -> None:
+    edit = [replace(Question("q1/1", "q1", "q1?"), active=False), Question("q2/1", "q2", "q0?")]
+    found = changes(own, "nDCG@10", Policy(), {"q1": edit[:1], "q2": edit[1:]})
+    official = official_board(own, "NIST", "nDCG@10", Policy())
+    live = correlation_shift(found.before, found.after, official, samples=30)
+    before = leaderboard(own, "nDCG@10")
+    bank.save(own, edit, "edit", "ann")
+    saved = correlation_shift(before, leaderboard(own, "nDCG@10"), official, samples=30)
+    assert live == saved
+
+
+def run(project: Project, *arguments: str) -> str:
+    project.close()
+    result = CliRunner().invoke(cli, [*arguments, "--project", str(project.path)], catch_exceptions=False)
+    assert result.exit_code == 0, result.output
+    return result.stdout
+
+
+def test_the_shell_says_over_which_queries(own: Project) -> None:
+    common, whole = by_hand(own, ["q1"]), by_hand(own, names(0, 6))
+    said = json.loads(run(own, "correlate", "--against", "NIST", "--json"))
+    assert (said["spearman"], said["systems"]) == (pytest.approx(common), 5)
+    assert said["queries"] == {"over": "common", "board": 2, "official": 5, "common": 1}
+    said = json.loads(run(own, "correlate", "--against", "NIST", "--queries", "own", "--json"))
+    assert (said["spearman"], said["queries"]["over"]) == (pytest.approx(whole), "own")
+    assert compare(own, "nDCG@10", "NIST").queries.says in run(own, "correlate", "--against", "NIST")
+    said = json.loads(run(own, "meta", "--against", "NIST", "--measure", "nDCG@10", "--json"))
+    assert said["rows"][0]["cells"][0]["queries"] == {"over": "common", "board": 2, "official": 5, "common": 1}
+
+
+def test_a_table_for_a_paper_carries_the_numbers_of_queries(part: Project) -> None:
+    table = meta_table(part, choose_rows(part, ["exam"], [4]), ["NIST"], ["nDCG@10"])
+    header, row = (line.split("\t") for line in meta_tsv(table).splitlines()[:2])
+    assert row[header.index("queries")] == "1 of 2 / 5"
+    assert "1 of 2 / 5" in meta_latex(table)

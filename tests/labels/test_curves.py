@@ -1,0 +1,159 @@
+"""Coverage by budget against the leaderboard at each cutoff, and intent-aware measures by hand."""
+
+from __future__ import annotations
+
+import itertools
+import math
+import random
+from collections.abc import Iterator
+
+import pytest
+
+from exam_workbench.labels import Policy, cover_curves, leaderboard
+from exam_workbench.labels._official_comparison import over
+from exam_workbench.measures import make_intent_evaluator, parse_measure
+from exam_workbench.measures._intents import make_alpha_ndcg, make_err_ia, make_ndcg_ia
+from exam_workbench.project import Project
+from exam_workbench.types import Question
+from tests.made.projects import expected_coverage, fill, new_project
+from tests.made.refusals import refusal
+
+WEIGHTS = {"A?": 2.0, "B?": 1.0, "C?": 0.5, "avoid": -1.5, "off": 0.0}
+
+
+def _filled(project: Project, seed: int) -> tuple[dict[tuple[str, str], int | None], dict[str, dict[str, list[str]]]]:
+    """Two queries with weighted and avoided questions; failed and ungraded pairs; a run that skips a query."""
+    dice = random.Random(seed)
+    bank = [
+        Question(f"{query}/{text}", query, f"{query} {text}", weight=weight)
+        for query in ("q1", "q2")
+        for text, weight in WEIGHTS.items()
+    ]
+    passages = [f"p{i}" for i in range(9)]
+    runs = {
+        run: {query: dice.sample(passages, 7) for query in queries}
+        for run, queries in {"full": ("q1", "q2"), "short": ("q2",), "other": ("q1", "q2")}.items()
+    }
+    ratings = {
+        (question.text, passage): dice.choice([None, 0, 1, 2, 3, 4, 5])
+        for question in bank
+        for passage in passages
+        if question.text and dice.random() < 0.8
+    }
+    fill(project, bank, ratings, runs)
+    return ratings, runs
+
+
+@pytest.fixture(scope="module", params=range(3))
+def drawn(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Project]:
+    """A project that is only read."""
+    made = new_project(tmp_path_factory.mktemp("curves") / "drawn.duckdb")
+    _filled(made, request.param)
+    yield made
+    made.close()
+
+
+@pytest.mark.parametrize("policy", [Policy(), Policy(weighted=False, min_rating=2), Policy(skipped="ignore")])
+def test_every_point_is_the_leaderboards_score_at_that_cutoff(drawn: Project, policy: Policy) -> None:
+    found = cover_curves(drawn, policy, max_k=9)
+    queries = leaderboard(drawn, "EXAM-Cover@9", policy=policy).query_ids
+    for k in range(1, 10):
+        board = over(leaderboard(drawn, f"EXAM-Cover@{k}", policy=policy, with_ungraded=True), queries)
+        assert {c.run: c.scores[k - 1] for c in found.curves} == pytest.approx(board.scores)
+        for curve in found.curves:
+            assert curve.std_errors[k - 1] == pytest.approx(board.std_errors[curve.run])
+            assert curve.queries == next(s.queries for s in board.systems if s.run == curve.run)
+
+
+def test_points_follow_the_words_of_the_design(project: Project) -> None:
+    ratings, runs = _filled(project, 7)
+    queries = leaderboard(project, "EXAM-Cover@8").query_ids
+    weights = {query: {f"{query} {text}": weight for text, weight in WEIGHTS.items()} for query in queries}
+    for curve in cover_curves(project, max_k=8).curves:
+        for k, score in enumerate(curve.scores, 1):
+            expected = [
+                expected_coverage(weights[query], ratings, runs[curve.run].get(query, [])[:k], 4, True) or 0.0
+                for query in weights
+            ]
+            assert score == pytest.approx(sum(expected) / len(queries))
+
+
+def test_curves_are_of_the_runs_asked_for_and_name_the_pool_depth(project: Project) -> None:
+    _filled(project, 1)
+    found = cover_curves(project, max_k=3, runs=["other", "full"])
+    assert [curve.run for curve in found.curves] == ["other", "full"]
+    assert all(len(curve.scores) == len(curve.std_errors) == 3 for curve in found.curves)
+    assert found.pool_depth == 20
+    assert found.as_dict()["curves"][0]["run"] == "other"
+
+
+def test_depths_and_runs_that_are_not_there_are_refused(project: Project) -> None:
+    _filled(project, 1)
+    with refusal("depth-out-of-range", "0"):
+        cover_curves(project, max_k=0)
+    with refusal("unknown-run", "nobody"):
+        cover_curves(project, runs=["nobody"])
+
+
+INTENTS = {"q": {"p1": {"A": 1, "B": 0, "C": 0}, "p2": {"A": 1, "B": 1}, "p3": {"B": 0}}}
+RUN = {"q": {"p1": 3.0, "p3": 2.0, "p2": 1.0}}
+
+
+def test_err_ia_by_hand() -> None:
+    """A is answered at ranks 1 and 3, B at 3, C by nothing; a perfect ranking answers A and B at 1, 2 and 3."""
+    a = 1 / 1 * 1 / 2 + 1 / 3 * 1 / 4
+    b = 1 / 3 * 1 / 2
+    perfect = 1 / 2 + 1 / 2 * 1 / 4 + 1 / 3 * 1 / 8
+    assert make_err_ia(INTENTS, 3)(RUN) == {"q": pytest.approx((a + b) / 2 / perfect)}
+    everything = {"q": {p: {"A": 1, "B": 1} for p in ("p1", "p2", "p3")}}
+    assert make_err_ia(everything, 3)(RUN) == {"q": pytest.approx(1.0)}
+
+
+def test_ndcg_ia_by_hand() -> None:
+    a = (1 + 1 / math.log2(4)) / (1 + 1 / math.log2(3))
+    b = (1 / math.log2(4)) / 1
+    assert make_ndcg_ia(INTENTS, 3)(RUN) == {"q": pytest.approx((a + b + 0) / 3)}
+
+
+def test_ndcg_ia_of_one_question_is_its_ndcg() -> None:
+    one = {"q": {passage: {"A": row.get("A", 0)} for passage, row in INTENTS["q"].items()}}
+    found = make_ndcg_ia(one, 3)(RUN)
+    assert found == pytest.approx(make_alpha_ndcg(one, 3, alpha=0.0)(RUN))
+
+
+def test_queries_without_intents_or_ranking_have_no_score() -> None:
+    for make in (make_err_ia, make_ndcg_ia):
+        assert make(INTENTS, 5)({"q": {}, "other": {"p1": 1.0}}) == {}
+        assert make({"q": {"p1": {"A": 0}}}, 5)(RUN) == {"q": 0.0}
+
+
+@pytest.mark.parametrize("name", ["ERR_IA@3", "nDCG_IA@3", "alpha_nDCG@3"])
+def test_intent_aware_measures_make_a_leaderboard(project: Project, name: str) -> None:
+    bank = [Question("q/A", "q", "A"), Question("q/B", "q", "B"), Question("q/C", "q", "C")]
+    ratings = {("A", "p1"): 5, ("B", "p1"): 1, ("C", "p1"): 0, ("A", "p2"): 4, ("B", "p2"): 5, ("B", "p3"): 2}
+    fill(project, bank, ratings, {"x": {"q": ["p1", "p3", "p2"]}, "y": {"q": ["p3"]}})
+    measure = parse_measure(name)
+    assert measure.basis == "intents" and measure.cutoff == 3 and str(measure) == name
+    expected = make_intent_evaluator(measure, INTENTS)(RUN)["q"]
+    assert leaderboard(project, name).scores == {"x": pytest.approx(expected), "y": 0.0}
+
+
+@pytest.mark.parametrize("name", ["nDCG_IA@0", "nDCG_IA@x", "ERR_IA@0", "nDCG_IA(rel=2)@3"])
+def test_the_cutoff_of_intent_aware_measures_is_in_range(name: str) -> None:
+    with refusal("unknown-measure"):
+        parse_measure(name)
+
+
+def test_err_ia_takes_the_questions_that_anything_answers_as_ndeval_does() -> None:
+    # A is answered at ranks 1 and 3, B at 2, C by nothing. ndeval's best ranking answers A and B at every rank.
+    rows = {"p1": {"A": 1, "B": 0, "C": 0}, "p2": {"A": 0, "B": 1, "C": 0}, "p3": {"A": 1, "B": 0, "C": 0}}
+    evaluate = make_intent_evaluator(parse_measure("ERR_IA@20"), {"q": rows})
+    best = sum(2 * 0.5**above / (above + 1) for above in range(20))
+    assert evaluate({"q": {"p1": 3.0, "p2": 2.0, "p3": 1.0}})["q"] == pytest.approx((1 + 1 / 2 + 0.5 / 3) / best)
+
+
+def test_systems_that_answer_at_the_same_ranks_are_tied() -> None:
+    intents = {"q": {f"p{i}": {f"question {i}": 1} for i in range(6)}}
+    evaluate = make_intent_evaluator(parse_measure("nDCG_IA@10"), intents)
+    orders = itertools.permutations(range(6))
+    assert len({evaluate({"q": {f"p{i}": 9.0 - rank for rank, i in enumerate(order)}})["q"] for order in orders}) == 1

@@ -1,0 +1,184 @@
+"""Queries with ungraded pairs are named and counted, and correlations leave them out unless they are asked for."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+
+import numpy as np
+import pytest
+from click.testing import CliRunner
+
+from exam_workbench.cli import cli
+from exam_workbench.labels import Leaderboard, Policy, basis, compare, leaderboard, leaderboard_per, progress, sides
+from exam_workbench.labels._official_comparison import over
+from exam_workbench.measures import correlate
+from exam_workbench.project import Project
+from exam_workbench.review import leading
+from exam_workbench.study import caption, choose_rows, meta_table, select, system_points
+from exam_workbench.types import Question
+from tests.made.projects import copy_of, fill, grade, judge, only_read
+
+QUERIES = [f"q{i}" for i in range(6)]
+PASSAGES = [f"p{i}" for i in range(8)]
+RUNS = [f"s{i}" for i in range(5)]
+COMPLETE, FAILED, HALF, NONE = QUERIES[:3], QUERIES[3], QUERIES[4], QUERIES[5]
+TOP = 4
+
+
+def fill_half(project: Project) -> None:
+    """Three queries are graded, a fourth has failed pairs, the fifth is half graded, the sixth not at all.
+
+    Of the half graded one the first passages of every run are graded: what is left is in the pool alone.
+    """
+    dice = np.random.default_rng(11)
+    runs = {
+        run: {
+            q: [*map(str, dice.permutation(PASSAGES[:TOP])), *map(str, dice.permutation(PASSAGES[TOP:]))]
+            for q in QUERIES
+        }
+        for run in RUNS
+    }
+    ratings: dict[tuple[str, str], int | None] = {
+        (f"{q}?", p): int(dice.integers(0, 6)) for q in [*COMPLETE, FAILED] for p in PASSAGES
+    }
+    ratings[f"{FAILED}?", "p0"] = ratings[f"{FAILED}?", "p5"] = None
+    ratings |= {(f"{HALF}?", p): int(dice.integers(0, 6)) for p in PASSAGES[:TOP]}
+    fill(project, [Question(f"{q}/1", q, f"{q}?") for q in QUERIES], ratings, runs)
+    judge(project, {(q, p): int(dice.integers(0, 3)) for q in QUERIES for p in PASSAGES}, "NIST")
+
+
+@pytest.fixture(scope="module")
+def half(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Project]:
+    """For tests that only look."""
+    yield from only_read(fill_half, tmp_path_factory.mktemp("half"))
+
+
+@pytest.fixture
+def own(tmp_path: Path) -> Iterator[Project]:
+    """The same for a test that changes it."""
+    yield from copy_of(fill_half, tmp_path)
+
+
+def by_hand(project: Project, measure: str, queries: list[str], official: str = "nDCG@10") -> float | None:
+    mine, theirs = leaderboard(project, measure), leaderboard(project, official, "NIST")
+    return correlate(over(mine, queries).scores, over(theirs, queries).scores).spearman
+
+
+def test_queries_with_ungraded_pairs_are_found_for_each_measure(half: Project) -> None:
+    whole, top = leaderboard(half, "nDCG@10"), leaderboard(half, f"EXAM-Cover@{TOP}")
+    assert whole.ungraded == {HALF: 4, NONE: 8} and top.ungraded == {NONE: TOP}
+    assert progress(half, basis(half, Policy())).ungraded_of == {HALF: 4, NONE: 8}
+    assert (whole.needed, whole.usable) == (48, 34), "two failed, twelve are ungraded"
+    assert (top.needed, top.usable) == (24, 19), "one failed pair is in the top, four are ungraded"
+    for measure, ungraded in ((f"P@{TOP}", {NONE: TOP}), ("AP", {HALF: 4, NONE: 8}), ("P@8", {HALF: 4, NONE: 8})):
+        assert leaderboard(half, measure).ungraded == ungraded, measure
+    assert leaderboard(half, "nDCG@10", "NIST").ungraded == {}
+    assert whole.as_dict()["ungraded_queries"] == {HALF: 4, NONE: 8}
+    assert HALF in whole.says_ungraded and NONE in whole.says_ungraded
+    assert NONE in top.says_ungraded and COMPLETE[0] not in top.says_ungraded
+
+
+def test_a_leaderboard_leaves_them_out_unless_they_are_asked_for(half: Project) -> None:
+    for measure, kept in (("nDCG@10", QUERIES[:4]), (f"EXAM-Cover@{TOP}", QUERIES[:5])):
+        board, whole = leaderboard(half, measure), leaderboard(half, measure, with_ungraded=True)
+        assert board.query_ids == kept and board.left_out == set(QUERIES).difference(kept)
+        assert set(whole.query_ids) > set(kept) and not whole.left_out.intersection(whole.query_ids)
+        assert board.systems == over(whole, kept).systems
+        assert all(set(scores) <= set(kept) for scores in board.per_query.values())
+    per_topic = leaderboard_per(half, f"EXAM-Cover@{TOP}", per="topic")
+    assert per_topic.query_ids == QUERIES[:5] and leaderboard_per(half, "AP", per="subtopic").query_ids == QUERIES[:4]
+
+
+def test_a_correlation_leaves_them_out_and_says_so(half: Project) -> None:
+    found = compare(half, "nDCG@10", "NIST")
+    assert found.board.query_ids == found.official.query_ids == [*COMPLETE, FAILED]
+    assert found.correlation.spearman == by_hand(half, "nDCG@10", [*COMPLETE, FAILED])
+    assert (found.queries.ungraded, found.queries.left_out, found.queries.common) == ((HALF, NONE), True, 4)
+    assert HALF in found.queries.says and NONE in found.queries.says
+    covered = compare(half, f"EXAM-Cover@{TOP}", "NIST")
+    assert covered.board.query_ids == QUERIES[:5], "of the half graded one all pairs are known that this measure needs"
+    assert covered.correlation.spearman == by_hand(half, f"EXAM-Cover@{TOP}", QUERIES[:5])
+
+
+def test_they_can_be_included(half: Project) -> None:
+    for queries, ids in (("all", QUERIES[:5]), ("own", QUERIES)):
+        found = compare(half, "nDCG@10", "NIST", queries=queries)  # type: ignore[arg-type]
+        assert found.official.query_ids == ids
+        assert (found.queries.ungraded, found.queries.left_out) == ((HALF, NONE), False)
+    assert compare(half, "nDCG@10", "NIST", queries="all").correlation.spearman == by_hand(half, "nDCG@10", QUERIES[:5])
+
+
+def test_once_all_is_graded_nothing_is_left_out(own: Project) -> None:
+    grade(own, {(f"{NONE}?", p): 2 for p in PASSAGES} | {(f"{HALF}?", p): 3 for p in PASSAGES[TOP:]})
+    found = compare(own, "nDCG@10", "NIST")
+    assert (found.queries.ungraded, found.queries.common) == ((), 6)
+    assert found.as_dict()["queries"] == {"over": "common", "board": 6, "official": 6, "common": 6}
+
+
+def test_without_a_complete_query_there_is_no_correlation(tmp_path: Path) -> None:
+    def fill_some(project: Project) -> None:
+        runs = {run: {q: PASSAGES[i:] for q in QUERIES} for i, run in enumerate(RUNS)}
+        fill(project, [Question(q, q, f"{q}?") for q in QUERIES], {(f"{q}?", "p1"): 4 for q in QUERIES}, runs)
+        judge(project, {(q, "p1"): 1 for q in QUERIES}, "NIST")
+
+    for project in copy_of(fill_some, tmp_path):
+        found = compare(project, "nDCG@10", "NIST")
+        assert found.correlation.spearman is None and found.correlation.undefined
+        assert not found.board.systems and len(found.queries.ungraded) == 6
+        home = leading(project, Policy(), "nDCG@10", "NIST")
+        assert home is not None and home.board.systems and home.correlation is None and home.ungraded
+        row = meta_table(project, choose_rows(project, ["exam"], [4]), ["NIST"], ["nDCG@10"]).rows[0]
+        assert row.cells[0].correlation.undefined == found.correlation.undefined
+        assert select(project, "NIST").choices[0].best_by_judge == []
+
+
+def test_imported_grades_that_no_job_completes_are_counted_and_included(own: Project) -> None:
+    with own.transaction() as cursor:
+        cursor.execute(
+            "INSERT INTO jobs BY NAME SELECT 1 AS job_key, 'grading' AS kind, grader_key AS subject_key,"
+            " '{}' AS request, 'imported' AS state, 34 AS total, 34 AS done, 0 AS failed, '' AS message,"
+            " 'me' AS author, now()::TIMESTAMP AS started_at FROM graders"
+        )
+    found = compare(own, "nDCG@10", "NIST")
+    assert (found.queries.ungraded, found.queries.left_out, found.queries.common) == ((HALF, NONE), False, 5)
+
+
+def test_home_tables_and_figures_use_the_same_queries(half: Project) -> None:
+    four = by_hand(half, "nDCG@10", [*COMPLETE, FAILED])
+    home = leading(half, Policy(), "nDCG@10", "NIST")
+    assert home is not None and home.correlation is not None
+    assert home.correlation.spearman == four and HALF in home.ungraded
+    table = meta_table(half, choose_rows(half, ["exam", "NIST"], [4]), ["NIST"], ["nDCG@10", f"P@{TOP}"])
+    cells = table.rows[0].cells
+    assert cells[0].correlation.spearman == four and table.rows[0].queries == "4; 5"
+    assert HALF in caption(table) and NONE in caption(table)
+    _, found = system_points(leaderboard(half, "nDCG@10", "NIST"), leaderboard(half, "nDCG@10"))
+    assert found.correlation.spearman == four
+
+
+def test_the_shell_names_and_counts_them(own: Project) -> None:
+    def run(*arguments: str) -> str:
+        result = CliRunner().invoke(cli, [*arguments, "--project", str(path)], catch_exceptions=False)
+        assert result.exit_code == 0, result.output
+        return result.output
+
+    four, five = by_hand(own, "nDCG@10", [*COMPLETE, FAILED]), by_hand(own, "nDCG@10", QUERIES[:5])
+    path = own.path
+    own.close()
+    said = json.loads(run("correlate", "--against", "NIST", "--json"))
+    assert said["spearman"] == pytest.approx(four) and said["pairs"] == {"needed": 48, "usable": 34}
+    assert (said["queries"]["ungraded"], said["queries"]["left_out"]) == ([HALF, NONE], True)
+    said = json.loads(run("correlate", "--against", "NIST", "--queries", "all", "--json"))
+    assert said["spearman"] == pytest.approx(five) and said["queries"]["left_out"] is False
+    assert HALF in run("correlate", "--against", "NIST") and NONE in run("meta", "--against", "NIST")
+    assert HALF in run("leaderboard")
+    said = json.loads(run("leaderboard", "--measure", f"EXAM-Cover@{TOP}", "--json"))
+    assert (said["pairs"], said["ungraded_queries"]) == ({"needed": 24, "usable": 19}, {NONE: TOP})
+
+
+def test_boards_without_ungraded_pairs_stay_the_same_objects() -> None:
+    board = Leaderboard("nDCG@10", "exam", Policy(), [], {"a": {"q": 1.0}}, ["q"])
+    mine, theirs, found = sides(board, board)
+    assert mine is board and theirs is board and found.ungraded == ()

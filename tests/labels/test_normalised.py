@@ -1,0 +1,302 @@
+"""Gold texts: n-EXAM, coverage as a share of the pool's, ROUGE-1, and the lengths beside them."""
+
+from __future__ import annotations
+
+import json
+import math
+import statistics
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from click.testing import CliRunner
+
+from exam_workbench.cli import cli
+from exam_workbench.errors import FileError
+from exam_workbench.exchange import Imported, Options, import_files
+from exam_workbench.formats import Source
+from exam_workbench.labels import Policy, compare, leaderboard
+from exam_workbench.labels._normalised_coverage import normalise
+from exam_workbench.measures import SIMILARITIES, parse_measure
+from exam_workbench.project import Project, gold_name, gold_texts, mark_gold, open_project, rankings
+from exam_workbench.types import Question
+from tests.made.projects import copy_of, fill, grade, judge, only_read
+from tests.made.refusals import refusal
+
+QUESTIONS = [Question(f"{q}{n}", q, f"{q} question {n}") for q in ("a", "b") for n in range(4)]
+# How many of a query's four questions each passage answers, from the first on.
+ANSWERS = {"a1": 2, "a2": 3, "b1": 1, "b2": 2}
+RUNS = {"good": {"a": ["a2", "a1"], "b": ["b2"]}, "poor": {"a": ["a1"]}}
+
+
+def alike(measure: str, text: str, gold: str) -> float:
+    """How alike two texts are."""
+    similarity = SIMILARITIES[measure]
+    return similarity.scorer()(similarity.prepare(text), similarity.prepare(gold))
+
+
+def ratings(passage_id: str, query_id: str, answered: int) -> dict[tuple[str, str], int | None]:
+    return {(f"{query_id} question {n}", passage_id): 5 if n < answered else 0 for n in range(4)}
+
+
+def fill_exam(project: Project) -> None:
+    """Two queries of four questions: `good` covers 3/4 and 2/4 of them, `poor` 2/4 and, skipping b, nothing."""
+    grades = {pair: rating for p, n in ANSWERS.items() for pair, rating in ratings(p, p[0], n).items()}
+    fill(project, QUESTIONS, grades, RUNS)
+
+
+@pytest.fixture(scope="module")
+def exam(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Project]:
+    """For tests that only look."""
+    yield from only_read(fill_exam, tmp_path_factory.mktemp("exam"))
+
+
+@pytest.fixture
+def own(tmp_path: Path) -> Iterator[Project]:
+    """The same for a test that changes it."""
+    yield from copy_of(fill_exam, tmp_path)
+
+
+def import_gold(project: Project, *rows: dict[str, str]) -> Imported:
+    source = Source("gold.jsonl", data="".join(json.dumps(row) + "\n" for row in rows).encode())
+    return import_files(project, "responses", [source], "tester", Options(gold=True, replace=True))
+
+
+def add_gold(project: Project, answered: dict[str, int]) -> None:
+    """Import a gold text for each query that answers so many of its questions."""
+    import_gold(project, *({"query_id": q, "text": f"The gold text of {q}."} for q in answered))
+    grade(project, {pair: r for q, n in answered.items() for pair, r in ratings(f"gold/{q}/1", q, n).items()})
+
+
+def rows_of(project: Project, measure: str, **policy: Any) -> dict[str, float]:
+    return leaderboard(project, measure, policy=Policy(**policy), with_ungraded=True).scores
+
+
+# n-EXAM
+
+
+def test_n_exam_is_the_sum_of_a_runs_coverage_over_the_sum_of_the_golds(own: Project) -> None:
+    add_gold(own, {"a": 4, "b": 1})
+    assert rows_of(own, "n-EXAM@20") == pytest.approx(
+        {"good": (3 / 4 + 2 / 4) / (4 / 4 + 1 / 4), "poor": (2 / 4 + 0) / (4 / 4 + 1 / 4)}
+    )
+
+
+def test_n_exam_exceeds_1_where_a_run_covers_more_than_the_gold_texts(own: Project) -> None:
+    add_gold(own, {"a": 2, "b": 1})
+    assert rows_of(own, "n-EXAM")["good"] == pytest.approx(1.25 / 0.75)
+
+
+def test_standard_errors_are_those_of_coverage_in_the_same_units(own: Project) -> None:
+    add_gold(own, {"a": 4, "b": 2})
+    board = leaderboard(own, "n-EXAM@20")
+    error = statistics.stdev([0.75, 0.5]) / math.sqrt(2)
+    assert board.std_errors["good"] == pytest.approx(error / 0.75)
+    assert board.reference is not None
+    assert (board.reference.run, board.reference.score) == ("gold", 1.0)
+    assert board.reference.std_error == pytest.approx(statistics.stdev([1, 0.5]) / math.sqrt(2) / 0.75)
+
+
+def test_systems_within_the_golds_standard_error_are_starred(own: Project) -> None:
+    add_gold(own, {"a": 4, "b": 2})
+    # The gold's coverage is .75 with a standard error of .25: good (.625) is within it, poor (.25) is not.
+    assert leaderboard(own, "n-EXAM@20").starred == {"good"}
+
+
+def test_only_queries_with_a_gold_text_count(own: Project) -> None:
+    add_gold(own, {"a": 2})
+    board = leaderboard(own, "n-EXAM@20")
+    assert board.query_ids == ["a"]
+    assert board.scores == pytest.approx({"good": 1.5, "poor": 1.0})
+
+
+def test_where_skipped_queries_are_ignored_both_sums_go_over_the_answered_ones(own: Project) -> None:
+    add_gold(own, {"a": 4, "b": 1})
+    assert rows_of(own, "n-EXAM@20", skipped="ignore") == pytest.approx({"good": 1.0, "poor": 0.5})
+
+
+def test_the_cutoff_is_the_runs_and_the_gold_text_counts_whole(own: Project) -> None:
+    add_gold(own, {"a": 4, "b": 4})
+    words = "A sentence of the gold text that has eleven words here. " * 40
+    import_gold(own, {"query_id": "a", "text": words}, {"query_id": "b", "text": "Short."})
+    assert own.value("SELECT count(*) FROM gold_passages") == 5
+    last = own.value("SELECT passage_id FROM gold_passages JOIN passages USING (passage_key) WHERE position = 4")
+    grade(own, ratings(last, "a", 4))
+    assert leaderboard(own, "n-EXAM@1").measure == "n-EXAM@1"
+    assert rows_of(own, "n-EXAM@1") == pytest.approx({"good": 1.25, "poor": 0.5})
+
+
+def test_n_exam_says_what_is_missing(own: Project) -> None:
+    with refusal("no-gold-texts"):
+        leaderboard(own, "n-EXAM")
+    import_gold(own, {"query_id": "a", "text": "Gold."})
+    with refusal("gold-not-graded", "gold"):
+        leaderboard(own, "n-EXAM")
+    grade(own, ratings("gold/a/1", "a", 0))
+    with refusal("gold-answers-nothing", "gold", "4"):
+        leaderboard(own, "n-EXAM")
+
+
+def test_the_formula_by_itself() -> None:
+    runs = {"x": {"q": 0.2, "r": 0.4, "unknown": 1.0}, "y": {"r": 0.5}, "z": {}}
+    gold = {"q": 0.4, "r": 0.8}
+    assert normalise(runs, gold)["x"] == pytest.approx({"q": 0.2 / 0.6, "r": 0.4 / 0.6})
+    assert normalise(runs, gold, "ignore") == {"x": normalise(runs, gold)["x"], "y": {"r": pytest.approx(0.625)}}
+
+
+# The pool as the alternative
+
+
+def test_coverage_normalised_by_the_pool(exam: Project) -> None:
+    board = leaderboard(exam, "EXAM-Cover@1/pool")
+    # The pool of a answers 3 of 4 questions, that of b 2 of 4.
+    assert board.scores == pytest.approx({"good": 1.0, "poor": 0.5 / 1.25})
+    assert (board.measure, board.reference and board.reference.run) == ("EXAM-Cover@1/pool", "pool")
+
+
+@pytest.mark.parametrize(
+    ("name", "standard"),
+    [
+        ("n-EXAM", "n-EXAM@20"),
+        ("n-exam@5", "n-EXAM@5"),
+        ("EXAM-Cover@5/gold", "n-EXAM@5"),
+        ("EXAM-Cover/pool", "EXAM-Cover@20/pool"),
+        ("Cover@3/pool", "EXAM-Cover@3/pool"),
+        ("cover", "EXAM-Cover@20"),
+        ("rouge-1@7", "ROUGE-1@7"),
+    ],
+)
+def test_names_of_measures_of_answers_and_gold_texts(name: str, standard: str) -> None:
+    assert str(parse_measure(name)) == standard
+
+
+# Gold texts
+
+
+def test_gold_texts_are_pooled_but_are_no_system(own: Project) -> None:
+    done = import_gold(own, {"query_id": "a", "text": "Gold of a."}, {"query_id": "b", "text": "Gold of b."})
+    assert done.counts == {"gold texts": 2, "passages of gold texts": 2}
+    assert list(rankings(own)) == ["good", "poor"]
+    assert gold_texts(own) == {"a": "Gold of a.", "b": "Gold of b."}
+    assert own.value("SELECT count(*) FROM pool JOIN passages USING (passage_key) WHERE passage_id LIKE 'gold/%'") == 2
+
+
+def test_gold_texts_imported_again_replace_the_old_ones(own: Project) -> None:
+    import_gold(own, {"query_id": "a", "text": "Old."}, {"query_id": "b", "text": "Old too."})
+    import_gold(own, {"query_id": "a", "text": "New."})
+    assert gold_texts(own) == {"a": "New."}
+
+
+def test_a_second_gold_text_of_a_query_refuses_the_import(own: Project) -> None:
+    with refusal("duplicate-gold-text", "gold.jsonl:2", kind=FileError):
+        import_gold(own, {"query_id": "a", "run": "x", "text": "One."}, {"query_id": "a", "run": "y", "text": "Two."})
+    assert gold_name(own) is None
+
+
+def test_a_run_can_stand_for_the_gold_texts_and_stays_a_system(own: Project) -> None:
+    import_gold(own, {"query_id": "a", "text": "Gold."})
+    mark_gold(own, "good", "tester")
+    assert gold_name(own) == "good" and list(gold_texts(own)) == ["a", "b"]
+    board = leaderboard(own, "n-EXAM@20")
+    assert board.scores == pytest.approx({"good": 1.0, "poor": 0.4}) and board.starred == {"good"}
+    mark_gold(own, None, "tester")
+    assert gold_name(own) is None
+    assert own.value("SELECT count(*) FROM pool") == 3
+    with refusal("unknown-run", "bad"):
+        mark_gold(own, "bad", "tester")
+
+
+# ROUGE-1
+
+
+@pytest.mark.parametrize(
+    ("text", "gold", "expected"),
+    [
+        # Lemmas: cat, sit, mat on both sides.
+        ("The cat sat on the mat.", "A cat sits on mats!", 1.0),
+        # rise twice, water, tide against water, rise three times: 3 of 4 and 3 of 4 words.
+        ("Rising water, rising tides", "water rises and rises and rises", 3 / 4),
+        # All four words of the gold text, in seven.
+        ("Photosynthesis turns light into sugar; plants need light.", "Light is what plants turn into sugar.", 8 / 11),
+        ("nothing in common", "at all", 0.0),
+        ("", "words", 0.0),
+    ],
+)
+def test_rouge_1_counts_the_lemmas_that_both_have(text: str, gold: str, expected: float) -> None:
+    assert alike("ROUGE-1", text, gold) == pytest.approx(expected)
+
+
+def test_chrf_counts_the_character_n_grams_that_both_have() -> None:
+    assert alike("chrF", "Light is sugar.", "Light is sugar.") == pytest.approx(1.0)
+    # Of a, b, c, d; ab, bc, cd; abc, bcd the text has 3, 2 and 1, and nothing else; it has no longer ones to count.
+    recall = (3 / 4 + 2 / 3 + 1 / 2) / 3
+    assert alike("chrF", "abc", "abcd") == pytest.approx(5 * 1 * recall / (4 * 1 + recall))
+    assert alike("chrF", "", "abcd") == alike("chrF", "xyz", "") == 0.0
+
+
+def test_rouge_board_takes_the_top_passages_of_a_run_as_one_text(own: Project) -> None:
+    import_gold(own, {"query_id": "a", "text": "Text of a1."}, {"query_id": "b", "text": "Something else."})
+    board = leaderboard(own, "ROUGE-1")
+    # good on a is "text a2 text a1" against "text a1": 2 of 4 and 2 of 2 words; on b it shares none.
+    assert board.per_query["good"] == pytest.approx({"a": 2 * 2 / (4 + 2), "b": 0.0})
+    assert board.scores == pytest.approx({"good": 1 / 3, "poor": 1 / 2})
+    assert (board.measure, board.source) == ("ROUGE-1@20", "gold")
+    assert rows_of(own, "ROUGE-1@1")["good"] == pytest.approx(1 / 4)
+    by_character = leaderboard(own, "chrF@1")
+    assert (by_character.measure, by_character.source) == ("chrF@1", "gold")
+    assert by_character.per_query["good"]["a"] == pytest.approx(alike("chrF", "text of a2", "Text of a1."))
+
+
+def test_rouge_needs_gold_texts_and_neither_it_nor_n_exam_comes_from_judgments(own: Project) -> None:
+    with refusal("no-gold-texts"):
+        leaderboard(own, "ROUGE-1")
+    judge(own, {("a", "a1"): 1})
+    for measure in ("ROUGE-1", "chrF", "n-EXAM", "EXAM-Cover@20/pool"):
+        with refusal("measure-not-from-judgments"):
+            leaderboard(own, measure, "judgments")
+    assert compare(own, "EXAM-Cover@20/pool", "judgments").official.measure == "nDCG@10"
+
+
+# Lengths
+
+
+def test_words_and_passages_stand_beside_coverage(exam: Project) -> None:
+    board = leaderboard(exam, "EXAM-Cover@20")
+    # Every passage is "text of ID", three words.
+    assert {run: (n.words, n.passages) for run, n in board.lengths.items()} == {"good": (4.5, 1.5), "poor": (3.0, 1.0)}
+    assert leaderboard(exam, "EXAM-Cover@1").lengths["good"].words == 3.0
+    system = board.as_dict()["systems"][0]
+    assert (system["run"], system["words"], system["passages"]) == ("good", 4.5, 1.5)
+
+
+# From the shell
+
+
+def test_the_shell_marks_gold_and_prints_stars_and_lengths(own: Project, tmp_path: Path) -> None:
+    path = own.path
+    own.close()
+
+    def run(*words: str) -> str:
+        done = CliRunner().invoke(cli, [*words, "--project", str(path)], catch_exceptions=False)
+        return done.stdout
+
+    assert json.loads(run("gold", "--json")) == {"gold": None, "queries": []}
+    assert json.loads(run("gold", "good", "--json")) == {
+        "gold": "good",
+        "queries": [{"query": "a", "words": 6}, {"query": "b", "words": 3}],
+    }
+    printed = json.loads(run("leaderboard", "--measure", "n-EXAM@20", "--json"))
+    assert [(s["run"], s["starred"], s["words"], s["passages"]) for s in printed["systems"]] == [
+        ("good", True, 4.5, 1.5),
+        ("poor", False, 3.0, 1.0),
+    ]
+    assert printed["reference"]["run"] == "good"
+    assert "good *" in run("leaderboard", "--measure", "n-EXAM@20")
+    assert json.loads(run("gold", "--none", "--json"))["gold"] is None
+
+    (tmp_path / "gold.jsonl").write_text('{"query_id": "a", "text": "Gold."}\n')
+    assert "gold texts: 1" in run("import", "responses", str(tmp_path / "gold.jsonl"), "--gold")
+    reopened = open_project(path)
+    assert gold_name(reopened) == "gold"
+    reopened.close()
