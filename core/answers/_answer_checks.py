@@ -9,7 +9,7 @@ from typing import Any, Literal, TypeAlias
 
 from ..bank import prompts, question_text_key
 from ..errors import InputError, unknown_name
-from ..exams._item_retrievals import Encode, kept_vectors
+from ..exams import Encode, kept_vectors
 from ..graders import (
     BackEnd,
     Call,
@@ -27,7 +27,7 @@ from ..graders import (
     unit_vectors,
     word_match,
 )
-from ..grading import PriceTag
+from ..grading import PriceTag, sampled_price
 from ..jobs import ALL_MISSING, BackgroundJob, Extent, Progress, Report
 from ..measures.answers import TEXT_SCORES, best, greedy_f1
 from ..project import (
@@ -42,7 +42,7 @@ from ..project import (
     comparisons_of,
     fingerprint_of,
 )
-from ._answer_jobs import COMPARISONS, Work, run_job, sampled_price, start_answer_job
+from ._answer_jobs import COMPARISONS, Work, run_job, start_answer_job
 
 Compared: TypeAlias = tuple[str, Sequence[str]]
 """An answer, and the right answers that it is compared with."""

@@ -6,7 +6,7 @@ from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
 
 from ..errors import InputError, Report, unknown_name
-from ..exams._item_retrievals import DEPTH, Retriever, rank_passages
+from ..exams import DEPTH, Retriever, rank_passages
 from ..project import (
     GOLD,
     GOLD_RUN,

@@ -38,7 +38,7 @@ from ..graders import (
     unanswerable,
     without_thoughts,
 )
-from ..grading import PriceTag
+from ..grading import PriceTag, sampled_price
 from ..jobs import ALL_MISSING, BackgroundJob, Extent, Progress, Report
 from ..project import (
     AnswerModel,
@@ -64,7 +64,7 @@ from ._answer_contexts import (
     passage_texts,
     tops,
 )
-from ._answer_jobs import ANSWERS, Work, run_job, sampled_price, start_answer_job
+from ._answer_jobs import ANSWERS, Work, run_job, start_answer_job
 
 USE = "answer from passages"
 PROMPT = "reteval-answer"

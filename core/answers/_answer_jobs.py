@@ -6,35 +6,9 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any, TypeVar
 
-from ..bank import prices
 from ..graders import BackEnd, Control, said_of_models
-from ..grading import CHARACTERS_A_TOKEN, PriceTag
 from ..jobs import BackgroundJob, Caps, Carrier, Progress, Report, carry, job_control, start_background
 from ..project import AnswerModel, Cursor, Project, add_job, log, put_answer_model
-
-
-def sampled_price(
-    project: Project, back_end: BackEnd, model: str, texts: Sequence[str], things: int, calls: int, written: int
-) -> PriceTag:
-    """Estimate the cost of a job from the prompts of a sample of its calls, without calling the model.
-
-    Args:
-        model: as the price table names it.
-        texts: the prompts of the sample.
-        things: number of answers or comparisons that the job makes.
-        calls: number of calls.
-        written: tokens that the model writes in each.
-    """
-    counts = [back_end.count_tokens(text) for text in texts]
-    read = sum(
-        len(text) // CHARACTERS_A_TOKEN + 1 if tokens is None else tokens
-        for text, tokens in zip(texts, counts, strict=True)
-    )
-    tokens_in, tokens_out = round(read * calls / max(1, len(texts))), calls * written
-    price = prices(project).get(model)
-    cost = None if price is None else price.of(tokens_in, tokens_out)
-    return PriceTag(things, calls, tokens_in, tokens_out, cost, None, None not in counts)
-
 
 Result = TypeVar("Result")
 

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from ..bank import graders
 from ..errors import InputError
-from ..exams._item_retrievals import kept_vectors
+from ..exams import kept_vectors
 from ..labels import Policy, basis, labels, leaderboard
 from ..measures import Table
 from ..measures.answers import NEAR, Conventional, Retrieved, Scored, conventional, likeness, retrieved, score

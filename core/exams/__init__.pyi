@@ -66,9 +66,12 @@ from ._item_generation import (
 from ._item_retrievals import (
     DEPTH as DEPTH,
     RETRIEVERS as RETRIEVERS,
+    Encode as Encode,
     Retriever as Retriever,
     import_retrieval as import_retrieval,
+    kept_vectors as kept_vectors,
     make_retrieval as make_retrieval,
+    rank_passages as rank_passages,
     retrievals as retrievals,
 )
 from ._sitting import Sit as Sit, sit as sit, sit_by_rules as sit_by_rules, start_sitting as start_sitting

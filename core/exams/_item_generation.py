@@ -11,11 +11,10 @@ from dataclasses import asdict, dataclass, replace
 from functools import partial
 from typing import Any, Literal
 
-from ..answers._answer_jobs import sampled_price
 from ..bank import DraftedItem, Generation, cleaned
 from ..errors import InputError
 from ..graders import CUT_OFF, EMPTY, Call, Completion, Control, Prompt, fill, without_thoughts
-from ..grading import Asked, Drafter, PriceTag, Report, blank, find_prompt, run_drafting
+from ..grading import Asked, Drafter, PriceTag, Report, blank, find_prompt, run_drafting, sampled_price
 from ..jobs import UNCAPPED, BackgroundJob, Caps, Report as Watch, job_control, start_background
 from ..project import Project, add_queries, check_runs, passage_texts
 from ..text import clean_text, without_marks

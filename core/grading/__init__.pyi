@@ -47,6 +47,7 @@ from ._price_tag import (
     PriceTag as PriceTag,
     bills as bills,
     price_tag as price_tag,
+    sampled_price as sampled_price,
     time_needed as time_needed,
 )
 from ._prompt_preview import (

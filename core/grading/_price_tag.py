@@ -10,6 +10,7 @@ from typing import Any
 
 from ..bank import grader_key, prices
 from ..graders import (
+    BackEnd,
     Call,
     Completion,
     Grader,
@@ -323,3 +324,26 @@ def _sum(of: Mapping[str, Any]) -> str:
         f"{how_many(of['calls'], 'calls')}, {of['input_tokens']:,} tokens read{cached} and"
         f" {of['output_tokens']:,} written{thinking}{money}"
     )
+
+
+def sampled_price(
+    project: Project, back_end: BackEnd, model: str, texts: Sequence[str], things: int, calls: int, written: int
+) -> PriceTag:
+    """Estimate the cost of a job from the prompts of a sample of its calls, without calling the model.
+
+    Args:
+        model: as the price table names it.
+        texts: the prompts of the sample.
+        things: number of answers or comparisons that the job makes.
+        calls: number of calls.
+        written: tokens that the model writes in each.
+    """
+    counts = [back_end.count_tokens(text) for text in texts]
+    read = sum(
+        len(text) // CHARACTERS_A_TOKEN + 1 if tokens is None else tokens
+        for text, tokens in zip(texts, counts, strict=True)
+    )
+    tokens_in, tokens_out = round(read * calls / max(1, len(texts))), calls * written
+    price = prices(project).get(model)
+    cost = None if price is None else price.of(tokens_in, tokens_out)
+    return PriceTag(things, calls, tokens_in, tokens_out, cost, None, None not in counts)

@@ -62,7 +62,7 @@ def reasoning_length(text: str) -> int:
         is_opened = re.search(rf"[<\[]{re.escape(mark[1])}\b", text[length : mark.start()], re.IGNORECASE)
         if opens or not is_opened:
             length = mark.end()
-    is_open = _OPENS.match(text, length)
+    is_open = _OPENS.match(text, length) is not None
     if not is_open and (opens := _OTHER_OPENS.match(text, length)):
         is_open = opens[0].endswith(">") and f"</{opens[1]}" not in text[length:]
     return len(text) if is_open else length

@@ -81,7 +81,8 @@ def table(project: Project, beside: str, said: list[answers.PeopleSaid]) -> list
     heads = ("Threshold", "Accuracy", "Kappa", "Precision", "Recall", "Answers", "Best threshold", "Held-out kappa")
     head = "".join(f"<th>{one}</th>" for one in heads)
     st.html(
-        f'<style>{answer_tables.STYLE}</style><div class="ew-scrolls" tabindex="0" role="region" aria-label="Answer checks">'
+        f"<style>{answer_tables.STYLE}</style>"
+        '<div class="ew-scrolls" tabindex="0" role="region" aria-label="Answer checks">'
         f'<table class="ew-choice"><thead><tr><th>Answer check</th>{head}</tr></thead>'
         f"<tbody>{body}</tbody></table></div>"
     )
