@@ -5,8 +5,8 @@ from __future__ import annotations
 import json
 from dataclasses import dataclass
 
+from .. import graders as all_graders
 from ..errors import InputError, unknown_name
-from ..graders import GRADERS
 from ..project import Cursor, Project, as_act
 from ..types import GraderSpec
 from ._saved_graders import SPEC_COLUMNS, fingerprints_of, grade_command, stored_spec
@@ -140,7 +140,7 @@ def find_grader(project: Project, name: str | None) -> StoredGrader:
         raise InputError(
             "ambiguous-grader", f"Several graders use the method '{name}'.", f"Use one of these names: {names}."
         )
-    if aliases or name in GRADERS:
+    if aliases or name in all_graders.GRADERS:
         raise InputError(
             "grader-without-grades", f"The grader '{name}' has not graded anything yet.", f"Run: {grade_command(name)}"
         )

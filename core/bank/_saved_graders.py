@@ -7,13 +7,16 @@ import shlex
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
+from .. import graders
 from ..errors import GradingError, InputError, unknown_name
-from ..graders import GRADERS, Grader, Prompt, acting, make_grader, naming, remade_from
 from ..project import Project, as_name, log
 from ..types import GraderSpec
 from ._prompt_versions import prompts
+
+if TYPE_CHECKING:
+    from ..graders import Grader, Prompt
 
 
 @dataclass(frozen=True)
@@ -46,9 +49,9 @@ def save_named_grader(project: Project, name: str, kind: str, parameters: Mappin
     name = as_name(name)
     if not name:
         raise InputError("empty-name", "The grader has no name.", "Enter a name, such as FLAN-T5 large.")
-    grader = make_grader(kind, parameters, prompts(project))
+    grader = graders.make_grader(kind, parameters, prompts(project))
     # One name means one grader, in every command and on every screen.
-    if name in GRADERS or name in _names_of_others(project, grader.spec):
+    if name in graders.GRADERS or name in _names_of_others(project, grader.spec):
         raise InputError("name-taken", f"The name '{name}' belongs to another grader.", "Choose a different name.")
     with project.transaction() as cursor:
         cursor.execute(
@@ -100,12 +103,12 @@ def settings(project: Project, name: str) -> tuple[str, dict[str, Any]]:
                     f"Save its settings: exam graders add NAME --grader {spec.method}, with its model and prompt.",
                 )
             return found.kind, found.parameters
-    if name in GRADERS:
+    if name in graders.GRADERS:
         return name, {}
     for one in named_graders(project):
         if name == one.name or name in _fingerprints(project, one):
             return one.kind, one.parameters
-    known = dict.fromkeys([*GRADERS, *(f"'{one.name}'" for one in named_graders(project))])
+    known = dict.fromkeys([*graders.GRADERS, *(f"'{one.name}'" for one in named_graders(project))])
     known |= dict.fromkeys(f"'{spec.name}'" for spec in _specs(project))
     raise unknown_name("unknown-grader", "grader", name, known)
 
@@ -128,8 +131,8 @@ def make_named(
     # A key is used for a saved address only if the person names the address, too.
     bound = "base_url" in given or "base_url" not in known
     parameters = {**known, **given}
-    with acting(naming(given.get("base_url"), given.get("key_variable") if bound else None)):
-        return make_grader(kind, parameters, prompts(project) if library is None else library), kind, parameters
+    with graders.acting(graders.naming(given.get("base_url"), given.get("key_variable") if bound else None)):
+        return graders.make_grader(kind, parameters, prompts(project) if library is None else library), kind, parameters
 
 
 def fingerprints_of(project: Project, name: str) -> tuple[str, ...]:
@@ -163,7 +166,7 @@ def grader_again(project: Project, spec: GraderSpec) -> Grader | None:
         A grader with the same fingerprint; None if its settings are unknown.
     """
     found = settings_again(project, spec)
-    return None if found is None else make_grader(found.kind, found.parameters, prompts(project))
+    return None if found is None else graders.make_grader(found.kind, found.parameters, prompts(project))
 
 
 @dataclass(frozen=True)
@@ -184,14 +187,14 @@ def settings_again(project: Project, spec: GraderSpec) -> Settings | None:
     for one in named_graders(project):
         if spec.fingerprint in _fingerprints(project, one):
             return Settings(one.name, one.kind, one.parameters)
-    parameters = remade_from(spec, prompts(project))
+    parameters = graders.remade_from(spec, prompts(project))
     return None if parameters is None else Settings(None, spec.method, parameters)
 
 
 def _fingerprints(project: Project, one: NamedGrader) -> tuple[str, ...]:
     """Return the fingerprints of a saved grader's grades, its present one first; empty if it cannot be made."""
     try:
-        return make_grader(one.kind, one.parameters, prompts(project)).spec.fingerprints
+        return graders.make_grader(one.kind, one.parameters, prompts(project)).spec.fingerprints
     except (GradingError, InputError):
         # Its folder or prompt is missing; another saved grader may match.
         return ()

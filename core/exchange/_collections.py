@@ -8,11 +8,10 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
+from .. import graders, grading
 from ..atomic_files import WorkingFolder, put_new
 from ..errors import GradingError, InputError, Problem, Report, unknown_name
 from ..formats import Source, passage_files, query_files, trec_qrels
-from ..graders import make_grader
-from ..grading import Request, run_job
 from ..labels import SETTING_OF_MIN_JUDGMENT
 from ..locations import APP_FOLDER
 from ..project import Cursor, Project, Terms, as_act, create, keep_terms, log, put_setting
@@ -317,7 +316,7 @@ def _fill(
             tell(", ".join(f"{name}: {count:,}" for name, count in done.counts.items()))
         if grade:
             tell("Grading with the embedding model ...")
-            final = run_job(project, make_grader("embedding", {}), Request(), author)
+            final = grading.run_job(project, graders.make_grader("embedding", {}), grading.Request(), author)
             if final.state != "done":
                 raise GradingError(
                     "job-failed", final.message, "Run exam demo again, or exam demo --no-grade and then exam grade."

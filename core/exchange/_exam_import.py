@@ -8,10 +8,10 @@ from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
+from .. import graders
 from ..bank import ItemFacts, put_items, question_text_key, save_questions, take_queries
 from ..errors import InputError, Report
 from ..formats import AnswerVerdict, ExamItem, Factors, SatElsewhere, WrittenAnswer, factors_in_name, item_id
-from ..graders import bare_choices, key_position
 from ..project import (
     ELSEWHERE,
     GOLD_RUN,
@@ -52,8 +52,8 @@ def words_of(text: str | None, answer_key: str | None, choices: Sequence[str]) -
     """Return the words that identify an item, without the letters of choices; None without a question."""
     if not text or not text.strip():
         return None
-    at = key_position(Asked(text, answer_key or "", tuple(choices)))
-    bare = [" ".join(choice.split()) for choice in bare_choices(choices)]
+    at = graders.key_position(Asked(text, answer_key or "", tuple(choices)))
+    bare = [" ".join(choice.split()) for choice in graders.bare_choices(choices)]
     return " ".join(text.split()), None if isinstance(at, str) else bare[at], tuple(sorted(bare))
 
 
@@ -336,10 +336,10 @@ def _shown(words: Words) -> str:
 
 def _asked(text: str | None, answer_key: str | None, given: Sequence[str]) -> str | None:
     """Return question, key and choices in one text, to which answers refer. None if the key is not a choice."""
-    at = key_position(Asked(text or "", answer_key or "", tuple(given)))
+    at = graders.key_position(Asked(text or "", answer_key or "", tuple(given)))
     if not text or isinstance(at, str):
         return None
-    choices = tuple(bare_choices(given))
+    choices = tuple(graders.bare_choices(given))
     return Asked(text.strip(), choices[at], choices).written
 
 

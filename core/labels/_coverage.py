@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..bank import bank_for
-from ..project import GOLD, Project, by_query, cache
+from ..project import GOLD, Project, array_of, by_query, cache
 from ._basis import Basis
 from ._matrices import Layout, matrices
 from ._ratings import ratings
@@ -152,10 +152,10 @@ def _ranked(project: Project, base: Basis, layout: Layout, depth: int) -> _Ranke
             " ORDER BY query_key, run_key",
             {"cutoff": depth},
         )
-        query = layout.numbers(top["query_key"].to_numpy())
+        query = layout.numbers(array_of(top["query_key"]))
         here = query != MISSING
-        query, run = query[here], top["run_key"].to_numpy()[here]
-        column = layout.columns(query, top["text_key"].to_numpy()[here])
+        query, run = query[here], array_of(top["run_key"])[here]
+        column = layout.columns(query, array_of(top["text_key"])[here])
         cuts = np.searchsorted(query, np.arange(len(layout.query_keys) + 1))
         columns: dict[int, NDArray[np.int64]] = {}
         firsts: dict[int, NDArray[np.int64]] = {}

@@ -11,7 +11,7 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from ..bank import bank_for
-from ..project import Project, cache, visible
+from ..project import Project, array_of, cache, visible
 from ._basis import Basis
 from ._labels import label_pairs, pooled_labels, pooled_passages
 from ._ratings import graded, graded_pairs, overriding
@@ -79,7 +79,7 @@ def progress(project: Project, base: Basis) -> Progress:
 
 def _progress(project: Project, base: Basis) -> Progress:
     found, pool = pooled_labels(project, base), pooled_passages(project)
-    query, textless = pool["query_key"].to_numpy(), pool["text_key"].to_numpy() == MISSING
+    query, textless = array_of(pool["query_key"]), array_of(pool["text_key"]) == MISSING
     overridden = stale = 0
     if base.overridden:
         overridden = project.value(
@@ -95,7 +95,7 @@ def _progress(project: Project, base: Basis) -> Progress:
         )
     open_pairs = ungraded_pairs(project, base)
     starts = np.flatnonzero(np.diff(query, prepend=-1))
-    query_ids = pool["query_id"].take(pa.array(starts)).to_pylist()
+    query_ids = [pool["query_id"][row].as_py() for row in starts.tolist()]
     open_of = np.add.reduceat(open_pairs, starts, dtype=np.int64) if len(starts) else starts
     labelled = found.labels != MISSING
     values, counts = np.unique(found.labels[labelled], return_counts=True)
@@ -124,7 +124,7 @@ def ungraded_pairs(project: Project, base: Basis) -> NDArray[np.int32]:
     def compute() -> NDArray[np.int32]:
         found, pool = pooled_labels(project, base), pooled_passages(project)
         open_pairs = found.needed - found.usable
-        open_pairs[pool["text_key"].to_numpy() == MISSING] = 0
+        open_pairs[array_of(pool["text_key"]) == MISSING] = 0
         failed = project.rows(
             f"SELECT query_id, passage_id FROM ({failed_pairs(base)}) JOIN queries USING (query_key)"
             " JOIN passages USING (passage_key)",

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from itertools import pairwise
+from itertools import compress, pairwise
 from typing import TYPE_CHECKING, TypeVar
 
 import numpy as np
@@ -12,7 +12,7 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from ..measures import Answers, answers_of
-from ..project import Project, Qrels, by_query, cache
+from ..project import Project, Qrels, array_of, by_query, cache
 from ._basis import Basis
 from ._matrices import Layout, Matrices, matrices
 from ._rules import MISSING, Ratings, labels_of, weights_that_count
@@ -124,9 +124,9 @@ def _make(project: Project, base: Basis) -> PooledLabels:
 def _columns(project: Project, base: Basis, layout: Layout) -> Columns:
     def compute() -> Columns:
         pool = pooled_passages(project)
-        number = layout.numbers(pool["query_key"].to_numpy())
+        number = layout.numbers(array_of(pool["query_key"]))
         rows = np.flatnonzero(number != MISSING)
-        column = layout.columns(number[rows], pool["text_key"].to_numpy()[rows])
+        column = layout.columns(number[rows], array_of(pool["text_key"])[rows])
         # The pool is in the order of the queries.
         cuts = np.searchsorted(number[rows], np.arange(len(layout.query_keys) + 1))
         return [(rows[start:end], column[start:end]) for start, end in pairwise(cuts.tolist())]
@@ -161,7 +161,7 @@ def label_qrels(project: Project, base: Basis) -> Qrels:
 
     def compute() -> Qrels:
         pool, values = pooled_passages(project), pooled_labels(project, base).labels
-        query = pool["query_key"].to_numpy()
+        query = array_of(pool["query_key"])
         starts = np.flatnonzero(np.diff(query, prepend=-1))
         cuts = list(pairwise([*starts.tolist(), len(query)]))
 
@@ -170,7 +170,7 @@ def label_qrels(project: Project, base: Basis) -> Qrels:
             for number in numbers:
                 start, end = cuts[number]
                 own = values[start:end] != MISSING
-                passages = pool["passage_id"][start:end].filter(pa.array(own)).to_pylist()
+                passages = compress(pool["passage_id"][start:end].to_pylist(), own.tolist())
                 query_id = pool["query_id"][start].as_py()
                 found[number] = query_id, dict(zip(passages, values[start:end][own].tolist(), strict=True))
             return found

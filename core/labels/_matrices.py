@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..bank import bank_for
-from ..project import DEFAULT_POOL_DEPTH, Project, cache
+from ..project import DEFAULT_POOL_DEPTH, Project, array_of, cache
 from ._basis import Basis
 from ._ratings import graded, overriding
 from ._rules import MISSING, Ratings
@@ -204,7 +204,7 @@ def _put(project: Project, base: Basis, layout: Layout, ratings: str, flat: Rati
 
     def take(batches: Iterable[pa.RecordBatch]) -> Ratings:
         for batch in batches:
-            question, passage, rating = (batch.column(i).to_numpy() for i in range(3))
+            question, passage, rating = (array_of(batch.column(i)) for i in range(3))
             for rows in questions:
                 at = rows.of(question)
                 asked = at != _NO_QUESTION
@@ -275,5 +275,5 @@ def _begins(numbers: Numbers, queries: int) -> Numbers:
 
 def _columns(table: pa.Table) -> list[NDArray[Any]]:
     """Return the columns of a table without missing values. Keys become integers with room for a shift."""
-    found = [column.to_numpy() for column in table.columns]
+    found = [array_of(column) for column in table.columns]
     return [column.astype(np.int64) if column.dtype.kind == "i" else column for column in found]

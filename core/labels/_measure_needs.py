@@ -22,11 +22,12 @@ def pairs_needed(project: Project, base: Basis, measure: Measure) -> dict[str, A
 
     def compute() -> dict[str, Any]:
         labels, pool, open_pairs = pooled_labels(project, base), pooled_passages(project), ungraded_pairs(project, base)
-        seen = seen_by(project, measure, pool["query_id"].to_pylist(), pool["passage_id"].to_pylist())
+        query_ids = pool["query_id"].to_pylist()
+        seen = seen_by(project, measure, query_ids, pool["passage_id"].to_pylist())
         left = np.flatnonzero(seen & (open_pairs > 0))
         ungraded: dict[str, int] = {}
-        for query, n in zip(pool["query_id"].take(left).to_pylist(), open_pairs[left].tolist(), strict=True):
-            ungraded[query] = ungraded.get(query, 0) + n
+        for row, n in zip(left.tolist(), open_pairs[left].tolist(), strict=True):
+            ungraded[query_ids[row]] = ungraded.get(query_ids[row], 0) + n
         imported = project.value(
             "SELECT count(*) > 0 AND bool_and(state = 'imported') FROM jobs WHERE subject_key = $grader",
             {"grader": base.grader.key},

@@ -6,7 +6,7 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from ..project import Project, cache
+from ..project import Project, array_of, cache
 from ._basis import Basis
 from ._grading_progress import failed_pairs
 from ._labels import pooled_ratings
@@ -68,10 +68,10 @@ def _counted(pairs: str) -> str:
 def _at(pool: pa.Table, counted: pa.Table) -> NDArray[np.int32]:
     """Return counts of passages in the order of the pool; 0 for passages without a count."""
     known, wanted = (
-        (table["query_key"].to_numpy().astype(np.int64) << 32) + table["passage_key"].to_numpy()
+        (array_of(table["query_key"]).astype(np.int64) << 32) + array_of(table["passage_key"])
         for table in (pool, counted)
     )
     order = np.argsort(known)
     found = np.zeros(len(pool), np.int32)
-    found[order[np.searchsorted(known, wanted, sorter=order)]] = counted["n"].to_numpy()
+    found[order[np.searchsorted(known, wanted, sorter=order)]] = array_of(counted["n"])
     return found

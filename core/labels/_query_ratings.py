@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..bank import StoredGrader
-from ..project import Project, cache, ranked_keys
+from ..project import Project, array_of, cache, ranked_keys
 from ..types import SEPARATOR, GraderSpec, Question
 from ._basis import Basis
 from ._ratings import ratings as ratings_of
@@ -158,7 +158,7 @@ def _ratings_of_texts(project: Project, base: Basis, text_keys: NDArray[np.int64
         f" WHERE question_text_key IN ({wanted})",
         {"grader": base.grader.key},
     )
-    question, passage, rating = (graded.column(i).to_numpy() for i in range(3))
+    question, passage, rating = (array_of(graded.column(i)) for i in range(3))
     by_key = np.array(sorted(known))
     column = by_key[np.searchsorted(by_key[:, 0], question), 1]
     # Several passages may share a text, so ratings are filled in by text and then copied to the passages.

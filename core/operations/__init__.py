@@ -15,7 +15,8 @@ if TYPE_CHECKING:
 
 MODULES = {
     "new_project": ("init",),
-    "files": ("demo", "import", "export"),
+    "files": ("demo", "import"),
+    "export": ("export",),
     "figure": ("export",),
     "status": ("status",),
     "bank": ("bank",),

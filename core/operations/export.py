@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Annotated
 
-from ..audit import audit_files
+from .. import audit
 from ..bank import how_to_grade
 from ..errors import GradingError, InputError
 from ..exchange import (
@@ -38,7 +39,11 @@ from ..exchange import (
 from ..formats import BOARD_FORMS, FORMS, read_small
 from ..labels import Policy, basis, leaderboard, progress, queries_with_ungraded, readiness
 from ..project import Project, current_author, log
-from .console import at_a_shell, beside, counted, deliver, tell
+from .console import at_a_shell, beside, counted, deliver, tell, warn_of_terms, write_bytes
+from .describing import Argument, Option
+from .opening import Opening
+from .policy import PolicyOptions
+from .registry import operation
 
 
 @dataclass(frozen=True)
@@ -180,9 +185,9 @@ def _check(project: Project, asked: Asked) -> None:
 
 def _bundle(project: Project, asked: Asked) -> bytes:
     if asked.manifest is not None:
-        return bundle_again(project, _manifest(asked.manifest), current_author(), audit_files, asked.deliver)
+        return bundle_again(project, _manifest(asked.manifest), current_author(), audit.audit_files, asked.deliver)
     _check(project, asked)
-    return bundle(project, asked.policy, current_author(), asked.binary, asked.note, audit_files, asked.deliver)
+    return bundle(project, asked.policy, current_author(), asked.binary, asked.note, audit.audit_files, asked.deliver)
 
 
 def _bank(project: Project, asked: Asked) -> bytes:
@@ -251,3 +256,105 @@ FOLDERS = ("project", "grades")
 """Exports of several files."""
 EXPORTS = (*_CONTENTS, *FOLDERS)
 """All exports."""
+
+
+@operation("export", act="download")
+def export(
+    opening: Opening,
+    given: frozenset[str],
+    *,
+    what: Annotated[str, Argument(choices=EXPORTS)],
+    output: Annotated[
+        str, Option("-o", "--output", help="Output file or folder; - for standard output.", file="write")
+    ],
+    source: Annotated[
+        str, Option(help="Source of qrels: 'exam' (labels) or a judgment source. For an exam file: its query.")
+    ] = "exam",
+    binary: Annotated[bool, Option(help="Write binary qrels, split at the min rating.")] = False,
+    measure: Annotated[str, Option(help="Measure of the leaderboard.")] = "nDCG@10",
+    save_manifest: Annotated[
+        Path | None,
+        Option(help="Publish the qrels, and write a manifest that reproduces them.", file="write", metavar="FILE"),
+    ] = None,
+    manifest: Annotated[
+        Path | None,
+        Option(help="Reproduce the qrels or bundle of this manifest, byte for byte.", file="read", metavar="FILE"),
+    ] = None,
+    note: Annotated[str, Option(help="Reason of the publication, stored in the manifest.")] = "",
+    require_complete: Annotated[
+        bool, Option(help="Fail if pairs are ungraded or failed, or overrides are stale.")
+    ] = False,
+    form: Annotated[
+        str | None,
+        Option(
+            help="Form of another tool. bank: v3, ragtime26, nuggetizer; queries: autojudge; leaderboard by query, with"
+            " its measures in a .measures.yml file: the other forms.",
+            choices=[form for forms in FORMS_OF.values() for form in forms],
+        ),
+    ] = None,
+    policy: PolicyOptions,
+) -> str | None:
+    """Export qrels, leaderboards, figures, other files or the whole project.
+
+    \b
+    qrels             labels, or the judgments of --source
+    bank              question bank: .jsonl or .csv; --form for AutoJudge and Nuggetizer
+    queries           .jsonl; --form autojudge: topics
+    nugget-grades     grades of responses as nugget-grades.jsonl of AutoJudge
+    nugget-doc-grades grades of pooled passages as nugget-doc-grades.jsonl of AutoJudge
+    nugget-docs       zip of nuggets_QUERY.json of AutoJudge: questions with the passages that answer them
+    reports           generated responses as reports of AutoJudge, with the questions that each sentence answers
+    graded            graded file: .jsonl.gz
+    leaderboard       TSV, .json or .tex; --form for AutoJudge's forms (trec_eval: a zip with a file per run)
+    exam              .json of the items; --source QUERY selects one exam
+    responses-matrix  answers of examinees: CSV; --source QUERY selects one exam
+    runs              zip of TREC runs
+    bundle            zip of qrels, manifest, bank, leaderboards and overrides
+    project           everything, for exam import project: folder or .zip of Parquet files
+    grades            grades, for exam file-leaderboard: folder of Parquet files
+    figure NAME       charts for papers: see the help of exam export figure
+    """
+    if manifest and what not in ("qrels", "bundle"):
+        raise InputError(
+            "no-manifest-of-kind",
+            f"--manifest cannot reproduce {what}.",
+            "Export qrels or bundle.",
+        )
+    if save_manifest and what != "qrels":
+        raise InputError(
+            "no-manifest-of-kind",
+            f"--save-manifest does not apply to {what}.",
+            "Export qrels, or a bundle with its manifest.",
+        )
+    if form is not None and form not in FORMS_OF.get(what, ()):
+        raise InputError(
+            "options-exclude-each-other",
+            f"--form {form} cannot be combined with {what}.",
+            "Available: " + "; ".join(f"{kind}: {', '.join(forms)}" for kind, forms in FORMS_OF.items()) + ".",
+        )
+    if manifest is not None:
+        _check_alone(given)
+    asked = Asked(output, source, binary, measure, policy, manifest, save_manifest, note, require_complete, form)
+    with opening() as project:
+        if what in ("graded", "project"):
+            warn_of_terms(project)
+        if what in FOLDERS:
+            export_folder(project, what, asked)
+            content = b""
+        else:
+            content = export_file(project, what, asked)
+    if output == "-":
+        write_bytes(content)
+        return None
+    return f"Wrote {output}."
+
+
+def _check_alone(given: frozenset[str]) -> None:
+    """Refuse options that would conflict with a manifest."""
+    if chosen := given - {"what", "output", "manifest"}:
+        names = ", ".join(f"--{name.replace('_', '-')}" for name in sorted(chosen))
+        raise InputError(
+            "options-exclude-each-other",
+            f"--manifest cannot be combined with {names}.",
+            "Remove these options.",
+        )

@@ -245,7 +245,7 @@ from ._runs import (
 from ._schema import expected_objects as expected_objects, read_objects as read_objects
 from ._settings import put_setting as put_setting, setting as setting
 from ._sql_values import as_pattern as as_pattern, quoted_name as quoted_name, quoted_path as quoted_path
-from ._staged_columns import lent as lent, stage as stage, table_of as table_of
+from ._staged_columns import array_of as array_of, lent as lent, stage as stage, table_of as table_of
 from ._teamwork import (
     LONGEST_GUIDELINES as LONGEST_GUIDELINES,
     done_queries as done_queries,

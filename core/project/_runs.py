@@ -12,7 +12,7 @@ from ._passages import name_passages_of
 from ._project import Cursor, Project, as_act
 from ._queries import check_new
 from ._replaced_data import Keeper
-from ._staged_columns import lent, stage, table_of
+from ._staged_columns import array_of, lent, stage, table_of
 from .cache import COLLECTION
 
 if TYPE_CHECKING:
@@ -151,12 +151,12 @@ def rankings(project: Project) -> Runs:
         named = project.table(
             "SELECT passage_key, passage_id FROM passages SEMI JOIN rankings USING (passage_key) ORDER BY 1"
         )
-        known, ids = named["passage_key"].to_numpy(), np.array(named["passage_id"].to_pylist(), object)
+        known, ids = array_of(named["passage_key"]), np.array(named["passage_id"].to_pylist(), object)
         ranked = project.table(
             "SELECT run_key, query_key, passage_key, if(run_key IN (FROM ranked_runs), rank, score) AS value"
             " FROM rankings"
         )
-        run, query, passage, value = (column.to_numpy() for column in ranked.columns)
+        run, query, passage, value = (array_of(column) for column in ranked.columns)
         pair = (run.astype(np.int64) << 32) + query
         # The rows are mostly sorted already, so numpy's stable sort is faster than the database.
         order = pair.argsort(kind="stable")
@@ -181,7 +181,7 @@ def ranked_keys(project: Project, query_key: int) -> list[int]:
 
     def compute() -> tuple[NDArray[np.int32], NDArray[np.int32]]:
         ranked = project.table("SELECT query_key, passage_key FROM rankings")
-        queries, passages = (column.to_numpy() for column in ranked.columns)
+        queries, passages = (array_of(column) for column in ranked.columns)
         # The rows of each run are sorted by query already, so a stable sort is quick.
         order = queries.argsort(kind="stable")
         return queries[order], passages[order]

@@ -1,4 +1,4 @@
-"""Python columns as tables for SQL."""
+"""Python columns as tables for SQL, and columns of results as arrays."""
 
 from __future__ import annotations
 
@@ -92,3 +92,11 @@ def arrow_type(sql_type: str) -> pa.DataType:
 
     kind = getattr(pa, _ARROW[sql_type.removesuffix("[]")])()
     return pa.list_(kind) if sql_type.endswith("[]") else kind
+
+
+def array_of(column: pa.ChunkedArray[Any] | pa.Array[Any]) -> NDArray[Any]:
+    """Return a column of numbers without missing values as an array. Its own `to_numpy` would import pandas."""
+    import numpy as np
+    import pyarrow as pa
+
+    return np.from_dlpack(column.combine_chunks() if isinstance(column, pa.ChunkedArray) else column)
