@@ -3,7 +3,7 @@ SHELL := /bin/bash
 .SHELLFLAGS := -eu -o pipefail -c
 .DELETE_ON_ERROR:
 .DEFAULT_GOAL := help
-.PHONY: help run env lock test check lint style types loads imports docs docs-check release-check format bench soak fuzz
+.PHONY: help run env lock test check lint style types loads imports size docs docs-check release-check format bench soak fuzz
 
 # The tests start hundreds of processes, which share compiled modules.
 unexport PYTHONDONTWRITEBYTECODE
@@ -59,7 +59,7 @@ test: $(VENV)/.installed-dev ## set up and run all tests, including those in a b
 	$(BIN)/python -m pytest -n $(WORKERS) --dist worksteal $(TESTFLAGS)
 
 # The tests run last, with the whole machine to themselves.
-check: types loads lint style imports docs-check ## run everything that CI checks
+check: types loads lint style imports size docs-check ## run everything that CI checks
 	@$(MAKE) --no-print-directory test
 
 lint: $(VENV)/.installed-dev ## check style and common mistakes
@@ -79,6 +79,9 @@ types: $(VENV)/.installed-dev ## check the types of core strictly
 # In a new checkout this compiles the modules that the tests import, while types are checked.
 loads: $(VENV)/.installed-dev ## check that every test file can be loaded
 	$(BIN)/python -m pytest --collect-only --quiet --quiet | tail -n 20
+
+size: $(VENV)/.installed-dev ## compare the size of each package with its budget
+	$(BIN)/python docs/size.py
 
 imports: $(VENV)/.installed-dev ## check the import rules
 	$(BIN)/lint-imports
