@@ -152,7 +152,7 @@ class TestKeysBelongToHosts:
         root = Path(permissions.__file__).resolve().parents[3]
         sources = [*(root / "core").rglob("*.py"), *(root / "pages").rglob("*.py"), root / "app.py"]
         readers = {path.name for path in sources if "find_key" in path.read_text(encoding="utf-8")}
-        assert readers == {"access.py", "keys.py"}
+        assert readers == {"permissions.py", "keys.py"}
 
 
 class TestWhatAVisitorMay:

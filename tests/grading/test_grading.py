@@ -423,7 +423,7 @@ KILLED = """
     import sys
     from pathlib import Path
     from exam_workbench import grading
-    from exam_workbench.jobs import carrying
+    from exam_workbench.jobs import _job_run
     from exam_workbench.project import open_project
     from tests.grading.test_grading import HashGrader
 
@@ -432,7 +432,7 @@ KILLED = """
             print("five asked", flush=True)
             sys.stdin.read()
 
-    carrying.COMMIT_SECONDS = 0.0
+    _job_run.COMMIT_SECONDS = 0.0
     project = open_project(Path(sys.argv[1]))
     grading.run_job(project, HashGrader(before=wait_to_be_killed), grading.Request(), "ann")
 """

@@ -30,7 +30,7 @@ SCRIPT = """
 import streamlit as st
 
 from exam_workbench.errors import InputError
-from pages.parts.shared import failures
+from pages.parts.shared import error_messages
 
 
 def click(error):
@@ -50,7 +50,7 @@ if __name__ == "__main__":
     st.button("Refuse the click", on_click=click, args=(InputError("empty-note", "The note is empty.", "Say why."),))
     part()
 else:
-    app = st.App(__file__, on_script_error=failures.show)
+    app = st.App(__file__, on_script_error=error_messages.show)
 """
 
 
