@@ -5,8 +5,7 @@ from __future__ import annotations
 from dataclasses import asdict
 from typing import Annotated
 
-from .. import project as room
-from ..project import ROLES, Project, Role
+from ..project import ROLES, Project, Role, make_token, tokens, withdraw_token
 from .describing import Argument, Option
 from .members import ROLE_HELP
 from .options import Author
@@ -23,7 +22,7 @@ def make(
     author: Author,
 ) -> TextOutput:
     """Create token NAME and print it. Actions with this token are recorded under `token NAME`."""
-    made = room.make_token(project, name, role, author)
+    made = make_token(project, name, role, author)
     return TextOutput().line(made).note(f"Token '{name}' ({role}) is shown only now. Store it like a password.")
 
 
@@ -33,7 +32,7 @@ def list_tokens(
 ) -> Output:
     """List the names, roles and use of tokens. The tokens themselves are not stored."""
     with project.doing("manage people"):
-        found = room.tokens(project)
+        found = tokens(project)
     return Output({"tokens": [asdict(one) for one in found]}).table(
         ("name", "role", "created", "by", "last used", "revoked"),
         [
@@ -51,7 +50,7 @@ def withdraw(
     author: Author,
 ) -> str:
     """Revoke token NAME."""
-    room.withdraw_token(project, name, author)
+    withdraw_token(project, name, author)
     return f"Token '{name}' is revoked."
 
 
