@@ -7,7 +7,7 @@ import streamlit as st
 from exam_workbench import bank, errors, exchange, labels, review
 from exam_workbench.project import Project
 from pages.parts.home import creation, file_imports, panels, project_names, tour
-from pages.parts.shared import policy_widgets, ui
+from pages.parts.shared import policy_widgets, readiness, ui
 
 WHAT_THIS_IS = (
     "People write exam questions, and a grader (an LLM judge) rates how well passages answer them. Relevance labels,"
@@ -33,6 +33,7 @@ def boards_alone(project: Project) -> None:
             "You can see the leaderboards of this project. Only assessors and organizers see its questions and grades."
         )
         ui.go("leaderboard")
+    readiness.draw(project)
     panels.draw("state", [panels.board(board), panels.counted(bank.counts(project))])
 
 
@@ -58,6 +59,7 @@ def standing(project: Project) -> None:
         st.container(key=f"next {step.screen}", width="content").markdown(f"**Next:** {ui.plain(step.sentence)}")
         if step.screen != "home":
             ui.go(step.screen)
+    readiness.draw(project)
     if view is not None and (said := policy_widgets.succeeded(project, view.policy.grader, SAID_FOR)):
         st.container(key="succeeded").caption(f":material/info: {ui.plain(said)}")
     with st.container(key="doors", horizontal=True):

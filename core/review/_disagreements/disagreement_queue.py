@@ -133,6 +133,21 @@ def queue(
     )
 
 
+def count_open(project: Project, left: Side, right: Side) -> tuple[dict[str, int], int]:
+    """Count the disagreements of two sides.
+
+    Returns:
+        The number of open disagreements by query id, for queries with any; and the number of settled ones.
+
+    Raises:
+        InputError: as for `review.agreement`.
+    """
+    found = match(project, left, right)
+    pairs = found.pairs[disagreeing(found)]
+    done = _among(pairs, settled(project, side_name(project, left), side_name(project, right)))
+    return pairs["query_id"][~done].value_counts().to_dict(), int(done.sum())
+
+
 def row_of(project: Project, left: Side, right: Side, case: Place) -> Row | None:
     """Return the current values of two sides for a case, also if they agree or the case is settled.
 

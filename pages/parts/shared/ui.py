@@ -321,7 +321,7 @@ def empty(what: str, todo: str, screen: str | None = None, code: str = "empty") 
     st.stop()
 
 
-def go(screen: str, label: str | None = None, **query: str) -> None:
+def go(screen: str, label: str | None = None, icon: str | None = ":material/arrow_forward:", **query: str) -> None:
     """Draw a link to a screen of the project; draw nothing if the person's role does not include it."""
     if login.needed() and not sees(screen):
         return
@@ -330,7 +330,7 @@ def go(screen: str, label: str | None = None, **query: str) -> None:
     st.page_link(
         f"pages/{screen}.py",
         label=label or f"Go to {screens.SCREENS[screen][0]}",
-        icon=":material/arrow_forward:",
+        icon=icon,
         query_params=parameters | query,
     )
 
