@@ -233,11 +233,12 @@ def test_an_assessor_begins_with_their_work_and_says_what_is_done(
     (door,) = holds(sound(app.run()), "door curate")["panels"]
     assert door["to"].startswith("question_bank?")
     app = visit("my_work")
-    app.button("done q1").click()
+    app.checkbox("done q1").check()
     sound(app.run())
     assert done_queries(project)["asta"].keys() == {"q1"}
     assert done_of(app) == [(100, [1, 1])]
-    press(app, "done")
+    app.checkbox("done q1").uncheck()
+    sound(app.run())
     assert done_queries(project) == {}
 
 
