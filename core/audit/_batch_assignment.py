@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
+from functools import partial
 
 from ..bank import asked_questions, find_query
 from ..errors import InputError
@@ -148,7 +149,7 @@ def audits_to_judge(project: Project, assessor: str) -> dict[str, int]:
         drawn = batches(project, audit)
         # Second judgments may be missing after the first ones are done.
         if drawn and not audit.ended and not drawn[-1].ended:
-            places = project.read(lambda cursor, audit=audit: read_state(cursor, audit)).places
+            places = project.read(partial(read_state, audit=audit)).places
             mine = [one for one in places if project.allows("judge audits", one.query_id)]
             found[audit.name] = sum(one.open_to(assessor, 1) or one.open_to(assessor, 2) for one in mine)
     return {name: count for name, count in found.items() if count}

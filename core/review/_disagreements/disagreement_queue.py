@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
@@ -145,7 +146,7 @@ def count_open(project: Project, left: Side, right: Side) -> tuple[dict[str, int
     found = match(project, left, right)
     pairs = found.pairs[disagreeing(found)]
     done = _among(pairs, settled(project, side_name(project, left), side_name(project, right)))
-    return pairs["query_id"][~done].value_counts().to_dict(), int(done.sum())
+    return Counter(pairs["query_id"][~done].tolist()), int(done.sum())
 
 
 def row_of(project: Project, left: Side, right: Side, case: Place) -> Row | None:
