@@ -100,7 +100,7 @@ def row(project: Project, one: review.Work, name: str, listed_as: str) -> None:
         with st.container(key=f"query-{one.query_id}"):
             title = f"**{ui.plain(ui.shortened(one.text, ui.LISTED))}**"
             step = one.next
-            narrowed = (only if step.screen == "passages" else there) | ({"assigned": "true"} if step.of_sample else {})
+            narrowed = (only if step.screen == "passages" else there) | ({step.only: "true"} if step.only else {})
             ui.go(step.screen, title, None, f"Next: {step.said}", **narrowed)
             if notes := waiting(one):
                 st.caption(" · ".join(notes))

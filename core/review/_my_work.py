@@ -21,11 +21,11 @@ NEWS = timedelta(days=1)
 
 
 class Step(NamedTuple):
-    """A step of the work on a query: a phrase, the screen for it, and whether it concerns only a sample."""
+    """A step of the work on a query: a phrase, the screen for it, and the filter of its passages, if any."""
 
     said: str
     screen: Screen
-    of_sample: bool = False
+    only: Literal["assigned", "overridden"] | None = None
 
 
 @dataclass(frozen=True)
@@ -71,12 +71,16 @@ class Work:
     def next(self) -> Step:
         """The next step."""
         sample = f"judge the sample of {how_many(self.sampled_left, 'passages')}"
+        stale = f"confirm or withdraw {how_many(self.stale, 'stale overrides')}"
         steps = (
             (self.unsaved, Step(f"save {how_many(self.unsaved, 'changes')}", "question_bank")),
             (not self.questions and self.pooled, Step("write the first questions", "question_bank")),
             (self.proposed, Step(f"review {how_many(self.proposed, 'proposed questions')}", "question_bank")),
-            (self.stale, Step(f"confirm or withdraw {how_many(self.stale, 'stale overrides')}", "passages")),
-            (self.sampled_left, Step(sample, "passages", of_sample=True)),
+            (
+                self.stale,
+                Step(stale, "passages", "overridden"),
+            ),
+            (self.sampled_left, Step(sample, "passages", "assigned")),
             (self.pooled > self.judged, Step("judge the passages", "passages")),
         )
         return next((step for waits, step in steps if waits), Step("review the questions", "question_bank"))

@@ -51,9 +51,9 @@ def place(link: Any) -> dict[str, str]:
     return dict(parse_qsl(link.query_string))
 
 
-def followed(link: Any) -> AppTest:
+def followed(link: Any, **more: str) -> AppTest:
     app = AppTest.from_file(str(APP), default_timeout=DEADLINE)
-    for name, value in place(link).items():
+    for name, value in (place(link) | more).items():
         app.query_params[name] = value
     return sound(app.switch_page(f"pages/{link.page}.py").run())
 
@@ -89,7 +89,7 @@ def test_each_query_has_links_with_counts_to_the_work_on_it(shared: Project) -> 
 
 def test_the_links_open_the_passages_and_disagreements_of_their_query_alone(shared: Project) -> None:
     _, _, passages, disagreements = row_links(visit("my_work"), "q2")
-    listed = holds(followed(passages), "passage-list")
+    listed = holds(followed(passages, part="Ratings"), "passage-list")
     assert [row["at"] for row in listed["rows"]] == [["q2", "p5"], ["q2", "p6"], ["q2", "p7"]]
     cases = holds(followed(disagreements), "cases")
     assert cases["total"] == int(numbers(disagreements.label)[0])

@@ -67,7 +67,8 @@ def imports(project: Project, lacking: Mapping[str, int] | None = None) -> None:
     elif all(row.kind for row in rows):
         groups = _groups(rows)
         try:
-            results = _preview(project, rows, groups)
+            with listed:
+                results = _preview(project, rows, groups)
         except errors.WorkbenchError as error:
             refused = error
             _find_broken(rows, error)

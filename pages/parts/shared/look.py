@@ -161,8 +161,8 @@ ${main} :is(${metricValue}, ${metricLabel}) { min-width: 0; }
 ${running}::after { content: ""; position: fixed; inset: 0 0 auto 0; height: 3px;
   z-index: 1000001; opacity: 0; pointer-events: none; animation: at-work 1.2s 0.4s linear infinite;
   background: linear-gradient(90deg, transparent, #3a78b5, transparent) 0 0 / 50% 100% repeat-x; }
-/* After two seconds the page says that it can be closed: work in the server finishes or changes nothing. */
-${running}::before { content: "Still working. You can close this tab.";
+/* After two seconds the page says that it can be closed: what the server has begun finishes or changes nothing. */
+${running}::before { content: "Still working. Closing this tab loses no saved work.";
   position: fixed; inset: auto 1rem 1rem auto; z-index: 1000001; opacity: 0; pointer-events: none;
   animation: appear 0s 2s forwards; padding: 0.35rem 0.8rem; border-radius: 0.4rem; font-size: 0.87rem;
   border: 1px solid var(--ew-line); background: light-dark(#ffffff, #16191c); color: var(--ew-dim); }
