@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Mapping, Sequence, Set
 from dataclasses import dataclass
-from datetime import UTC, date, datetime, timedelta
+from datetime import date, datetime, timedelta
 from typing import Literal, NamedTuple
 
 from ..bank import drafts, proposals
@@ -121,9 +121,9 @@ def finished_jobs(project: Project, name: str, now: datetime | None = None) -> l
     """Return the jobs that ended within `NEWS`: those of a person, and grading by anyone; newest first.
 
     Args:
-        now: the current time in UTC; None for the time of this computer.
+        now: the current time; None for the local time of this computer, in which a project records times.
     """
-    since = (now or datetime.now(UTC).replace(tzinfo=None)) - NEWS
+    since = (now or datetime.now()) - NEWS
     found = [one for one in jobs(project) if one.ended_at is not None and one.ended_at >= since]
     return [one for one in found if one.state != "imported" and (one.author == name or one.kind == "grading")]
 

@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
-from datetime import UTC, date, datetime, timedelta
+import os
+import subprocess
+import sys
+from datetime import date, datetime, timedelta
+from pathlib import Path
 from typing import Any
 from urllib.parse import parse_qsl
 
+import pytest
 from streamlit.testing.v1 import AppTest
 
 from exam_workbench import audit, bank
@@ -164,7 +169,7 @@ def test_finished_jobs_are_news_for_a_day(project: Project) -> None:
     run_job(project, HashGrader(), Request(), "bob")
     (job,) = [one for one in finished_jobs(project, "ann") if one.done]
     assert job.state == "done" and job.kind == "grading"
-    later = datetime.now(UTC).replace(tzinfo=None) + timedelta(hours=25)
+    later = datetime.now() + timedelta(hours=25)
     assert finished_jobs(project, "bob", later) == []
     assert [one.partition("?")[0] for one in news(visit("my_work"))] == ["changes"]
 
@@ -172,3 +177,17 @@ def test_finished_jobs_are_news_for_a_day(project: Project) -> None:
 def test_judging_counts_up(small: Project) -> None:
     judging.judge(small, "q1", "p2", 1, "ann")
     assert numbers(row_links(visit("my_work"), "q1")[2].label) == [1, 4]
+
+
+@pytest.mark.parametrize("zone", ["America/New_York", "Asia/Tokyo"])
+def test_the_age_of_an_action_does_not_depend_on_the_time_zone(tmp_path: Path, zone: str) -> None:
+    script = (
+        "import sys; from pathlib import Path; from exam_workbench.project import activity, create, set_guidelines;"
+        " from pages.parts.home.panels import ago; project = create(Path(sys.argv[1]));"
+        " set_guidelines(project, 'Read all.', 'ann'); print(ago(activity(project).acts[0].happened_at))"
+    )
+    command = [sys.executable, "-c", script, str(tmp_path / "a.duckdb")]
+    environment = os.environ | {"TZ": zone, "PYTHONPATH": str(APP.parent)}
+    done = subprocess.run(command, env=environment, cwd=APP.parent, capture_output=True, text=True, check=True)
+    # Words without a number: it has just happened.
+    assert done.stdout.strip() and not numbers(done.stdout)

@@ -1,7 +1,7 @@
 """Panels of numbers that link to their details, drawn in the browser by a small component."""
 
 from collections.abc import Iterable, Mapping
-from datetime import UTC, datetime, timedelta
+from datetime import datetime, timedelta
 from typing import Any, NoReturn
 from urllib.parse import urlencode
 
@@ -444,8 +444,12 @@ def _act(act: Act, now: datetime | None) -> dict[str, Any]:
 
 
 def ago(then: datetime, now: datetime | None = None) -> str:
-    """Return the elapsed time in words: just now, 5 min ago, 3 h ago, or the date. Times are in UTC."""
-    passed = (now or datetime.now(UTC).replace(tzinfo=None)) - then
+    """Return the elapsed time in words: just now, 5 min ago, 3 h ago, or the date.
+
+    Args:
+        now: None for the local time of this computer, in which a project records times.
+    """
+    passed = (now or datetime.now()) - then
     if passed < timedelta(minutes=1):
         return "just now"
     if passed < timedelta(hours=1):
