@@ -181,8 +181,8 @@ if not listed:
         "Organizers assign queries on the People screen and import passages on Home.",
     )
 summary(project, listed)
-page = int(st.session_state.get("work page", 1))
+page = int(st.session_state.get("page of my work", 1))
 for one in in_order(listed, (project.name, name))[(page - 1) * ROWS_A_PAGE : page * ROWS_A_PAGE]:
     row(project, one, name, names.get(one.query_id, one.query_id))
 if len(listed) > ROWS_A_PAGE:
-    st.pagination(-(-len(listed) // ROWS_A_PAGE), key="work page")
+    st.pagination(-(-len(listed) // ROWS_A_PAGE), key="page of my work")
