@@ -176,6 +176,9 @@ if board.reference is not None:
 if board.needed:
     audited, begun = audit.audited_by(project, policy, board.measure), audit.under_way(project, policy)
     audit_state.says_audit(audited, begun, board.measure, audit.circularity(project, policy))
+if not board.systems:
+    # No query is complete: the systems are ordered by all queries, and nothing is compared.
+    board, official = labels.leaderboard(project, measure, "exam", policy, with_ungraded=True), None
 name = "Gold" if board.source == "gold" else "Exam"
 further = [*reached(project, policy, board), *significance_columns(board, differs_from, test)]
 with readiness.greyed(ready):
