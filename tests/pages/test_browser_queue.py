@@ -14,8 +14,9 @@ from tests.made.screens import put_small
 
 
 @pytest.fixture
-def queue(projects: Path) -> Path:
-    project = new_project(projects / "queue.duckdb")
+def queue(projects: Path, request: pytest.FixtureRequest) -> Path:
+    # The server keeps a project open, so each test has its own.
+    project = new_project(projects / f"{request.node.name}.duckdb")
     put_small(project)
     project.close()
     return project.path
@@ -26,7 +27,7 @@ def test_two_clicks_on_one_spot_never_mark_two_queries(
     queue: Path, server: Server, chromium_page: Page, tmp_path: Path
 ) -> None:
     page = chromium_page
-    visit(page, f"{server.address}/my_work?project=queue")
+    visit(page, f"{server.address}/my_work?project={queue.stem}")
     first, second = (page.locator(f".{css_class(f'done {query}')} input") for query in ("q1", "q2"))
     spot = page.locator(f".{css_class('done q1')} label").bounding_box()
     assert spot is not None
@@ -50,7 +51,7 @@ def test_two_clicks_on_one_spot_never_mark_two_queries(
 @pytest.mark.browser
 def test_the_title_names_a_long_run_and_its_end(queue: Path, server: Server, chromium_page: Page) -> None:
     page = chromium_page
-    visit(page, f"{server.address}/my_work?project=queue")
+    visit(page, f"{server.address}/my_work?project={queue.stem}")
     title = page.title()
     # As Streamlit does at the beginning and at the end of a run.
     state = "(state) => document.querySelector('[data-testid=stApp]').dataset.testScriptState = state"
