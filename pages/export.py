@@ -5,7 +5,7 @@ import streamlit as st
 from exam_workbench import exchange, labels, text
 from exam_workbench.project import Project
 from pages.parts.export.export_files import download, others, publishing
-from pages.parts.shared import policy_widgets, ui
+from pages.parts.shared import policy_widgets, readiness, ui
 
 # Boxes are side by side if they fit, otherwise below each other.
 STYLE = """
@@ -20,6 +20,7 @@ def qrels(project: Project) -> tuple[labels.Policy, bool]:
     """Draw the qrels of the scoring settings with their basis; return the settings and whether the qrels are binary."""
     st.header("Labels as qrels", anchor=False)
     policy = policy_widgets.view().policy
+    readiness.draw(project)
     base = labels.basis(project, policy)
     labelled = sum(exchange.qrels_counts(project, policy, binary=False).values())
     state = labels.readiness(project, base)

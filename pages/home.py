@@ -7,7 +7,7 @@ import streamlit as st
 from exam_workbench import bank, errors, exchange, labels, review
 from exam_workbench.project import Project
 from pages.parts.home import creation, file_imports, panels, project_names, tour
-from pages.parts.shared import policy_widgets, ui
+from pages.parts.shared import policy_widgets, readiness, ui
 
 WHAT_THIS_IS = (
     "People write exam questions, and a grader (an LLM judge) rates how well passages answer them. Relevance labels,"
@@ -33,12 +33,26 @@ def boards_alone(project: Project) -> None:
             "You can see the leaderboards of this project. Only assessors and organizers see its questions and grades."
         )
         ui.go("leaderboard")
+    readiness.draw(project)
     panels.draw("state", [panels.board(board), panels.counted(bank.counts(project))])
 
 
-def standing(project: Project) -> None:
-    """Draw the next step, three doors with their open tasks, and a picture of the project's state."""
-    found, person = bank.counts(project), ui.person()
+def next_line(step: bank.NextStep) -> None:
+    """Draw the next step with a link to its screen."""
+    with st.container(border=True, horizontal=True, vertical_alignment="center", key="next"):
+        st.container(key=f"next {step.screen}", width="content").markdown(f"**Next:** {ui.plain(step.sentence)}")
+        if step.screen != "home":
+            ui.go(step.screen)
+
+
+def standing(project: Project, found: dict[str, int], lead: bool) -> None:
+    """Draw three doors with their open tasks, and a picture of the project's state.
+
+    Args:
+        found: the counts of the project.
+        lead: whether to begin with the next step.
+    """
+    person = ui.person()
     progress: labels.Progress | None = None
     agreement, board = None, None
     stale: list[labels.Override] = []
@@ -53,11 +67,9 @@ def standing(project: Project) -> None:
     unsaved = sum(one.count for one in work.drafts)
     grader = policy_widgets.grader(project)
     asked = "query" if grader and grader.method == "direct" else "question"
-    step = bank.next_step(found, progress.ungraded if progress else 0, unsaved, len(stale), asked)
-    with st.container(border=True, horizontal=True, vertical_alignment="center", key="next"):
-        st.container(key=f"next {step.screen}", width="content").markdown(f"**Next:** {ui.plain(step.sentence)}")
-        if step.screen != "home":
-            ui.go(step.screen)
+    if lead:
+        next_line(bank.next_step(found, progress.ungraded if progress else 0, unsaved, len(stale), asked))
+    readiness.draw(project)
     if view is not None and (said := policy_widgets.succeeded(project, view.policy.grader, SAID_FOR)):
         st.container(key="succeeded").caption(f":material/info: {ui.plain(said)}")
     with st.container(key="doors", horizontal=True):
@@ -105,8 +117,13 @@ else:
     reads = project.allows("read the bank")
     if reads and exchange.is_demo(project):
         tour.greet()
-    drawn = st.container(key="standing")
-    if project.allows("import files"):
+    found = bank.counts(project)
+    imports_first = reads and project.allows("import files") and bank.lacks_passages(found)
+    if imports_first:
+        next_line(bank.next_step(found))
+        file_imports.imports(project, found)
+    drawn = st.container() if imports_first else st.container(key="standing")
+    if project.allows("import files") and not imports_first:
         file_imports.imports(project)
     if project.allows("organize"):
         # The server keeps whether the expander is open: the browser forgets it when the page is redrawn.
@@ -117,4 +134,7 @@ else:
         creation.safekeeping(project)
     # Last, so that the rest of the screen appears before a large set of grades is read.
     with drawn:
-        standing(project) if reads else boards_alone(project)
+        if not reads:
+            boards_alone(project)
+        elif not imports_first or any(found[name] for name in panels.COUNTED):
+            standing(project, found, lead=not imports_first)

@@ -22,7 +22,7 @@ from pages.parts.boards.leaderboard_views import (
     two_boards,
     two_systems,
 )
-from pages.parts.shared import policy_widgets, ui, view_choice
+from pages.parts.shared import policy_widgets, readiness, ui, view_choice
 
 BOARD = "Board"
 # The views and the More menu stay on one line in a narrow window, too.
@@ -149,6 +149,7 @@ screen = Screen(
     queries,
     test,
 )
+ready = readiness.draw(project)
 if view in VIEWS:
     VIEWS[view](screen)
     st.stop()
@@ -175,6 +176,10 @@ if board.reference is not None:
 if board.needed:
     audited, begun = audit.audited_by(project, policy, board.measure), audit.under_way(project, policy)
     audit_state.says_audit(audited, begun, board.measure, audit.circularity(project, policy))
+if not board.systems:
+    # No query is complete: the systems are ordered by all queries, and nothing is compared.
+    board, official = labels.leaderboard(project, measure, "exam", policy, with_ungraded=True), None
 name = "Gold" if board.source == "gold" else "Exam"
 further = [*reached(project, policy, board), *significance_columns(board, differs_from, test)]
-systems(Named(f"{name} {board.measure}", board), official, further)
+with readiness.greyed(ready):
+    systems(Named(f"{name} {board.measure}", board), official, further)

@@ -28,6 +28,7 @@ from ._audited_leaderboard import AuditBoard as AuditBoard, audit_board as audit
 from ._batch_assignment import (
     Card as Card,
     Hand as Hand,
+    audits_to_judge as audits_to_judge,
     deal_ahead as deal_ahead,
     give_back as give_back,
     left as left,

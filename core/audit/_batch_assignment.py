@@ -5,12 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
+from functools import partial
 
 from ..bank import asked_questions, find_query
 from ..errors import InputError
 from ..project import Cursor, Project, as_name, passage_texts
 from ..types import Query, Question, Said
-from ._audit_records import Audit
+from ._audit_records import Audit, audits, batches
 from ._batch_state import Claim, Place, State, read_state
 
 LEASE = timedelta(hours=1)
@@ -139,6 +140,19 @@ def left(project: Project, audit: Audit) -> int:
 
 def _left(state: State) -> int:
     return sum((not one.settled(1)) + (one.doubled and not one.settled(2)) for one in state.places)
+
+
+def audits_to_judge(project: Project, assessor: str) -> dict[str, int]:
+    """Return the number of passages that an assessor may judge now, by name of each audit with such passages."""
+    found = {}
+    for audit in audits(project):
+        drawn = batches(project, audit)
+        # Second judgments may be missing after the first ones are done.
+        if drawn and not audit.ended and not drawn[-1].ended:
+            places = project.read(partial(read_state, audit=audit)).places
+            mine = [one for one in places if project.allows("judge audits", one.query_id)]
+            found[audit.name] = sum(one.open_to(assessor, 1) or one.open_to(assessor, 2) for one in mine)
+    return {name: count for name, count in found.items() if count}
 
 
 def give_back(project: Project, audit: Audit, assessor: str) -> int:

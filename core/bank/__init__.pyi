@@ -61,8 +61,10 @@ from ._item_facts import (
 )
 from ._model_prices import prices as prices, set_price as set_price
 from ._project_status import (
+    NextStep as NextStep,
     counts as counts,
     judged_queries as judged_queries,
+    lacks_passages as lacks_passages,
     next_step as next_step,
     parts_without_content as parts_without_content,
 )

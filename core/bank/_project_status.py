@@ -105,6 +105,15 @@ class NextStep:
     screen: str
 
 
+def lacks_passages(found: dict[str, int]) -> bool:
+    """Return whether an import must come first: nothing can be graded or answered yet.
+
+    Args:
+        found: result of `counts`.
+    """
+    return not found["pooled passages"] and not found["items"] and not found["students"]
+
+
 def next_step(
     found: dict[str, int], ungraded: int = 0, unsaved: int = 0, stale: int = 0, asked: str = "question"
 ) -> NextStep:

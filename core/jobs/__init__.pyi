@@ -2,6 +2,7 @@ from ._background_jobs import (
     BackgroundJob as BackgroundJob,
     Report as Report,
     current_job as current_job,
+    running_jobs as running_jobs,
     start_background as start_background,
 )
 from ._job_caps import (

@@ -149,6 +149,12 @@ def start_background(project: Project, family: str, make: Callable[[Project], Ba
         return _running[place]
 
 
+def running_jobs(project: Project) -> dict[str, BackgroundJob]:
+    """Return the running jobs that this process started for a project, by family."""
+    place = str(project.path)
+    return {family: job for (path, family), job in list(_running.items()) if path == place and not job.over}
+
+
 def current_job(project: Project, family: str = "grading") -> BackgroundJob | None:
     """Return the running or last job of a family that this process started for a project; None without one."""
     return _running.get((str(project.path), family))

@@ -40,6 +40,7 @@ from ._labels import (
     pooled_passages as pooled_passages,
 )
 from ._leaderboard import (
+    FEWEST_GRADED as FEWEST_GRADED,
     Leaderboard as Leaderboard,
     System as System,
     order_systems as order_systems,

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Annotated
 
 from ..bank import graders
-from ..labels import Policy, basis, progress
+from ..labels import Policy
 from ..project import Project, guidelines as guidelines_of, mark_done, set_due, set_guidelines
 from ..review import my_work
 from ..text import how_many
@@ -31,8 +31,8 @@ def list_work(
     If --author works on the whole project, all queries with a pool are listed.
     """
     member = next((one for one in project.members().values() if one.name == author), None)
-    found = progress(project, basis(project, Policy())) if any(one.grades for one in graders(project)) else None
-    listed = my_work(project, author, member.theirs if member else None, found)
+    policy = Policy() if any(one.grades for one in graders(project)) else None
+    listed = my_work(project, author, member.theirs if member else None, policy)
     today = date.today()
     return Output(
         {

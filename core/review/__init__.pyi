@@ -79,7 +79,14 @@ from ._disagreements.sides import (
     machine as machine,
     people as people,
 )
-from ._my_work import Share as Share, Work as Work, judged_of as judged_of, my_work as my_work, shares as shares
+from ._my_work import (
+    Share as Share,
+    Work as Work,
+    finished_jobs as finished_jobs,
+    judged_of as judged_of,
+    my_work as my_work,
+    shares as shares,
+)
 from ._passages.answer_positions import (
     Segment as Segment,
     Span as Span,

@@ -5,24 +5,27 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Mapping, Sequence, Set
 from dataclasses import dataclass
-from datetime import date
+from datetime import date, datetime, timedelta
 from typing import Literal, NamedTuple
 
 from ..bank import drafts, proposals
-from ..labels import Progress
-from ..project import PREFIX, Double, Dues, Member, Project, done_queries, doubles, dues, judged_pairs, visible
+from ..jobs import jobs
+from ..labels import Policy, basis, progress
+from ..project import PREFIX, Double, Dues, Job, Member, Project, done_queries, doubles, dues, judged_pairs, visible
 from ..text import how_many
-from ._project_summary import at_a_glance, stale_overrides
+from ._project_summary import agreeing, at_a_glance, stale_overrides
 
 Screen = Literal["question_bank", "passages"]
+NEWS = timedelta(days=1)
+"""Time for which a finished job is news."""
 
 
 class Step(NamedTuple):
-    """A step of the work on a query: a phrase, the screen for it, and whether it concerns only a sample."""
+    """A step of the work on a query: a phrase, the screen for it, and the filter of its passages, if any."""
 
     said: str
     screen: Screen
-    of_sample: bool = False
+    only: Literal["assigned", "overridden"] | None = None
 
 
 @dataclass(frozen=True)
@@ -36,6 +39,7 @@ class Work:
         stale: number of overrides whose question was reworded later.
         judged: number of pooled passages that the assessor has judged, of `pooled`.
         ungraded: number of pairs that have not been graded yet.
+        disagreements: number of open disagreements of labels and judgments; None if they cannot be compared.
         done: whether the assessor marked the query as done.
         due: due date of the query; None without a due date.
         blind: whether the query is doubly assigned, so that values are hidden until adjudication.
@@ -52,6 +56,7 @@ class Work:
     judged: int
     pooled: int
     ungraded: int
+    disagreements: int | None
     done: bool
     due: date | None = None
     blind: bool = False
@@ -66,37 +71,43 @@ class Work:
     def next(self) -> Step:
         """The next step."""
         sample = f"judge the sample of {how_many(self.sampled_left, 'passages')}"
+        stale = f"confirm or withdraw {how_many(self.stale, 'stale overrides')}"
         steps = (
             (self.unsaved, Step(f"save {how_many(self.unsaved, 'changes')}", "question_bank")),
             (not self.questions and self.pooled, Step("write the first questions", "question_bank")),
             (self.proposed, Step(f"review {how_many(self.proposed, 'proposed questions')}", "question_bank")),
-            (self.stale, Step(f"confirm or withdraw {how_many(self.stale, 'stale overrides')}", "passages")),
-            (self.sampled_left, Step(sample, "passages", of_sample=True)),
+            (
+                self.stale,
+                Step(stale, "passages", "overridden"),
+            ),
+            (self.sampled_left, Step(sample, "passages", "assigned")),
             (self.pooled > self.judged, Step("judge the passages", "passages")),
         )
         return next((step for waits, step in steps if waits), Step("review the questions", "question_bank"))
 
 
-def my_work(project: Project, name: str, queries: tuple[str, ...] | None, found: Progress | None) -> list[Work]:
+def my_work(project: Project, name: str, queries: tuple[str, ...] | None, policy: Policy | None) -> list[Work]:
     """Return a person's queries: open queries first, then by due date, then in the project's order.
 
     Args:
         name: name of the person.
         queries: ids of the assigned queries; None for all queries with a pool.
-        found: progress of grading; None if nothing is graded yet.
+        policy: the scoring settings of the labels; None if nothing is graded yet.
     """
     mine = Counter(draft.question.query_id for draft in drafts(project, name).values())
     proposed = Counter(one.query_id for one in proposals(project))
     stale = Counter(one.query_id for one in stale_overrides(project))
     judged = _judged(project).get(name, {})
     done = done_queries(project).get(name, {})
-    ungraded = {} if found is None else found.ungraded_of
+    ungraded = {} if policy is None else progress(project, basis(project, policy)).ungraded_of
+    compared = None if policy is None else agreeing(project, policy)
     due, beside = dues(project), [one for one in doubles(project) if name in one.present]
     blind, sampled = {one.query_id for one in beside}, _sampled(project, name, beside)
     listed = [
         Work(
             one.query_id, one.text or one.query_id, one.active, mine[one.query_id], proposed[one.query_id],
             stale[one.query_id], judged.get(one.query_id, 0), one.pooled, ungraded.get(one.query_id, 0),
+            None if compared is None else compared.open_of.get(one.query_id, 0),
             one.query_id in done, due.of(one.query_id, name), one.query_id in blind,
             *sampled.get(one.query_id, (0, 0)),
         )
@@ -104,6 +115,17 @@ def my_work(project: Project, name: str, queries: tuple[str, ...] | None, found:
         if (one.query_id in queries if queries is not None else one.pooled)
     ]  # fmt: skip
     return sorted(listed, key=lambda one: (one.done, one.due or date.max))
+
+
+def finished_jobs(project: Project, name: str, now: datetime | None = None) -> list[Job]:
+    """Return the jobs that ended within `NEWS`: those of a person, and grading by anyone; newest first.
+
+    Args:
+        now: the current time; None for the local time of this computer, in which a project records times.
+    """
+    since = (now or datetime.now()) - NEWS
+    found = [one for one in jobs(project) if one.ended_at is not None and one.ended_at >= since]
+    return [one for one in found if one.state != "imported" and (one.author == name or one.kind == "grading")]
 
 
 @dataclass(frozen=True)

@@ -6,6 +6,7 @@ Every part is cached until its data changes, so that every visit of a screen can
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 from ..bank import QueryOverview, drafts, overview, proposals, questions
@@ -13,7 +14,7 @@ from ..errors import InputError
 from ..labels import Leaderboard, Override, Policy, Progress, compare, leaderboard, overrides
 from ..measures import Correlation
 from ..project import Project, as_act, rankings, sources
-from ._disagreements.disagreement_queue import queue
+from ._disagreements.disagreement_queue import count_open
 from ._disagreements.label_agreement import Agreement, agreement
 from ._disagreements.sides import Judgments, Labels
 
@@ -87,14 +88,19 @@ class Agreeing:
     Args:
         source: name of the source of judgments.
         merged: the agreement on relevance, see `Agreement.merged`.
-        open: number of open disagreements.
+        open_of: number of open disagreements by query id, for queries with any.
         settled: number of settled disagreements.
     """
 
     source: str
     merged: Agreement
-    open: int
+    open_of: Mapping[str, int]
     settled: int
+
+    @property
+    def open(self) -> int:
+        """Number of open disagreements."""
+        return sum(self.open_of.values())
 
 
 def agreeing(project: Project, policy: Policy) -> Agreeing | None:
@@ -107,11 +113,11 @@ def agreeing(project: Project, policy: Policy) -> Agreeing | None:
         sides = Labels(policy), Judgments(judged[0], policy.min_judgment)
         try:
             found = agreement(project, *sides)
-            waiting = queue(project, *sides, limit=0)
+            open_of, settled = count_open(project, *sides)
         except InputError:
             # Labels and judgments without a common passage cannot be compared; their own screen says why.
             return None
-        return Agreeing(judged[0], found.merged, waiting.total, waiting.hidden)
+        return Agreeing(judged[0], found.merged, open_of, settled)
 
     return project.cached(("agreeing", policy), compute)
 

@@ -292,9 +292,9 @@ def _report(app: AppTest, widget: str, **values: str) -> AppTest:
 
 
 def page_links(app: AppTest) -> list[Any]:
-    """Return the links of a screen, without those to the other screens of its entry."""
-    tabs = {id(node) for node in boxes(app).get("tabs", ())}
-    return [element.proto for element in app.main.get("page_link") if id(element) not in tabs]
+    """Return the links of a screen, without those of the tabs and of the readiness line."""
+    frame = {id(node) for key in ("tabs", "readiness") for node in boxes(app).get(key, ())}
+    return [element.proto for element in app.main.get("page_link") if id(element) not in frame]
 
 
 def links(app: AppTest) -> list[str]:

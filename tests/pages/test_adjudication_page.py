@@ -92,15 +92,16 @@ def test_a_sample_that_one_claimed_is_listed_by_itself(project: Project, log_in:
     press(visit("my_work"), "claim")
     app = visit("my_work")
     assert 2 in numbers(note(app, "work-q1"))
-    (link,) = (one.proto for one in app.get("page_link") if "assigned" in one.proto.query_string)
-    given = dict(parse_qsl(link.query_string))
+    title, sample = (one.proto for one in app.get("page_link") if "assigned" in one.proto.query_string)
+    assert title.query_string == sample.query_string and numbers(sample.label) == [0, 2]
+    given = dict(parse_qsl(sample.query_string))
     listed = holds(visit("passages", **given), "passage-list")
     assert [row["at"] for row in listed["rows"]] == [["q1", "p1"], ["q1", "p3"]]
     for passage_id in ("p1", "p3"):
         judging.judge(project.acting_as("asta@x.org"), "q1", passage_id, 1, "asta")
     # What is next after it is not in the sample, and so not listed as it.
-    (link,) = (one.proto for one in visit("my_work").get("page_link") if "query=q1" in one.proto.query_string)
-    assert "assigned" not in link.query_string
+    (title, *_) = (one.proto for one in visit("my_work").get("page_link") if "query=q1" in one.proto.query_string)
+    assert "assigned" not in title.query_string
 
 
 @pytest.fixture

@@ -90,6 +90,53 @@ def marks(app: AppTest) -> list[str]:
     return [match[1] for match in found if match]
 
 
+def previews(app: AppTest) -> dict[str, list[float]]:
+    """By kind of the uploaded files, the numbers in its heading: files, and what they would add."""
+    found = {key.removeprefix("preview "): box for key, box in boxes(app).items() if key.startswith("preview ")}
+    return {kind: numbers(box.expander[0].label) for kind, box in found.items()}
+
+
+def needed(app: AppTest) -> dict[str, list[float]]:
+    """The kinds that a new project needs, with the numbers of those that are there."""
+    found = {key.removeprefix("kind "): note(app, key) for key in boxes(app) if re.match(r"kind \w+ \w+$", key)}
+    return {kind: numbers(said) for kind, said in found.items()}
+
+
+class TestImportFirst:
+    def test_an_empty_project_shows_what_to_import_and_nothing_else(self, project: Project) -> None:
+        app = visit("home")
+        assert list(needed(app)) == [
+            "queries missing", "passages missing", "bank missing", "runs missing", "qrels missing",
+        ]  # fmt: skip
+        assert shows(app, "next home")
+        assert not [part for part in app.get("bidi_component") if part.proto.id.endswith(("-state", "-door curate"))]
+
+    def test_the_list_follows_the_imports_until_there_are_passages_to_grade(self, project: Project) -> None:
+        import_files(project, "queries", [Source.of(FILES / "queries.jsonl")], "ann")
+        app = visit("home")
+        assert needed(app) == {
+            "queries there": [9], "passages missing": [], "bank missing": [], "runs missing": [], "qrels missing": [],
+        }  # fmt: skip
+        assert counted(app)["queries"] == "9"
+        app.file_uploader[0].upload("a.run", b"fish-mercury Q0 p1 1 2.0 a\n")
+        app = sound(app.run())
+        assert previews(app) == {"runs": [1, 1, 1]} and "runs missing" not in needed(app)
+        import_files(project, "runs", [Source(name="a.run", data=b"fish-mercury Q0 p1 1 2.0 a\n")], "ann")
+        assert needed(visit("home")) == {}
+
+    def test_many_files_of_a_kind_are_one_row_with_their_notes_folded(self, small: Project) -> None:
+        app = visit("home")
+        for name in "abc":
+            lines = f"q1 Q0 p1 1 2.0 {name}\nq1 Q0 p2 2 {'1.0' if name == 'c' else '2.0'} {name}\n"
+            app.file_uploader[0].upload(f"{name}.run", lines.encode())
+        app = sound(app.run())
+        # Three files with three runs and six passages; two of them have ties.
+        assert previews(app) == {"runs": [3, 3, 6, 2]}
+        (folded,) = boxes(app)["preview runs"].expander
+        assert not folded.proto.expanded
+        assert len(folded.caption) == 2 and len(folded.selectbox) == 3
+
+
 class TestHome:
     def test_a_new_user_creates_a_project(self, tmp_path: Path) -> None:
         app = visit("home")
@@ -215,7 +262,7 @@ class TestHome:
         app = visit("home")
         app.file_uploader[0].upload("queries.tsv", b"q1\tfirst query\nq2\tsecond query\n")
         sound(app.run())
-        assert "2" in note(app, "preview queries") or shows(app, "imported", 2)
+        assert previews(app) == {"queries": [1, 2, 2]}
         assert counts(project)["queries"] == 0
         press(app, "import")
         assert counts(project)["queries"] == 2

@@ -28,6 +28,7 @@ from tests.made.screens import (
     holds,
     keyed,
     looking_at,
+    note,
     numbers,
     press,
     put_small,
@@ -101,6 +102,10 @@ def test_a_viewer_sees_boards_and_is_told_so_elsewhere(shared: Project, log_in: 
         assert not [secret for secret in SECRETS if secret in everything(app)], screen
         if screen in FOR_VIEWERS:
             assert not app.error, screen
+            if screen != "measures":
+                # Graded share of nDCG@10 and bank version; the disagreements and the links are for assessors.
+                assert numbers(note(app, "readiness")) == [94, 10, 1]
+                assert not boxes(app)["readiness"].get("page_link")
         else:
             check_refused(app, "role-needed", "vera", "viewer", "Olga O.")
 
@@ -233,11 +238,12 @@ def test_an_assessor_begins_with_their_work_and_says_what_is_done(
     (door,) = holds(sound(app.run()), "door curate")["panels"]
     assert door["to"].startswith("question_bank?")
     app = visit("my_work")
-    app.button("done q1").click()
+    app.checkbox("done q1").check()
     sound(app.run())
     assert done_queries(project)["asta"].keys() == {"q1"}
     assert done_of(app) == [(100, [1, 1])]
-    press(app, "done")
+    app.checkbox("done q1").uncheck()
+    sound(app.run())
     assert done_queries(project) == {}
 
 

@@ -16,6 +16,7 @@ from exam_workbench.exams import Plan, Sit, add_student, start_sitting
 from exam_workbench.grading import Request, start_job
 from exam_workbench.jobs import _job_run as job_run, jobs
 from exam_workbench.project import open_project
+from pages.parts.shared import ui
 from pages.parts.shared.job_progress import standing_still, state
 from pages.parts.shared.ui import plain
 from tests.grading.test_elsewhere import QUESTIONS, RUNS, rater
@@ -24,7 +25,9 @@ from tests.made.endpoint_calls import until
 from tests.made.exams import put_exam, sittings
 from tests.made.projects import file_of, fill
 from tests.made.refusals import failed
-from tests.made.screens import numbers
+from tests.made.screens import numbers, served, visit
+
+__all__ = ["served"]  # fixtures
 
 GONE = ("--grader", "self-rating", "--model", "m", "--base-url", "http://localhost:9/v1", "--set", "attempts=1")
 
@@ -110,3 +113,23 @@ def test_commands_say_that_they_wait_and_end_once_their_patience_does(command: l
     result = CliRunner().invoke(cli, given, standalone_mode=False)
     assert times(result.output)
     assert failed(result) == "job-failed"
+
+
+@pytest.mark.parametrize("screen", ["leaderboard", "grading"])
+def test_the_browser_tab_names_the_progress_of_a_job_on_every_screen(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, screen: str
+) -> None:
+    titles: list[str] = []
+    monkeypatch.setattr(ui.st, "set_page_config", lambda page_title, **_: titles.append(page_title))
+    project = open_project(made(tmp_path))
+    job = start_job(project, rater(attempts=1), Request(), "ann")
+    until(lambda: job.control.awaited or job.progress.over)
+    app = visit(screen)
+    assert numbers(titles[-1]) == [0] and not numbers(titles[-2])
+    # The screen that shows the job itself has no second bar.
+    assert len(app.get("progress")) == 1
+    job.control.cancel()
+    assert job.wait(60)
+    visit(screen)
+    assert not numbers(titles[-1])
+    project.close()

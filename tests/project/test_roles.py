@@ -66,6 +66,7 @@ from exam_workbench.project import (
     set_member,
     undo_member,
 )
+from exam_workbench.readiness_line import readiness_line
 from exam_workbench.types import Question
 from tests.made.projects import SPEC, fill, judge, made_project
 from tests.made.refusals import refusal
@@ -284,6 +285,7 @@ OPEN: dict[str, Callable[[Project], Any]] = {
     "support_agreement": lambda p: support_agreement(p, stored_graders(p)[0]),
     "find_grader": lambda p: find_grader(p, None),
     "succession": lambda p: succession(p),
+    "readiness_line": lambda p: readiness_line(p, Policy(), "nDCG@10"),
     "leading": lambda p: review.leading(p, Policy(), "nDCG@10", None),
     "nugget_board": lambda p: nugget_board(p, Policy()),
     "usual_min_judgment": lambda p: labels.usual_min_judgment(p),

@@ -157,7 +157,7 @@ class TestFinding:
         assess(graded, "q1", "p2", 1, "ann")
         assert found(graded, assigned_to="ann", unjudged_by="assessor: ann") == ["p3"]
         (one,) = (one for one in my_work(graded, "ann", None, None) if one.query_id == "q1")
-        assert (one.sampled, one.sampled_left, one.next.of_sample) == (2, 1, True)
+        assert (one.sampled, one.sampled_left, one.next.only) == (2, 1, "assigned")
         assert mentions(one.next.said, "1")
 
     def test_a_project_without_grades_lists_its_pool(self, project: Project) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
@@ -131,6 +132,21 @@ def queue(
         rows=_rows(project, (left, right), found, rows[offset : offset + limit], checks, cases),
         next_up=next_up,
     )
+
+
+def count_open(project: Project, left: Side, right: Side) -> tuple[dict[str, int], int]:
+    """Count the disagreements of two sides.
+
+    Returns:
+        The number of open disagreements by query id, for queries with any; and the number of settled ones.
+
+    Raises:
+        InputError: as for `review.agreement`.
+    """
+    found = match(project, left, right)
+    pairs = found.pairs[disagreeing(found)]
+    done = _among(pairs, settled(project, side_name(project, left), side_name(project, right)))
+    return Counter(pairs["query_id"][~done].tolist()), int(done.sum())
 
 
 def row_of(project: Project, left: Side, right: Side, case: Place) -> Row | None:

@@ -104,7 +104,7 @@ def _now(project: Project) -> None:
         st.container(key="backup-made").success(told, icon=":material/check:")
     if st.button("Make a backup now", key="make a backup"):
         author = ui.author()
-        with st.spinner("Copying the project and checking the copy"):
+        with st.spinner("Copying the project and checking the copy. You can close this tab."):
             made = backup(project, author=author)
         st.session_state["backup made"] = f"Backup {ui.plain(made.path.name)} created and checked."
         st.rerun()

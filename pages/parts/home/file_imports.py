@@ -1,16 +1,19 @@
-"""Importing uploaded files: the recognized kind or the fault of each, and one import of all files or none."""
+"""Importing uploaded files: a row for each kind with its files, and one import of all files or none."""
 
-from collections.abc import Sequence
+from collections import Counter
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 import streamlit as st
-from streamlit.delta_generator import DeltaGenerator
 
 from exam_workbench import errors, exchange, formats, text
 from exam_workbench.project import Project
 from pages.parts.shared import html, presses, request_guard, ui
 
-NOTES_SHOWN = 8
+REPLACED_SHOWN = 8
+BASIC = {"queries": "queries", "passages": "passages", "runs": "runs", "qrels": "judgments", "bank": "questions"}
+"""The kinds that a new project needs, each with its name in `bank.counts`."""
+THERE, MISSING, REFUSED = ":green[:material/check:]", ":gray[–]", ":red[:material/error:]"
 
 
 @dataclass
@@ -19,65 +22,131 @@ class Row:
 
     Args:
         key: distinguishes files of the same name.
-        kind: None if it is unknown.
+        guess: the recognized kind; None for an unknown one.
+        kind: the recognized or chosen kind; None if it is unknown.
         left_out: whether the person excluded it.
-        place: container for further messages about it.
+        fault: why it cannot be imported; empty if it can.
     """
 
     key: str
     source: formats.Source
+    guess: str | None
     kind: str | None
     left_out: bool
-    place: DeltaGenerator
+    fault: str = ""
 
 
-def imports(project: Project) -> None:
-    """Draw the upload, the recognized or refused files, and the import of all files or none."""
+def imports(project: Project, lacking: Mapping[str, int] | None = None) -> None:
+    """Draw the upload, a row for each kind of file, and the import of all files or none.
+
+    Args:
+        lacking: the counts of a project that needs an import first: the kinds that it needs are listed, too.
+    """
     st.header("Import files", anchor=False)
+    known = ", ".join(formats.KINDS_OF_FILE[kind].title for kind in exchange.IMPORTERS).capitalize()
     uploads = st.file_uploader(
-        f"{', '.join(formats.KINDS_OF_FILE[kind].title for kind in exchange.IMPORTERS).capitalize()}; .gz too",
+        "Drop all files here together. Their kinds are recognized.",
         accept_multiple_files=True,
         key=f"uploads {st.session_state.get('imports', 0)}",
+        help=f"{known}; .gz too",
     )
     if not uploads:
         name, said = st.session_state.get("imported last", ("", ""))
         if name == project.name:
             st.container(key="imported").success(f"Imported: {ui.plain(said)}.", icon=":material/check:")
+        _kinds([], [], lacking)
         return
     st.session_state.pop("imported last", None)
     every = [_row(upload.file_id, formats.Source(name=upload.name, data=upload.getvalue())) for upload in uploads]
     rows = [row for row in every if not row.left_out]
-    kinds = {row.kind for row in rows}
+    listed = st.container()
+    results: list[exchange.Imported] = []
+    refused = None
     if not rows:
         st.text("All files are excluded. Include a file, or choose other files.")
-        return
-    if None in kinds:
-        for row in rows:
-            if row.kind is None:
-                _mark(row, f"Not recognised. {formats.unrecognised(row.source)}")
+    elif all(row.kind for row in rows):
+        groups = _groups(rows)
+        try:
+            with listed:
+                results = _preview(project, rows, groups)
+        except errors.WorkbenchError as error:
+            refused = error
+            _find_broken(rows, error)
+    # Only now: the heading of a row says what its files would add, or which file is refused.
+    with listed:
+        _kinds(every, results, lacking)
+    if refused is not None:
+        ui.show_error(refused)
+        st.caption("No file was imported.")
+    if any(row.kind is None for row in rows):
         st.container(key="which-files").warning("Choose the kind of each file, or exclude it.", icon=":material/help:")
         st.expander("Recognised file formats").container(key="recognised").markdown(
             "\n".join(f"- {ui.plain(kind)}" for kind in formats.looked_for())
         )
-        return
-    groups = _groups(rows)
-    try:
-        results = _preview(project, rows, groups)
-    except errors.WorkbenchError as error:
-        _mark_broken(rows, error)
-        ui.show_error(error)
-        st.caption("No file was imported.")
+    if not results:
         return
     replaced = [str(one) for result in results for one in result.replaced]
     meant = not replaced or _replacing(replaced)
     if presses.button("Import", type="primary", icon=":material/upload:", disabled=not meant, key="import") and meant:
         asked = [replace(group, options=replace(group.options, replace=bool(replaced))) for group in groups]
-        with st.spinner("Importing"):
+        with st.spinner("Importing. You can close this tab: the import finishes, or changes nothing."):
             imported = exchange.import_groups(project, asked, ui.author())
         request_guard.forget(uploads)
         st.session_state["imports"] = st.session_state.get("imports", 0) + 1
         st.session_state["imported last"] = project.name, "; ".join(map(_counted, imported))
         st.rerun()
+
+
+def _kinds(rows: Sequence[Row], results: Sequence[exchange.Imported], lacking: Mapping[str, int] | None) -> None:
+    """Draw the files of unknown kind, a row for each kind, and the excluded files.
+
+    Args:
+        results: what the files of each kind would add; empty if this is unknown.
+    """
+    for row in rows:
+        if row.kind is None and not row.left_out:
+            row.fault = f"Not recognised. {formats.unrecognised(row.source)}"
+            _file(row)
+    found = {result.kind: result for result in results}
+    for kind in exchange.IMPORTERS:
+        files = [row for row in rows if row.kind == kind and not row.left_out]
+        if files:
+            _kind(kind, files, found.get(kind))
+        elif lacking is not None and kind in BASIC:
+            held = lacking[BASIC[kind]]
+            title = f"**{formats.KINDS_OF_FILE[kind].title}**"
+            said = f"{THERE} {title} ({held:,})" if held else f"{MISSING} {title}"
+            st.container(key=f"kind {kind} {'there' if held else 'missing'}").markdown(said)
+    for row in rows:
+        if row.left_out:
+            _file(row)
+
+
+def _kind(kind: str, files: Sequence[Row], result: exchange.Imported | None) -> None:
+    """Draw what the files of a kind would add, with the files and the notes on them folded."""
+    faulty = any(row.fault for row in files)
+    words = f"**{formats.KINDS_OF_FILE[kind].title}** ({len(files)})"
+    if result is not None:
+        words = f"{THERE} {words}: {ui.plain(_counted(result))}"
+        words += f" · {ui.plain(_in_short(result.notes))}" if result.notes else ""
+    elif faulty:
+        words = f"{REFUSED} {words}"
+    with st.container(key=f"preview {kind}"), st.expander(words, expanded=faulty):
+        for row in files:
+            _file(row)
+        for note in () if result is None else result.notes:
+            st.caption(f":material/info: {ui.plain(str(note))}")
+
+
+def _in_short(notes: Sequence[errors.Problem]) -> str:
+    """Return the most frequent note with its number of files, and the number of other notes."""
+    ((code, files), *_) = Counter(note.code for note in notes).most_common(1)
+    reasons = [note.reason.partition(" (")[0] for note in notes if note.code == code]
+    # Reasons of several files may differ in a name before a colon.
+    ends = {reason.partition(": ")[2] for reason in reasons}
+    what = ends.pop() if len(set(reasons)) > len(ends) == 1 else ""
+    rest = f"; {text.how_many(len(notes) - files, 'other notes')}" if files < len(notes) else ""
+    return f"{text.how_many(files, 'files')}: {what or reasons[0]}{rest}"
 
 
 def _counted(result: exchange.Imported) -> str:
@@ -120,43 +189,46 @@ def _groups(rows: Sequence[Row]) -> list[exchange.Group]:
 
 
 def _row(file_id: str, source: formats.Source) -> Row:
-    """Draw a file with its recognized kind, and a button that excludes or includes it; return its row."""
-    left_out: set[str] = st.session_state.setdefault("files left out", set())
-    out = file_id in left_out
+    """Return a file with the kind that the person chose, or else the recognized one."""
+    guess = formats.detect(source)
+    if guess not in exchange.IMPORTERS:
+        guess = None
+    out = file_id in st.session_state.setdefault("files left out", set())
+    return Row(file_id, source, guess, st.session_state.get(f"kind {file_id}", guess), out)
+
+
+def _file(row: Row) -> None:
+    """Draw a file with its fault, the choice of its kind, and a button that excludes or includes it."""
+    left_out: set[str] = st.session_state["files left out"]
     left, middle, right = st.columns([6, 4, 2], vertical_alignment="center")
-    left.container(key=f"file {file_id}{' left out' * out}").text(
-        f"{source.name}  ({text.file_size(len(source.data or b''))}){', excluded' if out else ''}"
+    left.container(key=f"file {row.key}{' left out' * row.left_out}").text(
+        f"{row.source.name}  ({text.file_size(len(row.source.data or b''))}){', excluded' if row.left_out else ''}"
     )
-    kind = None
-    if not out:
-        options, guess = list(exchange.IMPORTERS), formats.detect(source)
-        kind = middle.selectbox(
+    if row.fault:
+        left.html(f'<div class="asked" role="alert"><span class="failed">{html.visible(row.fault)}</span></div>')
+    if not row.left_out:
+        options = list(exchange.IMPORTERS)
+        middle.selectbox(
             "Kind of file",
             options,
-            index=options.index(guess) if guess in options else None,
+            index=None if row.guess is None else options.index(row.guess),
             format_func=lambda kind: formats.KINDS_OF_FILE[kind].title,
             placeholder="Choose a kind",
-            key=f"kind {file_id}",
+            key=f"kind {row.key}",
             label_visibility="collapsed",
         )
     right.button(
-        "Include" if out else "Exclude",
-        key=f"leave out {file_id}",
+        "Include" if row.left_out else "Exclude",
+        key=f"leave out {row.key}",
         type="tertiary",
-        icon=":material/add:" if out else ":material/close:",
-        on_click=left_out.discard if out else left_out.add,
-        args=(file_id,),
+        icon=":material/add:" if row.left_out else ":material/close:",
+        on_click=left_out.discard if row.left_out else left_out.add,
+        args=(row.key,),
     )
-    return Row(file_id, source, kind, out, left)
 
 
-def _mark(row: Row, words: str) -> None:
-    """Show a fault in the row of a file."""
-    row.place.html(f'<div class="asked" role="alert"><span class="failed">{html.visible(words)}</span></div>')
-
-
-def _mark_broken(rows: Sequence[Row], error: errors.WorkbenchError) -> None:
-    """Mark the files that caused the refusal of an import."""
+def _find_broken(rows: Sequence[Row], error: errors.WorkbenchError) -> None:
+    """Note the faults of the files that caused the refusal of an import."""
     if isinstance(error, errors.FileError):
         first = {problem.file: problem for problem in reversed(error.problems)}
     else:
@@ -166,16 +238,16 @@ def _mark_broken(rows: Sequence[Row], error: errors.WorkbenchError) -> None:
         if (name := text.one_line(row.source.name, errors.LONGEST_FILE)) in first:
             problem = first[name]
             line = "" if problem is None or problem.line is None else f"line {problem.line}: "
-            _mark(row, "Refused" if problem is None else f"Refused: {line}{problem.reason}")
+            row.fault = "Refused" if problem is None else f"Refused: {line}{problem.reason}"
 
 
 def _replacing(replaced: list[str]) -> bool:
     """Draw the content that an import replaces; return whether the person confirmed it."""
     st.warning("This import replaces content of the project:", icon=":material/swap_horiz:")
     shown = st.container(key="replaced")
-    for one in replaced[:NOTES_SHOWN]:
+    for one in replaced[:REPLACED_SHOWN]:
         shown.text(one)
-    if (rest := len(replaced) - NOTES_SHOWN) > 0:
+    if (rest := len(replaced) - REPLACED_SHOWN) > 0:
         st.text(f"and {rest} more")
     # The key contains the list, so that another list needs another confirmation.
     return st.checkbox(
@@ -198,12 +270,4 @@ def _preview(project: Project, rows: Sequence[Row], groups: list[exchange.Group]
             known = (key, exchange.import_groups(project, groups, ui.person(), preview=True))
         st.session_state["preview"] = known
     results: list[exchange.Imported] = known[1]
-    for result in results:
-        with st.container(border=True, key=f"preview {result.kind}"):
-            st.markdown(f"**{formats.KINDS_OF_FILE[result.kind].title}** from {ui.plain(', '.join(result.files))}")
-            st.text(_counted(result))
-            for note in result.notes[:NOTES_SHOWN]:
-                st.caption(f":material/info: {ui.plain(str(note))}")
-            if (rest := len(result.notes) - NOTES_SHOWN) > 0:
-                st.caption(f"and {rest} more notes")
     return results

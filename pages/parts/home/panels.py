@@ -1,7 +1,7 @@
 """Panels of numbers that link to their details, drawn in the browser by a small component."""
 
 from collections.abc import Iterable, Mapping
-from datetime import UTC, datetime, timedelta
+from datetime import datetime, timedelta
 from typing import Any, NoReturn
 from urllib.parse import urlencode
 
@@ -430,7 +430,6 @@ def board(found: Leading | None) -> dict[str, Any]:
 def latest(project: Project, now: datetime | None = None) -> dict[str, Any]:
     """Return the latest actions."""
     acts = activity(project, page_size=ACTS).acts
-    now = now or datetime.now(UTC).replace(tzinfo=None)
     return panel(
         "Recent activity",
         [lines([_act(act, now) for act in acts])] if acts else [text("No activity yet.")],
@@ -438,15 +437,19 @@ def latest(project: Project, now: datetime | None = None) -> dict[str, Any]:
     )
 
 
-def _act(act: Act, now: datetime) -> dict[str, Any]:
+def _act(act: Act, now: datetime | None) -> dict[str, Any]:
     screen, query = act.place or ("activity", {})
     said = ui.shortened(f"{act.author} {act.said}", 150)
     return count(None, said, to(screen, **query), aside=ago(act.happened_at, now))
 
 
-def ago(then: datetime, now: datetime) -> str:
-    """Return the elapsed time in words: just now, 5 min ago, 3 h ago, or the date."""
-    passed = now - then
+def ago(then: datetime, now: datetime | None = None) -> str:
+    """Return the elapsed time in words: just now, 5 min ago, 3 h ago, or the date.
+
+    Args:
+        now: None for the local time of this computer, in which a project records times.
+    """
+    passed = (now or datetime.now()) - then
     if passed < timedelta(minutes=1):
         return "just now"
     if passed < timedelta(hours=1):

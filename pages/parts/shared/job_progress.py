@@ -15,8 +15,14 @@ PACES = ((15.0, 1.0), (60.0, 2.0))
 SLOWEST = 3.0
 STOPPED = {"cancelled": "Cancelled", "stopped": "Stopped at its limit", "done": "Done"}
 """Words for the end of a step that did not fail."""
-WATCHING = ("question_bank", "grading")
-"""Screens that show the job themselves."""
+WATCHING = {
+    "grading": ("question_bank", "grading"),
+    "exams": ("students",),
+    "answers": ("answers",),
+    "items": ("items",),
+}
+"""Screens that show a running job themselves, by the family of the job."""
+CLOSING = "You can close this tab. The job continues while the app runs."
 
 
 def progress(project: Project) -> bool:
@@ -95,7 +101,7 @@ def whose(job: jobs.BackgroundJob) -> str:
 
 
 def accompany(screen: str) -> None:
-    """Draw the progress of the job on other screens, and redraw the screen at its end.
+    """Show the progress of running jobs in the browser's title and on other screens; redraw the screen at their end.
 
     Args:
         screen: the open screen.
@@ -105,19 +111,31 @@ def accompany(screen: str) -> None:
     except errors.WorkbenchError:
         # The screen itself shows the error.
         return
-    job = None if project is None or screen in WATCHING else jobs.current_job(project)
-    if project is not None and job is not None and not job.over and not is_trial(job):
-        st.fragment(_accompany, run_every=SLOWEST)(project)
+    if project is not None and (found := _running(project)):
+        st.fragment(_accompany, run_every=SLOWEST)(project, screen, set(found))
 
 
-def _accompany(project: Project) -> None:
-    job = jobs.current_job(project)
-    if job is None or job.over:
+def _running(project: Project) -> dict[str, jobs.BackgroundJob]:
+    """Return the running jobs by family, without trials."""
+    return {family: job for family, job in jobs.running_jobs(project).items() if not is_trial(job)}
+
+
+def _accompany(project: Project, screen: str, families: set[str]) -> None:
+    found = _running(project)
+    if found.keys() != families:
         st.rerun()
         return
-    now = job.progress
-    how_far = f": {now.done:,} of {now.total:,} pairs" if now.total else " starts"
-    st.progress(now.done / now.total if now.total else 0.0, text=f"Grading{how_far}{_state_in_short(job)}")
+    ui.name_tab(f"{min(_share(job) for job in found.values()):.0%}")
+    for family, job in found.items():
+        if screen in WATCHING[family]:
+            continue
+        now = job.progress
+        how_far = f": {now.done:,} of {now.total:,} {job.things}" if now.total else " starts"
+        st.progress(_share(job), f"{ui.plain(job.name)}{how_far}{_state_in_short(job)}. {CLOSING}")
+
+
+def _share(job: jobs.BackgroundJob) -> float:
+    return job.progress.done / job.progress.total if job.progress.total else 0.0
 
 
 def _state_in_short(job: jobs.BackgroundJob) -> str:
@@ -142,16 +160,16 @@ def _watch(project: Project, family: str, every: float, paused: bool) -> None:
         return
     now = job.progress
     with st.container(border=True):
-        share = now.done / now.total if now.total else 0.0
         results = f": {now.done:,} of {now.total:,} {job.things}" if now.total else ""
         others = "" if job.author == ui.person() else f", {whose(job)}"
-        st.progress(share, text=f"{ui.plain(job.name)}{results}{others}")
+        st.progress(_share(job), text=f"{ui.plain(job.name)}{results}{others}")
         with st.container(horizontal=True, vertical_alignment="bottom"):
             with st.container():
                 st.container(key="job-state").markdown(state(job))
                 st.markdown(_counts(job))
                 if used := _used(job):
                     st.caption(used)
+                st.caption(CLOSING)
             _controls(job)
         _log(job)
 

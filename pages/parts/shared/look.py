@@ -114,6 +114,14 @@ ${openSidebar} { min-width: 14.5rem; max-width: 14.5rem; }
 .st-key-tabs a { padding: 0.1rem 0.7rem; border-radius: 0.3rem; }
 .st-key-menu a { min-height: 1.9rem; margin: 0; padding: 0.1rem 0.5rem; border-radius: 0.3rem; }
 ${sidebarUserContent} { padding-top: 0; }
+/* The readiness of a leaderboard is one line: its parts are links with dots between them. */
+.st-key-readiness { gap: 0; flex-wrap: wrap; }
+.st-key-readiness a, .st-key-readiness p { padding: 0; font-size: 0.93rem; }
+.st-key-readiness > :not(:last-child)::after { content: "·"; padding: 0 0.5rem; color: var(--ew-dim); }
+.st-key-readiness > * { display: flex; flex-direction: row; align-items: center; width: auto; flex: none;
+  max-width: 100%; }
+/* A leaderboard from too few grades. One grey for all its words keeps them legible. */
+.st-key-few-graded { filter: grayscale(1); opacity: 0.7; --ew-dim: currentColor; }
 /* A row of a table, not a card. */
 [class*="st-key-question-"] { border-bottom: 1px solid rgba(128, 128, 128, 0.22); padding: 0 0 0.35rem 0.5rem;
   gap: 0.1rem; }
@@ -153,6 +161,11 @@ ${main} :is(${metricValue}, ${metricLabel}) { min-width: 0; }
 ${running}::after { content: ""; position: fixed; inset: 0 0 auto 0; height: 3px;
   z-index: 1000001; opacity: 0; pointer-events: none; animation: at-work 1.2s 0.4s linear infinite;
   background: linear-gradient(90deg, transparent, #3a78b5, transparent) 0 0 / 50% 100% repeat-x; }
+/* After two seconds the page says that it can be closed: what the server has begun finishes or changes nothing. */
+${running}::before { content: "Still working. Closing this tab loses no saved work.";
+  position: fixed; inset: auto 1rem 1rem auto; z-index: 1000001; opacity: 0; pointer-events: none;
+  animation: appear 0s 2s forwards; padding: 0.35rem 0.8rem; border-radius: 0.4rem; font-size: 0.87rem;
+  border: 1px solid var(--ew-line); background: light-dark(#ffffff, #16191c); color: var(--ew-dim); }
 @keyframes at-work { from { opacity: 1; background-position-x: 0; } to { opacity: 1; background-position-x: 100vw; } }
 @keyframes appear { to { opacity: 1; } }
 /* Who asked for less motion sees a bar that stands still. */

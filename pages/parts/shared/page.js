@@ -45,8 +45,26 @@ KINDS.frame = class extends Part {
     document.addEventListener("click", follow, true);
     document.addEventListener("click", opened, true);
     document.addEventListener("keydown", walked, true);
+    watchRuns();
   }
 };
+
+// The browser's title names a long run, because the person may look at another tab meanwhile.
+const LONG_RUN = 2000;
+const SIGN = "Working… · ";
+
+function watchRuns() {
+  const app = document.querySelector(STREAMLIT.app);
+  let timer = 0;
+  const look = () => {
+    clearTimeout(timer);
+    const signed = document.title.startsWith(SIGN);
+    if (!app.matches(STREAMLIT.running)) document.title = signed ? document.title.slice(SIGN.length) : document.title;
+    else if (!signed) timer = setTimeout(() => (document.title = SIGN + document.title), LONG_RUN);
+  };
+  new MutationObserver(look).observe(app, { attributes: true, attributeFilter: ["data-test-script-state"] });
+  look();
+}
 
 // The first screen has an empty address. So Streamlit's link to it would open the present screen in a new tab. The
 // link is corrected when a person is about to use it, since it is redrawn whenever its parameters change.

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
-from datetime import UTC, datetime, timedelta
+from datetime import datetime, timedelta
 from typing import Any, Literal, cast, get_args
 
 import streamlit as st
@@ -291,7 +291,7 @@ def succeeded(project: Project, grader: str | None, within: timedelta = timedelt
         within: time after the change for which the sentence is shown.
     """
     found = bank.succession(project)
-    if found is None or found.usual != grader or datetime.now(UTC).replace(tzinfo=None) - found.since > within:
+    if found is None or found.usual != grader or datetime.now() - found.since > within:
         return ""
     return (
         f"Default grader changed from {found.former} to {found.usual} on {found.since:%d %B %Y, %H:%M}, when"

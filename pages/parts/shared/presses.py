@@ -71,6 +71,22 @@ def button(label: str, at: Any = st, **options: Any) -> bool:
     return here.take(key, place) and not options.get("disabled", False)
 
 
+def checkbox(label: str, value: bool, key: str, **options: Any) -> bool | None:
+    """Draw a check box that shows `value`; return its new value if the person changed it, otherwise None.
+
+    As for `button`, a change in a run that ended early is not lost.
+
+    Args:
+        options: passed to `st.checkbox`; without a callback.
+    """
+    here, place = presses(), _place()
+    changed = here.take(key, place)
+    if not changed:
+        st.session_state[key] = value
+    wanted = st.checkbox(label, key=key, on_change=here.press, args=(key, place), **options)
+    return wanted if changed and wanted != value else None
+
+
 _KEPT = "last outcome"
 
 

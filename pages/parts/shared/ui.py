@@ -152,13 +152,18 @@ def frame(screen: str) -> tuple[DeltaGenerator, DeltaGenerator]:
     who.ask()
     title = screens.SCREENS[screen][0]
     st.session_state["screen"] = title
-    st.set_page_config(page_title=f"{title} · {NAME}")
+    name_tab()
     st.title(title, anchor=False)
     tabs = st.container(key="tabs", horizontal=True)
     if refused is not None:
         show_error(refused)
         st.stop()
     return menu, tabs
+
+
+def name_tab(progress: str = "") -> None:
+    """Set the browser's title to the screen, after the progress of a job if one is running."""
+    st.set_page_config(page_title=" · ".join(filter(None, (progress, st.session_state["screen"], NAME))))
 
 
 def _take_note() -> WorkbenchError | None:
@@ -321,7 +326,13 @@ def empty(what: str, todo: str, screen: str | None = None, code: str = "empty") 
     st.stop()
 
 
-def go(screen: str, label: str | None = None, **query: str) -> None:
+def go(
+    screen: str,
+    label: str | None = None,
+    icon: str | None = ":material/arrow_forward:",
+    help: str | None = None,
+    **query: str,
+) -> None:
     """Draw a link to a screen of the project; draw nothing if the person's role does not include it."""
     if login.needed() and not sees(screen):
         return
@@ -330,7 +341,8 @@ def go(screen: str, label: str | None = None, **query: str) -> None:
     st.page_link(
         f"pages/{screen}.py",
         label=label or f"Go to {screens.SCREENS[screen][0]}",
-        icon=":material/arrow_forward:",
+        icon=icon,
+        help=help,
         query_params=parameters | query,
     )
 

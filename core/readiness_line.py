@@ -1,0 +1,70 @@
+"""The readiness of a leaderboard in one line: graded pairs, open disagreements, audit, bank version."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+from .audit import audited_by, under_way
+from .labels import FEWEST_GRADED, Policy, basis, pairs_needed
+from .measures import parse_measure
+from .project import Project, as_act
+from .review import agreeing
+
+Audited = Literal["audited", "audit in progress", "not audited"]
+
+
+@dataclass(frozen=True)
+class ReadinessLine:
+    """How far the leaderboard of a measure can be trusted.
+
+    Args:
+        measure: standard name.
+        needed, usable: number of pairs that the measure needs, and of these with a rating; 0 if it needs no grades.
+        disagreements: open disagreements of the labels with the first judgments; None if they cannot be compared,
+            or if the person may not see them.
+        bank_version: the version that the labels are derived from.
+    """
+
+    measure: str
+    needed: int
+    usable: int
+    disagreements: int | None
+    audited: Audited
+    bank_version: int
+
+    @property
+    def graded(self) -> str:
+        """The graded share in percent. It is rounded down, so that 100% is complete."""
+        percent = 100 * self.usable // self.needed if self.needed else 0
+        return "under 1%" if self.usable and not percent else f"{percent}%"
+
+    @property
+    def too_few(self) -> bool:
+        """Whether fewer than `FEWEST_GRADED` of the pairs have a rating."""
+        return self.usable < FEWEST_GRADED * self.needed
+
+
+@as_act("see boards")
+def readiness_line(project: Project, policy: Policy, measure: str) -> ReadinessLine:
+    """Return the readiness of the leaderboard of a measure.
+
+    Raises:
+        InputError: the measure, grader or version is unknown.
+    """
+    base, wanted = basis(project, policy), parse_measure(measure, policy.cutoff)
+    pairs = pairs_needed(project, base, wanted) if wanted.takes_grades else {"needed": 0, "usable": 0}
+    compared = agreeing(project, policy) if project.allows("read the bank") else None
+    audited: Audited = "not audited"
+    if audited_by(project, policy) is not None:
+        audited = "audited"
+    elif under_way(project, policy) is not None:
+        audited = "audit in progress"
+    return ReadinessLine(
+        measure=wanted.name,
+        needed=pairs["needed"],
+        usable=pairs["usable"],
+        disagreements=None if compared is None else compared.open,
+        audited=audited,
+        bank_version=base.version,
+    )

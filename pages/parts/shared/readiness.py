@@ -1,0 +1,49 @@
+"""The line that says how far a leaderboard can be trusted, the same on Home, Leaderboard and Export."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+import streamlit as st
+
+from exam_workbench.project import Project
+from exam_workbench.readiness_line import ReadinessLine, readiness_line
+from exam_workbench.text import how_many
+from pages.parts.shared import policy_widgets, ui
+
+GREYED = "few-graded"
+
+
+def draw(project: Project) -> ReadinessLine | None:
+    """Draw the line, each part with a link to its screen; draw nothing and return None before the first grades."""
+    view = policy_widgets.seen()
+    if view is None:
+        return None
+    found = readiness_line(project, view.policy, view.measure)
+    with st.container(key="readiness", horizontal=True, vertical_alignment="center"):
+        if found.needed:
+            _part("grading", f"**{found.graded}** of the pairs that {ui.plain(found.measure)} needs are graded")
+        if found.disagreements is not None:
+            _part("disagreements", how_many(found.disagreements, "disagreements"))
+        _part("audit", found.audited)
+        _part("changes", f"bank version {found.bank_version}")
+    return found
+
+
+def _part(screen: str, words: str) -> None:
+    if ui.sees(screen):
+        ui.go(screen, words, icon=None)
+    else:
+        st.markdown(words, width="content")
+
+
+@contextmanager
+def greyed(found: ReadinessLine | None) -> Iterator[None]:
+    """Draw a leaderboard in grey with the reason, if too few of its pairs are graded."""
+    if found is None or not found.too_few:
+        yield
+        return
+    st.container(key="few-graded-why").markdown(
+        f"**Only {found.graded} graded.** The order of the systems can still change."
+    )
+    with st.container(key=GREYED):
+        yield

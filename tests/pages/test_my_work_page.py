@@ -1,0 +1,193 @@
+"""My work: the queue of queries with its links, and what waits above it."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from datetime import date, datetime, timedelta
+from pathlib import Path
+from typing import Any
+from urllib.parse import parse_qsl
+
+import pytest
+from streamlit.testing.v1 import AppTest
+
+from exam_workbench import audit, bank
+from exam_workbench.audit import Goal, audits_to_judge
+from exam_workbench.grading import Request, run_job
+from exam_workbench.labels import Policy
+from exam_workbench.project import Project, done_queries, judging, mark_done, set_due
+from exam_workbench.review import Judgments, Labels, finished_jobs, queue
+from exam_workbench.types import Question
+from tests.grading.test_grading import HashGrader
+from tests.made.audits import fill_audited, judge_batch
+from tests.made.screens import (
+    APP,
+    DEADLINE,
+    boxes,
+    holds,
+    looked_at,
+    note,
+    numbers,
+    served,
+    shared,
+    small,
+    sound,
+    visit,
+)
+
+__all__ = ["looked_at", "served", "shared", "small"]
+
+QUERIES = ["q1", "q2"]
+
+
+def order(app: AppTest) -> list[str]:
+    """The queries in the order of the screen."""
+    return [key.removeprefix("work-") for key in boxes(app) if key.startswith("work-")]
+
+
+def row_links(app: AppTest, query: str) -> list[Any]:
+    """The links of a query: its title, and the work on it."""
+    return [one.proto for one in boxes(app)[f"work-{query}"].get("page_link")]
+
+
+def place(link: Any) -> dict[str, str]:
+    return dict(parse_qsl(link.query_string))
+
+
+def followed(link: Any, **more: str) -> AppTest:
+    app = AppTest.from_file(str(APP), default_timeout=DEADLINE)
+    for name, value in (place(link) | more).items():
+        app.query_params[name] = value
+    return sound(app.switch_page(f"pages/{link.page}.py").run())
+
+
+def done(app: AppTest) -> dict[str, bool]:
+    return {str(box.key).removeprefix("done "): box.value for box in app.checkbox}
+
+
+def ticked(app: AppTest, query: str) -> AppTest:
+    app.checkbox(f"done {query}").set_value(not app.checkbox(f"done {query}").value)
+    return sound(app.run())
+
+
+def progress(app: AppTest) -> list[float]:
+    (bar,) = app.get("progress")
+    return numbers(bar.proto.text)
+
+
+def test_each_query_has_links_with_counts_to_the_work_on_it(shared: Project) -> None:
+    app = visit("my_work")
+    counts = {}
+    for query in QUERIES:
+        _, questions, passages, disagreements = row_links(app, query)
+        assert [one.page for one in (questions, passages, disagreements)] == [
+            "question_bank", "passages", "disagreements",
+        ]  # fmt: skip
+        assert {place(one)["query"] for one in (questions, passages, disagreements)} == {query}
+        counts[query] = [numbers(one.label) for one in (questions, passages, disagreements)]
+    waiting = {one: queue(shared, Labels(Policy()), Judgments(), query_id=one).total for one in QUERIES}
+    assert counts == {"q1": [[3], [0, 4], [waiting["q1"]]], "q2": [[2], [0, 3], [waiting["q2"]]]}
+    assert sum(waiting.values()) > 0
+
+
+def test_the_links_open_the_passages_and_disagreements_of_their_query_alone(shared: Project) -> None:
+    _, _, passages, disagreements = row_links(visit("my_work"), "q2")
+    listed = holds(followed(passages, part="Ratings"), "passage-list")
+    assert [row["at"] for row in listed["rows"]] == [["q2", "p5"], ["q2", "p6"], ["q2", "p7"]]
+    cases = holds(followed(disagreements), "cases")
+    assert cases["total"] == int(numbers(disagreements.label)[0])
+
+
+def test_the_title_leads_to_what_is_next(small: Project) -> None:
+    def title() -> tuple[str, str]:
+        link = row_links(visit("my_work"), "q2")[0]
+        return link.page, place(link)["query"]
+
+    assert title() == ("passages", "q2")
+    bank.put_draft(small, "ann", Question("q2/d", "q2", "Who is D?"))
+    assert title() == ("question_bank", "q2")
+
+
+def test_a_query_that_is_done_keeps_its_place_until_the_next_visit(small: Project) -> None:
+    app = visit("my_work")
+    assert order(app) == QUERIES and done(app) == {"q1": False, "q2": False}
+    app = ticked(app, "q1")
+    assert order(app) == QUERIES and progress(app) == [1, 2]
+    assert list(done_queries(small)["ann"]) == ["q1"]
+    # The second press of a double click is on the same query.
+    app = ticked(app, "q1")
+    assert order(app) == QUERIES and not done_queries(small)
+    ticked(app, "q1")
+    sound(app.switch_page("pages/grading.py").run())
+    assert order(sound(app.switch_page("pages/my_work.py").run())) == ["q2", "q1"]
+
+
+def test_the_box_shows_what_another_window_marked(small: Project) -> None:
+    app = visit("my_work")
+    mark_done(small, "q2", True, "ann")
+    assert done(sound(app.run())) == {"q1": False, "q2": True}
+    assert done(ticked(app, "q2")) == {"q1": False, "q2": False}
+
+
+def test_the_counts_name_their_pool_and_due_dates_stand_on_top(small: Project) -> None:
+    app = visit("my_work")
+    assert numbers(note(app, "pool-counted")) == [20, 4] and progress(app) == [0, 2]
+    set_due(small, ["q1"], date.today() - timedelta(days=2), "olga")
+    set_due(small, ["q2"], soon := date.today() + timedelta(days=2), "olga")
+    app = visit("my_work")
+    assert progress(app) == [0, 2, 1, soon.day, soon.year]
+    assert progress(ticked(app, "q1")) == [1, 2, soon.day, soon.year]
+
+
+def news(app: AppTest) -> list[str]:
+    """The addresses of the audits and jobs above the queue."""
+    (panel,) = holds(app, "my-news")["panels"]
+    return [line["to"] for block in panel["blocks"] for line in block["lines"]]
+
+
+def test_an_audit_with_passages_for_the_person_stands_on_top(project: Project) -> None:
+    fill_audited(project)
+    assert not [one for one in visit("my_work").get("bidi_component") if one.proto.id.endswith("my-news")]
+    audit.design(project, "first", "P@3", Goal("best"), batch_size=12, seed=3, author="org")
+    found = audit.find_audit(project)
+    assert audits_to_judge(project, "ann") == {}
+    drawn = audit.draw(project, found, "org", doubled=0.5)
+    assert audits_to_judge(project, "ann") == {"first": drawn.drawn}
+    (address,) = news(visit("my_work"))
+    assert address.startswith("audit?") and "view=Judge" in address
+    # The second judgments are for another person.
+    judge_batch(project, found, "ann")
+    left = audits_to_judge(project, "ben")
+    assert audits_to_judge(project, "ann") == {} and 0 < left["first"] <= drawn.drawn
+
+
+def test_finished_jobs_are_news_for_a_day(project: Project) -> None:
+    fill_audited(project)
+    bank.save(project, [Question("q1/b", "q1", "And what of it?")], "", "bob")
+    run_job(project, HashGrader(), Request(), "bob")
+    (job,) = [one for one in finished_jobs(project, "ann") if one.done]
+    assert job.state == "done" and job.kind == "grading"
+    later = datetime.now() + timedelta(hours=25)
+    assert finished_jobs(project, "bob", later) == []
+    assert [one.partition("?")[0] for one in news(visit("my_work"))] == ["changes"]
+
+
+def test_judging_counts_up(small: Project) -> None:
+    judging.judge(small, "q1", "p2", 1, "ann")
+    assert numbers(row_links(visit("my_work"), "q1")[2].label) == [1, 4]
+
+
+@pytest.mark.parametrize("zone", ["America/New_York", "Asia/Tokyo"])
+def test_the_age_of_an_action_does_not_depend_on_the_time_zone(tmp_path: Path, zone: str) -> None:
+    script = (
+        "import sys; from pathlib import Path; from exam_workbench.project import activity, create, set_guidelines;"
+        " from pages.parts.home.panels import ago; project = create(Path(sys.argv[1]));"
+        " set_guidelines(project, 'Read all.', 'ann'); print(ago(activity(project).acts[0].happened_at))"
+    )
+    command = [sys.executable, "-c", script, str(tmp_path / "a.duckdb")]
+    environment = os.environ | {"TZ": zone, "PYTHONPATH": str(APP.parent)}
+    done = subprocess.run(command, env=environment, cwd=APP.parent, capture_output=True, text=True, check=True)
+    # Words without a number: it has just happened.
+    assert done.stdout.strip() and not numbers(done.stdout)
