@@ -54,6 +54,7 @@ from ._retriever_selection import (
     VerdictCounts as VerdictCounts,
     select as select,
 )
+from ._summary import Summary as Summary, summarize as summarize
 from ._system_groups import Alike as Alike, alike as alike
 from ._system_significance import (
     CORRECTIONS as CORRECTIONS,

@@ -5,7 +5,7 @@ from typing import Any
 
 import streamlit as st
 
-from exam_workbench import audit as room, bank, charts, text
+from exam_workbench import audit as room, bank, charts, labels, text
 from exam_workbench.project import Project
 from exam_workbench.run_names import short_names
 from pages.parts.shared import components, html, presses, ui, view_choice
@@ -236,13 +236,13 @@ def about(project: Project, audit: room.Audit) -> None:
     st.container(key="about-audit").markdown(said)
 
 
-def says_audit(audit: room.Audit | None, begun: room.Audit | None, measure: str, roles: room.Circularity) -> None:
-    """Draw a note next to a leaderboard of machine labels: not audited, or a link to the audited one; and model
-    roles.
+def says_audit(project: Project, policy: labels.Policy, measure: str, audit: room.Audit | None) -> None:
+    """Draw a note on a leaderboard of machine labels: not audited, or a link to the audited one; and model roles.
 
     Args:
-        begun: a running audit without a leaderboard.
+        audit: the audit of these labels with a leaderboard, if any.
     """
+    begun, roles = room.under_way(project, policy), room.circularity(project, policy)
     if audit is not None:
         did = (
             "corrects these scores"
