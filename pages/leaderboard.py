@@ -9,7 +9,7 @@ from exam_workbench import audit, exchange, labels, measures, study
 from exam_workbench.project import Project, boards
 from pages.parts.audit import audit_state
 from pages.parts.boards import leaderboard_table as board_table
-from pages.parts.boards.coverage_views import by_budget
+from pages.parts.boards.coverage_views import by_budget, sample_sizes
 from pages.parts.boards.leaderboard_table import Column, Named
 from pages.parts.boards.leaderboard_views import (
     TEST_NAMES,
@@ -28,7 +28,10 @@ from pages.parts.shared import policy_widgets, ui, view_choice
 BOARD = "Board"
 # The views and the More menu stay on one line in a narrow window, too.
 STYLE = """
-@media (max-width: 1000px) { .st-key-board-head button { padding: 0.2rem 0.4rem; } .st-key-board-head { gap: 0.5rem; } }
+@media (max-width: 1000px) {
+  .st-key-board-head { gap: 0.5rem; }
+  .st-key-board-head button { padding: 0.2rem 0.3rem; }
+  .st-key-board-head button p { font-size: 0.82rem; } }
 .st-key-summary { gap: 0.1rem 0.5rem; flex-wrap: wrap; }
 .st-key-summary button { min-height: 1.8rem; padding: 0; }
 .st-key-summary button p { font-size: 1rem; text-decoration: underline dotted; text-underline-offset: 0.25rem; }
@@ -41,6 +44,7 @@ VIEWS = {
     "Two systems": two_systems,
     "By budget": by_budget,
     "Significance": matrix,
+    "Sample size": sample_sizes,
 }
 
 

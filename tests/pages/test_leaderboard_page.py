@@ -124,6 +124,14 @@ class TestLeaderboard:
         press(sound(app.run()), "set gold")
         assert gold_name(small) is None
 
+    def test_the_sentence_has_a_part_for_each_fact_and_fewer_questions_have_a_chart(self, shared: Project) -> None:
+        app = visit("leaderboard")
+        found = [name for name in ("separation", "agreement", "grading", "auditing") if shows(app, f"summary {name}")]
+        assert found == ["separation", "agreement", "grading", "auditing"]
+        app = choose(app, "against", "No official board")
+        assert not shows(app, "summary agreement") and shows(app, "summary grading")
+        assert len(charts(visit("leaderboard", view="Sample size"))) == 1, "two queries are too few for samples"
+
     def test_another_measure_can_be_typed(self, shared: Project) -> None:
         app = visit("leaderboard", measure="P@2")
         assert board(app)["Score"].to_dict() == pytest.approx(leaderboard(shared, "P@2").scores)
@@ -213,7 +221,13 @@ class TestLeaderboard:
         assert shown["Passages"].to_dict() == {run: length.passages for run, length in expected.lengths.items()}
         assert {run for run, star in shown["\N{BLACK STAR}"].items() if star} == expected.starred
         assert holds(app, "systems")["board"]["official"]["title"] == "assessors nDCG@10"
-        for view, drawn in {"All boards": 1, "Two boards": 2, "Two systems": 1, "Significance": 1}.items():
+        for view, drawn in {
+            "All boards": 1,
+            "Two boards": 2,
+            "Two systems": 1,
+            "Significance": 1,
+            "Sample size": 0,
+        }.items():
             app = visit("leaderboard", measure="EXAM-Cover@2/pool", view=view)
             assert not app.error
             assert len(charts(app)) == drawn

@@ -257,6 +257,8 @@ OPEN: dict[str, Callable[[Project], Any]] = {
     "offered_boards": lambda p: study.offered_boards(p, ["AP"]),
     "query_points": lambda p: study.query_points(p, (b := leaderboard(p, "nDCG@10")), "one", b, "two"),
     "remembered_pairs": lambda p: study.remembered_pairs(p, leaderboard(p, "nDCG@10"), "t"),
+    "sample_queries": lambda p: study.sample_queries(p, leaderboard(p, "nDCG@10")),
+    "sample_questions": lambda p: study.sample_questions(p, "nDCG@10", Policy()),
     "labelled": lambda p: study.labelled(p, Policy(), 3),
     "choose_rows": lambda p: study.choose_rows(p, [], [4], ["max"], [None], Policy()),
     "methods": lambda p: study.methods(p),
