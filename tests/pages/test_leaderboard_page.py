@@ -221,13 +221,8 @@ class TestLeaderboard:
         assert shown["Passages"].to_dict() == {run: length.passages for run, length in expected.lengths.items()}
         assert {run for run, star in shown["\N{BLACK STAR}"].items() if star} == expected.starred
         assert holds(app, "systems")["board"]["official"]["title"] == "assessors nDCG@10"
-        for view, drawn in {
-            "All boards": 1,
-            "Two boards": 2,
-            "Two systems": 1,
-            "Significance": 1,
-            "Sample size": 0,
-        }.items():
+        drawn_by = {"All boards": 1, "Two boards": 2, "Two systems": 1, "Significance": 1, "Sample size": 0}
+        for view, drawn in drawn_by.items():
             app = visit("leaderboard", measure="EXAM-Cover@2/pool", view=view)
             assert not app.error
             assert len(charts(app)) == drawn
@@ -267,6 +262,14 @@ class TestNames:
         for name, short in shown.items():
             assert len(short) <= 20
             assert ("v2" in short, "20" in short.removeprefix("…")) == ("v2" in name, name.endswith("_20"))
+
+    def test_a_name_that_begins_with_another_keeps_it(self) -> None:
+        families = ("BM25", "BM25_RM3", "OPEN_AI_ADA2")
+        names = [f"{family}{tail}" for family in families for tail in ("", "+output_v2_4096_100", "+output_v2_4096_20")]
+        shown = short_names(names, 20)
+        for name, short in shown.items():
+            assert short.startswith(name.partition("+")[0])
+            assert len(short) <= 20
 
     @given(st.lists(st.text("ab_-", min_size=1, max_size=40), max_size=12, unique=True), st.integers(8, 40))
     def test_no_two_names_are_shown_alike(self, names: list[str], length: int) -> None:
