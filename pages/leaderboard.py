@@ -193,6 +193,8 @@ else:
 audited = audit.audited_by(project, policy, board.measure)
 found = study.summarize(project, board, compared, audited and audited.measure_title, test)
 sentence(found, board, compared)
+if compared is not None and not board.systems:
+    st.container(key="no-common-queries").info(ui.plain(compared.queries.says), icon=":material/info:")
 name = "Gold" if board.source == "gold" else "Exam"
 further = [*reached(project, policy, board), *significance_columns(board, differs_from, test)]
 systems(Named(f"{name} {board.measure}", board), official, further, found.groups)

@@ -23,9 +23,11 @@ def sample_chart(sizes: Sequence[SampleSize], value: Literal["separable", "kenda
         sizes: by rising number; the last one is the whole leaderboard.
         things: title of the horizontal axis.
     """
-    table = pd.DataFrame([vars(size) for size in sizes])
-    end = sizes[-1].separable if value == "separable" else None
-    y_scale = alt.Scale(domain=[0, LARGEST * end], clamp=True) if end else alt.Scale(zero=value == "separable")
+    known = [size for size in sizes if getattr(size, value) is not None]
+    if value == "separable":
+        known = [size for size in known if getattr(size, value) <= LARGEST * getattr(known[-1], value)]
+    table = pd.DataFrame([vars(size) for size in known], columns=list(SampleSize.__dataclass_fields__))
+    y_scale = alt.Scale(zero=value == "separable")
     x = alt.X(
         "count:Q", title=things, scale=alt.Scale(zero=False, nice=False), axis=alt.Axis(tickMinStep=1, format=",d")
     )

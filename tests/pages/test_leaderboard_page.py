@@ -5,11 +5,13 @@ from __future__ import annotations
 import pytest
 from hypothesis import given, strategies as st
 
+from exam_workbench import bank
 from exam_workbench.labels import Policy, compare, leaderboard, per_query_scores
 from exam_workbench.project import Project, gold_name
 from exam_workbench.run_names import short_names
 from exam_workbench.study import alike
 from exam_workbench.study._system_significance import compare_all
+from exam_workbench.types import Question
 from pages.parts.shared.ui import number
 from tests.made.projects import fill, judge
 from tests.made.screens import (
@@ -131,6 +133,13 @@ class TestLeaderboard:
         app = choose(app, "against", "No official board")
         assert not shows(app, "summary agreement") and shows(app, "summary grading")
         assert len(charts(visit("leaderboard", view="Sample size"))) == 1, "two queries are too few for samples"
+
+    def test_if_all_queries_wait_for_grades_it_says_so_above_the_empty_table(self, small: Project) -> None:
+        new = [Question(f"{query}/new", query, f"What else of {query}?") for query in ("q1", "q2")]
+        bank.save(small, new, "", "ann")
+        app = visit("leaderboard")
+        assert shows(app, "no-common-queries", 2)
+        assert holds(app, "systems")["board"]["systems"] == []
 
     def test_another_measure_can_be_typed(self, shared: Project) -> None:
         app = visit("leaderboard", measure="P@2")

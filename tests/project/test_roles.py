@@ -32,6 +32,7 @@ from exam_workbench.labels import (
     response_support,
     support_agreement,
 )
+from exam_workbench.operations.report import ReportRequest, make_report
 from exam_workbench.project import (
     ACTS,
     ROLES,
@@ -330,6 +331,7 @@ WAYS: list[Callable[[Project], Any]] = [
     lambda p: exporting.qrels(p, Policy()),
     lambda p: exchange.qrels_head(p, Policy(), False),
     lambda p: exchange.bundle(p, Policy(), "vera"),
+    lambda p: make_report(p, ReportRequest(questions=True)),
     lambda p: exchange.project_zip(p, "vera"),
     lambda p: backup(p),
     lambda p: exchange.publications(p),
