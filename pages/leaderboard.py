@@ -165,7 +165,7 @@ with more:
         official_measure = policy_widgets.measure("Official measure", cover=False, key=f"official {same}", default=same)
     queries = policy_widgets.queries()
     ties = st.segmented_control(
-        "Ties", ["average", "random"], default="average", key="ties", required=True,
+        "Ties", ["average", "random"], default="average", key="ties", required=True, bind="query-params",
         help="Average: equal scores share a rank. Random: mean of ten random orders of equal scores.",
     )  # fmt: skip
     test, differs_from = choose_test()

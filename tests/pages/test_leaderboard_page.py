@@ -155,6 +155,15 @@ class TestLeaderboard:
         expected = leaderboard(shared, "AP", "exam", Policy(min_rating=3, label="support:2"))
         assert board(app)["Score"].to_dict() == pytest.approx(expected.scores)
 
+    def test_a_link_carries_the_settings_of_each_view(self, shared: Project) -> None:
+        app = visit("leaderboard", ties="random")
+        assert named(app.get("button_group"), "ties").value == "random"
+        app = visit("leaderboard", view="By budget", **{"curves of": ["poor", "good"]})
+        assert named(app.multiselect, "curves of").value == ["poor", "good"]
+        second = named(visit("leaderboard", view="All boards", system="good").selectbox, "system's board").options[-1]
+        app = visit("leaderboard", view="All boards", system="good", **{"system's board": second})
+        assert named(app.selectbox, "system's board").value == second
+
     def test_a_score_can_be_followed_down_to_the_passages(self, shared: Project) -> None:
         found, official = (leaderboard(shared, "nDCG@10", source) for source in ("exam", "assessors"))
         best = found.systems[0].run

@@ -129,7 +129,9 @@ def by_budget(screen: Screen) -> None:
     deepest = min(labels.DEFAULT_MAX_K, max(deepest_rank(screen.project), 1))
     found = labels.cover_curves(screen.project, screen.policy, deepest)
     order = found.order(screen.policy.cutoff)
-    chosen = st.multiselect("Systems", order, order[:DRAWN], key="curves of", max_selections=MOST_DRAWN)
+    chosen = st.multiselect(
+        "Systems", order, order[:DRAWN], key="curves of", max_selections=MOST_DRAWN, bind="query-params"
+    )
     # If colours followed the order, lines would change colours with every min rating.
     colours = st.session_state["colours of curves"] = coloured(chosen, st.session_state.get("colours of curves", {}))
     if chosen:

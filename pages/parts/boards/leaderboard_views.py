@@ -150,7 +150,7 @@ def all_boards(screen: Screen) -> None:
     run = left.selectbox(
         "System", options, index=None, key="system", bind="query-params", placeholder="Choose a system"
     )
-    name = right.selectbox("Leaderboard", list(found), key="system's board")
+    name = right.selectbox("Leaderboard", list(found), key="system's board", bind="query-params")
     if run:
         follow(screen, found[name], run)
 

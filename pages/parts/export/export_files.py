@@ -122,7 +122,7 @@ def _board(project: Project, author: str) -> None:
     if not rankings(project):
         st.caption("No runs yet.")
         return
-    source = st.selectbox("Source", ["exam", *official_sources(project)], key="board source")
+    source = st.selectbox("Source", ["exam", *official_sources(project)], key="board source", bind="query-params")
     measure = policy_widgets.measure("Measure", cover=source == "exam", key="board measure", shares=source == "exam")
     policy = policy_widgets.chosen(project)
     with st.container(horizontal=True):
