@@ -51,6 +51,7 @@ from ._price_tag import (
 )
 from ._prompt_preview import (
     fill_in as fill_in,
+    judged_sample as judged_sample,
     pair_to_try as pair_to_try,
     questions_for as questions_for,
     questions_to_try as questions_to_try,

@@ -1,11 +1,11 @@
-"""Previews of prompts: a prompt filled in with data of the project, without a call of a model."""
+"""Trying a grader or a prompt: previews of prompts without a call of a model, and samples of judged passages."""
 
 from __future__ import annotations
 
-from ..bank import overview, query_as_question, questions
+from ..bank import asked_bank, latest_version, overview, query_as_question, questions
 from ..errors import InputError
 from ..graders import GRADERS, OWNER, Grader, Messages, Prompt, ReadingGrader, acting, fill, make_grader, variables
-from ..project import Project, passage_texts, queries_of
+from ..project import Project, passage_texts, queries_of, visible
 from ..types import Asked, GraderSpec, Question
 from ._drafting import IN_WORDS, values_of
 
@@ -144,3 +144,28 @@ def pair_to_try(
             "Import passages with text.",
         )
     return Asked(question.text or "", question.answer_key or "", question.choices), next(iter(texts.values()))
+
+
+def judged_sample(project: Project, spec: GraderSpec, source: str, size: int = 10) -> list[tuple[str, str, int]]:
+    """Return judged passages of the pool on which a grader can be tried: query id, passage id and judgment.
+
+    The passages are spread over the values of the judgments and, within a value, over the queries. The same data gives
+    the same sample.
+
+    Args:
+        source: name of the source of the judgments.
+        size: number of passages, fewer if the project has fewer.
+    """
+    order = "md5(query_id || ' ' || passage_id)"
+    rows = project.rows(
+        "WITH judged AS (SELECT query_id, passage_id, value,"
+        f"  row_number() OVER (PARTITION BY value, query_id ORDER BY {order}) AS within"
+        f"  FROM {visible(project, 'judgments')} JOIN sources USING (source_key)"
+        "  JOIN pool USING (query_key, passage_key) JOIN queries USING (query_key) JOIN passages USING (passage_key)"
+        "  WHERE name = $source AND pool.text_key IS NOT NULL"
+        f"  AND query_key IN (SELECT query_key FROM {asked_bank(spec)})),"
+        f" spread AS (SELECT *, row_number() OVER (PARTITION BY value ORDER BY within, {order}) AS turn FROM judged)"
+        f" SELECT query_id, passage_id, value FROM spread ORDER BY turn, value DESC, {order} LIMIT $size",
+        {"source": source, "size": size, "version": latest_version(project)},
+    )
+    return [(query_id, passage_id, value) for query_id, passage_id, value in rows]
