@@ -15,8 +15,9 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from click.testing import CliRunner
 
-from exam_workbench import bank
+from exam_workbench import bank, cli
 from exam_workbench.bank import drafted_edits, put_draft, save_drafts
 from exam_workbench.errors import GradingError, WorkbenchError
 from exam_workbench.graders import Control, Outcome, Pair
@@ -502,3 +503,12 @@ class TestJudgedSample:
         asked = {(question.split()[-1].rstrip("?"), passage.split()[-1]) for question, passage in grader.asked}
         assert asked == {(query, passage) for query, passage, _ in found}
         assert make_plan(project, grader.spec, 1, scope).to_grade == 0
+
+    def test_the_command_plans_it(self, project: Project) -> None:
+        self.put(project)
+        path = project.path
+        project.close()
+        words = ["grade", "--project", str(path), "--judged", "5", "--dry-run", "--json"]
+        done = CliRunner().invoke(cli.cli, words)
+        assert done.exit_code == 0, done.output
+        assert json.loads(done.stdout)["to_grade"] == 5
