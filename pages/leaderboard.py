@@ -191,7 +191,7 @@ else:
     )
     board, official = compared.board, Named(f"{against} {official_measure}", compared.official)
 audited = audit.audited_by(project, policy, board.measure)
-found = study.summarize(project, board, compared, audited and audited.measure_title, test)
+found = study.summarize(project, board, compared, audited.measure_title if audited else None, test)
 sentence(found, board, compared)
 if compared is not None and not board.systems:
     st.container(key="no-common-queries").info(ui.plain(compared.queries.says), icon=":material/info:")

@@ -90,7 +90,7 @@ def make_report(project: Project, wanted: ReportRequest) -> str:
     else:
         board = leaderboard(project, measure, "exam", policy)
     audited = audit.audited_by(project, policy, board.measure)
-    found = study.summarize(project, board, compared, audited and audited.measure_title)
+    found = study.summarize(project, board, compared, audited.measure_title if audited else None)
     sections = [
         Section("Leaderboard", list(_leaderboard(project, board, compared, found, policy))),
         Section("Agreement", list(_agreement(project, compared, policy))),
