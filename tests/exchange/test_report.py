@@ -13,7 +13,7 @@ from click.testing import CliRunner
 from exam_workbench import cli
 from exam_workbench.exchange import Figure, Section, Table, report_html
 from exam_workbench.labels import Policy, compare
-from exam_workbench.operations.report import ReportRequest, make_report
+from exam_workbench.operations.project_report import ReportRequest, make_report
 from exam_workbench.project import Project, activity, open_project
 from exam_workbench.types import Question
 from tests.made.projects import copy_of, fill, judge

@@ -32,7 +32,7 @@ from exam_workbench.labels import (
     response_support,
     support_agreement,
 )
-from exam_workbench.operations.report import ReportRequest, make_report
+from exam_workbench.operations.project_report import ReportRequest, make_report
 from exam_workbench.project import (
     ACTS,
     ROLES,
