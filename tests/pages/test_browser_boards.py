@@ -41,6 +41,21 @@ def test_a_system_opens_where_it_stands_and_back_comes_back_to_it(
     alike_now = page.locator("tr.system.alike").evaluate_all("rows => rows.map(row => row.dataset.run)")
     assert alike_now == like
 
+    # A link keeps the order of the table.
+    names = page.locator("tr.system").evaluate_all("rows => rows.map(row => row.dataset.run)")
+    page.locator("thead th.run button").click()
+    expect(page).to_have_url(re.compile("[?&]sorted=run"))
+    page.reload()
+    ready(page)
+    expect(rows).to_have_count(len(RUNS))
+    assert rows.evaluate_all("rows => rows.map(row => row.dataset.run)") == sorted(names)
+    # An unknown column in a link is ignored.
+    visit(page, f"{server.address}/leaderboard?project=boards&sorted=length")
+    assert rows.evaluate_all("rows => rows.map(row => row.dataset.run)") == names
+    page.locator("thead th.run button").click()
+    page.locator("thead th.rank button").click()
+    expect(page).not_to_have_url(re.compile("sorted="))
+
     # Each part of the sentence above opens its numbers.
     page.locator(".st-key-summary-agreement button").click()
     expect(page.locator(".st-key-metric-Kendall")).to_be_visible()

@@ -160,6 +160,9 @@ class TestLeaderboard:
         assert named(app.get("button_group"), "ties").value == "random"
         app = visit("leaderboard", view="By budget", **{"curves of": ["poor", "good"]})
         assert named(app.multiselect, "curves of").value == ["poor", "good"]
+        app = tell(visit("leaderboard", sorted="-run"), "systems", "sort", "score")
+        assert (app.query_params["sorted"], holds(app, "systems")["sorted"]) == ("score", "score")
+        assert "sorted" not in tell(app, "systems", "sort", "").query_params
         second = named(visit("leaderboard", view="All boards", system="good").selectbox, "system's board").options[-1]
         app = visit("leaderboard", view="All boards", system="good", **{"system's board": second})
         assert named(app.selectbox, "system's board").value == second
