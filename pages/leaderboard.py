@@ -30,8 +30,8 @@ BOARD = "Board"
 STYLE = """
 @media (max-width: 1000px) {
   .st-key-board-head { gap: 0.5rem; }
-  .st-key-board-head button { padding: 0.2rem 0.3rem; }
-  .st-key-board-head button p { font-size: 0.82rem; } }
+  .st-key-board-head button { padding: 0.2rem 0.22rem; }
+  .st-key-board-head button p { font-size: 0.78rem; } }
 .st-key-summary { gap: 0.1rem 0.5rem; flex-wrap: wrap; }
 .st-key-summary button { min-height: 1.8rem; padding: 0; }
 .st-key-summary button p { font-size: 1rem; text-decoration: underline dotted; text-underline-offset: 0.25rem; }
@@ -195,6 +195,7 @@ found = study.summarize(project, board, compared, audited.measure_title if audit
 sentence(found, board, compared)
 if compared is not None and not board.systems:
     st.container(key="no-common-queries").info(ui.plain(compared.queries.says), icon=":material/info:")
+    ui.go("grading", "Grade the ungraded pairs")
 name = "Gold" if board.source == "gold" else "Exam"
 further = [*reached(project, policy, board), *significance_columns(board, differs_from, test)]
 systems(Named(f"{name} {board.measure}", board), official, further, found.groups)
