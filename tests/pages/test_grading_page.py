@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import threading
+import tomllib
 from collections.abc import Iterator
 from datetime import datetime
 from pathlib import Path
@@ -158,6 +159,18 @@ class Held(EndpointServer):
 
 
 class TestSettingUp:
+    def test_the_first_choice_is_the_kind_of_model_and_leads_to_its_settings(self, shared: Project) -> None:
+        app = visit("grading")
+        assert named(app.get("button_group"), "setup place").value == "embedding"
+        named(app.get("button_group"), "setup place").set_value("openai")
+        app = sound(app.run())
+        assert app.selectbox("setup").value == "self-rating"
+        assert named(app.selectbox, "back_end").value == "openai"
+        app = choose(app, "back_end", "On this computer")
+        assert named(app.get("button_group"), "setup place").value == "transformers"
+        named(app.get("button_group"), "setup place").set_value("embedding")
+        assert sound(app.run()).selectbox("setup").value == "embedding"
+
     def test_a_local_grader_is_set_up_in_a_form_and_kept_under_a_name(self, asked: Project, tiny_t5: Path) -> None:
         app = choose(visit("grading"), "setup", "Self-rating")
         choose(app, "model", str(tiny_t5))
@@ -246,11 +259,15 @@ class TestKeys:
         monkeypatch.delenv("OPENAI_API_KEY", raising=False)
         app = choose(kind("Self-rating"), "back_end", "Endpoint")
         assert shows(app, "key missing", "OPENAI_API_KEY")
+        assert [code for code in codes(app) if tomllib.loads(code.removeprefix("export ")) == {"OPENAI_API_KEY": "KEY"}]
         monkeypatch.setenv("GROQ_API_KEY", "open-sesame")
         choose(app, "base_url", "https://api.groq.com/openai/v1")
         assert shows(app, "key found", "GROQ_API_KEY", "api.groq.com")
         choose(app, "base_url", "https://mine.example/v1")
         assert shows(app, "key unknown", "mine.example")
+        (line,) = (tomllib.loads(code) for code in codes(app) if "endpoints" in code)
+        assert line["endpoints"]["Mine"]["base_url"] == "https://mine.example/v1"
+        assert line["endpoints"]["Mine"]["key_variable"] in line
         assert "open-sesame" not in said(app)
 
     def test_a_typed_key_is_held_for_this_window_and_stored_nowhere(self, asked: Project) -> None:
