@@ -15,14 +15,16 @@ class Summary:
     """A leaderboard in a sentence of four parts.
 
     Args:
+        measure: the measure of the leaderboard.
         systems: number of systems.
         groups: the systems that are not separated.
         against: name of the official leaderboard; None without one.
         kendall: Kendall's tau-b with the official leaderboard; None without one, or if it is undefined.
         graded: share of the needed pairs that have a rating; None if the leaderboard needs no grades.
-        audited: name of the measure for which an audit corrects the scores; None without such an audit.
+        audited: name of the measure whose scores an audit of these labels corrects; None without an audit.
     """
 
+    measure: str
     systems: int
     groups: Alike
     against: str | None
@@ -73,7 +75,9 @@ class Summary:
         """The part on the audit; empty if the leaderboard needs no grades."""
         if self.graded is None:
             return ""
-        return f"Audited by {self.audited}" if self.audited else "Not audited"
+        if self.audited is None:
+            return "Not audited"
+        return "Audited" if self.audited == self.measure else f"Only {self.audited} is audited"
 
     @property
     def says(self) -> str:
@@ -93,10 +97,11 @@ def summarize(
 
     Args:
         compared: its comparison with the official leaderboard, if any.
-        audited: name of the measure for which an audit corrects the scores, if any.
+        audited: name of the measure whose scores an audit of these labels corrects, if any.
         test: the paired test that separates systems.
     """
     return Summary(
+        measure=board.measure,
         systems=len(board.systems),
         groups=alike(board, remembered_pairs(project, board, test)),
         against=compared.official.source if compared else None,

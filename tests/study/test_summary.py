@@ -64,6 +64,7 @@ def test_the_facts_of_a_project_are_those_of_its_comparison(project: Project) ->
     board = leaderboard(project, "nDCG@10")
     groups = alike(found.board, remembered_pairs(project, found.board, "t"))
     share = board.usable / board.needed
-    expected = Summary(len(RUNS), groups, "assessors", found.correlation.kendall, share, None)
+    expected = Summary("nDCG@10", len(RUNS), groups, "assessors", found.correlation.kendall, share, None)
     assert summarize(project, found.board, found) == expected
-    assert summarize(project, found.board, found, "P@3").auditing != expected.auditing
+    said = {summarize(project, found.board, found, measure).auditing for measure in (None, "P@3", "nDCG@10")}
+    assert len(said) == 3 and expected.auditing in said, "an audit of another measure is not one of these scores"
