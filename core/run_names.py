@@ -10,6 +10,8 @@ from functools import lru_cache
 NAME_LENGTH = 22
 LEFT_OUT = 4
 """Least length of a common beginning that is left out."""
+FAMILY_SHARE = 70
+"""Largest percentage of a shortened name that its family takes."""
 ELLIPSIS = "…"
 BETWEEN = "_-+./: "
 WORD = re.compile(rf"[^{re.escape(BETWEEN)}]+[{re.escape(BETWEEN)}]*|[{re.escape(BETWEEN)}]+")
@@ -19,9 +21,9 @@ WORD = re.compile(rf"[^{re.escape(BETWEEN)}]+[{re.escape(BETWEEN)}]*|[{re.escape
 def short_names(names: Iterable[str], length: int = NAME_LENGTH) -> dict[str, str]:
     """Return short, distinct names of runs by their full names.
 
-    A common beginning is left out, unless all names fit. If a name is still too long, some of its words are left out.
-    The first to go are those that are most common among names with the same first word. The shortened name stays
-    unique. An ellipsis marks each gap.
+    A common beginning is left out, unless all names fit. If a name is still too long, some of its words are left out,
+    but not its family: another name that it begins with. The first to go are those that are most common among names
+    with the same first word. The shortened name stays unique. An ellipsis marks each gap.
 
     Args:
         length: characters for a name; exceeded only if the name would be ambiguous.
@@ -39,7 +41,8 @@ def _short_names(whole: tuple[str, ...], length: int) -> dict[str, str]:
     for name, found in words.items():
         common = [(near[found[0], word.strip(BETWEEN)], times[word.strip(BETWEEN)]) for word in found]
         others = {_letters(said) for other, said in shown.items() if other != name}
-        shown[name] = _without_common(found, common, length, bool(shared), others, shown[name])
+        kept = _words_of_family(name[shared:], {other[shared:] for other in whole}, length)
+        shown[name] = _without_common(found, common, length, bool(shared), others, shown[name], kept)
     shown = {
         # The middle is cut, since names of runs often differ at their end.
         name: said
@@ -70,6 +73,12 @@ def _beginning(names: Sequence[str]) -> int:
     return end if end >= LEFT_OUT else 0
 
 
+def _words_of_family(name: str, names: set[str], length: int) -> int:
+    """Return the number of words of the longest other name that a name begins with, if it leaves room; else 1."""
+    ends = [end for end in range(length * FAMILY_SHARE // 100, 0, -1) if name[end : end + 1] in set(BETWEEN)]
+    return next((len(WORD.findall(name[:end])) for end in ends if name[:end] in names), 1)
+
+
 def _bare(words: list[str]) -> set[str]:
     """Return the words of a name without separators."""
     return {word.strip(BETWEEN) for word in words}
@@ -81,18 +90,25 @@ def _letters(name: str) -> str:
 
 
 def _without_common(
-    words: list[str], common: list[tuple[int, int]], length: int, begun: bool, others: set[str], whole: str
+    words: list[str],
+    common: list[tuple[int, int]],
+    length: int,
+    begun: bool,
+    others: set[str],
+    whole: str,
+    stay: int,
 ) -> str:
-    """Return a name without as many of its words as needed, most common first, from the left; the first word stays.
+    """Return a name without as many of its words as needed, most common first, from the left.
 
     Args:
         common: per word, how many names with the same first word contain it, and how many such names exist.
         begun: whether the beginning is left out already.
         others: the letters of the other shortened names.
         whole: the name without further gaps.
+        stay: number of words at the beginning that are not left out.
     """
     kept, said = dict(enumerate(words)), whole
-    for at in sorted(range(1, len(words)), key=lambda at: (-common[at][0], at)):
+    for at in sorted(range(stay, len(words)), key=lambda at: (-common[at][0], at)):
         if len(said) <= length or common[at][1] < 2:
             break
         fewer = {place: word for place, word in kept.items() if place != at}

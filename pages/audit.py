@@ -29,5 +29,6 @@ with st.container(horizontal=True, vertical_alignment="bottom"):
 if view == PLAN:
     audit_form.form(project, audit_state.free_name(known))
 else:
-    audit_state.about(project, audit)
+    if view != "Board":
+        audit_state.about(project, audit)
     VIEWS[str(view)](project, audit)

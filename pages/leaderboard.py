@@ -3,12 +3,13 @@
 from typing import cast
 
 import streamlit as st
+from streamlit.delta_generator import DeltaGenerator
 
 from exam_workbench import audit, exchange, labels, measures, study
 from exam_workbench.project import Project, boards
 from pages.parts.audit import audit_state
 from pages.parts.boards import leaderboard_table as board_table
-from pages.parts.boards.coverage_views import by_budget
+from pages.parts.boards.coverage_views import by_budget, sample_sizes
 from pages.parts.boards.leaderboard_table import Column, Named
 from pages.parts.boards.leaderboard_views import (
     TEST_NAMES,
@@ -27,7 +28,14 @@ from pages.parts.shared import policy_widgets, readiness, ui, view_choice
 BOARD = "Board"
 # The views and the More menu stay on one line in a narrow window, too.
 STYLE = """
-@media (max-width: 1000px) { .st-key-board-head button { padding: 0.2rem 0.4rem; } .st-key-board-head { gap: 0.5rem; } }
+@media (max-width: 1000px) {
+  .st-key-board-head { gap: 0.5rem; }
+  .st-key-board-head button { padding: 0.2rem 0.22rem; }
+  .st-key-board-head button p { font-size: 0.78rem; } }
+.st-key-summary { gap: 0.1rem 0.5rem; flex-wrap: wrap; }
+.st-key-summary button { min-height: 1.8rem; padding: 0; }
+.st-key-summary button p { font-size: 1rem; text-decoration: underline dotted; text-underline-offset: 0.25rem; }
+.st-key-summary button :is([data-testid="stIconMaterial"], svg) { display: none; }
 """
 STAR = "\N{BLACK STAR}"
 VIEWS = {
@@ -36,6 +44,7 @@ VIEWS = {
     "Two systems": two_systems,
     "By budget": by_budget,
     "Significance": matrix,
+    "Sample size": sample_sizes,
 }
 
 
@@ -73,35 +82,56 @@ def reached(project: Project, policy: labels.Policy, board: labels.Leaderboard) 
     return found
 
 
-def told_apart(board: labels.Leaderboard, groups: study.Alike) -> str:
-    """Return a sentence on whether the best systems differ significantly."""
+def tested(board: labels.Leaderboard, groups: study.Alike) -> str:
+    """Return how the best systems were compared, or why they were not."""
     if groups.untested:
         return f":material/help: No significance test: {ui.plain(groups.untested[0])}"
-    if len(board.systems) < 2:
-        return ""
     name = TEST_NAMES[screen.test]
-    test = f"{name[0].lower()}{name[1:]} over {len(board.query_ids)} queries, corrected by Holm's method"
-    first = next((last for first, last in groups.groups if first == 0), 0)
-    best = (
-        f"The best {first + 1} systems are not separated" if first else "The best system is separated from the second"
-    )
-    if first + 1 == len(board.systems):
-        best = "These systems are not separated"
-    kind = "Gold" if board.source == "gold" else "Exam"
-    beside = " Brackets join systems that are not separated." if groups.groups else ""
+    brackets = " Brackets join systems that are not separated." if groups.groups else ""
     return (
-        f"**{best} by {kind} {ui.plain(board.measure)}** ({test}).{beside} ± is one standard error."
+        f"{'Gold' if board.source == 'gold' else 'Exam'} {ui.plain(board.measure)}: {name[0].lower()}{name[1:]} over"
+        f" {len(board.query_ids)} queries, corrected by Holm's method.{brackets} ± is one standard error."
         " Hover over a system to highlight the systems that are not separated from it."
     )
 
 
+def sentence(found: study.Summary, board: labels.Leaderboard, compared: labels.Comparison | None) -> None:
+    """Draw the sentence above the leaderboard. Each part opens the numbers behind it."""
+    with st.container(horizontal=True, key="summary"):
+        if found.separation:
+            with chip("separation", found.separation):
+                st.container(key="told-apart").caption(tested(board, found.groups))
+                if board.reference is not None:
+                    st.container(key="starred").caption(
+                        f"{STAR} marks scores within the standard error of {ui.plain(board.reference.run)}"
+                        f" (1 ± {ui.number(board.reference.std_error, 4)}, with all its pooled passages)."
+                    )
+                if (length := board.length_correlation()) is not None:
+                    st.caption(f"Spearman correlation of score and number of words: {length:z.2f}.")
+        if compared is not None:
+            with chip("agreement", found.agreement):
+                correlation_strip(compared)
+        if found.grading:
+            with chip("grading", found.grading):
+                said = "All pairs that the measure needs are graded." if board.usable == board.needed else ""
+                ungraded = "" if compared else ui.plain(board.says_ungraded)
+                st.container(key="rests-on").caption(f"{said}{rests_on(project, policy, board)} {ungraded}")
+        if found.auditing:
+            with chip("auditing", found.auditing):
+                audit_state.says_audit(project, policy, board.measure, audited)
+        if compared is not None and exchange.is_demo(project):
+            st.container(key="made-collection", width="content").caption(exchange.MADE_COLLECTION)
+
+
+def chip(key: str, label: str) -> DeltaGenerator:
+    """Draw a part of the sentence and return the container that it opens."""
+    return st.popover(f"{ui.plain(label)}.", type="tertiary", key=f"summary {key}")
+
+
 @st.fragment
-def systems(mine: Named, official: Named | None, further: list[Column]) -> None:
+def systems(mine: Named, official: Named | None, further: list[Column], groups: study.Alike) -> None:
     """Draw the leaderboard; a click on a system opens its queries without redrawing the rest."""
     follow = board_table.follow()
-    groups = study.alike(mine.board, study.remembered_pairs(project, mine.board, screen.test))
-    if said := told_apart(mine.board, groups):
-        st.container(key="told-apart").caption(said)
     run, asked = board_table.followed()
     opened = None
     if run in mine.board.scores:
@@ -135,7 +165,7 @@ with more:
         official_measure = policy_widgets.measure("Official measure", cover=False, key=f"official {same}", default=same)
     queries = policy_widgets.queries()
     ties = st.segmented_control(
-        "Ties", ["average", "random"], default="average", key="ties", required=True,
+        "Ties", ["average", "random"], default="average", key="ties", required=True, bind="query-params",
         help="Average: equal scores share a rank. Random: mean of ten random orders of equal scores.",
     )  # fmt: skip
     test, differs_from = choose_test()
@@ -149,37 +179,30 @@ screen = Screen(
     queries,
     test,
 )
-ready = readiness.draw(project)
 if view in VIEWS:
+    readiness.draw(project)
     VIEWS[view](screen)
     st.stop()
-official = None
+official = compared = None
 if against is None:
     board = labels.leaderboard(project, measure, "exam", policy, with_ungraded=queries != "common")
-    if said := f"{rests_on(project, policy, board)} {ui.plain(board.says_ungraded)}".strip():
-        st.container(key="rests-on").caption(said)
 else:
-    comparison = labels.compare(
+    compared = labels.compare(
         project, measure, against, against_measure=official_measure, policy=policy, ties=screen.ties, queries=queries
     )
-    board, official = comparison.board, Named(f"{against} {official_measure}", comparison.official)
-    correlation_strip(comparison, more=rests_on(project, policy, board))
-    if exchange.is_demo(project):
-        st.container(key="made-collection").caption(f":material/info: {exchange.MADE_COLLECTION}")
-if (length := board.length_correlation()) is not None:
-    st.caption(f":material/info: Spearman correlation of score and number of words: {length:z.2f}.")
-if board.reference is not None:
-    st.container(key="starred").caption(
-        f"{STAR} marks scores within the standard error of {ui.plain(board.reference.run)}"
-        f" (1 ± {ui.number(board.reference.std_error, 4)}, with all its pooled passages)."
-    )
-if board.needed:
-    audited, begun = audit.audited_by(project, policy, board.measure), audit.under_way(project, policy)
-    audit_state.says_audit(audited, begun, board.measure, audit.circularity(project, policy))
+    board, official = compared.board, Named(f"{against} {official_measure}", compared.official)
+audited = audit.audited_by(project, policy, board.measure)
+found = study.summarize(project, board, compared, audited.measure_title if audited else None, test)
+sentence(found, board, compared)
+ready = readiness.draw(project, after_sentence=True)
 if not board.systems:
+    if compared is not None:
+        st.container(key="no-common-queries").info(ui.plain(compared.queries.says), icon=":material/info:")
+        ui.go("grading", "Grade the ungraded pairs")
     # No query is complete: the systems are ordered by all queries, and nothing is compared.
     board, official = labels.leaderboard(project, measure, "exam", policy, with_ungraded=True), None
+    found = study.summarize(project, board)
 name = "Gold" if board.source == "gold" else "Exam"
 further = [*reached(project, policy, board), *significance_columns(board, differs_from, test)]
 with readiness.greyed(ready):
-    systems(Named(f"{name} {board.measure}", board), official, further)
+    systems(Named(f"{name} {board.measure}", board), official, further, found.groups)

@@ -45,9 +45,10 @@ from ._judging_sheets import sentence as sentence, sheet as sheet, take_in as ta
 from ._methods_section import methods as methods
 from ._needed_judgments import (
     Forecast as Forecast,
+    Outcome as Outcome,
     forecast as forecast,
-    told_apart as told_apart,
-    told_apart_of as told_apart_of,
+    outcome as outcome,
+    outcome_of as outcome_of,
 )
 from ._verdicts import (
     Assessor as Assessor,

@@ -21,7 +21,6 @@ from ..measures.audit import (
     residual_spread,
 )
 from ..project import Project
-from ..text import first_few, how_many
 from ._audit_data import Facts, gather
 from ._audit_records import Audit, Goal
 from ._audited_leaderboard import AuditBoard, audit_board
@@ -85,6 +84,8 @@ class Forecast:
             these = f"All {self.frame:,} passages" if enough else f"{self.needed:,} of {self.frame:,} passages"
             fewer = " (fewer than the budget)" if enough else ""
             return f"To judge: {these}{fewer}. Judged so far: {self.made:,}.{guess}"
+        if self.made >= self.needed:
+            return f"Judged: {self.made:,} of {self.frame:,} passages. The expected need was {self.needed:,}."
         if self.needed >= self.frame:
             return f"All {self.frame:,} passages need a judgment.{guess}"
         return f"About {self.needed:,} of {self.frame:,} passages need a judgment. Judged so far: {self.made:,}.{guess}"
@@ -128,35 +129,82 @@ def forecast_of(facts: Facts) -> Forecast:
     return Forecast(curve, made, now, needed, frame, guessed=found is None, given=facts.goal.aim == "budget")
 
 
-def told_apart(project: Project, audit: Audit) -> str:
-    """Return which systems the judgments so far separate; see `told_apart_of`."""
+@dataclass(frozen=True)
+class Outcome:
+    """The outcome of an audit so far.
+
+    Args:
+        reached: whether the goal is reached; None before a batch is done.
+        conclusion: the conclusion on the goal, as a sentence.
+        decides: whether the conclusion is about which system is better, so that it says more than the separated pairs.
+        leader: the system with the highest audited score.
+        unseparated: number of the best systems that are not separated, from 1.
+        more: expected number of further judgments that separate the best two systems, or the two of the goal; None if
+            it is unknown, or if all passages are judged.
+        pairs, separated: numbers of pairs of systems, and of separated ones, at the audit's alpha after Holm's
+            correction over all pairs.
+    """
+
+    reached: bool | None
+    conclusion: str
+    decides: bool
+    leader: str
+    unseparated: int
+    more: int | None
+    pairs: int
+    separated: int
+
+    @property
+    def says(self) -> str:
+        """The outcome and the next step, in two sentences."""
+        if self.reached is None:
+            return "Not audited yet. The error of these scores is unknown."
+        target = "Target reached." if self.reached else "Target not reached."
+        if self.decides:
+            more = "" if self.reached or not self.more else f" {self._more} would separate them."
+            return f"{target} {self.conclusion}{more}"
+        if self.unseparated < 2:
+            return f"{target} {self.leader} is separated from the other systems." if self.pairs else target
+        which = "them" if self.unseparated == 2 else "the best two"
+        more = f"; {self._more.lower()} would separate {which}" if self.more else ""
+        top = f"The top {self.unseparated:,} are not separated" if self.separated else "No two systems are separated"
+        return f"{target} {top}{more}."
+
+    @property
+    def _more(self) -> str:
+        return f"About {self.more:,} more judgments"
+
+
+def outcome(project: Project, audit: Audit) -> Outcome:
+    """Return the outcome of an audit from current data."""
     return project.cached(
-        ("audit told apart", audit.key), lambda: told_apart_of(gather(project, audit), audit_board(project, audit))
+        ("audit outcome", audit.key), lambda: outcome_of(gather(project, audit), audit_board(project, audit))
     )
 
 
-def told_apart_of(facts: Facts, board: AuditBoard) -> str:
-    """Return sentences on the systems that the judgments so far separate, and on the number needed to know the best.
+def outcome_of(facts: Facts, board: AuditBoard) -> Outcome:
+    """Return the outcome of an audit, computed only from its facts; see `outcome`.
 
     Args:
-        board: leaderboard from the same facts. Pairs of systems are separated at the audit's alpha, after Holm's
-            correction over all pairs.
-
-    Returns:
-        An empty text before a batch is done, or with a single system.
+        board: leaderboard from the same facts.
     """
-    pairs = board.differences
-    if not pairs:
-        return ""
-    unclear = [{one.first, one.second} for one in pairs if one.adjusted is None or one.adjusted > facts.alpha]
-    apart = f"{len(pairs) - len(unclear):,} of {how_many(len(pairs), 'pairs of systems')}"
-    says = f"Separated: {apart} (Holm, alpha {facts.alpha:g})."
-    leader, *others = (one.run for one in board.systems)
-    rivals = [run for run in others if {leader, run} in unclear]
-    if not rivals:
-        return f"{says} {leader} is separated from all other systems."
-    need = forecast_of(replace(facts, goal=Goal("best"))).says
-    return f"{says} {leader} leads but is not separated from {first_few(rivals)}. To find the best system: {need}"
+    told, pairs, leader = board.statement, board.differences, board.systems[0].run
+    separated = sum(one.adjusted is not None and one.adjusted <= facts.alpha for one in pairs)
+    aim, more = facts.goal.aim, None
+    if pairs:
+        expected = forecast_of(facts if aim == "pair" else replace(facts, goal=Goal("best")))
+        # Beyond the passages of the audit, no further judgment helps.
+        more = min(expected.needed or 0, expected.frame) - expected.made
+    return Outcome(
+        told.holds,
+        told.says,
+        aim == "pair" or (aim == "best" and bool(told.holds)),
+        leader,
+        max((len(group) for group in board.groups if leader in group), default=1),
+        more if more and more > 0 else None,
+        len(pairs),
+        separated,
+    )
 
 
 def _rows(facts: Facts, found: Estimation | None) -> Array:

@@ -27,4 +27,5 @@ from ._leaderboard_charts import (
     panel_chart as panel_chart,
     slope_chart as slope_chart,
 )
+from ._sample_sizes import sample_chart as sample_chart
 from ._threshold_curves import VALUES as VALUES, threshold_chart as threshold_chart

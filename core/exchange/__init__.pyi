@@ -44,6 +44,7 @@ from ._publication import (
     read_manifest as read_manifest,
     reproduce as reproduce,
 )
+from ._report import Cell as Cell, Figure as Figure, Section as Section, Table as Table, report_html as report_html
 from .exporting import (
     bank_csv as bank_csv,
     bank_in_form as bank_in_form,

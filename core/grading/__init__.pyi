@@ -51,10 +51,14 @@ from ._price_tag import (
     time_needed as time_needed,
 )
 from ._prompt_preview import (
+    SampleOutcome as SampleOutcome,
     fill_in as fill_in,
+    judged_sample as judged_sample,
+    only_tried as only_tried,
     pair_to_try as pair_to_try,
     questions_for as questions_for,
     questions_to_try as questions_to_try,
+    sample_outcome as sample_outcome,
 )
 from ._vector_storage import (
     ProjectVectors as ProjectVectors,

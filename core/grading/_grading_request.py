@@ -20,6 +20,7 @@ class Scope:
         retry_failed: whether to ask for failed pairs again, in addition to ungraded ones.
         only_failed: whether to ask for failed pairs only.
         limit: maximum number of pairs.
+        passages: (query id, passage id) of the pooled passages to grade; None for all. Unknown ones are ignored.
         sentences: whether to grade the sentences that cite, instead of pooled passages: see `missing_pairs`.
     """
 
@@ -29,6 +30,7 @@ class Scope:
     only_failed: bool = False
     limit: int | None = None
     top: int | None = None
+    passages: tuple[tuple[str, str], ...] | None = None
     sentences: bool = False
 
     @property

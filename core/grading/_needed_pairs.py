@@ -50,11 +50,12 @@ class Plan:
     sent: int = 0
 
 
-_IN_RUNS = (
+_IN_SCOPE = (
     "($depth IS NULL OR (p.query_key, p.passage_key) IN (SELECT (query_key, passage_key) FROM rankings"
     " JOIN runs USING (run_key) WHERE rank <= $depth AND ($runs IS NULL OR list_contains($runs, name))))"
+    " AND ($passages IS NULL OR list_contains($passages, [p.query_key, p.passage_key]))"
 )
-"""SQL condition: a run, or one of the named runs, ranks passage p of the pool within a depth."""
+"""SQL condition: a run, or one of the named runs, ranks passage p of the pool within a depth, and p is in the scope."""
 
 
 _TITLED = "b.asked NOT IN (SELECT query_id FROM queries WHERE text = query_id)"
@@ -74,8 +75,9 @@ def missing_pairs(spec: GraderSpec, sentences: bool = False) -> str:
     With `sentences`, these are the sentences that cite, with the questions that their passages answer by a rating above
     0. Such grades tell which sentence answers a question.
 
-    Its parameters are $version, $grader (key, or -1), $queries (a list of query ids, or NULL), $depth and $runs. $depth
-    is the lowest rank in a run, or NULL for the whole pool. $runs is a list of names of runs, or NULL for every run.
+    Its parameters are $version, $grader (key, or -1), $queries (a list of query ids, or NULL), $depth, $runs and
+    $passages. $depth is the lowest rank in a run, or NULL for the whole pool. $runs is a list of names of runs, or NULL
+    for every run. $passages is a list of [query_key, passage_key], or NULL for all.
 
     Its columns are query_key, question_text_key, passage_text_key, weight (the highest with that text) and state:
     known, sent (in a batch), failed or ungraded.
@@ -94,7 +96,7 @@ def missing_pairs(spec: GraderSpec, sentences: bool = False) -> str:
             f" FROM {CITING if sentences else 'pool'} p JOIN {asked_bank(spec)} b USING (query_key)"
             f" JOIN queries q USING (query_key) {_ANSWERED if sentences else ''}"
             " WHERE p.text_key IS NOT NULL AND ($queries IS NULL OR list_contains($queries, q.query_id))"
-            f" AND {_IN_RUNS}" + (f" AND {_TITLED}" if spec.method == "direct" else "") + " GROUP BY ALL"
+            f" AND {_IN_SCOPE}" + (f" AND {_TITLED}" if spec.method == "direct" else "") + " GROUP BY ALL"
         )
     return (
         "SELECT n.* EXCLUDE (asked), CASE WHEN EXISTS (SELECT * FROM grades g WHERE g.grader_key = $grader"
@@ -140,7 +142,7 @@ def _counts(spec: GraderSpec, sentences: bool) -> str:
         " asked AS MATERIALIZED (SELECT text_key, place FROM texts JOIN places USING (queries)),"
         " pooled AS MATERIALIZED (SELECT DISTINCT place, p.text_key"
         "  FROM (SELECT place, unnest(queries) AS query_key FROM places) JOIN pool p USING (query_key)"
-        f"  WHERE p.text_key IS NOT NULL AND {_IN_RUNS}),"
+        f"  WHERE p.text_key IS NOT NULL AND {_IN_SCOPE}),"
         f" failing AS MATERIALIZED (SELECT {seen} failures WHERE grader_key = $grader"
         f"  UNION SELECT {seen} sent_pairs() WHERE grader_key = $grader),"
         " unusable AS MATERIALIZED (SELECT f.question_text_key, f.passage_text_key FROM failing f"
@@ -191,7 +193,7 @@ def make_plan(
         without_text=int(
             project.value(
                 f"SELECT count(*) FROM (FROM {lacking}) p JOIN queries USING (query_key)"
-                f" WHERE ($queries IS NULL OR list_contains($queries, query_id)) AND {_IN_RUNS}",
+                f" WHERE ($queries IS NULL OR list_contains($queries, query_id)) AND {_IN_SCOPE}",
                 _scope_parameters(project, scope),
             )
         ),
@@ -210,7 +212,18 @@ def _scope_parameters(project: Project, scope: Scope) -> dict[str, Any]:
         "queries": None if scope.queries is None else check_queries(project, scope.queries),
         "runs": None if scope.runs is None else check_runs(project, scope.runs),
         "depth": _depth(project, scope),
+        "passages": None if scope.passages is None else _pooled(project, scope.passages),
     }
+
+
+def _pooled(project: Project, passages: Collection[tuple[str, str]]) -> list[list[int]]:
+    """Return the keys of queries and pooled passages by their ids."""
+    rows = project.rows(
+        "SELECT query_key, passage_key FROM pool JOIN queries USING (query_key) JOIN passages USING (passage_key)"
+        " WHERE list_contains($passages, [query_id, passage_id])",
+        {"passages": [list(pair) for pair in passages]},
+    )
+    return [list(row) for row in rows]
 
 
 def _depth(project: Project, scope: Scope) -> int | None:

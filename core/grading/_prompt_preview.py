@@ -1,11 +1,16 @@
-"""Previews of prompts: a prompt filled in with data of the project, without a call of a model."""
+"""Trying a grader or a prompt: previews of prompts without a call of a model, and samples of judged passages."""
 
 from __future__ import annotations
 
-from ..bank import overview, query_as_question, questions
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+from ..bank import asked_bank, latest_version, overview, query_as_question, questions, stored_graders
 from ..errors import InputError
 from ..graders import GRADERS, OWNER, Grader, Messages, Prompt, ReadingGrader, acting, fill, make_grader, variables
-from ..project import Project, passage_texts, queries_of
+from ..jobs import jobs
+from ..labels import Policy, basis, label_qrels
+from ..project import Project, passage_texts, queries_of, visible
 from ..types import Asked, GraderSpec, Question
 from ._drafting import IN_WORDS, values_of
 
@@ -144,3 +149,112 @@ def pair_to_try(
             "Import passages with text.",
         )
     return Asked(question.text or "", question.answer_key or "", question.choices), next(iter(texts.values()))
+
+
+def judged_sample(project: Project, spec: GraderSpec, source: str, size: int = 10) -> list[tuple[str, str, int]]:
+    """Return judged passages of the pool on which a grader can be tried: query id, passage id and judgment.
+
+    The passages are spread over the values of the judgments and, within a value, over the queries. The same data gives
+    the same sample.
+
+    Args:
+        source: name of the source of the judgments.
+        size: number of passages, fewer if the project has fewer.
+    """
+    order = "md5(query_id || ' ' || passage_id)"
+    sql = (
+        "WITH judged AS (SELECT query_id, passage_id, value,"
+        f"  row_number() OVER (PARTITION BY value, query_id ORDER BY {order}) AS within"
+        f"  FROM {visible(project, 'judgments')} JOIN sources USING (source_key)"
+        "  JOIN pool USING (query_key, passage_key) JOIN queries USING (query_key) JOIN passages USING (passage_key)"
+        "  WHERE name = $source AND pool.text_key IS NOT NULL"
+        f"  AND query_key IN (SELECT query_key FROM {asked_bank(spec)})),"
+        f" spread AS (SELECT *, row_number() OVER (PARTITION BY value ORDER BY within, {order}) AS turn FROM judged)"
+        f" SELECT query_id, passage_id, value FROM spread ORDER BY turn, value DESC, {order} LIMIT $size"
+    )
+    given = {"source": source, "size": size, "version": latest_version(project)}
+    return project.cached(("judged sample", spec.fingerprint, source, size), lambda: list(project.rows(sql, given)))
+
+
+def only_tried(project: Project, spec: GraderSpec) -> bool:
+    """Return whether a grader has graded nothing yet, except samples of judged passages."""
+    stored = next((one for one in stored_graders(project) if one.spec.fingerprint in spec.fingerprints), None)
+    return stored is None or all(job.request.get("passages") for job in jobs(project, "grading", subject=stored.key))
+
+
+@dataclass(frozen=True)
+class Tried:
+    """A judged passage with the grader's label; None without a label, which is not 0."""
+
+    query_id: str
+    passage_id: str
+    judgment: int
+    label: int | None
+
+
+@dataclass(frozen=True)
+class SampleOutcome:
+    """The result of grading a sample of judged passages.
+
+    Args:
+        passages: the sample.
+        min_rating, min_judgment: the label and the judgment from which a passage counts as relevant.
+        pairs, failed, calls: numbers of the jobs that graded samples with this grader.
+        cost: their cost; None without a price.
+    """
+
+    passages: list[Tried]
+    min_rating: int
+    min_judgment: int
+    pairs: int
+    failed: int
+    calls: int
+    cost: float | None
+
+    @property
+    def labelled(self) -> int:
+        """Number of passages with a label."""
+        return sum(tried.label is not None for tried in self.passages)
+
+    @property
+    def agreeing(self) -> int:
+        """Number of passages that label and judgment both count as relevant, or both as not relevant."""
+        return sum(
+            tried.label is not None and (tried.label >= self.min_rating) == (tried.judgment >= self.min_judgment)
+            for tried in self.passages
+        )
+
+    def cost_of(self, pairs: int) -> float | None:
+        """Return the cost of some pairs at the price of the sample; None if it is unknown."""
+        return None if self.cost is None or not self.pairs else self.cost / self.pairs * pairs
+
+
+def sample_outcome(
+    project: Project, spec: GraderSpec, sample: Sequence[tuple[str, str, int]], policy: Policy
+) -> SampleOutcome | None:
+    """Return the labels of a sample by a grader, and the usage of the jobs that graded samples.
+
+    Args:
+        sample: as `judged_sample` returns it.
+        policy: the scoring settings; its grader is replaced.
+
+    Returns:
+        None if the grader has graded nothing yet.
+    """
+    stored = next((one for one in stored_graders(project) if one.spec.fingerprint in spec.fingerprints), None)
+    if stored is None or not (stored.grades or stored.failures):
+        return None
+    base = basis(project, replace(policy, grader=stored.spec.fingerprint, rating=Policy.rating))
+    labels = label_qrels(project, base)
+    spent = [job for job in jobs(project, "grading", subject=stored.key) if job.request.get("passages")]
+    # Without a price, a job records a cost of 0.
+    priced = bool(spent) and all((job.request.get("told") or {}).get("cost") is not None for job in spent)
+    return SampleOutcome(
+        [Tried(query, passage, value, labels.get(query, {}).get(passage)) for query, passage, value in sample],
+        base.min_rating,
+        policy.min_judgment,
+        sum(job.done + job.failed for job in spent),
+        sum(job.failed for job in spent),
+        sum(job.calls or 0 for job in spent),
+        sum(job.cost or 0.0 for job in spent) if priced else None,
+    )

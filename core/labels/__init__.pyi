@@ -59,6 +59,7 @@ from ._official_comparison import (
     compare_boards as compare_boards,
     correlation_shift as correlation_shift,
     official_board as official_board,
+    over as over,
     sides as sides,
 )
 from ._overrides import (

@@ -51,6 +51,7 @@ from ._paired_tests import (
     holm as holm,
     mcnemar as mcnemar,
     randomisation_test as randomisation_test,
+    separable_differences as separable_differences,
     t_test as t_test,
 )
 from ._system_choice import (

@@ -66,6 +66,32 @@ def t_test(differences: Array) -> Array:
     return np.asarray(2 * stdtr(np.maximum(n - 1, 1), -np.abs(t)))
 
 
+def separable_differences(differences: Array) -> Array:
+    """Return the smallest difference that would be significant in each comparison, by the t test with Holm's method.
+
+    If r of m comparisons are significant, Holm's method tests the next one at the level ALPHA / (m - r). So the
+    smallest difference is t s / sqrt(n), for the quantile t of that level, and n queries whose differences have the
+    standard deviation s.
+
+    Args:
+        differences: as for `t_test`.
+
+    Returns:
+        Shape (comparisons,); NaN with fewer than 2 queries or differences without spread.
+    """
+    from scipy.special import stdtrit
+
+    p = t_test(differences)
+    known = ~np.isnan(p)
+    significant = sum(value < ALPHA for value in holm(p[known].tolist()))
+    level = ALPHA / max(1, int(known.sum()) - significant)
+    n = (~np.isnan(differences)).sum(axis=0)
+    found = np.full(len(p), np.nan)
+    spread = np.nanstd(differences[:, known], axis=0, ddof=1)
+    found[known] = stdtrit(n[known] - 1, 1 - level / 2) * spread / np.sqrt(n[known])
+    return found
+
+
 def randomisation_test(differences: Array, permutations: int = PERMUTATIONS, seed: int = 0) -> Array:
     """Return the p values of two-sided paired randomisation tests of the difference in means.
 

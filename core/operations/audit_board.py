@@ -38,11 +38,11 @@ def board(
     """Show the audited leaderboard: scores, intervals, bias and systems not separated."""
     if file is not None:
         facts = room.read_facts(read_small(file), str(file))
-        found, apart = room.board_of(facts, variance), room.told_apart_of(facts, room.board_of(facts))
+        found, reached = room.board_of(facts, variance), room.outcome_of(facts, room.board_of(facts))
     else:
         with opening() as project:
             audit = find_audit(project, name)
-            found, apart = room.audit_board(project, audit, variance), room.told_apart(project, audit)
+            found, reached = room.audit_board(project, audit, variance), room.outcome(project, audit)
     output = Output(found.as_dict()).table(
         ("rank", "run", found.measure, "low", "high", "grader", "grader's rank", "bias", "low", "high", "order"),
         [
@@ -62,7 +62,8 @@ def board(
             for s in found.systems
         ],
     )
-    output.note(found.says, ("Target reached: " if found.statement.holds else "") + found.statement.says, apart)
+    output.note(reached.says, reached.conclusion, found.says)
+    output.note(f"Separated pairs of systems: {reached.separated:,} of {reached.pairs:,} (Holm)." * (reached.pairs > 0))
     if found.labels is not None:
         rates = ((name, _rate(getattr(found.labels, name))) for name in ("precision", "recall", "kappa"))
         output.note("Labels: " + ", ".join(f"{name} {rate or 'undefined'}" for name, rate in rates) + ".")

@@ -16,6 +16,7 @@ from ..grading import (
     PriceTag,
     Request,
     Scope,
+    judged_sample,
     left_out,
     make_control,
     make_plan,
@@ -27,7 +28,7 @@ from ..grading import (
     write_missing,
 )
 from ..jobs import BackgroundJob, Progress
-from ..project import Project, current_author
+from ..project import Project, current_author, find_source
 from ..types import GraderSpec
 from .batch import grade_in_batches
 from .console import Guest, at_a_shell, close_unfinished, counted, guest, tell, warn_of_terms
@@ -133,6 +134,10 @@ def grade(
     scope: ScopeOptions,
     bank_version: BankVersion = None,
     limit: Limit = None,
+    judged: Annotated[
+        int | None,
+        Option(help="Grade only so many judged passages, spread over the values of the first judgments.", least=1),
+    ] = None,
     max_cost: Annotated[float | None, Option(help="Cost limit, in the currency of exam prices.", least=0)] = None,
     max_calls: Annotated[int | None, Option(help="Call limit, retries included.", least=1)] = None,
     concurrency: Annotated[int, Option(help="Parallel calls.", least=1, most=1024)] = Request.concurrency,
@@ -152,12 +157,20 @@ def grade(
         scope, bank_version, max_calls=max_calls, max_cost=max_cost, concurrency=concurrency, patience=patience,
         batch=batch, batch_size=batch_size,
     )  # fmt: skip
+    if batch and judged is not None:
+        raise InputError(
+            "options-exclude-each-other", "--judged cannot be combined with --batch.", "Remove one of them."
+        )
     if batch and not dry_run:
         return grade_in_batches(opening, chosen, request, no_wait)
     with opening() as project:
         close_unfinished(project)
         grader = chosen.make(project)
         version = check_version(project, bank_version)
+        if judged is not None:
+            sample = judged_sample(project, grader.spec, find_source(project, "judgments"), judged)
+            scope = replace(scope, passages=tuple((query, passage) for query, passage, _ in sample))
+            request = replace(request, scope=scope)
         _tell_unknown(project, grader.spec, version, scope)
         if dry_run:
             planned = make_plan(project, grader.spec, version, scope)

@@ -5,9 +5,21 @@ from __future__ import annotations
 from typing import Annotated
 
 from ..bank import find_grader, how_to_grade
-from ..labels import DEFAULT_MAX_K, MAX_K, Policy, cover_curves
+from ..labels import DEFAULT_MAX_K, DEFAULT_MEASURE, MAX_K, Policy, cover_curves, leaderboard
 from ..project import Project
-from ..study import DEFAULT_TOP_K, LISTED, SELECTION_MEASURES, ToGrade, VerdictCounts, select, unjudged as find_unjudged
+from ..study import (
+    DEFAULT_TOP_K,
+    LISTED,
+    SELECTION_MEASURES,
+    ToGrade,
+    VerdictCounts,
+    sample_queries,
+    sample_questions,
+    says_queries,
+    says_questions,
+    select,
+    unjudged as find_unjudged,
+)
 from .console import counted
 from .describing import Option
 from .options import QueriesOption
@@ -40,6 +52,28 @@ def curve(
             f"The pool ends at rank {found.pool_depth}. Deeper passages are graded only if other runs pool them."
         )
     return output
+
+
+@operation("sample-size", act="see boards", reads=True)
+def sample_size(
+    project: Project,
+    *,
+    measure: Annotated[str, Option(help="Measure, such as nDCG@10, AP or EXAM-Cover@20.")] = DEFAULT_MEASURE,
+    policy: PolicyOptions,
+) -> Output:
+    """Show the effect of fewer queries, and of fewer questions per query, on the leaderboard.
+
+    Each row is the mean over random samples of this size: the smallest difference that is separated (median over pairs
+    of systems), and Kendall's tau with the whole leaderboard.
+    """
+    queries = sample_queries(project, leaderboard(project, measure, "exam", policy))
+    questions = sample_questions(project, measure, policy)
+    found = {"queries": queries, "questions per query": questions}
+    output = Output({name: [vars(size) for size in sizes] for name, sizes in found.items()})
+    for name, sizes in found.items():
+        columns = (name, "separable", "kendall", "lowest", "highest")
+        output.table(columns, [tuple(vars(size).values()) for size in sizes])
+    return output.note(says_queries(queries), says_questions(questions))
 
 
 @operation("selection", act="read the bank", reads=True)

@@ -54,6 +54,15 @@ from ._retriever_selection import (
     VerdictCounts as VerdictCounts,
     select as select,
 )
+from ._subsampling import (
+    FEWEST_QUERIES as FEWEST_QUERIES,
+    SampleSize as SampleSize,
+    sample_queries as sample_queries,
+    sample_questions as sample_questions,
+    says_queries as says_queries,
+    says_questions as says_questions,
+)
+from ._summary import Summary as Summary, summarize as summarize
 from ._system_groups import Alike as Alike, alike as alike
 from ._system_significance import (
     CORRECTIONS as CORRECTIONS,

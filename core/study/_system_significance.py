@@ -142,7 +142,7 @@ def _compare(
         )
     if not pairs:
         return []
-    scores = _score_table(board)
+    scores = score_table(board)
     differences = np.stack([scores[a] - scores[b] for a, b in pairs], axis=1)
     queries = (~np.isnan(differences)).sum(axis=0).tolist()
     if test == "t":
@@ -166,7 +166,7 @@ def _compare(
     return found
 
 
-def _score_table(board: Leaderboard) -> dict[str, Array]:
+def score_table(board: Leaderboard) -> dict[str, Array]:
     """Return scores of every system in the order of the leaderboard's queries; NaN for a query that does not count."""
     missing = 0.0 if board.policy.skipped == "zero" else math.nan
     return {

@@ -193,6 +193,7 @@ def to_grade(project: Project, policy: Policy, run: str, top_k: int, listed: int
         "queries": None,
         "runs": [run],
         "depth": top_k,
+        "passages": None,
     }
     top = (
         "(SELECT query_key, passage_key, rank, s.text_key, p.passage_key IS NOT NULL AS pooled FROM rankings"

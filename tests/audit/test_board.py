@@ -28,8 +28,8 @@ from exam_workbench.audit import (
     judge,
     methods,
     notice,
+    outcome,
     read_facts,
-    told_apart,
 )
 from exam_workbench.audit._audit_data import gather
 from exam_workbench.audit._audit_rows import Difference
@@ -245,25 +245,36 @@ def test_a_mean_judgment_has_its_own_name_and_an_older_audit_keeps_the_bytes_of_
     assert json.loads(audit_files(done)["audit-1.json"][1])["measure"] == stored
 
 
-def test_it_says_who_is_told_apart_and_how_many_judgments_would_tell_the_leader_from_the_next(filled: Project) -> None:
-    goal = Goal("budget", budget=12)
-    audit = plan(filled, goal, batch_size=12)
-    assert told_apart(filled, audit) == ""
+def test_its_outcome_counts_the_best_systems_and_the_judgments_that_would_separate_them(filled: Project) -> None:
+    goal = Goal("budget", budget=20)
+    audit = plan(filled, goal, batch_size=20)
+    assert outcome(filled, audit).reached is None
     draw(filled, audit, "org")
     judge_batch(filled, audit)
-    board = audit_board(filled, audit)
-    assert board.statement.holds
+    board, found = audit_board(filled, audit), outcome(filled, audit)
     apart = [one for one in board.differences if one.adjusted is not None and one.adjusted <= audit.alpha]
-    says = told_apart(filled, audit)
-    assert f"{len(apart)} of 6 pairs" in says and board.systems[0].run in says and len(apart) < 6
-    assert says.endswith(forecast_of(replace(gather(filled, audit), goal=Goal("best"))).says)
+    assert (found.reached, found.pairs, found.separated) == (True, 6, len(apart))
+    assert found.leader == board.systems[0].run
+    assert found.unseparated == len(board.groups[0]) > 1
+    needed = forecast_of(replace(gather(filled, audit), goal=Goal("best"))).needed
+    assert found.more == needed - board.judged > 0
+    assert mentions(found.says, str(found.more))
     whole = design(filled, "whole", "P@3", goal, seed=1, batch_size=1000, author="org")
     draw(filled, whole, "org")
     judge_batch(filled, whole)
-    left = {one.adjusted for one in audit_board(filled, whole).differences if one.value != 0}
-    assert left == {0.0}
-    says = told_apart(filled, whole)
-    assert f"{sum(one.value != 0 for one in audit_board(filled, whole).differences)} of 6 pairs" in says
+    found = outcome(filled, whole)
+    assert found.separated == sum(one.value != 0 for one in audit_board(filled, whole).differences)
+    assert found.more is None, "all passages are judged"
+
+
+def test_a_conclusion_about_the_better_system_is_the_outcome(filled: Project) -> None:
+    first, second = SYSTEMS[0], SYSTEMS[2]
+    audit = plan(filled, Goal("pair", first=first, second=second), batch_size=1000)
+    draw(filled, audit, "org")
+    judge_batch(filled, audit)
+    found = outcome(filled, audit)
+    assert found.reached and found.decides
+    assert first in found.says and second in found.says
 
 
 @pytest.mark.parametrize(

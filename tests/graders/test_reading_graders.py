@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import re
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
@@ -39,7 +38,7 @@ from exam_workbench.review import changes
 from exam_workbench.types import Asked, Query, Question
 from tests.made.endpoint_server import EndpointServer, Reply, Seen, chat, digit, rate, status
 from tests.made.projects import fill, judge, new_project
-from tests.made.refusals import refusal
+from tests.made.refusals import mentions, refusal
 
 ASKED = Question("q1/a", "q1", "How tall is it?", answer_key="ten metres")
 CHOSEN = Question("q1/c", "q1", "What is it?", kind="choice", answer_key="a tree", choices=("a dog", "a tree"))
@@ -325,7 +324,7 @@ def test_asking_one_question_tries_a_dead_endpoint_once_for_somebody_waits(fille
         made = make_grader("self-rating", settings(dead))
         trial = try_pair(made, *pair_to_try(filled, made.spec, passage_id="p1"))
         assert (trial.grade.rating, len(dead.seen)) == (None, 1)
-    assert re.findall(r"\d+", trial.grade.reason or "") == ["503", "1"], "the status and the attempts"
+    assert mentions(trial.grade.reason or "", "503")
 
 
 def test_a_prompt_that_a_grade_cannot_be_about_is_refused(filled: Project):

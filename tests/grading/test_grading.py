@@ -9,24 +9,26 @@ import subprocess
 import sys
 import textwrap
 import threading
+from collections import Counter
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from click.testing import CliRunner
 
-from exam_workbench import bank
+from exam_workbench import bank, cli
 from exam_workbench.bank import drafted_edits, put_draft, save_drafts
 from exam_workbench.errors import GradingError, WorkbenchError
 from exam_workbench.graders import Control, Outcome, Pair
-from exam_workbench.grading import Plan, Request, Scope, make_plan, price_tag, run_job, start_job
+from exam_workbench.grading import Plan, Request, Scope, judged_sample, make_plan, price_tag, run_job, start_job
 from exam_workbench.grading._needed_pairs import pairs_to_grade
 from exam_workbench.jobs import Progress, _job_run as job_run, current_job, jobs
 from exam_workbench.labels import Policy, basis, readiness
 from exam_workbench.project import Project, add_passages, close_interrupted, open_project, pool_depth, refresh_pool
 from exam_workbench.review import changes
 from exam_workbench.types import Asked, Grade, GraderSpec, Passage, Question
-from tests.made.projects import fill, new_project
+from tests.made.projects import fill, judge, new_project
 from tests.made.refusals import mentions, refusal
 
 QUESTIONS = [Question("q1/a", "q1", "A?"), Question("q1/b", "q1", "B?"), Question("q2/c", "q2", "C?")]
@@ -472,3 +474,41 @@ def test_a_killed_process_loses_no_committed_grade_and_is_resumed_with_exactly_t
     assert known(project) == {pair: rating_of(*pair) for pair in needed()}
     assert close_interrupted(project) == 0
     project.close()
+
+
+class TestJudgedSample:
+    def put(self, project: Project) -> None:
+        asked = [Question(f"q{q}/a", f"q{q}", f"What of q{q}?") for q in range(3)]
+        runs = {"one": {f"q{q}": [f"q{q}p{n}" for n in range(8)] for q in (0, 1, 2, 3)}}
+        fill(project, asked, {}, runs)
+        # Most passages are not relevant, and a query without questions is judged, too.
+        values = {(f"q{q}", f"q{q}p{n}"): 2 if n == 0 else int(n == 1) for q in range(4) for n in range(8)}
+        judge(project, values)
+
+    def test_it_is_spread_over_values_and_queries_that_have_questions(self, project: Project) -> None:
+        self.put(project)
+        found = judged_sample(project, HashGrader().spec, "assessors", 6)
+        assert Counter(value for _, _, value in found) == {0: 2, 1: 2, 2: 2}
+        assert {query for query, _, _ in found} <= {"q0", "q1", "q2"}
+        assert all(len({query for query, _, value in found if value == level}) == 2 for level in range(3))
+        assert judged_sample(project, HashGrader().spec, "assessors", 6) == found
+        assert len(judged_sample(project, HashGrader().spec, "assessors", 100)) == 24
+
+    def test_a_job_on_it_asks_these_passages_alone(self, project: Project) -> None:
+        self.put(project)
+        found = judged_sample(project, HashGrader().spec, "assessors", 5)
+        grader = HashGrader()
+        scope = Scope(passages=tuple((query, passage) for query, passage, _ in found))
+        assert run_job(project, grader, Request(scope), "ann").graded == 5
+        asked = {(question.split()[-1].rstrip("?"), passage.split()[-1]) for question, passage in grader.asked}
+        assert asked == {(query, passage) for query, passage, _ in found}
+        assert make_plan(project, grader.spec, 1, scope).to_grade == 0
+
+    def test_the_command_plans_it(self, project: Project) -> None:
+        self.put(project)
+        path = project.path
+        project.close()
+        words = ["grade", "--project", str(path), "--judged", "5", "--dry-run", "--json"]
+        done = CliRunner().invoke(cli.cli, words)
+        assert done.exit_code == 0, done.output
+        assert json.loads(done.stdout)["to_grade"] == 5

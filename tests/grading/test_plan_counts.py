@@ -81,6 +81,8 @@ def test_a_plan_counts_the_pairs_as_they_are(tmp_path: Path, seed: int) -> None:
             Scope(runs=("two",), retry_failed=True),
             Scope(only_failed=True, limit=2),
             Scope(top=2),
+            Scope(passages=(("q1", "p1"), ("q1", "p2"), ("q2", "p1"), ("q2", "no such passage"))),
+            Scope(passages=()),
             Scope(runs=("two",), top=1, retry_failed=True),
         ):
             plan = make_plan(project, spec, latest_version(project), scope)

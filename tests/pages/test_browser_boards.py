@@ -6,12 +6,12 @@ import re
 from pathlib import Path
 
 import pytest
-from playwright.sync_api import Page, expect
+from playwright.sync_api import Browser, Page, expect
 
 from exam_workbench.labels import compare, leaderboard, per_query_scores
 from exam_workbench.study import alike
 from exam_workbench.study._system_significance import compare_all
-from tests.made.browser import Server, heading, ready, visit
+from tests.made.browser import Server, button, heading, ready, visit
 from tests.made.projects import fill, judge, new_project
 from tests.made.screens import JUDGED, QUESTIONS, RATINGS, RUNS
 
@@ -40,6 +40,27 @@ def test_a_system_opens_where_it_stands_and_back_comes_back_to_it(
     expect(page.locator("tr.system.alike")).to_have_count(len(like))
     alike_now = page.locator("tr.system.alike").evaluate_all("rows => rows.map(row => row.dataset.run)")
     assert alike_now == like
+
+    # A link keeps the order of the table.
+    names = page.locator("tr.system").evaluate_all("rows => rows.map(row => row.dataset.run)")
+    page.locator("thead th.run button").click()
+    expect(page).to_have_url(re.compile("[?&]sorted=run"))
+    page.reload()
+    ready(page)
+    expect(rows).to_have_count(len(RUNS))
+    assert rows.evaluate_all("rows => rows.map(row => row.dataset.run)") == sorted(names)
+    # An unknown column in a link is ignored.
+    visit(page, f"{server.address}/leaderboard?project=boards&sorted=length")
+    assert rows.evaluate_all("rows => rows.map(row => row.dataset.run)") == names
+    page.locator("thead th.run button").click()
+    page.locator("thead th.rank button").click()
+    expect(page).not_to_have_url(re.compile("sorted="))
+
+    # Each part of the sentence above opens its numbers.
+    page.locator(".st-key-summary-agreement button").click()
+    expect(page.locator(".st-key-metric-Kendall")).to_be_visible()
+    page.keyboard.press("Escape")
+    expect(page.locator(".st-key-metric-Kendall")).to_have_count(0)
 
     # A click on the dot opens the queries below it, and one of these its passages.
     row.locator(".dot.mine").click()
@@ -133,3 +154,29 @@ def test_a_click_on_a_mark_of_a_chart_opens_its_system_or_query(
         for name in opened:
             expect(page).to_have_url(re.compile(f"[?&]{name}=[^&]"))
         ready(page)
+
+
+def test_a_report_opens_offline_asks_for_nothing_and_runs_nothing(
+    projects: Path, server: Server, chromium: Browser, chromium_page: Page, tmp_path: Path
+) -> None:
+    hostile = "<img src=x onerror=alert(1)>"
+    project = new_project(projects / "reported.duckdb")
+    fill(project, QUESTIONS, RATINGS, RUNS | {hostile: {"q1": ["p1"], "q2": ["p5"]}})
+    judge(project, JUDGED)
+    project.close()
+    visit(chromium_page, f"{server.address}/export?project=reported")
+    with chromium_page.expect_download() as started:
+        button(chromium_page, "download reported-report.html").click()
+    file = tmp_path / "report.html"
+    started.value.save_as(file)
+
+    alone = chromium.new_context(offline=True)
+    page, asked, said = alone.new_page(), list[str](), list[str]()
+    page.on("request", lambda request: asked.append(request.url))
+    page.on("console", lambda message: said.append(message.text))
+    page.on("dialog", lambda dialog: said.append(dialog.message))
+    page.goto(file.as_uri())
+    expect(page.get_by_role("cell", name=hostile, exact=True)).to_be_visible()
+    assert page.locator("svg").count() >= 2
+    assert (asked, said) == ([file.as_uri()], [])
+    alone.close()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import threading
+import tomllib
 from collections.abc import Iterator
 from datetime import datetime
 from pathlib import Path
@@ -23,11 +24,11 @@ from exam_workbench.project import Project
 from exam_workbench.types import Grade, GraderSpec, Question
 from pages.parts.graders import grading_tables as tables
 from pages.parts.graders.trial_form import DEFAULTED, waiting
-from pages.parts.shared import look, ui
+from pages.parts.shared import job_plan, look, ui
 from pages.parts.shared.job_plan import Chosen
 from tests.grading.test_failures import say
 from tests.made.endpoint_server import EndpointServer, Reply, Seen, chat, no_structure, rate, refuse, status, well
-from tests.made.projects import SPEC, fill, grade
+from tests.made.projects import SPEC, fill, grade, judge
 from tests.made.refusals import mentions
 from tests.made.screens import (
     DEADLINE,
@@ -158,6 +159,18 @@ class Held(EndpointServer):
 
 
 class TestSettingUp:
+    def test_the_first_choice_is_the_kind_of_model_and_leads_to_its_settings(self, shared: Project) -> None:
+        app = visit("grading")
+        assert named(app.get("button_group"), "setup place").value == "embedding"
+        named(app.get("button_group"), "setup place").set_value("openai")
+        app = sound(app.run())
+        assert app.selectbox("setup").value == "self-rating"
+        assert named(app.selectbox, "back_end").value == "openai"
+        app = choose(app, "back_end", "On this computer")
+        assert named(app.get("button_group"), "setup place").value == "transformers"
+        named(app.get("button_group"), "setup place").set_value("embedding")
+        assert sound(app.run()).selectbox("setup").value == "embedding"
+
     def test_a_local_grader_is_set_up_in_a_form_and_kept_under_a_name(self, asked: Project, tiny_t5: Path) -> None:
         app = choose(visit("grading"), "setup", "Self-rating")
         choose(app, "model", str(tiny_t5))
@@ -246,11 +259,15 @@ class TestKeys:
         monkeypatch.delenv("OPENAI_API_KEY", raising=False)
         app = choose(kind("Self-rating"), "back_end", "Endpoint")
         assert shows(app, "key missing", "OPENAI_API_KEY")
+        assert [code for code in codes(app) if tomllib.loads(code.removeprefix("export ")) == {"OPENAI_API_KEY": "KEY"}]
         monkeypatch.setenv("GROQ_API_KEY", "open-sesame")
         choose(app, "base_url", "https://api.groq.com/openai/v1")
         assert shows(app, "key found", "GROQ_API_KEY", "api.groq.com")
         choose(app, "base_url", "https://mine.example/v1")
         assert shows(app, "key unknown", "mine.example")
+        (line,) = (tomllib.loads(code) for code in codes(app) if "endpoints" in code)
+        assert line["endpoints"]["Mine"]["base_url"] == "https://mine.example/v1"
+        assert line["endpoints"]["Mine"]["key_variable"] in line
         assert "open-sesame" not in said(app)
 
     def test_a_typed_key_is_held_for_this_window_and_stored_nowhere(self, asked: Project) -> None:
@@ -310,6 +327,11 @@ class TestAskingOneQuestion:
             url = server.url
         assert shows(app, "grade failed", url, "I cannot help with that")
         assert drawn_grade(app) == ""
+
+    def test_a_trial_repeats_the_words_of_the_endpoint(self, asked: Project) -> None:
+        with EndpointServer(lambda seen: status(500, "out of memory")) as server:
+            app = press(endpoint(asked, server), "ask")
+        assert shows(app, "grade failed", "out of memory")
 
     def test_an_error_of_an_endpoint_names_its_address(self, asked: Project) -> None:
         with EndpointServer(lambda seen: Reply(500, "{}")) as server:
@@ -503,6 +525,49 @@ class TestJobs:
         monkeypatch.setattr("exam_workbench.grading.start_job", refused)
         app = press(visit("grading"), "grade")
         check_refused(app, "job-running")
+
+
+class TestJudgedSample:
+    def judged(self, project: Project) -> None:
+        judge(project, {("q1", "p1"): 2, ("q1", "p2"): 0})
+
+    def test_without_judgments_it_says_so(self, shared: Project) -> None:
+        assert shows(kind("Self-rating"), "no-sample")
+
+    def test_it_is_graded_and_compared_and_the_first_job_has_a_cap(self, asked: Project) -> None:
+        self.judged(asked)
+        set_price(asked, "mini", Price(1000.0, 1000.0), "ann")
+        with EndpointServer(lambda seen: rate(seen, 5 if "text of p1" in seen.prompt else 0)) as server:
+            app = endpoint(asked, server)
+            assert named(app.number_input, "plan calls").value == job_plan.FIRST_CALLS
+            app = ended(press(app, "grade sample"), asked)
+            agreed, compared, *_ = numbers(note(app, "sample-outcome"))
+            assert (agreed, compared) == (2, 2) and 0.06 in numbers(note(app, "sample-outcome"))
+            table = next(table.value for table in app.dataframe if "Judgment" in table.value)
+            assert sorted(zip(table["Judgment"], table["Label"], strict=True)) == [(0, 0), (2, 5)]
+            assert not keyed(app.button, "grade sample"), "nothing of it is left to grade"
+            assert (
+                named(app.number_input, "plan calls").value == job_plan.FIRST_CALLS
+                if keyed(app.number_input, "plan calls")
+                else True
+            )
+
+    def test_a_misbehaving_endpoint_leaves_labels_missing_and_both_price_tags_fit_on_the_screen(
+        self, asked: Project
+    ) -> None:
+        self.judged(asked)
+        with EndpointServer(lambda seen: refuse() if "is tin" in seen.prompt else rate(seen, 4)) as server:
+            app = choose(endpoint(asked, server), "plan calls", 3)
+            app = choose(app, "plan flying", 1)
+            app = ended(press(app, "grade"), asked)
+            assert shows(app, "failed", "I cannot help with that")
+            assert metric(app, "metric to grade") == "1" and metric(app, "metric calls failed") != ""
+            app = press(app, "grade sample")
+            app = ended(app, asked)
+            assert len(table := next(t.value for t in app.dataframe if "Judgment" in t.value)) == 2
+        assert table["Label"].tolist() == [4, 4], "a refused pair leaves the label to the other question"
+        agreeing, compared, *_ = numbers(note(app, "sample-outcome"))
+        assert (agreeing, compared) == (1, 2)
 
 
 class TestFailedPairs:

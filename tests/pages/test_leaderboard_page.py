@@ -5,11 +5,13 @@ from __future__ import annotations
 import pytest
 from hypothesis import given, strategies as st
 
+from exam_workbench import bank
 from exam_workbench.labels import Policy, compare, leaderboard, per_query_scores
 from exam_workbench.project import Project, gold_name
 from exam_workbench.run_names import short_names
 from exam_workbench.study import alike
 from exam_workbench.study._system_significance import compare_all
+from exam_workbench.types import Question
 from pages.parts.shared.ui import number
 from tests.made.projects import fill, judge
 from tests.made.screens import (
@@ -124,6 +126,21 @@ class TestLeaderboard:
         press(sound(app.run()), "set gold")
         assert gold_name(small) is None
 
+    def test_the_sentence_has_a_part_for_each_fact_and_fewer_questions_have_a_chart(self, shared: Project) -> None:
+        app = visit("leaderboard")
+        found = [name for name in ("separation", "agreement", "grading", "auditing") if shows(app, f"summary {name}")]
+        assert found == ["separation", "agreement", "grading", "auditing"]
+        app = choose(app, "against", "No official board")
+        assert not shows(app, "summary agreement") and shows(app, "summary grading")
+        assert len(charts(visit("leaderboard", view="Sample size"))) == 1, "two queries are too few for samples"
+
+    def test_if_all_queries_wait_for_grades_it_says_so_above_the_empty_table(self, small: Project) -> None:
+        new = [Question(f"{query}/new", query, f"What else of {query}?") for query in ("q1", "q2")]
+        bank.save(small, new, "", "ann")
+        app = visit("leaderboard")
+        assert shows(app, "no-common-queries", 2)
+        assert holds(app, "systems")["board"]["systems"] == []
+
     def test_another_measure_can_be_typed(self, shared: Project) -> None:
         app = visit("leaderboard", measure="P@2")
         assert board(app)["Score"].to_dict() == pytest.approx(leaderboard(shared, "P@2").scores)
@@ -137,6 +154,18 @@ class TestLeaderboard:
         app = visit("leaderboard", project=shared.name, measure="AP", tau="3", label="Supported by 2 questions")
         expected = leaderboard(shared, "AP", "exam", Policy(min_rating=3, label="support:2"))
         assert board(app)["Score"].to_dict() == pytest.approx(expected.scores)
+
+    def test_a_link_carries_the_settings_of_each_view(self, shared: Project) -> None:
+        app = visit("leaderboard", ties="random")
+        assert named(app.get("button_group"), "ties").value == "random"
+        app = visit("leaderboard", view="By budget", **{"curves of": ["poor", "good"]})
+        assert named(app.multiselect, "curves of").value == ["poor", "good"]
+        app = tell(visit("leaderboard", sorted="-run"), "systems", "sort", "score")
+        assert (app.query_params["sorted"], holds(app, "systems")["sorted"]) == ("score", "score")
+        assert "sorted" not in tell(app, "systems", "sort", "").query_params
+        second = named(visit("leaderboard", view="All boards", system="good").selectbox, "system's board").options[-1]
+        app = visit("leaderboard", view="All boards", system="good", **{"system's board": second})
+        assert named(app.selectbox, "system's board").value == second
 
     def test_a_score_can_be_followed_down_to_the_passages(self, shared: Project) -> None:
         found, official = (leaderboard(shared, "nDCG@10", source) for source in ("exam", "assessors"))
@@ -213,7 +242,8 @@ class TestLeaderboard:
         assert shown["Passages"].to_dict() == {run: length.passages for run, length in expected.lengths.items()}
         assert {run for run, star in shown["\N{BLACK STAR}"].items() if star} == expected.starred
         assert holds(app, "systems")["board"]["official"]["title"] == "assessors nDCG@10"
-        for view, drawn in {"All boards": 1, "Two boards": 2, "Two systems": 1, "Significance": 1}.items():
+        drawn_by = {"All boards": 1, "Two boards": 2, "Two systems": 1, "Significance": 1, "Sample size": 0}
+        for view, drawn in drawn_by.items():
             app = visit("leaderboard", measure="EXAM-Cover@2/pool", view=view)
             assert not app.error
             assert len(charts(app)) == drawn
@@ -253,6 +283,14 @@ class TestNames:
         for name, short in shown.items():
             assert len(short) <= 20
             assert ("v2" in short, "20" in short.removeprefix("…")) == ("v2" in name, name.endswith("_20"))
+
+    def test_a_name_that_begins_with_another_keeps_it(self) -> None:
+        families = ("BM25", "BM25_RM3", "OPEN_AI_ADA2")
+        names = [f"{family}{tail}" for family in families for tail in ("", "+output_v2_4096_100", "+output_v2_4096_20")]
+        shown = short_names(names, 20)
+        for name, short in shown.items():
+            assert short.startswith(name.partition("+")[0])
+            assert len(short) <= 20
 
     @given(st.lists(st.text("ab_-", min_size=1, max_size=40), max_size=12, unique=True), st.integers(8, 40))
     def test_no_two_names_are_shown_alike(self, names: list[str], length: int) -> None:

@@ -153,3 +153,11 @@ def test_what_is_folded_away_has_what_is_chosen_as_its_default(shared: Project) 
     for label, chosen in (("tau", "2"), ("measure", "P@7"), ("label", LABEL_RULES["mean"])):
         box = named(app.selectbox, label)
         assert box.options[box.proto.default] == chosen
+
+
+def test_a_link_carries_the_rating_rule(project: Project) -> None:
+    fill(project, [Question("q1/a", "q1", "What is A?")], {("What is A?", "p1"): 5}, {"run": {"q1": ["p1"]}})
+    with project.transaction() as cursor:
+        cursor.execute("UPDATE grades SET distribution = [.5, 0, 0, 0, 0, .5]")
+    assert visit("leaderboard", rating="expected").selectbox("rating").value == "expected"
+    assert visit("leaderboard").selectbox("rating").value == "written"

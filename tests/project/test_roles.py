@@ -32,6 +32,7 @@ from exam_workbench.labels import (
     response_support,
     support_agreement,
 )
+from exam_workbench.operations.project_report import ReportRequest, make_report
 from exam_workbench.project import (
     ACTS,
     ROLES,
@@ -258,6 +259,8 @@ OPEN: dict[str, Callable[[Project], Any]] = {
     "offered_boards": lambda p: study.offered_boards(p, ["AP"]),
     "query_points": lambda p: study.query_points(p, (b := leaderboard(p, "nDCG@10")), "one", b, "two"),
     "remembered_pairs": lambda p: study.remembered_pairs(p, leaderboard(p, "nDCG@10"), "t"),
+    "sample_queries": lambda p: study.sample_queries(p, leaderboard(p, "nDCG@10")),
+    "sample_questions": lambda p: study.sample_questions(p, "nDCG@10", Policy()),
     "labelled": lambda p: study.labelled(p, Policy(), 3),
     "choose_rows": lambda p: study.choose_rows(p, [], [4], ["max"], [None], Policy()),
     "methods": lambda p: study.methods(p),
@@ -330,6 +333,7 @@ WAYS: list[Callable[[Project], Any]] = [
     lambda p: exporting.qrels(p, Policy()),
     lambda p: exchange.qrels_head(p, Policy(), False),
     lambda p: exchange.bundle(p, Policy(), "vera"),
+    lambda p: make_report(p, ReportRequest(questions=True)),
     lambda p: exchange.project_zip(p, "vera"),
     lambda p: backup(p),
     lambda p: exchange.publications(p),

@@ -367,7 +367,9 @@ class Session:
 
     def _give_up_or_doubt(self, asked: _Asked, fault: Faulted, said: str) -> None:
         """Fail a pair after its last attempt, or put it aside if the endpoint may be at fault."""
-        asked.given_up = f"{fault.reason} after {how_many(asked.failures, 'attempts')}"
+        # A person who tries one pair needs the details; in a job, equal reasons are counted.
+        attempts = how_many(asked.failures, "attempts")
+        asked.given_up = said if self.control.attempts == 1 else f"{fault.reason} after {attempts}"
         # A pair that fails again after an outage, while others succeed, is itself at fault.
         spared_in_vain = 0 < asked.spared < self._heard
         # An unusable answer says nothing about the endpoint once a later pair has its answer.

@@ -5,7 +5,7 @@ from typing import Any
 
 import streamlit as st
 
-from exam_workbench import audit as room, bank, charts, text
+from exam_workbench import audit as room, bank, charts, labels, text
 from exam_workbench.project import Project
 from exam_workbench.run_names import short_names
 from pages.parts.shared import components, html, presses, ui, view_choice
@@ -13,42 +13,43 @@ from pages.parts.shared.chart_display import draw_chart
 
 
 def draw(project: Project, audit: room.Audit) -> None:
-    """Draw the statement, the batch, and the leaderboard."""
+    """Draw the outcome and the next step, the leaderboard, and then the statistics."""
     drawn = room.batches(project, audit)
     with st.spinner("Computing the audited leaderboard"):
-        found = room.audit_board(project, audit)
-    _statement(project, audit, found)
+        found, reached = room.audit_board(project, audit), room.outcome(project, audit)
+    _outcome(reached)
+    about(project, audit)
     _batch(project, audit, drawn, found)
     draw_board(found)
+    st.subheader("Statistics", anchor=False)
+    if reached.pairs:
+        st.container(key="separated-pairs").caption(
+            f":material/info: Separated: {reached.separated:,} of {text.how_many(reached.pairs, 'pairs of systems')}"
+            f" (Holm, alpha {audit.alpha:g})."
+        )
+    if found.batches:
+        st.container(key="looks").caption(f":material/info: {ui.plain(rule(audit, found))}")
     _about(found)
-    st.subheader("Judgments needed", anchor=False)
     draw_curve(room.forecast(project, audit), audit.goal)
 
 
-def _statement(project: Project, audit: room.Audit, found: room.AuditBoard) -> None:
-    told = found.statement
-    if told.holds is None:
-        st.container(key="machine-alone").markdown(
-            ":material/warning: **Not audited yet.** The error of these scores is unknown."
-        )
-        return
-    icon = ":material/check_circle:" if told.holds else ":material/hourglass_top:"
-    st.container(key=f"target {'reached' if told.holds else 'missed'}").markdown(
-        f"{icon} **{'Target reached' if told.holds else 'Target not reached'}:** {ui.plain(told.says)}"
-    )
-    if apart := room.told_apart(project, audit):
-        st.markdown(ui.plain(apart))
-    st.container(key="looks").caption(rule(audit, found))
+def _outcome(reached: room.Outcome) -> None:
+    states = {None: ("machine-alone", "warning"), True: ("target reached", "check_circle")}
+    key, icon = states.get(reached.reached, ("target missed", "hourglass_top"))
+    with st.container(key=key):
+        st.markdown(f":material/{icon}: **{ui.plain(reached.says)}**")
+        if reached.reached is not None and not reached.decides:
+            st.markdown(ui.plain(reached.conclusion))
 
 
 def rule(audit: room.Audit, found: room.AuditBoard) -> str:
-    """Return how often the results may be checked, and the basis of the leaderboard."""
+    """Return the basis of the leaderboard, and how often the results may be checked."""
     told = found.statement
     if told.looks == 1 or told.level is None:
         return found.says
     return (
-        f"Look {told.look} of {told.looks}: this look may use {told.level:.2%} of the error rate of {audit.alpha:.0%}."
-        f" You can stop when the target is reached. {found.says}"
+        f"{found.says} Look {told.look} of {told.looks}: this look may use {told.level:.2%} of the error rate of"
+        f" {audit.alpha:.0%}. You can stop when the target is reached."
     )
 
 
@@ -217,7 +218,7 @@ def free_name(known: Sequence[room.Audit]) -> str:
 
 
 def about(project: Project, audit: room.Audit) -> None:
-    """Draw the goal of the audit, and the settings of the machine's leaderboard."""
+    """Draw a line with the goal of the audit, and the settings of the machine's leaderboard."""
     policy = audit.policy
     spec = bank.find_grader(project, policy.grader).spec
     version = policy.bank_version or 0
@@ -233,16 +234,16 @@ def about(project: Project, audit: room.Audit) -> None:
             *(["ended"] if audit.ended else []),
         ]
     )
-    st.container(key="about-audit").markdown(said)
+    st.container(key="about-audit").caption(said)
 
 
-def says_audit(audit: room.Audit | None, begun: room.Audit | None, measure: str, roles: room.Circularity) -> None:
-    """Draw a note next to a leaderboard of machine labels: not audited, or a link to the audited one; and model
-    roles.
+def says_audit(project: Project, policy: labels.Policy, measure: str, audit: room.Audit | None) -> None:
+    """Draw a note on a leaderboard of machine labels: not audited, or a link to the audited one; and model roles.
 
     Args:
-        begun: a running audit without a leaderboard.
+        audit: the audit of these labels with a leaderboard, if any.
     """
+    begun, roles = room.under_way(project, policy), room.circularity(project, policy)
     if audit is not None:
         did = (
             "corrects these scores"

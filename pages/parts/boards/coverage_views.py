@@ -1,4 +1,4 @@
-"""Coverage: judged shares of each system's top, missing judgments, and coverage by number of passages read."""
+"""Coverage by number of passages read, judged shares, missing judgments, and samples of queries and questions."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -129,7 +129,9 @@ def by_budget(screen: Screen) -> None:
     deepest = min(labels.DEFAULT_MAX_K, max(deepest_rank(screen.project), 1))
     found = labels.cover_curves(screen.project, screen.policy, deepest)
     order = found.order(screen.policy.cutoff)
-    chosen = st.multiselect("Systems", order, order[:DRAWN], key="curves of", max_selections=MOST_DRAWN)
+    chosen = st.multiselect(
+        "Systems", order, order[:DRAWN], key="curves of", max_selections=MOST_DRAWN, bind="query-params"
+    )
     # If colours followed the order, lines would change colours with every min rating.
     colours = st.session_state["colours of curves"] = coloured(chosen, st.session_state.get("colours of curves", {}))
     if chosen:
@@ -142,3 +144,33 @@ def by_budget(screen: Screen) -> None:
         )
     if screen.project.allows("read the bank"):
         judged(screen.project, screen.policy)
+
+
+def sample_sizes(screen: Screen) -> None:
+    """Draw the effect of fewer queries, and of fewer questions per query."""
+    board = labels.leaderboard(screen.project, screen.measure, "exam", screen.policy)
+    queries = study.sample_queries(screen.project, board)
+    bar = st.empty()
+    questions = study.sample_questions(
+        screen.project, screen.measure, screen.policy,
+        lambda share: bar.progress(share, "Scoring samples of the questions…"),
+    )  # fmt: skip
+    bar.empty()
+    st.header("How many queries and questions?", anchor=False)
+    left, right = st.container(key="beside-samples").columns(2, gap="large")
+    with left, st.container(key="sampled-queries"):
+        if not queries:
+            st.caption(f"Samples need scores of {study.FEWEST_QUERIES} or more queries.")
+        else:
+            st.markdown(f"**{study.says_queries(queries)}**")
+            draw_chart(charts.sample_chart(queries, "separable", "Queries"))
+    with right, st.container(key="sampled-questions"):
+        if not questions:
+            st.caption("Scores of this measure or grader do not come from several questions of a query.")
+        else:
+            st.markdown(f"**{study.says_questions(questions)}**")
+            draw_chart(charts.sample_chart(questions, "kendall", "Questions per query"))
+    st.caption(
+        "Means over random samples of the queries or questions. The smallest separated difference is the median over"
+        " pairs of systems (paired t test, Holm's method). Four times as many queries halve it."
+    )

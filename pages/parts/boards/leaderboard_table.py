@@ -20,8 +20,8 @@ SHOWN_TEXT = 1_500
 LINKED_TEXT = 110
 """Characters of a passage in a link to it."""
 KEY = "systems"
-RUN, QUERY = "followed", "asked"
-"""Address parameters of the open system and query."""
+RUN, QUERY, SORTED = "followed", "asked", "sorted"
+"""Address parameters of the open system and query, and of the order: a column, after a minus if it is reversed."""
 ROOM = 0.04
 """Share of a scale that is left free at either end."""
 
@@ -73,6 +73,7 @@ def draw(
         {
             "board": shown(mine, official, alike, columns, follow is not None),
             "open": opened["run"] if opened else "",
+            "sorted": st.query_params.get(SORTED, ""),
             "detail": opened,
         },
         **(follow or {}),
@@ -130,6 +131,7 @@ def follow() -> dict[str, Callable[[], None]]:
     return {
         "on_open_change": lambda: put(RUN, st.session_state[KEY].get("open")),
         "on_ask_change": lambda: put(QUERY, st.session_state[KEY].get("ask")),
+        "on_sort_change": lambda: put(SORTED, st.session_state[KEY].get("sort")),
     }
 
 

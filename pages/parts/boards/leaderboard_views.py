@@ -81,14 +81,14 @@ class Screen:
         return board_name(offered, BoardChoice(self.official[1], self.official[0])) or study, study
 
 
-def correlation_strip(compared: labels.Comparison, with_what: str = "the official leaderboard", more: str = "") -> None:
-    """Draw the coefficients or the reason why they are undefined, the compared queries, and further notes."""
+def correlation_strip(compared: labels.Comparison, with_what: str = "the official leaderboard") -> None:
+    """Draw the coefficients or the reason why they are undefined, and the compared queries."""
     result = compared.correlation
     if result.undefined:
         st.container(key="undefined").info(
             ui.plain(f"Correlation with {with_what} is undefined: {result.undefined}"), icon=":material/help:"
         )
-        st.caption(f"{compared.queries.says} {more}")
+        st.caption(ui.plain(compared.queries.says))
         return
     strip = st.container(horizontal=True, gap="large")
     for name, value, said in zip(
@@ -108,7 +108,7 @@ def correlation_strip(compared: labels.Comparison, with_what: str = "the officia
     strip.container(key="metric systems", width="content").metric(
         "Systems", result.systems, help="Systems on both leaderboards", width="content"
     )
-    st.container(key="rests-on").caption(f"{compared.queries.says} {more}")
+    st.caption(ui.plain(compared.queries.says))
 
 
 def board_choice(at: DeltaGenerator, label: str, offered: Mapping[str, BoardChoice], default: str, key: str) -> str:
@@ -150,7 +150,7 @@ def all_boards(screen: Screen) -> None:
     run = left.selectbox(
         "System", options, index=None, key="system", bind="query-params", placeholder="Choose a system"
     )
-    name = right.selectbox("Leaderboard", list(found), key="system's board")
+    name = right.selectbox("Leaderboard", list(found), key="system's board", bind="query-params")
     if run:
         follow(screen, found[name], run)
 

@@ -24,6 +24,19 @@ KINDS.systems = class extends Sorted {
       this.wanted = undefined;
     }
     if (data.detail?.run === this.opened) this.detail = data.detail;
+    // A link or a step back brings an order. An answer to an earlier click does not change one that was chosen since.
+    if (this.asked === undefined || this.asked === data.sorted) {
+      this.down = data.sorted.startsWith("-");
+      const name = data.sorted.replace("-", "") || "rank";
+      this.sort = Object.hasOwn(BY, name) ? name : data.board.columns[Number(name)] ? Number(name) : "rank";
+      this.asked = undefined;
+    }
+  }
+
+  by(sort) {
+    super.by(sort);
+    this.asked = this.sort === "rank" && !this.down ? "" : `${this.down ? "-" : ""}${this.sort}`;
+    this.tell("sort", this.asked);
   }
 
   toggle(run) {

@@ -7,6 +7,7 @@ from datetime import datetime
 import streamlit as st
 
 from exam_workbench import audit, bank, exams, exchange, formats, labels, text
+from exam_workbench.operations.project_report import ReportRequest, make_report
 from exam_workbench.project import Project, official_sources, rankings, terms_of
 from pages.parts.shared import policy_widgets, presses, ui
 
@@ -52,6 +53,8 @@ def others(project: Project) -> None:
     for terms in terms_of(project):
         st.caption(ui.plain(f"Graded file and project have texts of a data set with terms of use. {terms}"))
     with st.container(key="files", horizontal=True):
+        with _kind("Report"):
+            _report(project, author)
         with _kind("Question bank"):
             st.caption("All questions of the newest version, including inactive questions.")
             with st.container(horizontal=True):
@@ -100,11 +103,26 @@ def others(project: Project) -> None:
             )
 
 
+def _report(project: Project, author: str) -> None:
+    view = policy_widgets.view()
+    against = f"compared with {view.against}" if view.against else "without an official leaderboard"
+    st.caption(
+        f"Leaderboard by {ui.plain(view.measure)}, {ui.plain(against)}: agreement, methods and figures in one file that"
+        " opens offline."
+    )
+    if not rankings(project):
+        st.caption("No runs yet.")
+        return
+    questions = st.checkbox("With the questions", key="report with questions")
+    wanted = ReportRequest(view.measure, view.policy, view.against, questions)
+    download(project, "HTML", "report", f"{project.name}-report.html", lambda: make_report(project, wanted), author)
+
+
 def _board(project: Project, author: str) -> None:
     if not rankings(project):
         st.caption("No runs yet.")
         return
-    source = st.selectbox("Source", ["exam", *official_sources(project)], key="board source")
+    source = st.selectbox("Source", ["exam", *official_sources(project)], key="board source", bind="query-params")
     measure = policy_widgets.measure("Measure", cover=source == "exam", key="board measure", shares=source == "exam")
     policy = policy_widgets.chosen(project)
     with st.container(horizontal=True):

@@ -112,6 +112,8 @@ def choose(project: Project, key: str, prompt: graders.Prompt | None = None) -> 
     # A link may name a grader that has been removed.
     if st.session_state.get(key) not in (None, *options):
         del st.session_state[key]
+    if prompt is None and not kept:
+        _choose_place(key)
     left, right = st.columns([3, 2], vertical_alignment="bottom")
     option = left.selectbox(
         "Grader", options, index=options.index(usual) if usual in options else 0, key=key, bind="query-params",
@@ -137,6 +139,31 @@ def choose(project: Project, key: str, prompt: graders.Prompt | None = None) -> 
                 _save_or_remove(project, key, chosen, named)
         return chosen
     return None
+
+
+PLACES = {"embedding": "Embedding", "transformers": "Model on this computer", "openai": "Endpoint"}
+LANGUAGE_MODEL = "self-rating"
+"""The kind of grader that is chosen with the place of a language model."""
+
+
+def _choose_place(key: str) -> None:
+    """Draw the first choice of a new grader: similarity, or a language model here or at an endpoint."""
+    option = st.session_state.get(key)
+    back_end = f"{key}/{option}/ back_end"
+    now = "embedding" if option in (None, "embedding") else st.session_state.get(back_end, "transformers")
+    place = f"{key} place"
+    st.session_state[place] = now if now in PLACES else "transformers"
+
+    def follow() -> None:
+        picked = st.session_state[place]
+        st.session_state[key] = "embedding" if picked == "embedding" else LANGUAGE_MODEL
+        if picked != "embedding":
+            st.session_state[f"{key}/{LANGUAGE_MODEL}/ back_end"] = picked
+
+    st.segmented_control(
+        "Kind of model", list(PLACES), format_func=PLACES.__getitem__, key=place, required=True, on_change=follow,
+        help="The embedding measures similarity, without a key or GPU. Language models read the passages.",
+    )  # fmt: skip
 
 
 def _named(option: str, names: Mapping[str, str]) -> str:

@@ -265,7 +265,7 @@ def _again(project: Project, stored: bank.StoredGrader, failed: int, running: bo
         return
     with st.expander("Retry of failed pairs"):
         request = grading.Request(grading.Scope(only_failed=True))
-        job_plan.tag(project, grader, request, failed)
+        job_plan.tag(project, grader, request, failed, " failed")
         request = job_plan.budget(project, grader, request, "failed")
         if running:
             st.caption("A job is running. Wait until it ends, or cancel it.")

@@ -13,7 +13,7 @@ import streamlit as st
 
 from pages.parts.shared import components, streamlit_bridge
 
-EVERYWHERE = ("project", "grader", "tau", "label", "weights", "measure", "against", "cutoff", "relevant")
+EVERYWHERE = ("project", "grader", "rating", "tau", "label", "weights", "measure", "against", "cutoff", "relevant")
 """The parameters that hold on every screen, each with the key of its widget."""
 
 

@@ -12,6 +12,8 @@ from pages.parts.shared import presses, ui
 PRICED_AT_ONCE = 200_000
 """Number of pairs up to which the price tag is drawn without a click; it has to list all pairs."""
 MOST_IN_FLIGHT = 1024
+FIRST_CALLS = 1000
+"""Default call limit of the first job of a grader that asks an endpoint."""
 MINUTE = 60
 LEFT_OUT = {
     "other_kind": "{} of a kind that the grader does not support",
@@ -66,11 +68,11 @@ def plan(project: Project, grader: graders.Grader) -> grading.Request | None:
     )  # fmt: skip
     scope = grading.Scope(queries=tuple(chosen) or None, top=top)
     with st.spinner("Counting pairs", show_time=False):
-        found = _planned(project, grader, scope)
+        found = planned(project, grader, scope)
     again = st.container(key="plan again")
     if found.failed and again.checkbox(f"Grade {text.how_many(found.failed, 'failed pairs')} again"):
         scope = replace(scope, retry_failed=True)
-        found = _planned(project, grader, scope)
+        found = planned(project, grader, scope)
     _counts(found)
     without = project.cached(
         ("left out", grader.spec.fingerprint, scope.queries),
@@ -129,7 +131,8 @@ def choose_patience(key: str, seconds: float = jobs.PATIENCE) -> float:
     return float(MINUTE * minutes)
 
 
-def _planned(project: Project, grader: graders.Grader, scope: grading.Scope) -> grading.Plan:
+def planned(project: Project, grader: graders.Grader, scope: grading.Scope) -> grading.Plan:
+    """Return the counts of a job, cached."""
     # Cached, since every click reruns the screen and counting takes half a second for 20 million pairs.
     return project.cached(
         ("plan", grader.spec.fingerprint, scope),
@@ -171,18 +174,22 @@ def _passed_over(found: grading.Plan, without: grading.LeftOut, spec: types.Grad
         )
 
 
-def tag(project: Project, grader: graders.Grader, request: grading.Request, pairs: int) -> None:
-    """Draw the price tag of a request, or a button for it if it takes long."""
-    found = _price_tag(project, grader, request, pairs)
+def tag(project: Project, grader: graders.Grader, request: grading.Request, pairs: int, place: str = "") -> None:
+    """Draw the price tag of a request, or a button for it if it takes long.
+
+    Args:
+        place: distinguishes a second price tag on the screen.
+    """
+    found = price_tag(project, grader, request, pairs)
     if found is None:
         return
     if not isinstance(grader, graders.ReadingGrader):
         if found.seconds is not None:
-            st.container(key="free-of-charge").caption(
+            st.container(key=f"free-of-charge{place}").caption(
                 f"Estimated time from earlier jobs: {ui.about(found.seconds)}. No model calls and no cost."
             )
         return
-    show_tag(found, grader.spec.model)
+    show_tag(found, grader.spec.model, place)
     more = [f"Estimated time from earlier jobs: {ui.about(found.seconds)}."] if found.seconds else []
     if found.thinking_tokens:
         more.append(f"Output tokens for thinking: {count(found.thinking_tokens)}.")
@@ -191,34 +198,38 @@ def tag(project: Project, grader: graders.Grader, request: grading.Request, pair
     if found.batch_cost is not None:
         more.append(f"Estimated cost as a batch: {found.batch_cost:,.2f}.")
     if more:
-        st.container(key="plan-more").caption(" ".join(more))
+        st.container(key=f"plan-more{place}").caption(" ".join(more))
 
 
-def show_tag(found: grading.PriceTag, model: str) -> None:
+def show_tag(found: grading.PriceTag, model: str, place: str = "") -> None:
     """Draw the calls, tokens and cost of requests to a model.
 
     Args:
         model: its name in the price table.
+        place: distinguishes a second price tag on the screen.
     """
     about = "" if found.counted else "≈ "
     columns = st.columns(4)
-    columns[0].container(key="metric calls").metric("Calls", f"{found.calls:,}", help="Model calls without retries.")
-    columns[1].container(key="metric tokens read").metric(
+    columns[0].container(key=f"metric calls{place}").metric(
+        "Calls", f"{found.calls:,}", help="Model calls without retries."
+    )
+    columns[1].container(key=f"metric tokens read{place}").metric(
         "Input tokens", f"{about}{count(found.input_tokens)}",
         help="Counted by the model's tokenizer on a sample." if found.counted
         else "Estimated from the characters of a sample, because the model's tokenizer is not available.",
     )  # fmt: skip
     columns[2].metric("Output tokens", f"≈ {count(found.output_tokens)}")
-    columns[3].container(key="metric cost").metric(
+    columns[3].container(key=f"metric cost{place}").metric(
         "Estimated cost", "–" if found.cost is None else f"≈ {found.cost:,.2f}",
         help="In the currency of the price table." if found.cost is not None
         else f"No price for {ui.plain(model)}. Set it in the price table on the Grading screen.",
     )  # fmt: skip
 
 
-def _price_tag(
+def price_tag(
     project: Project, grader: graders.Grader, request: grading.Request, pairs: int
 ) -> grading.PriceTag | None:
+    """Return the price tag of a request; draw a button for it and return None if it takes long."""
     counting = isinstance(grader, graders.ReadingGrader) and grader.back_end.count_tokens("") is not None
     key = ("price tag", grader.spec.fingerprint, request, counting)
     if pairs > PRICED_AT_ONCE and key not in st.session_state:
@@ -247,9 +258,12 @@ def budget(project: Project, grader: graders.Grader, request: grading.Request, k
     if not isinstance(grader, graders.ReadingGrader):
         return request
     columns = st.columns(4)
+    first = is_endpoint(grader.spec) and grading.only_tried(project, grader.spec)
     calls = columns[0].number_input(
-        "Call limit", 1, None, None, key=f"{key} calls", placeholder="No limit", persist_state="session",
-        help="Retries count. The job stops at the limit, and you can start it again.",
+        "Call limit", 1, None, FIRST_CALLS if first else None, key=f"{key} calls{' at first' * first}",
+        placeholder="No limit", persist_state="session",
+        help="Retries count. The job stops at the limit, and you can start it again. The first job of an endpoint has a"
+        " limit; clear the field to remove it.",
     )  # fmt: skip
     priced = grader.spec.model in bank.prices(project)
     money = columns[1].number_input(
@@ -270,6 +284,13 @@ def budget(project: Project, grader: graders.Grader, request: grading.Request, k
 def is_endpoint(spec: types.GraderSpec) -> bool:
     """Return whether the grader asks an endpoint, so that calls can run in parallel."""
     return spec.parameters.get("back_end") == "openai"
+
+
+def remember_and_start(project: Project, chosen: Chosen, request: grading.Request) -> None:
+    """Save the settings of a grader, so that other screens offer it later, and start the job."""
+    with ui.errors():
+        bank.remember_settings(project, chosen.grader, chosen.kind, chosen.parameters, ui.author())
+        start(project, chosen.grader, request)
 
 
 def start(project: Project, grader: graders.Grader, request: grading.Request) -> None:

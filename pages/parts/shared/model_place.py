@@ -1,5 +1,6 @@
 """Choosing the place of a model: an offered endpoint or an address, a folder or a name on the hub."""
 
+import json
 from collections.abc import Mapping
 from contextlib import suppress
 from typing import Any
@@ -131,15 +132,23 @@ def _say_key(address: str, host: str, place: str, variable: str | None, key: str
     elif graders.is_loopback(host):
         st.container(key=f"key needless {key}").caption(":material/key_off: An endpoint on this computer needs no key.")
     elif found is not None and found.name:
-        st.container(key=f"key missing {key}").caption(
-            f":material/key_off: No key in {ui.plain(found.name)}. Type a key, or set {ui.plain(found.name)} in the "
-            "environment or in secrets.toml."
-        )
+        with st.container(key=f"key missing {key}"):
+            st.caption(
+                f":material/key_off: No key in {ui.plain(found.name)}. Type a key. Or set it in the terminal before you"
+                " start the app, or in .streamlit/secrets.toml:"
+            )
+            st.code(f'export {found.name}="KEY"', language="bash")
+            st.code(f'{found.name} = "KEY"', language="toml")
     else:
-        st.container(key=f"key unknown {key}").caption(
-            f":material/key_off: No key for {shown}. Type a key, or set up the endpoint in a file "
-            "(docs/how-to/use-an-endpoint.md)."
-        )
+        with st.container(key=f"key unknown {key}"):
+            st.caption(
+                f":material/key_off: No key for {shown}. Type a key. Or set up the endpoint in .streamlit/secrets.toml:"
+            )
+            # In JSON, a text is written as in TOML.
+            st.code(
+                f'MY_KEY = "KEY"\n\n[endpoints.Mine]\nbase_url = {json.dumps(address)}\nkey_variable = "MY_KEY"',
+                language="toml",
+            )
 
 
 def choose_model(stored: str, endpoint: graders.OfferedEndpoint | None, key: str, label: str = "Model") -> str:

@@ -28,14 +28,14 @@ MATTERS: dict[str, tuple[Choice, ...]] = {
     "leaderboard": (*LABELS, "measure", "against", "cutoff", "relevant"),
     "audit": (*LABELS, "relevant"),
     "measures": ("against", "relevant"),
-    "export": (*LABELS, "cutoff"),
+    "export": (*LABELS, "measure", "against", "cutoff", "relevant"),
 }
 """The choices that affect each screen. Screens without an entry do not show the line, since no choice affects them."""
 
 INLINE = ("leaderboard", "changes", "measures")
 """Screens that show measure and official leaderboard next to the line, since they are changed often."""
 
-SHARES = ("leaderboard", "changes")
+SHARES = ("leaderboard", "changes", "export")
 """Screens that can compute measures by shares of a pool or by gold texts."""
 
 INLINE_WIDTH = {"measure": 270, "against": 330}

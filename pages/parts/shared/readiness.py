@@ -13,18 +13,23 @@ from pages.parts.shared import policy_widgets, ui
 GREYED = "few-graded"
 
 
-def draw(project: Project) -> ReadinessLine | None:
-    """Draw the line, each part with a link to its screen; draw nothing and return None before the first grades."""
+def draw(project: Project, after_sentence: bool = False) -> ReadinessLine | None:
+    """Draw the line, each part with a link to its screen; draw nothing and return None before the first grades.
+
+    Args:
+        after_sentence: the sentence of a leaderboard above the line already has the graded share and the audit.
+    """
     view = policy_widgets.seen()
     if view is None:
         return None
     found = readiness_line(project, view.policy, view.measure)
     with st.container(key="readiness", horizontal=True, vertical_alignment="center"):
-        if found.needed:
+        if found.needed and not after_sentence:
             _part("grading", f"**{found.graded}** of the pairs that {ui.plain(found.measure)} needs are graded")
         if found.disagreements is not None:
             _part("disagreements", how_many(found.disagreements, "disagreements"))
-        _part("audit", found.audited)
+        if not after_sentence:
+            _part("audit", found.audited)
         _part("changes", f"bank version {found.bank_version}")
     return found
 

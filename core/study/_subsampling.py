@@ -1,0 +1,174 @@
+"""Subsampling: how a leaderboard changes if it has fewer queries, or fewer questions per query.
+
+Source of the idea: Voorhees and Buckley, The Effect of Topic Set Size on Retrieval Experiment Error, SIGIR 2002.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from ..bank import asked_questions
+from ..labels import Leaderboard, Policy, basis, leaderboard, load_ratings, order_systems, over, query_scores, scored
+from ..measures import Array, correlate, parse_measure, separable_differences
+from ..project import Project, as_act
+from ._system_significance import score_table
+
+QUERY_SAMPLES, QUESTION_SAMPLES = 30, 5
+"""Number of samples of each size. Samples of questions are slower, because every label is computed again."""
+SIZES = 8
+FEWEST_QUERIES = 5
+"""A paired test over fewer queries hardly ever separates systems."""
+ENOUGH = 0.9
+"""Kendall's tau with the whole leaderboard from which the order counts as kept."""
+
+
+@dataclass(frozen=True)
+class SampleSize:
+    """Leaderboards from random samples of one size.
+
+    Args:
+        count: number of queries, or of questions per query.
+        separable: median over pairs of systems of the smallest difference that the paired t test separates, averaged
+            over the samples; None if no pair can be tested.
+        kendall: mean of Kendall's tau-b with the whole leaderboard; None if it is undefined.
+        low, high: least and greatest of these coefficients.
+    """
+
+    count: int
+    separable: float | None
+    kendall: float | None
+    low: float | None
+    high: float | None
+
+
+@as_act("see boards")
+def sample_queries(project: Project, board: Leaderboard) -> list[SampleSize]:
+    """Return the effect of fewer queries on a leaderboard, by rising number; the last entry is the whole leaderboard.
+
+    Returns:
+        An empty list for a leaderboard without scores by query, or with fewer than `FEWEST_QUERIES` queries.
+    """
+    queries = board.query_ids
+    if not board.per_query or len(queries) < FEWEST_QUERIES:
+        return []
+
+    def compute() -> list[SampleSize]:
+        rng = np.random.default_rng(0)
+        found = []
+        for count in _sizes(FEWEST_QUERIES, len(queries)):
+            times = QUERY_SAMPLES if count < len(queries) else 1
+            samples = [over(board, rng.choice(queries, count, replace=False).tolist()) for _ in range(times)]
+            found.append(_size(count, samples, board))
+        return found
+
+    return project.cached(("sampled queries", board.measure, board.source, board.policy, tuple(queries)), compute)
+
+
+@as_act("see boards")
+def sample_questions(
+    project: Project, measure: str, policy: Policy, told: Callable[[float], None] = lambda share: None
+) -> list[SampleSize]:
+    """Return the effect of fewer questions per query, by rising number; the last entry is the whole leaderboard.
+
+    A query with fewer questions keeps all of them.
+
+    Args:
+        told: receives the finished share of the work, between 0 and 1.
+
+    Returns:
+        An empty list if scores do not come from questions of single queries, or if no query has two questions.
+
+    Raises:
+        InputError: the leaderboard cannot be made.
+    """
+    base, wanted = basis(project, policy), parse_measure(measure, policy.cutoff)
+    if base.grader.spec.method == "direct" or not (wanted.takes_grades and wanted.by_query_alone):
+        return []
+    board = leaderboard(project, measure, "exam", policy)
+
+    def compute() -> list[SampleSize]:
+        asked = {
+            query: scored(asked_questions(project, base.version, query, {}), base.grader) for query in board.query_ids
+        }
+        most = max(map(len, asked.values()), default=0)
+        sizes = [count for count in _sizes(1, most) if count < most]
+        samples = {(count, turn): dict[str, dict[str, float]]() for count in sizes for turn in range(QUESTION_SAMPLES)}
+        rng = np.random.default_rng(0)
+        for done, (query, questions) in enumerate(asked.items()):
+            told(done / len(asked))
+            known = load_ratings(project, base, query, questions)
+            for (count, _), scores in samples.items():
+                if count >= len(questions):
+                    scores[query] = {run: of_run[query] for run, of_run in board.per_query.items() if query in of_run}
+                    continue
+                some = [questions[at] for at in sorted(rng.choice(len(questions), count, replace=False))]
+                found = query_scores(project, base, wanted.name, known, some, known.of(some))
+                if found is not None:
+                    scores[query] = found
+        drawn = {key: _board(board, scores) for key, scores in samples.items()}
+        points = [_size(count, [drawn[count, turn] for turn in range(QUESTION_SAMPLES)], board) for count in sizes]
+        return [*points, _size(most, [board], board)] if points else []
+
+    return project.cached(("sampled questions", wanted.name, base.key, base.min_rating), compute)
+
+
+def _sizes(fewest: int, most: int) -> list[int]:
+    return sorted(set(np.geomspace(fewest, most, SIZES).round().astype(int).tolist())) if most >= fewest else []
+
+
+def _board(board: Leaderboard, scores: dict[str, dict[str, float]]) -> Leaderboard:
+    per_query = {run: {query: by[run] for query, by in scores.items() if run in by} for run in board.per_query}
+    systems = order_systems(per_query, list(scores), board.policy)
+    return replace(board, systems=systems, per_query=per_query, query_ids=list(scores))
+
+
+def _size(count: int, samples: Sequence[Leaderboard], whole: Leaderboard) -> SampleSize:
+    taus = [correlate(sample.scores, whole.scores).kendall for sample in samples]
+    known = [tau for tau in taus if tau is not None]
+    separable = [value for sample in samples if (value := _separable(sample)) is not None]
+    return SampleSize(
+        count,
+        float(np.mean(separable)) if separable else None,
+        float(np.mean(known)) if known else None,
+        min(known, default=None),
+        max(known, default=None),
+    )
+
+
+def _separable(board: Leaderboard) -> float | None:
+    """Return the median over pairs of systems of the smallest difference that is separated."""
+    scores: list[Array] = list(score_table(board).values())
+    pairs = [(a, b) for a in range(len(scores)) for b in range(a + 1, len(scores))]
+    if not pairs:
+        return None
+    found = separable_differences(np.stack([scores[a] - scores[b] for a, b in pairs], axis=1))
+    return None if np.isnan(found).all() else float(np.nanmedian(found))
+
+
+def says_queries(sizes: Sequence[SampleSize]) -> str:
+    """Return a sentence on the differences that the queries can separate; empty if this is unknown."""
+    if not sizes or sizes[-1].separable is None:
+        return ""
+    return (
+        f"Differences under {sizes[-1].separable:.3f} are usually not separated with these {sizes[-1].count:,} queries."
+    )
+
+
+def says_questions(sizes: Sequence[SampleSize]) -> str:
+    """Return a sentence on the number of questions that keeps the order of the systems; empty if this is unknown."""
+    if not sizes:
+        return ""
+    kept = sizes[-1]
+    for size in reversed(sizes[:-1]):
+        if size.kendall is None or size.kendall < ENOUGH:
+            break
+        kept = size
+    if kept is sizes[-1]:
+        return f"Fewer than {kept.count:,} questions per query change the order (Kendall below {ENOUGH})."
+    return (
+        f"{kept.count:,} of up to {sizes[-1].count:,} questions per query keep the order of the systems"
+        f" (Kendall {kept.kendall:z.2f} with all questions)."
+    )
