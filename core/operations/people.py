@@ -8,7 +8,7 @@ from typing import Annotated
 
 from .. import labels
 from ..labels import overrides, write_withdrawal
-from ..project import Project, assessed, judging, source_of
+from ..project import Project, assessed, blind_judgments, judging, source_of
 from .console import counted
 from .describing import Argument, Option
 from .options import Author
@@ -128,12 +128,15 @@ def list_judgments(
     query_id: Annotated[str | None, Option("--query", help="Only judgments of this query.")] = None,
     who: Annotated[str | None, Option(help="Only judgments by this assessor.", metavar="NAME")] = None,
 ) -> Output:
-    """List the judgments that assessors made in this project.
+    """List the judgments that assessors made in this project, with the first blind one of each passage.
 
     To get imported judgments, use exam export qrels.
     """
     found = assessed(project, query_id, who)
-    return Output({"judgments": [asdict(one) for one in found]}).table(
-        ("assessor", "query", "passage", "value"),
-        [(one.author, one.query_id, one.passage_id, one.value) for one in found],
+    blind = {name: blind_judgments(project, name) for name in {one.author for one in found}}
+    first = [blind[one.author].get((one.query_id, one.passage_id)) for one in found]
+    listed = [asdict(one) | {"first_blind": value} for one, value in zip(found, first, strict=True)]
+    return Output({"judgments": listed}).table(
+        ("assessor", "query", "passage", "value", "first blind"),
+        [(one.author, one.query_id, one.passage_id, one.value, value) for one, value in zip(found, first, strict=True)],
     )

@@ -269,6 +269,7 @@ from .judging import (
     WITHDRAW as WITHDRAW,
     JudgmentAct as JudgmentAct,
     assessed as assessed,
+    blind_judgments as blind_judgments,
     judged_pairs as judged_pairs,
     judgment_history as judgment_history,
     own_judgment as own_judgment,

@@ -192,7 +192,8 @@ def _overridden(detail: Detail) -> str:
 
 def _judged(detail: Detail) -> str:
     said = f"judged {_passage(detail)} for {_query(detail)} as {detail.get('value', '?')}"
-    return said + _named(detail, "note", ": {}")
+    seeing = {None: "", True: " (blind)", False: " (after seeing labels)"}[detail.get("blind")]
+    return said + seeing + _named(detail, "note", ": {}")
 
 
 _SETTLED = {

@@ -3,68 +3,18 @@
 
 // Largest number of requests to the server to open a chosen passage.
 const TIMES = 5;
-// Here keys belong to the choice of a query, and here a digit is a rating of a question.
-const FILTER = ".st-key-of_query", QUESTIONS = ".st-key-question-ratings";
-
-const same = (one, other) => JSON.stringify(one ?? null) === JSON.stringify(other ?? null);
 
 KINDS.passages = class extends Desk {
-  outlasts = true;
-  held = [];
-
   hear(data) {
-    const missed = this.asked && !same(this.asked.at, data.chosen);
     // A choice that is not open yet stays marked. It is requested again, since Streamlit may have ended the run that
     // received the request.
-    if (missed && this.asked.times < TIMES) {
+    if (this.asked && !same(this.asked.at, data.chosen) && this.asked.times < TIMES) {
       this.asked.times += 1;
       this.tell("open", this.asked.at);
     } else {
-      // If it could not be opened, the held actions refer to a passage that is not there.
-      if (missed) this.held = [];
       this.asked = null;
       this.chosen = data.chosen;
     }
-    if (this.before?.home !== data.home) this.held = [];
-  }
-
-  show(data, tell, hold) {
-    super.show(data, tell, hold);
-    while (this.held.length && this.held[0]()) this.held.shift();
-  }
-
-  listen(on) {
-    super.listen(on);
-    // A click on Streamlit's button for a judgment, which names no passage. Of two quick presses, Streamlit receives
-    // only one.
-    on("click", (event) => {
-      const button = event.composedPath().find((one) => one instanceof Element && one.matches("button:enabled"));
-      const value = this.data.scale.find((one) => button?.closest(`.st-key-judge-${one}`));
-      if (value !== undefined) this.judge(value, event);
-    });
-  }
-
-  key(event) {
-    const value = this.data.scale.find((one) => String(one) === event.key);
-    if (value === undefined || event.altKey || event.ctrlKey || event.metaKey) super.key(event);
-    else if (!event.repeat && !behindDialog() && !isUsed(event, QUESTIONS)) this.judge(value, event);
-  }
-
-  // A digit judges the passage that is chosen here, even if the server has not opened it yet.
-  judge(value, event) {
-    if (!this.chosen) return;
-    swallow(event);
-    this.inTurn(() => {
-      const [query, passage] = this.chosen ?? [];
-      if (passage) this.act("judge", { home: this.data.home, query, passage, value });
-      return true;
-    });
-  }
-
-  // The passage after the last listed one is known only when the server has opened the last. Keys wait for it, in
-  // order.
-  inTurn(act) {
-    if (this.held.length || !act()) this.held.push(act);
   }
 
   get isOpen() {
@@ -79,11 +29,8 @@ KINDS.passages = class extends Desk {
   }
 
   walk(by) {
-    this.inTurn(() => {
-      const at = this.beside(by);
-      if (at) this.open(at);
-      return at || this.isOpen;
-    });
+    const at = this.beside(by);
+    if (at) this.open(at);
   }
 
   open(at) {
@@ -130,24 +77,19 @@ KINDS.passages = class extends Desk {
   }
 
   row(row, reached) {
-    const shown = "graded" in row;
-    const judged = shown && [
+    const judged = [
       row.own !== null && `you judged ${row.own}`,
       row.judged !== null && `${row.own === null ? "" : `${this.data.source} `}judged ${row.judged}`,
       row.overridden && "overridden",
       row.ungraded > 0 && `${row.ungraded} ungraded`,
     ].filter(Boolean);
-    const onclick = () => {
-      this.held = [];
-      this.open(row.at);
-    };
     return h("button.row", {
-      key: JSON.stringify(row.at), class: row.graded ? "" : "bare", onclick, tabindex: reached ? 0 : -1,
+      key: JSON.stringify(row.at), class: row.graded ? "" : "bare", onclick: () => this.open(row.at), tabindex: reached ? 0 : -1,
       "aria-current": same(row.at, this.chosen) && "true",
     },
     row.graded && chip(row.label, row.label === null ? "no label" : `label ${row.label}`),
     h("span", h("span.text", { dir: "auto" }, row.text),
-      shown && (judged.length > 0 || row.failed > 0) && h("span.said", judged.join(" · "),
+      (judged.length > 0 || row.failed > 0) && h("span.said", judged.join(" · "),
         row.failed > 0 && [judged.length > 0 && " · ", h("span.failed", `${row.failed} failed`)])));
   }
 
@@ -156,11 +98,6 @@ KINDS.passages = class extends Desk {
     const stands = JSON.stringify([data.page, this.chosen]);
     if (row && stands !== this.stands) keepInSight(row, this.find(".rows"), 40);
     this.stands = stands;
-    // After the choice of a query, the focus moves to its passages. So digits are judgments, and not a search for a
-    // query.
-    if (this.query !== undefined && this.query !== data.query && document.activeElement?.closest(FILTER))
-      this.find(".row[tabindex='0']")?.focus();
-    this.query = data.query;
   }
 
   move(event) {
