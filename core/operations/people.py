@@ -8,7 +8,18 @@ from typing import Annotated
 
 from .. import labels
 from ..labels import overrides, write_withdrawal
-from ..project import Project, assessed, blind_judgments, judging, source_of
+from ..project import (
+    Project,
+    assessed,
+    blind_judgments,
+    for_confirming,
+    hold_out,
+    judging,
+    judgments,
+    set_hold_out,
+    source_of,
+    sources,
+)
 from .console import counted
 from .describing import Argument, Option
 from .options import Author
@@ -140,3 +151,28 @@ def list_judgments(
         ("assessor", "query", "passage", "value", "first blind"),
         [(one.author, one.query_id, one.passage_id, one.value, value) for one, value in zip(found, first, strict=True)],
     )
+
+
+@operation("judgments hold-out", act="organize", reads=lambda given: given["share"] is None)
+def hold_out_judgments(
+    project: Project,
+    *,
+    share: Annotated[
+        float | None,
+        Option(help="Hold out this share of the judgments of each query; 0 for none.", metavar="SHARE"),
+    ] = None,
+    seed: Annotated[int | None, Option(help="Seed of the random choice (default: a random seed).")] = None,
+    author: Author,
+) -> Output:
+    """Show which judgments are held out from the impact of edits, or hold out a random share.
+
+    exam agreement --held-out reports the agreement on them.
+    """
+    found = hold_out(project) if share is None else set_hold_out(project, share, author, seed)
+    if found is None:
+        return Output({"hold_out": None}).line("No judgments are held out.")
+    held = for_confirming(project)
+    counts = {} if held is None else {name: sum(map(len, judgments(held, name).values())) for name in sources(held)}
+    output = Output({"hold_out": asdict(found), "held_out": counts})
+    output.line(f"Share: {found.share:g}. Seed: {found.seed}. Set at bank version {found.version}.")
+    return output.table(("source", "held out"), list(counts.items()))

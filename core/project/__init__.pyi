@@ -124,6 +124,13 @@ from ._gold import (
     mark_gold as mark_gold,
     write_gold as write_gold,
 )
+from ._held_out import (
+    HoldOut as HoldOut,
+    for_confirming as for_confirming,
+    for_tuning as for_tuning,
+    hold_out as hold_out,
+    set_hold_out as set_hold_out,
+)
 from ._imported_leaderboards import (
     boards as boards,
     find_source as find_source,
