@@ -121,6 +121,32 @@ class TestQuestionBank:
         app = edit(visit("question_bank"), "What is A?", active=False)
         assert numbers(note(app, "flips")) == [2, 0, 2]
 
+    def test_several_questions_are_merged_retired_restored_and_reweighted_in_one_step(self, small: Project) -> None:
+        def drafted() -> dict[str, tuple[float, bool]]:
+            known = drafted_bank(small, "ann", "q1")
+            return {one.question_id: (one.weight, one.active) for one in known if one.question_id.count("/") == 1}
+
+        app = visit("question_bank")
+        first, second = {"ids": ["q1/a", "q1/b"]}, {"ids": ["q1/b", "q1/c"]}
+        act(app, "several", what="weight", value=0.5, **first)
+        act(app, "several", what="retire", **second)
+        expected = {"q1/a": (0.5, True), "q1/b": (0.5, False), "q1/c": (1.0, False)}
+        assert drafted() == expected
+        act(app, "undo")
+        assert drafted() == expected | {"q1/b": (0.5, True), "q1/c": (1.0, True)}
+        act(app, "several", what="retire", **second)
+        act(app, "several", what="restore", **second)
+        assert drafted() == expected | {"q1/b": (0.5, True), "q1/c": (1.0, True)}
+        app = act(app, "several", what="merge", **second)
+        (new,) = [one for one in drafted_bank(small, "ann", "q1") if one.question_id not in expected]
+        assert (new.text, new.active) == ("What is B? What is C?", True)
+        assert holds(app, "questions")["focus"] == new.question_id
+        assert [key for key, (_, active) in drafted().items() if not active and key in expected] == ["q1/b", "q1/c"]
+        act(app, "several", what="merge", ids=["q1/a"])
+        check_refused(app, "too-few-questions")
+        act(app, "several", what="weight", value=None, **first)
+        check_refused(app, "invalid-field")
+
     def test_two_edits_that_arrive_together_are_both_kept(self, small: Project) -> None:
         edit(visit("question_bank"), "What is A?", text="Who is A?", weight=0.5)
         changed = drafts(small, "ann")["q1/a"].question

@@ -44,7 +44,7 @@ def shown_questions(person: Person) -> dict[str, tuple[str, float, bool]]:
     """Text, weight and activity of the questions on the screen, by id."""
     rows = person.page.locator("[data-question]").evaluate_all(
         """rows => rows.map(row => [row.dataset.question, row.querySelector('textarea').value,
-          Number(row.querySelector('input[type=number]').value), row.querySelector('input[type=checkbox]').checked])"""
+          Number(row.querySelector('input[type=number]').value), row.querySelector('[data-key=active]').checked])"""
     )
     return {key: tuple(shown) for key, *shown in rows}
 

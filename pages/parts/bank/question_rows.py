@@ -125,8 +125,6 @@ def _asked_dialog(project: Project, query_id: str, questions: list[types.Questio
     question = next((one for one in questions if one.question_id == question_id), None)
     if name == "paste":
         _paste(project, query_id, questions)
-    elif name == "several":
-        _several(project, questions)
     elif question is not None and name in DIALOGS:
         DIALOGS[name](project, question)
 
@@ -155,32 +153,6 @@ def _paste(project: Project, query_id: str, questions: list[types.Question]) -> 
             )
             return
         bank_window.act(project, bank.put_drafts, found)
-        st.rerun()
-
-
-@st.dialog("Edit several questions", width="large")
-def _several(project: Project, questions: list[types.Question]) -> None:
-    texts = ui.told_apart({q.question_id: q.shown for q in questions})
-    every = st.checkbox(f"All {len(questions)} questions of this query")
-    chosen = st.multiselect("Questions", list(texts), format_func=texts.__getitem__, disabled=every)
-    picked = [q for q in questions if every or q.question_id in chosen]
-    none = not picked
-    weight, retire, restore = st.columns(3, vertical_alignment="bottom")
-    value = weight.number_input("Weight", -types.MAX_WEIGHT, types.MAX_WEIGHT, 1.0, step=0.5, format="%g")
-    change = None
-    if weight.button("Set weight", disabled=none, key="set weight"):
-        change = bank.weighted(picked, value)
-    if retire.button(f"Retire {len(picked)}", disabled=none, key="retire chosen"):
-        change = bank.retired(picked)
-    if restore.button(f"Restore {len(picked)}", disabled=none, key="restore chosen"):
-        change = bank.retired(picked, active=True)
-    words = " ".join(q.text for q in questions if q.question_id in chosen and q.text)
-    merged = st.text_area("Merge the selected questions into one", words, height=80)
-    if st.button("Merge questions", disabled=len(picked) < 2, key="merge"):
-        with ui.errors():
-            change = bank.editing.merged(picked, merged)
-    if change is not None:
-        bank_window.act(project, bank.put_drafts, change)
         st.rerun()
 
 
