@@ -195,9 +195,15 @@ def opened(project: Project) -> tuple[str, str | None] | None:
 
 
 def find(
-    project: Project, policy: labels.Policy | None, wanted: review.Filters, place: tuple[str, str | None] | None
+    project: Project,
+    policy: labels.Policy | None,
+    wanted: review.Filters,
+    place: tuple[str, str | None] | None,
+    turned: int | None,
 ) -> review.Found:
-    """Return the page of the list that the person turned to, otherwise the one with the open passage."""
+    """Return the page of the list that the person turned to, now or before, otherwise the one with the open passage."""
+    if turned is not None:
+        st.session_state["passages page"] = (wanted, place), turned
     about, page = st.session_state.get("passages page", (None, None))
     return review.search(
         project, policy, wanted, passage_list.PASSAGES_A_PAGE, page if about == (wanted, place) else None, place
@@ -239,31 +245,27 @@ def desk(project: Project, policy: labels.Policy | None, shown: list[str], wante
 
 
 def _desk(project: Project, policy: labels.Policy | None, shown: list[str], wanted: review.Filters) -> None:
+    turned = None
+    for act in passage_list.acts().each():
+        if act["do"] == "open":
+            desk_parts.open_passage(str(act["at"][0]), str(act["at"][1]))
+        else:
+            turned = int(act["to"])
     place = opened(project)
-    found = find(project, policy, wanted, place)
+    found = find(project, policy, wanted, place, turned)
     if place is None or place[1] is None:
         place = review.where_to_begin(project, policy, wanted, None if place is None else place[0])
-        found = find(project, policy, wanted, place)
-
-    def turn() -> None:
-        if page := passage_list.turned():
-            st.session_state["passages page"] = (wanted, place), page
-
+        found = find(project, policy, wanted, place, turned)
     judging.show_labels(project, [(row.query_id, row.passage_id) for row in found.rows])
     with st.container(key="desk"):
         with st.container(key="desk-list"):
             graded = policy is not None
-            passage_list.passage_list(project, found, wanted.query_id, wanted.source, place, graded, _open, turn)
+            passage_list.passage_list(project, found, wanted.query_id, wanted.source, place, graded)
         if place is not None and place[1] is not None:
             _passage(project, policy, shown, (place[0], place[1]))
     # Only now: if the run ends earlier, the next one opens the query.
     st.session_state.pop(TO_OPEN, None)
     desk_parts.override_list(project, policy)
-
-
-def _open() -> None:
-    if at := passage_list.chosen():
-        desk_parts.open_passage(*at)
 
 
 def _passage(project: Project, policy: labels.Policy | None, shown: list[str], at: tuple[str, str]) -> None:

@@ -114,7 +114,12 @@ def listed(app: AppTest) -> list[str]:
 
 def walk(app: AppTest, step: str) -> AppTest:
     """On to the passage after the open one, or back to the one before, as the list gives them."""
-    return tell(app, "passage-list", "open", holds(app, "passage-list")[step])
+    return in_list(app, do="open", at=holds(app, "passage-list")[step])
+
+
+def in_list(app: AppTest, **act: object) -> AppTest:
+    """Let the list report an act."""
+    return tell(app, "passage-list", "acts", [{"id": holds(app, "passage-list")["taken"] + 1, **act}])
 
 
 def do(app: AppTest, what: str, number: int | None = None, **more: object) -> AppTest:
@@ -345,14 +350,14 @@ class TestFinding:
         about = holds(app, "passage-list")
         assert (about["total"], about["page"], len(about["rows"])) == (97, 3, 17)
         assert "more 89" in listed(app)
-        tell(app, "passage-list", "page", 1)
+        in_list(app, do="page", to=1)
         assert len(listed(app)) == 40
         assert "more 89" not in listed(app)
         assert text_of(app) == "more 89"
 
     def test_a_passage_of_the_list_opens_on_click(self, shared: Project) -> None:
         app = visit("passages", part="Ratings")
-        tell(app, "passage-list", "open", ["q2", "p5"])
+        in_list(app, do="open", at=["q2", "p5"])
         assert (url(app, "query"), url(app, "passage")) == ("q2", "p5")
         assert text_of(app) == "text of p5"
 

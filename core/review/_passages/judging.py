@@ -5,6 +5,8 @@ from __future__ import annotations
 import hashlib
 from dataclasses import dataclass, replace
 
+import numpy as np
+
 from ...labels import Policy
 from ...project import Project, source_of, visible
 from .passage_search import Filters, Listed, search_table, table_rows
@@ -62,29 +64,31 @@ def next_turn(
     table = search_table(project, policy, filters)
     if not len(table):
         return None
-    places = list(zip(table["query_key"].to_pylist(), table["passage_key"].to_pylist(), strict=True))
+    queries, passages = (table[name].to_numpy().astype(np.int64) for name in ("query_key", "passage_key"))
+    places = queries << 32 | passages
     own = _own(project, person) if person else {}
-    waiting = list(dict.fromkeys(place[0] for place in places if place not in own))
+    waiting = np.unique(queries[~np.isin(places, np.fromiter(own, np.int64, len(own)))])
     ids = dict(project.rows("SELECT query_key, query_id FROM queries"))
-    known = dict.fromkeys(query for query, _ in places)
-    here = next((key for key in known if ids[key] == query_id), (waiting or list(known))[0])
-    at = [i for i, (query, _) in enumerate(places) if query == here]
+    here = next((key for key, name in ids.items() if name == query_id and key in queries), None)
+    if here is None:
+        here = int((waiting if len(waiting) else queries)[0])
+    at = np.flatnonzero(queries == here).tolist()
     if blind:
-        at.sort(key=lambda i: _order(person, *places[i]))
+        at.sort(key=lambda i: _order(person, here, int(passages[i])))
     listed = table_rows(project, table, at)
-    following = [key for key in waiting if key > here] + [key for key in waiting if key < here]
-    return Turn(
-        ids[here], [ToJudge(listed[i], own.get(places[i])) for i in at], ids[following[0]] if following else None
-    )
+    following = [*waiting[waiting > here], *waiting[waiting < here]]
+    rows = [ToJudge(listed[i], own.get(int(places[i]))) for i in at]
+    return Turn(ids[here], rows, ids[int(following[0])] if following else None)
 
 
-def _own(project: Project, person: str) -> dict[tuple[int, int], int]:
+def _own(project: Project, person: str) -> dict[int, int]:
+    """Return a person's judgments by place: the key of the query in the upper 32 bits, that of the passage below."""
     rows = project.rows(
         f"SELECT query_key, passage_key, value FROM {visible(project, 'judgments')} JOIN sources USING (source_key)"
         " WHERE name = ?",
         [source_of(person)],
     )
-    return {(query, passage): value for query, passage, value in rows}
+    return {query << 32 | passage: value for query, passage, value in rows}
 
 
 def _order(person: str, query_key: int, passage_key: int) -> bytes:

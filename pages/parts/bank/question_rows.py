@@ -106,16 +106,27 @@ def _row(
     }
 
 
+NUMBERS = {
+    "answered": "of the graded passages answer it at the min rating",
+    "non_relevant": "of the judged passages that answer it are non-relevant",
+    "only_here": "of the passages judged relevant answer only this question",
+    "systems": "of the systems with a usable grade answer it within the cutoff",
+}
+
+
 def _figures(found: study.QuestionDiagnosis) -> dict[str, Any]:
-    return {
-        "graded": found.graded,
-        "answered": found.answered,
-        "non_relevant": found.non_relevant,
-        "only_here": found.only_here,
-        "systems": found.systems,
-        "verdict": found.verdict,
-        "meaning": study.MEANINGS[found.verdict] if found.verdict else "",
-    }
+    """Return the chip of a question, and the numbers behind it."""
+    if not found.graded:
+        return {"kind": "ungraded", "words": "ungraded", "numbers": ["No grades yet. Ungraded does not count as 0."]}
+    shares = {name: getattr(found, name) for name in NUMBERS}
+    numbers = [f"{ui.percent(shares[name])} {words}" for name, words in NUMBERS.items() if shares[name] is not None]
+    if found.verdict:
+        numbers.append(f"{found.verdict}: {study.MEANINGS[found.verdict]}")
+    kind, words = ("none", "No passage") if found.answered == 0 else ("some", "Some")
+    if kind == "some" and found.systems == 1:
+        kind, words = "every", "Every system"
+    part = f"{ui.percent(found.graded)} graded" if found.graded < 1 else ""
+    return {"kind": kind, "words": words, "numbers": numbers, "part": part}
 
 
 def _asked_dialog(project: Project, query_id: str, questions: list[types.Question]) -> None:

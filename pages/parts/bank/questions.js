@@ -5,19 +5,11 @@ const PAUSE = 600;
 // Fewer questions need no filter.
 const FEW = 8;
 
-// Numbers of a question, each with the words after it.
-const FIGURES = [
-  ["answered", "of the graded passages answer it at the min rating"],
-  ["non_relevant", "of the judged passages that answer it are non-relevant"],
-  ["only_here", "of the passages judged relevant answer only this question"],
-  ["systems", "of the systems with a usable grade answer it within the cutoff"],
-];
 const WEIGHTS =
   "Questions with weight 0 do not count. A negative weight marks content that a response should not have.";
 const CHIPS = "No passage answers the question, every system answers it within the cutoff, or some do.";
 const EMPTY = { text: "", weight: 1, active: true, kind: "question", subtopic_id: null, answer_key: null, note: null };
 
-const percent = (share) => `${Math.round(share * 100)}%`;
 const keyHint = (keys) => h("kbd", { "aria-hidden": "true" }, keys);
 
 KINDS.questions = class extends Part {
@@ -338,20 +330,8 @@ KINDS.questions = class extends Part {
   }
 
   // A question's reach as a chip; its numbers are in the tooltip, and in the details.
-  figures(given) {
-    if (!given.graded) return h("span.state", { title: "No grades yet. Ungraded does not count as 0." }, "ungraded");
-    const [kind, words] = given.answered === 0 ? ["none", "No passage"]
-      : given.systems === 1 ? ["every", "Every system"] : ["some", "Some"];
-    return [
-      h("span.reach", { class: kind, title: this.numbers(given).join("\n") }, words),
-      given.graded < 1 && h("span.state", `${percent(given.graded)} graded`),
-    ];
-  }
-
-  numbers(given) {
-    const told = FIGURES.filter(([name]) => given[name] !== null).map(([name, words]) =>
-      `${percent(given[name])} ${words}`);
-    return given.verdict ? [...told, `${given.verdict}: ${given.meaning}`] : told;
+  figures({ kind, words, numbers, part }) {
+    return [h("span.reach", { class: kind, title: numbers.join("\n") }, words), part && h("span.state", part)];
   }
 
   // An edit that could not be stored, or that conflicts with another window: the person chooses here.
@@ -381,7 +361,7 @@ KINDS.questions = class extends Part {
     const button = (words, name, more, key = null) =>
       h("button", { "data-key": key, onclick: () => this.act(name, { id: row.id, ...more }) }, words);
     return h("div.details",
-      row.figures?.graded > 0 && h("ul", this.numbers(row.figures).map((words) => h("li", words))),
+      row.figures && h("ul", row.figures.numbers.map((words) => h("li", words))),
       h("div.boxes",
         labelled("Kind", this.field("select", row, "kind", { "aria-label": "Kind" },
           this.data.kinds.map((kind) => h("option", { value: kind }, kind)))),

@@ -1,13 +1,10 @@
 """The list of passages: one page of the results, grouped by query, in a component."""
 
-from collections.abc import Callable
 from typing import Any
-
-import streamlit as st
 
 from exam_workbench.project import Project, Qrels, judgments as given_in, source_of
 from exam_workbench.review import Found, Listed
-from pages.parts.shared import components, ui
+from pages.parts.shared import actions, ui
 
 KEY = "passage-list"
 PASSAGES_A_PAGE = 40
@@ -23,8 +20,6 @@ def passage_list(
     source: str | None,
     place: tuple[str, str | None] | None,
     graded: bool,
-    on_open: Callable[[], None],
-    on_page: Callable[[], None],
 ) -> None:
     """Draw one page of the list, with links from the open passage to its neighbours.
 
@@ -33,14 +28,11 @@ def passage_list(
         source: source of judgments that the list shows next to the person's own.
         place: the open passage.
         graded: whether anything has been graded.
-        on_open: called after a passage was chosen; `chosen` returns it.
-        on_page: called after a page was turned; `turned` returns it.
     """
     mine = source_of(ui.person()) if ui.person() else source
     own = {} if mine is None or mine == source else given_in(project, mine)
-    components.draw(
+    acts().draw(
         "passages",
-        KEY,
         {
             "total": found.total,
             "place": found.here.place if found.here else None,
@@ -53,21 +45,12 @@ def passage_list(
             "after": _place(found.after),
             "rows": [_row(one, graded, own) for one in found.rows],
         },
-        on_open_change=on_open,
-        on_page_change=on_page,
     )
 
 
-def chosen() -> Place | None:
-    """Return the passage that was just chosen in the list."""
-    given = st.session_state[KEY].get("open")
-    return (str(given[0]), str(given[1])) if given else None
-
-
-def turned() -> int | None:
-    """Return the page that was just turned to."""
-    given = st.session_state[KEY].get("page")
-    return int(given) if given else None
+def acts() -> actions.Asked:
+    """Return the actions of the list: a passage to open, or a page to turn to."""
+    return actions.asked_of(KEY)
 
 
 def _place(row: Listed | None) -> Place | None:

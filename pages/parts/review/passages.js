@@ -1,20 +1,10 @@
 // The list of passages. The server sends one page of it. A choice is marked before the server answers, so that people
 // need not wait for it.
 
-// Largest number of requests to the server to open a chosen passage.
-const TIMES = 5;
-
 KINDS.passages = class extends Desk {
-  hear(data) {
-    // A choice that is not open yet stays marked. It is requested again, since Streamlit may have ended the run that
-    // received the request.
-    if (this.asked && !same(this.asked.at, data.chosen) && this.asked.times < TIMES) {
-      this.asked.times += 1;
-      this.tell("open", this.asked.at);
-    } else {
-      this.asked = null;
-      this.chosen = data.chosen;
-    }
+  hear({ chosen }) {
+    // A choice that is not open yet stays marked.
+    if (!this.actions.waiting.length) this.chosen = chosen;
   }
 
   get isOpen() {
@@ -28,21 +18,11 @@ KINDS.passages = class extends Desk {
     return (at >= 0 ? rows[at + by]?.at : null) ?? (this.isOpen ? (by > 0 ? after : before) : null);
   }
 
-  walk(by) {
-    const at = this.beside(by);
-    if (at) this.open(at);
-  }
-
   open(at) {
+    if (!at) return;
     this.chosen = at;
-    this.asked = { at, times: 0 };
+    this.act("open", { at });
     this.redraw();
-    this.tell("open", at);
-  }
-
-  turn(page) {
-    this.find(".rows").scrollTop = 0;
-    this.tell("page", page);
   }
 
   view({ rows, page, size, total, place }) {
@@ -50,54 +30,41 @@ KINDS.passages = class extends Desk {
     const at = rows.findIndex((row) => same(row.at, this.chosen));
     const here = at >= 0 ? first + at + 1 : this.isOpen ? place : null;
     const all = plural(total, "passage");
-    const arrow = (sign) => h("span", { "aria-hidden": "true" }, sign);
-    const step = (key, by, letter, title, ...words) => h("button.step", {
-      "data-key": key, title: `${title} (Alt+${letter})`, "aria-keyshortcuts": `Alt+${letter}`,
-      disabled: !this.beside(by) && this.isOpen, onclick: () => this.walk(by),
-    }, words);
-    const turn = (key, to, sign, title) => h("button.step",
-      { "data-key": key, title, "aria-label": title, disabled: to < 1 || (to - 1) * size >= total,
-        onclick: () => this.turn(to) }, sign);
+    const step = (words, key, by) => this.step(words, key, this.beside(by) || !this.isOpen,
+      () => this.open(this.beside(by)), `${words} passage`);
+    const turn = (words, to) => h("button", { "data-key": words, disabled: to < 1 || (to - 1) * size >= total,
+      onclick: () => this.act("page", { to }) }, words);
     const groups = rows.map((row, i) => [
-      row.at[0] !== rows[i - 1]?.at[0] && h("p.query", { key: `query ${row.at[0]}`, dir: "auto" }, row.query),
+      row.at[0] !== rows[i - 1]?.at[0] && h("li.query", { key: `query ${row.at[0]}`, dir: "auto" }, row.query),
       this.row(row, i === Math.max(at, 0)),
     ]);
     return h("div.passages",
-      h("div.head",
-        step("previous", -1, "K", "Previous passage", arrow("‹ "), "Previous"),
+      h("div.head", step("Previous", "K", -1),
         h("span.where", { title: here ? all : "The open passage is not in this list" },
           here ? `${count(here)} of ${count(total)}` : all),
-        step("next", 1, "J", "Next passage", "Next", arrow(" ›"))),
-      h("div.rows", { role: "group", "aria-label": "Passages", onkeydown: (event) => this.move(event) },
-        rows.length ? groups : h("div.nothing", "No matching passages. Clear a filter.")),
-      total > size && h("div.pages",
-        turn("previous page", page - 1, "‹", "Previous page"),
+        step("Next", "J", 1)),
+      h("ol.list", { "aria-label": "Passages", onkeydown: (event) => this.move(event) },
+        rows.length ? groups : h("li.nothing", "No matching passages. Clear a filter.")),
+      total > size && h("div.pages", turn("Previous page", page - 1),
         h("span.where", `${count(first + 1)}–${count(first + rows.length)} of ${count(total)}`),
-        turn("next page", page + 1, "›", "Next page")));
+        turn("Next page", page + 1)));
   }
 
   row(row, reached) {
-    const judged = [
+    const key = JSON.stringify(row.at);
+    const about = [
       row.own !== null && `you judged ${row.own}`,
       row.judged !== null && `${row.own === null ? "" : `${this.data.source} `}judged ${row.judged}`,
       row.overridden && "overridden",
       row.ungraded > 0 && `${row.ungraded} ungraded`,
+      row.failed > 0 && `${row.failed} failed`,
     ].filter(Boolean);
-    return h("button.row", {
-      key: JSON.stringify(row.at), class: row.graded ? "" : "bare", onclick: () => this.open(row.at), tabindex: reached ? 0 : -1,
+    return h("li", { key }, h("button.row", {
+      "data-id": key, class: row.graded ? "" : "bare", onclick: () => this.open(row.at), tabindex: reached ? 0 : -1,
       "aria-current": same(row.at, this.chosen) && "true",
     },
     row.graded && chip(row.label, row.label === null ? "no label" : `label ${row.label}`),
-    h("span", h("span.text", { dir: "auto" }, row.text),
-      (judged.length > 0 || row.failed > 0) && h("span.said", judged.join(" · "),
-        row.failed > 0 && [judged.length > 0 && " · ", h("span.failed", `${row.failed} failed`)])));
-  }
-
-  drawn(data) {
-    const row = this.find("[aria-current]");
-    const stands = JSON.stringify([data.page, this.chosen]);
-    if (row && stands !== this.stands) keepInSight(row, this.find(".rows"), 40);
-    this.stands = stands;
+    h("span", h("span.text", { dir: "auto" }, row.text), about.length > 0 && h("span.said", about.join(" · ")))));
   }
 
   move(event) {

@@ -79,8 +79,8 @@ class Desk extends Part {
 
   // A button to a neighbour of the open item.
   step(words, key, can, go, title) {
-    return h("button", { disabled: !can, title: `${title} (Alt+${key})`, "aria-keyshortcuts": `Alt+${key}`,
-      onclick: go }, words);
+    return h("button", { "data-key": words.toLowerCase(), disabled: !can, title: `${title} (Alt+${key})`,
+      "aria-keyshortcuts": `Alt+${key}`, onclick: go }, words);
   }
 
   // A page of the cases, with buttons to earlier and later ones. The open one is marked and kept in sight.
@@ -111,7 +111,7 @@ class Desk extends Part {
   drawn() {
     const row = this.find(".list [aria-current]");
     const stands = row && `${row.dataset.id} ${[...row.closest("ol").children].indexOf(row.parentNode)}`;
-    if (row && stands !== this.stands) keepInSight(row, row.closest("ol"));
+    if (row && stands !== this.stands) keepInSight(row, row.closest("ol"), 40);
     this.stands = stands;
     const title = this.moved && this.find(".case h2");
     if (!title) return;
