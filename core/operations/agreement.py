@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Annotated
 
 from ..errors import InputError
@@ -48,6 +49,9 @@ def agreement(
     against_person: Annotated[
         str | None, Option(help="Compare the grader's ratings with an assessor's overrides.", metavar="NAME")
     ] = None,
+    first_blind: Annotated[
+        bool, Option(help="Use the first blind judgments of --source, an assessor's source such as 'assessor: ann'.")
+    ] = False,
     held_out: Annotated[
         bool, Option(help="Use only the judgments that are held out; see exam judgments hold-out.")
     ] = False,
@@ -58,6 +62,8 @@ def agreement(
 ) -> Output:
     """Compare labels with judgments: cross table and agreement coefficients."""
     both = sides(policy, source, against_grader, against_person)
+    if first_blind and isinstance(both[1], Judgments):
+        both = both[0], replace(both[1], blind=True)
     confirmed = confirmation(project, *both)
     if held_out and (confirmed is None or confirmed.held_out is None):
         raise InputError(
