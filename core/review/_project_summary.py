@@ -12,7 +12,8 @@ from ..bank import QueryOverview, drafts, overview, proposals, questions
 from ..errors import InputError
 from ..labels import Leaderboard, Override, Policy, Progress, compare, leaderboard, overrides
 from ..measures import Correlation
-from ..project import Project, as_act, rankings, sources
+from ..project import Project, as_act, for_tuning, rankings, sources
+from ._disagreements.confirming import confirmation
 from ._disagreements.disagreement_queue import queue
 from ._disagreements.label_agreement import Agreement, agreement
 from ._disagreements.sides import Judgments, Labels
@@ -86,13 +87,15 @@ class Agreeing:
 
     Args:
         source: name of the source of judgments.
-        merged: the agreement on relevance, see `Agreement.merged`.
+        merged: the agreement on relevance, see `Agreement.merged`, without judgments that are held out.
+        confirms: whether the agreement confirms the bank, in words; empty if the bank was never edited.
         open: number of open disagreements.
         settled: number of settled disagreements.
     """
 
     source: str
     merged: Agreement
+    confirms: str
     open: int
     settled: int
 
@@ -102,16 +105,18 @@ def agreeing(project: Project, policy: Policy) -> Agreeing | None:
     judged = sources(project)
     if not judged:
         return None
+    tuned = for_tuning(project)
 
     def compute() -> Agreeing | None:
         sides = Labels(policy), Judgments(judged[0], policy.min_judgment)
         try:
-            found = agreement(project, *sides)
-            waiting = queue(project, *sides, limit=0)
+            found = agreement(tuned, *sides)
+            waiting = queue(tuned, *sides, limit=0)
         except InputError:
             # Labels and judgments without a common passage cannot be compared; their own screen says why.
             return None
-        return Agreeing(judged[0], found.merged, waiting.total, waiting.hidden)
+        confirms = str(confirmation(project, *sides) or "")
+        return Agreeing(judged[0], found.merged, confirms, waiting.total, waiting.hidden)
 
     return project.cached(("agreeing", policy), compute)
 

@@ -19,6 +19,9 @@ ROWS = 300
 
 Place = tuple[str, str]
 
+SEEN: dict[tuple[str, str], set[Place]] = {}
+"""By project and person: passages whose labels any window has shown since the app started."""
+
 
 @dataclass
 class Here:
@@ -29,7 +32,6 @@ class Here:
         query_id, passage_id: the query, and the passage that was last opened or judged.
         start: whether the link named the passage, which the desk then opens first.
         labels: labels that the person asked for, as the desk shows them.
-        seen: places whose labels this tab has shown.
     """
 
     link: tuple[object, ...] = ()
@@ -37,7 +39,6 @@ class Here:
     passage_id: str | None = None
     start: bool = False
     labels: list[dict[str, Any]] = field(default_factory=list)
-    seen: set[tuple[str, str, str]] = field(default_factory=set)
 
     def go(self, query_id: str | None, passage_id: str | None = None, start: bool = False) -> None:
         """Open a query, at a passage if it is given."""
@@ -50,8 +51,12 @@ def here() -> Here:
 
 
 def show_labels(project: Project, places: list[Place]) -> None:
-    """Record that this tab has shown the labels of passages. Later judgments of them are not blind."""
-    here().seen.update((project.name, *place) for place in places)
+    """Record that the person was shown the labels of passages. Later judgments of them are not blind."""
+    _seen(project, ui.person()).update(places)
+
+
+def _seen(project: Project, person: str) -> set[Place]:
+    return SEEN.setdefault((str(project.path), person), set())
 
 
 def draw(project: Project, policy: labels.Policy | None, wanted: review.Filters, blind: bool) -> None:
@@ -114,14 +119,14 @@ def _do(project: Project, policy: labels.Policy | None, place: Here, person: str
         return
     at = str(act["query"]), str(act["passage"])
     place.go(*at)
-    blind = not act.get("seen") and (project.name, *at) not in place.seen
+    blind = not act.get("seen") and at not in _seen(project, person)
     if what == "judge":
         judging.judge(project, *at, int(act["value"]), person, str(act.get("note") or ""), blind)
     elif what == "take back" and own_judgment(project, *at, person) is not None:
         # If another window has withdrawn it already, nothing is left to do.
         withdraw(project, *at, person, blind)
     elif what == "look" and policy is not None:
-        place.seen.add((project.name, *at))
+        _seen(project, person).add(at)
         label = review.read_passage(project, policy, *at).label
         place.labels.append(_label(project, policy, at, label, "Your judgment is recorded as given after seeing it."))
 
