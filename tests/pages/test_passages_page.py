@@ -560,6 +560,12 @@ class TestJudging:
         assert cards(app)["p2"]["text"] == "text of p2"
         assert url(app, "query") == "q1"
 
+    def test_a_link_to_a_query_without_passages_is_said_and_another_query_is_shown(self, shared: Project) -> None:
+        app = visit("passages", query="q9")
+        assert shows(app, "another-query", "q9")
+        assert {card["query"] for card in desk(app)["cards"]} == {"q1"}
+        assert not shows(sound(app.run()), "another-query")
+
     def test_a_judgment_of_somebody_without_a_name_asks_for_it_and_is_not_kept(
         self, small: Project, monkeypatch: pytest.MonkeyPatch
     ) -> None:

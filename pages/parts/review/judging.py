@@ -91,24 +91,39 @@ def draw(project: Project, policy: labels.Policy | None, wanted: review.Filters,
         if turn is None:
             st.container(key="no-matches").caption("No matching passages. Clear a filter.")
             return
-        if turn.query_id != place.query_id:
-            place.go(turn.query_id)
-        st.session_state["last query"] = turn.query_id
-        address.begin_at(query=turn.query_id, passage="")
-        if any(one.query_id == turn.query_id and person in one.present for one in doubles(project)):
-            st.caption(
-                ":material/visibility_off: Other assessors judge passages of this query too. Until adjudication, you"
-                " cannot see each other's values, and none of them count."
-            )
-        texts = guidelines(project, turn.query_id)
-        told = bool(texts.project or texts.query)
-        if told:
-            guidelines_beside(project, turn.query_id)
+        told = _notes(project, place, turn.query_id, person)
         data = _shown(project, policy, wanted, place, turn, blind)
         asked.draw("judging", data | {"home": f"{project.path} {person}", "error": error})
         if not told:
             guidelines_beside(project, turn.query_id)
         people_here.beside(project, turn.query_id)
+
+
+def _notes(project: Project, place: Here, query_id: str, person: str) -> bool:
+    """Draw notes above the desk in one container, so that they do not move the desk; return whether it has guidelines.
+
+    Args:
+        query_id: the query of the desk.
+    """
+    texts = guidelines(project, query_id)
+    with st.container(key="judging-notes"):
+        address.begin_at(query=query_id, passage="")
+        if place.query_id not in (None, query_id) and place.query_id == st.query_params.get("query"):
+            st.container(key="another-query").warning(
+                f"No matching passages for query {ui.plain(place.query_id)}. Another query is shown instead.",
+                icon=":material/info:",
+            )
+        if any(one.query_id == query_id and person in one.present for one in doubles(project)):
+            st.caption(
+                ":material/visibility_off: Other assessors judge passages of this query too. Until adjudication, you"
+                " cannot see each other's values, and none of them count."
+            )
+        if texts.project or texts.query:
+            guidelines_beside(project, query_id)
+    if query_id != place.query_id:
+        place.go(query_id)
+    st.session_state["last query"] = query_id
+    return bool(texts.project or texts.query)
 
 
 def _do(project: Project, policy: labels.Policy | None, place: Here, person: str, act: actions.Act) -> None:
