@@ -43,16 +43,8 @@ TO_OPEN = "query to open"
 """Session key of a newly chosen query of the list, until a passage of it is open."""
 
 REVEALS = (
-    "passage",
-    "question",
-    "has_label",
-    "has_rating",
-    "judged",
-    "in_run",
-    "pairs",
-    "flagged",
-    "overridden",
-    "speaking",
+    *("passage", "question", "has_label", "has_rating", "judged", "in_run", "pairs"),
+    *("flagged", "overridden", "speaking"),
 )
 """Parameters of links to a passage or a list with its labels, which the part Ratings shows."""
 
