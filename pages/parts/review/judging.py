@@ -31,14 +31,14 @@ class Here:
         link: the project, query and passage of the link that the person followed.
         query_id, passage_id: the query, and the passage that was last opened or judged.
         start: whether the link named the passage, which the desk then opens first.
-        labels: labels that the person asked for, as the desk shows them.
+        labels: labels that a person asked for, as the desk shows them, by project and person.
     """
 
     link: tuple[object, ...] = ()
     query_id: str | None = None
     passage_id: str | None = None
     start: bool = False
-    labels: list[dict[str, Any]] = field(default_factory=list)
+    labels: dict[tuple[str, str], list[dict[str, Any]]] = field(default_factory=dict)
 
     def go(self, query_id: str | None, passage_id: str | None = None, start: bool = False) -> None:
         """Open a query, at a passage if it is given."""
@@ -143,7 +143,8 @@ def _do(project: Project, policy: labels.Policy | None, place: Here, person: str
     elif what == "look" and policy is not None:
         _seen(project, person).add(at)
         label = review.read_passage(project, policy, *at).label
-        place.labels.append(_label(project, policy, at, label, "Your judgment is recorded as given after seeing it."))
+        told = _label(project, policy, at, label, "Your judgment is recorded as given after seeing it.")
+        place.labels.setdefault((str(project.path), person), []).append(told)
 
 
 def _label(project: Project, policy: labels.Policy, at: Place, label: int | None, more: str) -> dict[str, Any]:
@@ -194,7 +195,7 @@ def _shown(
         "open": [i - first for i in waiting if first <= i < first + ROWS],
         "start": {"query": query_id, "passage": place.passage_id} if place.start and at >= 0 else None,
         "scale": [{"value": value, "says": says} for value, says in SCALE.items()],
-        "labels": place.labels if blind else seen,
+        "labels": place.labels.get((str(project.path), ui.person()), []) if blind else seen,
         "seen": not blind,
         "tools": ["look"] if blind and policy is not None else [],
         "notes": True,
