@@ -32,8 +32,8 @@ KINDS.passages = class extends Desk {
     const all = plural(total, "passage");
     const step = (words, key, by) => this.step(words, key, this.beside(by) || !this.isOpen,
       () => this.open(this.beside(by)), `${words} passage`);
-    const turn = (words, to) => h("button", { "data-key": words, disabled: to < 1 || (to - 1) * size >= total,
-      onclick: () => this.act("page", { to }) }, words);
+    const turn = (sign, title, to) => h("button", { "data-key": title, title, "aria-label": title,
+      disabled: to < 1 || (to - 1) * size >= total, onclick: () => this.act("page", { to }) }, sign);
     const groups = rows.map((row, i) => [
       row.at[0] !== rows[i - 1]?.at[0] && h("li.query", { key: `query ${row.at[0]}`, dir: "auto" }, row.query),
       this.row(row, i === Math.max(at, 0)),
@@ -45,9 +45,9 @@ KINDS.passages = class extends Desk {
         step("Next", "J", 1)),
       h("ol.list", { "aria-label": "Passages", onkeydown: (event) => this.move(event) },
         rows.length ? groups : h("li.nothing", "No matching passages. Clear a filter.")),
-      total > size && h("div.pages", turn("Previous page", page - 1),
+      total > size && h("div.pages", turn("‹", "Previous page", page - 1),
         h("span.where", `${count(first + 1)}–${count(first + rows.length)} of ${count(total)}`),
-        turn("Next page", page + 1)));
+        turn("›", "Next page", page + 1)));
   }
 
   row(row, reached) {

@@ -94,7 +94,7 @@ KINDS.ratings = class extends Desk {
     const rated = questions.filter((one) => one.number > 0).length;
     const placed = new Map(this.order.map((id, number) => [id, number]));
     const place = (one) => placed.get(one.id) ?? placed.size;
-    const about = `${plural(rated, "question")}, sorted by effect on the label`;
+    const about = `${plural(rated, "question")}, by effect on the label`;
     return h("div.ratings",
       h("div.top", h("span.dim", about), this.rated.length > 0 && this.none(), this.help(can ? KEYS : [])),
       h("div.rows",
