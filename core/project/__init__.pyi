@@ -125,6 +125,8 @@ from ._gold import (
     write_gold as write_gold,
 )
 from ._held_out import (
+    HOLD_OUT as HOLD_OUT,
+    HOLD_OUT_FORM as HOLD_OUT_FORM,
     HoldOut as HoldOut,
     for_confirming as for_confirming,
     for_tuning as for_tuning,

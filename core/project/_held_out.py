@@ -11,6 +11,8 @@ from ._project import Project, log
 from ._settings import put_setting, setting
 
 HOLD_OUT = "hold_out"
+HOLD_OUT_FORM = r'\{"share": [0-9.e-]+, "seed": -?[0-9]+, "version": [0-9]+\}'
+"""The name of the setting, and a regular expression for its values."""
 
 
 @dataclass(frozen=True)

@@ -8,6 +8,7 @@ import pytest
 
 from exam_workbench.bank import save
 from exam_workbench.errors import InputError
+from exam_workbench.exchange._integrity import faults
 from exam_workbench.labels import Policy, official_board
 from exam_workbench.project import (
     Project,
@@ -60,6 +61,7 @@ def test_a_share_of_each_query_is_held_out_and_the_rest_is_read_while_editing(ju
         assert 8 <= sum(one[0] == query for one in out) <= 28
     found = hold_out(judged)
     assert found is not None and (found.share, found.seed) == (0.3, 7)
+    assert judged.read(lambda cursor: [*faults(cursor)]) == []
     assert activity(judged).acts[0].act == "hold out judgments"
 
 
