@@ -2,9 +2,9 @@
 
 from typing import Any
 
-from exam_workbench.project import Project, Qrels, judgments as given_in, source_of
+from exam_workbench.project import Project, judgments as given_in, source_of
 from exam_workbench.review import Found, Listed
-from pages.parts.shared import actions, ui
+from pages.parts.shared import actions, html, ui
 
 KEY = "passage-list"
 PASSAGES_A_PAGE = 40
@@ -39,11 +39,10 @@ def passage_list(
             "page": found.page,
             "size": PASSAGES_A_PAGE,
             "query": query_id,
-            "source": source,
             "chosen": place,
             "before": _place(found.before),
             "after": _place(found.after),
-            "rows": [_row(one, graded, own) for one in found.rows],
+            "rows": [_row(one, graded, own.get(one.query_id, {}).get(one.passage_id), source) for one in found.rows],
         },
     )
 
@@ -57,16 +56,19 @@ def _place(row: Listed | None) -> Place | None:
     return None if row is None else (row.query_id, row.passage_id)
 
 
-def _row(row: Listed, graded: bool, own: Qrels) -> dict[str, Any]:
+def _row(row: Listed, graded: bool, own: int | None, source: str | None) -> dict[str, Any]:
+    about = [
+        "" if own is None else f"you judged {own}",
+        "" if row.judgment is None else f"{'' if own is None else f'{source} '}judged {row.judgment}",
+        "overridden" if row.overridden else "",
+        f"{row.ungraded} ungraded" if row.ungraded else "",
+        f"{row.failed} failed" if row.failed else "",
+    ]
     return {
         "at": (row.query_id, row.passage_id),
         "query": ui.shortened(row.query, 120),
         "text": ui.shortened(" ".join((row.excerpt or row.passage_id).split()), 110),
         "label": row.label,
-        "judged": row.judgment,
-        "overridden": row.overridden,
-        "own": own.get(row.query_id, {}).get(row.passage_id),
+        "about": html.as_shown(" · ".join(filter(None, about))),
         "graded": graded,
-        "failed": row.failed,
-        "ungraded": row.ungraded,
     }

@@ -52,19 +52,12 @@ KINDS.passages = class extends Desk {
 
   row(row, reached) {
     const key = JSON.stringify(row.at);
-    const about = [
-      row.own !== null && `you judged ${row.own}`,
-      row.judged !== null && `${row.own === null ? "" : `${this.data.source} `}judged ${row.judged}`,
-      row.overridden && "overridden",
-      row.ungraded > 0 && `${row.ungraded} ungraded`,
-      row.failed > 0 && `${row.failed} failed`,
-    ].filter(Boolean);
     return h("li", { key }, h("button.row", {
       "data-id": key, class: row.graded ? "" : "bare", onclick: () => this.open(row.at), tabindex: reached ? 0 : -1,
       "aria-current": same(row.at, this.chosen) && "true",
     },
     row.graded && chip(row.label, row.label === null ? "no label" : `label ${row.label}`),
-    h("span", h("span.text", { dir: "auto" }, row.text), about.length > 0 && h("span.said", about.join(" · ")))));
+    h("span", h("span.text", { dir: "auto" }, row.text), row.about && h("span.said", row.about))));
   }
 
   move(event) {

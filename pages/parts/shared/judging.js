@@ -211,8 +211,7 @@ KINDS.judging = class extends Desk {
     const { title, about, act, words } = data.finished;
     if (this.given.size) return [h("p.quiet", "Loading …")];
     return [h("h2", title), h("p", about),
-      act && h("button.first", { "aria-keyshortcuts": "n", onclick: () => this.act(act, data.finished.with) }, words,
-        h("kbd", { "aria-hidden": "true" }, "n")),
+      act && this.button(words, "n", () => this.act(act, data.finished.with)),
       latest && this.button("Undo", "u", () => this.judge("take back", null, latest))];
   }
 };
