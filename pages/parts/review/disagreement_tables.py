@@ -163,7 +163,10 @@ def hold_out(project: Project) -> None:
     found = held_out.hold_out(project)
     if not project.allows("organize"):
         return
-    with st.popover("Hold out judgments", icon=":material/visibility_off:", type="tertiary", key="hold out"):
+    with st.popover(
+        "Hold out", icon=":material/visibility_off:", type="tertiary", key="hold out",
+        help="Keep a share of the judgments for confirmation",
+    ):  # fmt: skip
         st.caption(
             "Held-out judgments are not shown in the impact of edits and on this screen. The agreement is reported on"
             " them, so that people cannot tune the question bank to them."
