@@ -3,7 +3,7 @@
 import streamlit as st
 
 from exam_workbench import bank, labels, review
-from exam_workbench.project import Project
+from exam_workbench.project import Project, for_tuning
 from pages.parts.review import case_acts, disagreement_tables as parts, disagreements_address, further_lists
 from pages.parts.shared import policy_widgets, ui
 
@@ -23,7 +23,8 @@ def chosen_policy(project: Project) -> labels.Policy | None:
 
 
 arrived = disagreements_address.arrive()
-project = ui.project()
+# People edit questions after these cases, so judgments that are held out are not among them.
+project = for_tuning(ui.project())
 policy = chosen_policy(project)
 known = parts.sides(project, policy)
 if len(known) < 2:
@@ -33,6 +34,7 @@ with st.container(horizontal=True, vertical_alignment="bottom", key="case-sides"
     # If the sides cannot be compared, the screen ends below; the address should name them anyway.
     disagreements_address.write()
     parts.downloads(review.agreement(project, left, right))
+    parts.hold_out(project)
 offered = [
     view for view in VIEWS if view in ("queue", "record") or further_lists.judged_by(left, right, project, policy)
 ]

@@ -10,7 +10,6 @@ from exam_workbench import bank, labels, review, types
 from exam_workbench.project import (
     Project,
     doubles,
-    judged_pairs,
     judged_values,
     pooled_queries,
     response_runs,
@@ -18,8 +17,13 @@ from exam_workbench.project import (
     source_of,
     sources,
 )
-from pages.parts.review import citation_desk, passage_list, passage_panel as beside, rating_overrides as desk_parts
-from pages.parts.review.passage_panel import blind_beside, guidelines_beside
+from pages.parts.review import (
+    citation_desk,
+    judging,
+    passage_list,
+    passage_panel as beside,
+    rating_overrides as desk_parts,
+)
 from pages.parts.shared import address, html, people_here, policy_widgets, ui
 
 T = TypeVar("T")
@@ -32,11 +36,17 @@ NO_FILTERS = {
 }
 """Values of the list's widgets without any filter; the source alone does not filter."""
 
-OUTSIDE = (*NO_FILTERS, "judged_by", "depth", "beside_it", "blind", "author")
+OUTSIDE = (*NO_FILTERS, "judged_by", "depth", "beside_it", "blind", "author", "part")
 """Keys of the widgets around the desk, which is a fragment and redraws without them."""
 
 TO_OPEN = "query to open"
 """Session key of a newly chosen query of the list, until a passage of it is open."""
+
+REVEALS = (
+    *("passage", "question", "has_label", "has_rating", "judged", "in_run", "pairs"),
+    *("flagged", "overridden", "speaking"),
+)
+"""Parameters of links to a passage or a list with its labels, which the part Ratings shows."""
 
 STATES: dict[review.State, str] = {
     "failed": "Some questions failed",
@@ -45,7 +55,7 @@ STATES: dict[review.State, str] = {
 }
 
 
-def measured_with(project: Project) -> tuple[labels.Policy | None, list[str]]:
+def measured_with(project: Project, part: str) -> tuple[labels.Policy | None, list[str]]:
     """Return the scoring settings and the graders to compare; None for the settings if nothing has been graded."""
     stored = bank.graders(project)
     known = [grader.spec.name for grader in stored if grader.grades or grader.failures]
@@ -57,12 +67,32 @@ def measured_with(project: Project) -> tuple[labels.Policy | None, list[str]]:
     beside = st.multiselect(
         "Other graders", others, key="beside_it", bind="query-params", placeholder="Compare with other graders",
         label_visibility="collapsed", width=420,
-    ) if others else []  # fmt: skip
+    ) if others and part == "Ratings" else []  # fmt: skip
     return policy, [mine, *beside]
 
 
-def filters(project: Project, policy: labels.Policy | None, blind: bool) -> review.Filters:
-    """Draw the filters of the list and return them; in blind judging, none that reveals ratings or judgments."""
+def part_of(project: Project) -> str:
+    """Draw the choice of a part of the screen and return it. A link to a passage opens its ratings."""
+    parts = ["Judge", "Ratings", *(["Citations"] if any(one.cited for one in response_runs(project)) else [])]
+    named = str(st.query_params.get("part") or ("Ratings" if set(REVEALS) & set(st.query_params) else "Judge"))
+    st.session_state["part"] = named if named in parts else parts[0]
+
+    def go() -> None:
+        # The judging desk goes on from the first unjudged passage.
+        gone = {"passage": [], "question": []} if st.session_state["part"] == "Judge" else {}
+        st.query_params.update({"part": st.session_state["part"], **gone})
+
+    return str(
+        st.segmented_control("Part", parts, required=True, key="part", on_change=go, label_visibility="collapsed")
+    )
+
+
+def filters(project: Project, policy: labels.Policy | None, judges: bool) -> review.Filters:
+    """Draw the filters of the list and return them.
+
+    Args:
+        judges: whether only filters are offered that do not reveal ratings or judgments.
+    """
     texts = ui.told_apart(pooled_queries(project))
     words = st.text_input(
         "Search in passages", key="words", placeholder="Search in passages", label_visibility="collapsed",
@@ -73,11 +103,9 @@ def filters(project: Project, policy: labels.Policy | None, blind: bool) -> revi
         placeholder="All queries", label_visibility="collapsed", bind="query-params", width=320, on_change=_go_to_query,
     )  # fmt: skip
     me = source_of(ui.person()) if ui.person() else None
-    if blind:
-        unjudged = st.checkbox("Not judged by you", key="unjudged", bind="query-params")
-        return review.Filters(
-            query_id=query, words=str(words or ""), unjudged_by=me if unjudged else None, assigned_to=_assigned(project)
-        )
+    if judges:
+        source = next(iter(sources(project)), None)
+        return review.Filters(query_id=query, words=str(words or ""), source=source, assigned_to=_assigned(project))
     with st.popover("More filters", key="more filters"):
         label = _choice("Label", [review.NONE, *types.RATINGS], "has_label", NO_VALUE) if policy else None
         rating = _choice("Rating of any question", list(types.RATINGS), "has_rating") if policy else None
@@ -159,9 +187,15 @@ def opened(project: Project) -> tuple[str, str | None] | None:
 
 
 def find(
-    project: Project, policy: labels.Policy | None, wanted: review.Filters, place: tuple[str, str | None] | None
+    project: Project,
+    policy: labels.Policy | None,
+    wanted: review.Filters,
+    place: tuple[str, str | None] | None,
+    turned: int | None,
 ) -> review.Found:
-    """Return the page of the list that the person turned to, otherwise the one with the open passage."""
+    """Return the page of the list that the person turned to, now or before, otherwise the one with the open passage."""
+    if turned is not None:
+        st.session_state["passages page"] = (wanted, place), turned
     about, page = st.session_state.get("passages page", (None, None))
     return review.search(
         project, policy, wanted, passage_list.PASSAGES_A_PAGE, page if about == (wanted, place) else None, place
@@ -181,10 +215,8 @@ def outside() -> dict[str, object]:
 
 
 @st.fragment
-def desk(
-    project: Project, policy: labels.Policy | None, shown: list[str], wanted: review.Filters, hidden: bool
-) -> None:
-    """Draw the list, the open passage and its details.
+def desk(project: Project, policy: labels.Policy | None, shown: list[str], wanted: review.Filters, part: str) -> None:
+    """Draw the desk of a part.
 
     A step to the next passage redraws only this fragment.
 
@@ -194,60 +226,45 @@ def desk(
     if st.session_state["desk outside"] != outside():
         # Streamlit joins simultaneous events into one message, and redraws only this fragment if one of them is here.
         st.rerun()
+    if part == "Judge":
+        judging.draw(project, policy, wanted, bool(st.session_state["blind"]))
+        return
     with ui.errors():
         desk_parts.act(project)
-        beside.act(project)
     with ui.errors():
-        _desk(project, policy, shown, wanted, hidden)
+        _desk(project, policy, shown, wanted)
         ui.say_reopened()
 
 
-def _desk(
-    project: Project, policy: labels.Policy | None, shown: list[str], wanted: review.Filters, hidden: bool
-) -> None:
+def _desk(project: Project, policy: labels.Policy | None, shown: list[str], wanted: review.Filters) -> None:
+    turned = None
+    for act in passage_list.acts().each():
+        if act["do"] == "open":
+            desk_parts.open_passage(str(act["at"][0]), str(act["at"][1]))
+        else:
+            turned = int(act["to"])
     place = opened(project)
-    found = find(project, policy, wanted, place)
+    found = find(project, policy, wanted, place, turned)
     if place is None or place[1] is None:
         place = review.where_to_begin(project, policy, wanted, None if place is None else place[0])
-        found = find(project, policy, wanted, place)
-    judged = judged_pairs(project, ui.person()) if hidden and ui.person() else set()
-
-    def turn() -> None:
-        if page := passage_list.turned():
-            st.session_state["passages page"] = (wanted, place), page
-
+        found = find(project, policy, wanted, place, turned)
+    judging.show_labels(project, [(row.query_id, row.passage_id) for row in found.rows])
     with st.container(key="desk"):
         with st.container(key="desk-list"):
             graded = policy is not None
-            passage_list.passage_list(
-                project,
-                found,
-                wanted.query_id,
-                wanted.source,
-                place,
-                lambda at: not hidden or at in judged,
-                graded,
-                _open,
-                turn,
-            )
+            passage_list.passage_list(project, found, wanted.query_id, wanted.source, place, graded)
         if place is not None and place[1] is not None:
-            at = (place[0], place[1])
-            _passage(project, policy, shown, at, hidden and at not in judged)
+            _passage(project, policy, shown, (place[0], place[1]))
     # Only now: if the run ends earlier, the next one opens the query.
     st.session_state.pop(TO_OPEN, None)
-    if not hidden:
-        desk_parts.override_list(project, policy)
+    desk_parts.override_list(project, policy)
 
 
-def _open() -> None:
-    if at := passage_list.chosen():
-        desk_parts.open_passage(*at)
-
-
-def _passage(
-    project: Project, policy: labels.Policy | None, shown: list[str], at: tuple[str, str], hidden: bool
-) -> None:
+def _passage(project: Project, policy: labels.Policy | None, shown: list[str], at: tuple[str, str]) -> None:
     read = review.read_passage(project, policy, *at, shown if policy else ())
+    judging.show_labels(project, [at])
+    # The link to the desk opens this passage even if the desk was opened with it before.
+    judging.here().link = ()
     named = st.query_params.get("query")
     if "passage" in st.query_params or named not in (None, at[0]):
         st.query_params.update(query=at[0], passage=at[1])
@@ -257,23 +274,16 @@ def _passage(
     st.session_state["last query"] = at[0]
     with st.container(key="desk-reading"):
         known = {grader.spec.name: grader.spec for grader in bank.graders(project)}
-        marks = [] if hidden or policy is None else html.answer_marks(read, known, policy.min_rating)
-        st.html(html.passage_html(read, marks, labelled=policy is not None and not hidden))
+        marks = [] if policy is None else html.answer_marks(read, known, policy.min_rating)
+        st.html(html.passage_html(read, marks, labelled=policy is not None))
         with st.container(key="desk-questions"):
-            foretold = desk_parts.questions(project, read, policy, shown, hidden)
+            foretold = desk_parts.questions(project, read, policy, shown)
             if read.asked:
                 ui.go("question_bank", "Open in question bank", query=read.query_id)
     with st.container(key="desk-beside"):
-        blind_beside(project, read.query_id, read.passage_id)
-        guidelines_beside(project, read.query_id)
-        beside.judge(project, read)
-        # Below the buttons, so that people who arrive or leave do not move a button.
+        beside.guidelines_beside(project, read.query_id)
+        ui.go("passages", "Judge this passage", part="Judge", query=at[0], passage=at[1])
         people_here.beside(project, read.query_id)
-        if hidden:
-            st.container(key="blind-now").caption(
-                "Ratings, labels, ranks and other assessors' judgments appear after you judge the passage."
-            )
-            return
         effect = st.container()
         beside.known(project, read)
         with effect:
@@ -289,18 +299,15 @@ if not pooled_queries(project):
         code="no-passages",
     )
 st.html(Path(__file__).parent / "parts" / "review" / "desk.css")
-if any(one.cited for one in response_runs(project)):
-    part = st.segmented_control(
-        "Part", ["Passages", "Citations"], default="Passages", required=True, key="part", bind="query-params",
-        label_visibility="collapsed",
-    )  # fmt: skip
-    if part == "Citations":
-        citation_desk.draw(project)
-        st.stop()
-policy, shown = measured_with(project)
-with st.container(horizontal=True, vertical_alignment="center", key="desk-filters"):
-    hidden = beside.is_blind()
-    wanted = filters(project, policy, hidden)
+bar = st.container(horizontal=True, vertical_alignment="center", key="desk-filters")
+with bar:
+    part = part_of(project)
+if part == "Citations":
+    citation_desk.draw(project)
+    st.stop()
+policy, shown = measured_with(project, part)
+with bar:
+    wanted = filters(project, policy, part == "Judge")
     if wanted != review.Filters(source=wanted.source):
         st.button(
             "Clear filters",
@@ -310,6 +317,10 @@ with st.container(horizontal=True, vertical_alignment="center", key="desk-filter
             args=(NO_FILTERS,),
             key="clear filters",
         )
-    beside.blind_toggle()
+    if part == "Judge":
+        st.toggle(
+            "Blind", True, key="blind", bind="query-params",
+            help="Hide ratings, labels and other assessors' judgments. Each judgment records whether it was blind.",
+        )  # fmt: skip
 st.session_state["desk outside"] = outside()
-desk(project, policy, shown, wanted, hidden)
+desk(project, policy, shown, wanted, part)

@@ -5,7 +5,7 @@ from urllib.parse import urlencode
 import streamlit as st
 
 from exam_workbench import bank, text
-from exam_workbench.project import Project
+from exam_workbench.project import Project, for_tuning
 from pages.parts.bank import bank_panels, editing_window, impact_panel, question_rows
 from pages.parts.shared import address, people_here, pick_list, policy_widgets, streamlit_bridge, ui
 from pages.parts.shared.awaited_edits import TO_EDIT
@@ -108,7 +108,8 @@ def query_list(project: Project, found: list[bank.QueryOverview], chosen: bank.Q
     pick_list.draw(QUERIES, "Queries", "Find a query", "No matching queries.", picks, chosen.query_id)
 
 
-project = ui.project(STYLE)
+# Judgments that are held out are not read here, so that people cannot tune the questions to them.
+project = for_tuning(ui.project(STYLE))
 queries = bank.overview(project)
 if not queries:
     ui.empty("No queries yet.", "Import queries on the Home screen.", "home", code="no-queries")

@@ -22,6 +22,8 @@ from ..graders import read_prompt
 from ..labels import SETTING_OF_MIN_JUDGMENT, Policy
 from ..measures.audit import linear_measure
 from ..project import (
+    HOLD_OUT,
+    HOLD_OUT_FORM,
     JOB_SUBJECTS,
     LONGEST_GUIDELINES,
     MOST_WANTED,
@@ -456,6 +458,9 @@ RULES: Final = (
     _value("settings", "invalid-min-judgment",
            f"name <> '{SETTING_OF_MIN_JUDGMENT}' OR try_cast(value AS INTEGER) IS NOT NULL",
            "the min judgment is not a whole number"),
+    _value("settings", "invalid-hold-out",
+           f"name <> '{HOLD_OUT}' OR regexp_full_match(value, '{HOLD_OUT_FORM}')",
+           "the share of held-out judgments is invalid"),
     *(
         _value(table, "invalid-id", rf"{_id(column)} AND NOT regexp_matches({column}, '\s')",
                f"a {_called(column)} is invalid")

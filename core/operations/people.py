@@ -8,7 +8,18 @@ from typing import Annotated
 
 from .. import labels
 from ..labels import overrides, write_withdrawal
-from ..project import Project, assessed, judging, source_of
+from ..project import (
+    Project,
+    assessed,
+    blind_judgments,
+    for_confirming,
+    hold_out,
+    judging,
+    judgments,
+    set_hold_out,
+    source_of,
+    sources,
+)
 from .console import counted
 from .describing import Argument, Option
 from .options import Author
@@ -128,12 +139,40 @@ def list_judgments(
     query_id: Annotated[str | None, Option("--query", help="Only judgments of this query.")] = None,
     who: Annotated[str | None, Option(help="Only judgments by this assessor.", metavar="NAME")] = None,
 ) -> Output:
-    """List the judgments that assessors made in this project.
+    """List the judgments that assessors made in this project, with the first blind one of each passage.
 
     To get imported judgments, use exam export qrels.
     """
     found = assessed(project, query_id, who)
-    return Output({"judgments": [asdict(one) for one in found]}).table(
-        ("assessor", "query", "passage", "value"),
-        [(one.author, one.query_id, one.passage_id, one.value) for one in found],
+    blind = {name: blind_judgments(project, name) for name in {one.author for one in found}}
+    first = [blind[one.author].get((one.query_id, one.passage_id)) for one in found]
+    listed = [asdict(one) | {"first_blind": value} for one, value in zip(found, first, strict=True)]
+    return Output({"judgments": listed}).table(
+        ("assessor", "query", "passage", "value", "first blind"),
+        [(one.author, one.query_id, one.passage_id, one.value, value) for one, value in zip(found, first, strict=True)],
     )
+
+
+@operation("judgments hold-out", act="organize", reads=lambda given: given["share"] is None)
+def hold_out_judgments(
+    project: Project,
+    *,
+    share: Annotated[
+        float | None,
+        Option(help="Hold out this share of the judgments of each query; 0 for none.", metavar="SHARE"),
+    ] = None,
+    seed: Annotated[int | None, Option(help="Seed of the random choice (default: a random seed).")] = None,
+    author: Author,
+) -> Output:
+    """Show which judgments are held out from the impact of edits, or hold out a random share.
+
+    exam agreement --held-out reports the agreement on them.
+    """
+    found = hold_out(project) if share is None else set_hold_out(project, share, author, seed)
+    if found is None:
+        return Output({"hold_out": None}).line("No judgments are held out.")
+    held = for_confirming(project)
+    counts = {} if held is None else {name: sum(map(len, judgments(held, name).values())) for name in sources(held)}
+    output = Output({"hold_out": asdict(found), "held_out": counts})
+    output.line(f"Share: {found.share:g}. Seed: {found.seed}. Set at bank version {found.version}.")
+    return output.table(("source", "held out"), list(counts.items()))

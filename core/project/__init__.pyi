@@ -124,6 +124,15 @@ from ._gold import (
     mark_gold as mark_gold,
     write_gold as write_gold,
 )
+from ._held_out import (
+    HOLD_OUT as HOLD_OUT,
+    HOLD_OUT_FORM as HOLD_OUT_FORM,
+    HoldOut as HoldOut,
+    for_confirming as for_confirming,
+    for_tuning as for_tuning,
+    hold_out as hold_out,
+    set_hold_out as set_hold_out,
+)
 from ._imported_leaderboards import (
     boards as boards,
     find_source as find_source,
@@ -269,6 +278,7 @@ from .judging import (
     WITHDRAW as WITHDRAW,
     JudgmentAct as JudgmentAct,
     assessed as assessed,
+    blind_judgments as blind_judgments,
     judged_pairs as judged_pairs,
     judgment_history as judgment_history,
     own_judgment as own_judgment,

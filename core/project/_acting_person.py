@@ -47,6 +47,7 @@ class Acting(ABC):
         self._began: str | None = None
         self._find: Callable[[], Member | None] | None = None
         self._reader: str | None = None
+        self._part: tuple[float, int, bool] | None = None
 
     @abstractmethod
     def _known(self, sql: str, parameters: Parameters = None) -> list[tuple[Any, ...]]:
@@ -72,6 +73,21 @@ class Acting(ABC):
         other = copy.copy(self)
         other._reader = name or None
         return other
+
+    def judged_by_part(self, part: tuple[float, int, bool]) -> Self:
+        """Return a handle of the same open project that reads only some judgments, see `held_out`.
+
+        Args:
+            part: share and seed of the judgments that are held out, and whether it reads these, or all others.
+        """
+        other = copy.copy(self)
+        other._part = part
+        return other
+
+    @property
+    def part(self) -> tuple[float, int, bool] | None:
+        """The judgments that this handle reads, see `judged_by_part`; None for all."""
+        return self._part
 
     def unattended(self) -> Self:
         """Return a handle without permission checks, for a job that outlives the act that started it."""

@@ -120,6 +120,7 @@ _SCREENS = {
     "save grader": "grading",
     "remove grader": "grading",
     "set pool depth": "grading",
+    "hold out judgments": "disagreements",
     "set price": "prompts",
     "save prompt": "prompts",
     "publish ": "export",
@@ -192,7 +193,8 @@ def _overridden(detail: Detail) -> str:
 
 def _judged(detail: Detail) -> str:
     said = f"judged {_passage(detail)} for {_query(detail)} as {detail.get('value', '?')}"
-    return said + _named(detail, "note", ": {}")
+    seeing = {None: "", True: " (blind)", False: " (after seeing labels)"}[detail.get("blind")]
+    return said + seeing + _named(detail, "note", ": {}")
 
 
 _SETTLED = {
@@ -258,6 +260,9 @@ _SENTENCES: dict[str, Callable[[Detail], str]] = {
     "remove grader": lambda d: f"removed the settings of grader {d.get('name', '')}",
     "save prompt": lambda d: f"saved prompt {d.get('name', '')}",
     "set price": lambda d: f"set the price of {d.get('model', 'a model')}",
+    "hold out judgments": lambda d: (
+        f"held out {d.get('share', 0):.0%} of the judgments of each query" + _named(d, "seed", " (seed {})")
+    ),
     "set pool depth": lambda d: f"set the pool depth to {d.get('depth', '?')}",
     "bring back": lambda d: f"restored {_listed(d, 'restored')} (replaced by action {d.get('undone', '?')})",
     "add student": lambda d: f"added examinee {d.get('name', '')}",

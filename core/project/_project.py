@@ -258,7 +258,8 @@ class Project(Acting):
     def cached(self, key: Hashable, compute: Callable[[], T], reads: frozenset[str] = SCORES) -> T:
         """Return the result of `compute`, computed again only after a commit to a table that it reads.
 
-        A result from tables with hidden rows is cached for each person from whom rows are hidden.
+        A result from tables with hidden rows is cached for each person from whom rows are hidden, and a result from
+        judgments for each handle that reads only some of them.
 
         Args:
             key: identifies the result and all of its inputs other than the project's content.
@@ -267,6 +268,8 @@ class Project(Acting):
         self._check_reading()
         if not HIDING.isdisjoint(reads) and (person := self._blinded()) is not None:
             key = person, key
+        if self.part is not None and "judgments" in reads:
+            key = self.part, key
         version = self.version(with_views(reads))
         result = self._results.find(key, version)
         if result is MISSING:

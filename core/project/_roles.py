@@ -158,7 +158,7 @@ ACTS: Mapping[ActName, Rule] = {
     "organize": Rule(
         "organizer",
         "rename and remove the project, and set up graders, prompts, prices, the pool and other project settings",
-        ("home", "grading", "prompts", "leaderboard", "measures"),
+        ("home", "grading", "prompts", "leaderboard", "measures", "disagreements"),
     ),
     "set guidelines": Rule("organizer", "edit the guidelines of the project and its queries", ("passages",)),
     "manage people": Rule("organizer", "manage people, roles and tokens", ("people",)),

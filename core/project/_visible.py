@@ -23,12 +23,27 @@ SUPPORTED = "'set support', 'remove support'"
 
 
 def visible(project: Project, table: Table) -> str:
-    """Return SQL for the rows of a table that the person of this handle may see.
+    """Return SQL for the rows of a table that the person of this handle may see, and of the part that it reads.
 
     The views `current_overrides` and `current_support` have no hidden rows: every person may see values in effect.
     """
     reader = project.limited_to()
-    return table if reader is None else f"({_seen_by(quoted_text(reader))[table]})"
+    seen = table if reader is None else f"({_seen_by(quoted_text(reader))[table]})"
+    return _part_of(seen, *project.part) if project.part is not None and table == "judgments" else seen
+
+
+def _part_of(seen: str, share: float, seed: int, held_out: bool) -> str:
+    """Return SQL for the judgments that are held out, or for all others.
+
+    A passage of a query is held out if the beginning of a digest, as a fraction, is below the share. The digest is of
+    ids and not of keys, so that it is the same in a copy of the project.
+    """
+    digest = f"md5('{seed}' || chr(10) || query_id || chr(10) || passage_id)"
+    below = f"substr({digest}, 1, 8) < '{int(share * 16**8):08x}'"
+    return (
+        f"(SELECT j.* FROM {seen} j JOIN queries q USING (query_key) JOIN passages p USING (passage_key)"
+        f" WHERE {below if held_out else f'NOT ({below})'})"
+    )
 
 
 def _seen_by(reader: str) -> dict[Table, str]:

@@ -24,12 +24,16 @@ JUDGE, WITHDRAW = "judge", "withdraw judgment"
 
 @dataclass(frozen=True)
 class JudgmentAct:
-    """A step in the history of a judgment; `value` is None for a withdrawal."""
+    """A step in the history of a judgment; `value` is None for a withdrawal.
+
+    `blind` is whether the assessor had not seen the labels of the passage; None if that is not recorded.
+    """
 
     author: str
     happened_at: datetime
     value: int | None
     note: str
+    blind: bool | None = None
 
 
 def source_of(author: str) -> str:
@@ -45,13 +49,22 @@ def source_of(author: str) -> str:
     return PREFIX + author
 
 
-def judge(project: Project, query_id: str, passage_id: str, value: int, author: str, note: str = "") -> None:
+def judge(
+    project: Project,
+    query_id: str,
+    passage_id: str,
+    value: int,
+    author: str,
+    note: str = "",
+    blind: bool | None = None,
+) -> None:
     """Store a judgment. It replaces an earlier judgment by the same assessor.
 
     Args:
         value: 0 to 3, see `SCALE`.
         author: the assessor.
         note: reason; kept in the history.
+        blind: whether the assessor had not seen the labels of the passage; None if unknown.
 
     Raises:
         InputError: value out of range, empty name, or unknown query or passage.
@@ -65,11 +78,23 @@ def judge(project: Project, query_id: str, passage_id: str, value: int, author: 
         query, passage = _keys(cursor, query_id, passage_id)
         check_undecided(cursor, author, query, passage, None)
         put_judgment(cursor, source, query, passage, value)
-        log(cursor, author.strip(), JUDGE, query=query_id, passage=passage_id, value=value, note=note.strip())
+        log(
+            cursor,
+            author.strip(),
+            JUDGE,
+            query=query_id,
+            passage=passage_id,
+            value=value,
+            note=note.strip(),
+            **_seeing(blind),
+        )
 
 
-def withdraw(project: Project, query_id: str, passage_id: str, author: str) -> None:
+def withdraw(project: Project, query_id: str, passage_id: str, author: str, blind: bool | None = None) -> None:
     """Withdraw an assessor's judgment; a source is removed with its last judgment.
+
+    Args:
+        blind: as in `judge`. A blind judgment that is withdrawn blind is not kept by `blind_judgments`.
 
     Raises:
         InputError: the assessor has not judged this passage.
@@ -84,7 +109,29 @@ def withdraw(project: Project, query_id: str, passage_id: str, author: str) -> N
                 f"{author.strip()} has not judged this passage.",
                 "You can withdraw only your own judgments.",
             )
-        log(cursor, author.strip(), WITHDRAW, query=query_id, passage=passage_id)
+        log(cursor, author.strip(), WITHDRAW, query=query_id, passage=passage_id, **_seeing(blind))
+
+
+def _seeing(blind: bool | None) -> dict[str, bool]:
+    return {} if blind is None else {"blind": blind}
+
+
+def blind_judgments(project: Project, author: str) -> dict[tuple[str, str], int]:
+    """Return the first blind judgment of each passage by an assessor, by query and passage id.
+
+    Later judgments, given after seeing labels, do not replace it. A withdrawal removes it only if it was blind too.
+    """
+    found: dict[tuple[str, str], int] = {}
+    for query_id, passage_id, value, blind in project.rows(
+        "SELECT detail->>'$.query', detail->>'$.passage', (detail->>'$.value')::INTEGER, detail->>'$.blind' = 'true'"
+        f" FROM {visible(project, 'activity')} WHERE act IN (?, ?) AND author = ? ORDER BY activity_key",
+        [JUDGE, WITHDRAW, as_name(author)],
+    ):
+        if blind and value is None:
+            found.pop((query_id, passage_id), None)
+        elif blind:
+            found.setdefault((query_id, passage_id), value)
+    return found
 
 
 def own_judgment(project: Project, query_id: str, passage_id: str, author: str) -> int | None:
@@ -151,7 +198,7 @@ def judgment_history(project: Project, query_id: str, passage_id: str) -> list[J
     ):
         said = json.loads(detail)
         if (said["query"], said["passage"]) == (query_id, passage_id):
-            found.append(JudgmentAct(author, happened_at, said.get("value"), said.get("note", "")))
+            found.append(JudgmentAct(author, happened_at, said.get("value"), said.get("note", ""), said.get("blind")))
     return found
 
 

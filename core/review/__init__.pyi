@@ -14,9 +14,11 @@ from ._adjudication import (
 from ._changes.causes import QuestionChange as QuestionChange, why_label as why_label
 from ._changes.edit_impact import (
     Changes as Changes,
+    Directions as Directions,
     Edits as Edits,
     LabelChange as LabelChange,
     changes as changes,
+    directions as directions,
     version_edits as version_edits,
     why as why,
 )
@@ -34,6 +36,7 @@ from ._changes.state_differences import (
 )
 from ._disagreements import settling as settling
 from ._disagreements.check_next import Check as Check, CheckNext as CheckNext
+from ._disagreements.confirming import Confirmation as Confirmation, confirmation as confirmation
 from ._disagreements.disagreement_queue import (
     Cell as Cell,
     Giving as Giving,
@@ -94,6 +97,7 @@ from ._passages.answer_positions import (
     segments as segments,
 )
 from ._passages.bank_gaps import strays as strays, uncovered as uncovered
+from ._passages.judging import ToJudge as ToJudge, Turn as Turn, next_turn as next_turn
 from ._passages.passage_details import (
     AskedQuestion as AskedQuestion,
     Desk as Desk,

@@ -13,7 +13,8 @@ from ..bank import QueryOverview, drafts, overview, proposals, questions
 from ..errors import InputError
 from ..labels import Leaderboard, Override, Policy, Progress, compare, leaderboard, overrides
 from ..measures import Correlation
-from ..project import Project, as_act, rankings, sources
+from ..project import Project, as_act, for_tuning, rankings, sources
+from ._disagreements.confirming import confirmation
 from ._disagreements.disagreement_queue import count_open
 from ._disagreements.label_agreement import Agreement, agreement
 from ._disagreements.sides import Judgments, Labels
@@ -87,13 +88,15 @@ class Agreeing:
 
     Args:
         source: name of the source of judgments.
-        merged: the agreement on relevance, see `Agreement.merged`.
+        merged: the agreement on relevance, see `Agreement.merged`, without judgments that are held out.
+        confirms: whether the agreement confirms the bank, in words; empty if the bank was never edited.
         open_of: number of open disagreements by query id, for queries with any.
         settled: number of settled disagreements.
     """
 
     source: str
     merged: Agreement
+    confirms: str
     open_of: Mapping[str, int]
     settled: int
 
@@ -108,16 +111,18 @@ def agreeing(project: Project, policy: Policy) -> Agreeing | None:
     judged = sources(project)
     if not judged:
         return None
+    tuned = for_tuning(project)
 
     def compute() -> Agreeing | None:
         sides = Labels(policy), Judgments(judged[0], policy.min_judgment)
         try:
-            found = agreement(project, *sides)
-            open_of, settled = count_open(project, *sides)
+            found = agreement(tuned, *sides)
+            open_of, settled = count_open(tuned, *sides)
         except InputError:
             # Labels and judgments without a common passage cannot be compared; their own screen says why.
             return None
-        return Agreeing(judged[0], found.merged, open_of, settled)
+        confirms = str(confirmation(project, *sides) or "")
+        return Agreeing(judged[0], found.merged, confirms, open_of, settled)
 
     return project.cached(("agreeing", policy), compute)
 

@@ -59,7 +59,7 @@ def test_judgments_are_given_listed_and_withdrawn(shell: Exam) -> None:
     for value in ("1", "3"):
         assert shell("judgments", "set", "q1", "p1", value, "--author", "ann", "--note", "n").code == 0
     assert shell("judgments", "list", "--json").json == {
-        "judgments": [{"author": "ann", "query_id": "q1", "passage_id": "p1", "value": 3}]
+        "judgments": [{"author": "ann", "query_id": "q1", "passage_id": "p1", "value": 3, "first_blind": None}]
     }
     assert shell("judgments", "list", "--who", "bob", "--json").json == {"judgments": []}
     assert shell("judgments", "withdraw", "q1", "p1", "--author", "ann").code == 0

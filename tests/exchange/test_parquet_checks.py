@@ -107,6 +107,7 @@ BROKEN = [
     ("UPDATE board_scores SET std_error = 'nan'", "board_scores not-finite"),
     ("UPDATE activity SET happened_at = 'infinity'", "activity time-out-of-range"),
     ("UPDATE settings SET value = 'x' WHERE name = 'pool_depth'", "settings invalid-pool-depth"),
+    ("INSERT INTO settings VALUES ('hold_out', '{\"share\": 2}')", "settings invalid-hold-out"),
     ("INSERT INTO settings VALUES ('prices', '{\"m\": [-1, 0]}')", "settings invalid-prices"),
     (
         'INSERT INTO settings VALUES (\'item filters\', \'{"q": {"thresholds": {"near": "high"}, "fell": [1]}}\')',

@@ -95,8 +95,8 @@ def test_a_sample_that_one_claimed_is_listed_by_itself(project: Project, log_in:
     title, sample = (one.proto for one in app.get("page_link") if "assigned" in one.proto.query_string)
     assert title.query_string == sample.query_string and numbers(sample.label) == [0, 2]
     given = dict(parse_qsl(sample.query_string))
-    listed = holds(visit("passages", **given), "passage-list")
-    assert [row["at"] for row in listed["rows"]] == [["q1", "p1"], ["q1", "p3"]]
+    listed = holds(visit("passages", **given), "passage-judging")
+    assert sorted((card["query"], card["passage"]) for card in listed["cards"]) == [("q1", "p1"), ("q1", "p3")]
     for passage_id in ("p1", "p3"):
         judging.judge(project.acting_as("asta@x.org"), "q1", passage_id, 1, "asta")
     # What is next after it is not in the sample, and so not listed as it.

@@ -289,14 +289,94 @@ def test_the_focus_goes_on_nearby_when_what_had_it_goes(link: str, tab_of: Calla
     page.keyboard.press("Enter")
     expect(box(page, 3)).to_have_count(0)
     expect(box(page, 2)).to_be_focused()
-    several = page.locator("[data-key=several]")
-    several.press("Enter")
+    paste = page.get_by_role("button", name="Paste questions")
+    paste.press("Enter")
     dialog = page.get_by_role("dialog")
     expect(dialog).to_be_visible()
     ready(page)
     page.keyboard.press("Escape")
     expect(dialog).to_have_count(0)
-    expect(several).to_be_focused()
+    expect(paste).to_be_focused()
+
+
+def test_enter_adds_the_next_question_and_an_empty_one_does_not_stand_in_the_way_of_a_save(
+    link: str, path: Path, tab_of: Callable[[str], Page], tmp_path: Path
+) -> None:
+    page = tab_of("ann")
+    visit(page, link)
+    box(page, 2).click()
+    page.keyboard.press("Enter")
+    expect(box(page, 3)).to_be_focused()
+    page.keyboard.press("Enter")
+    page.keyboard.type("What is new?")
+    page.keyboard.press("Enter")
+    expect(box(page, 4)).to_be_focused()
+    page.keyboard.type("What is next?")
+    page.keyboard.press("Enter")
+    expect(box(page, 5)).to_be_focused()
+    page.keyboard.press("Control+s")
+    expect(page.locator(".bar[data-unsaved='0']")).to_be_visible()
+    expect(box(page, 5)).to_have_count(0)
+    # One that is left empty goes, too.
+    box(page, 4).click()
+    page.keyboard.press("Enter")
+    expect(box(page, 5)).to_be_focused()
+    box(page, 0).click()
+    expect(box(page, 5)).to_have_count(0)
+    expect(page.locator(".bar[data-unsaved='0']")).to_be_visible()
+    ready(page)
+    now = as_it_is_now(path, tmp_path)
+    assert [one.text for one in bank.questions(now, query_id="q1")][3:] == ["What is new?", "What is next?"]
+    now.close()
+
+
+def test_a_chip_says_who_answers_a_question_and_its_numbers_appear_on_it(
+    server: Server, projects: Path, tab_of: Callable[[str], Page]
+) -> None:
+    project = new_project(projects / "chips.duckdb")
+    answers = {"What is A?": (5, 5), "What is B?": (0, 1), "What is C?": (0, 4)}
+    ratings = {(text, f"p{at}"): rating for text, of in answers.items() for at, rating in enumerate(of, 1)}
+    fill(project, BANK, ratings, {"one": {"q1": ["p1"]}, "two": {"q1": ["p1", "p2"]}})
+    project.close()
+    page = tab_of("ann")
+    visit(page, f"{server.address}/question_bank?project=chips")
+    chips = page.locator(".reach[title]")
+    expect(chips).to_have_count(3)
+    assert [chip.get_attribute("class") for chip in chips.all()] == ["reach every", "reach none", "reach some"]
+    assert [re.findall(r"(\d+)%", chip.get_attribute("title") or "")[:2] for chip in chips.all()] == [
+        ["100", "100"],
+        ["0", "0"],
+        ["50", "50"],
+    ]
+
+
+def test_selected_questions_are_changed_together_and_a_refused_save_says_why_in_a_narrow_window(
+    link: str, tab_of: Callable[[str], Page]
+) -> None:
+    page = tab_of("ann")
+    visit(page, link)
+    page.set_viewport_size({"width": 900, "height": 900})
+    picks, chosen = page.locator(".row .pick"), page.locator(".chosen")
+    expect(picks).to_have_count(3)
+    picks.nth(0).focus()
+    page.keyboard.press("Space")
+    expect(chosen.locator("[data-key='merge chosen']")).to_be_disabled()
+    picks.nth(2).press("Space")
+    chosen.locator("[data-key='weight of chosen']").fill("2.5")
+    chosen.locator("[data-key='weight chosen']").press("Enter")
+    expect(chosen).to_have_count(0)
+    expect(unsaved(page, 2)).to_be_visible()
+    weights = page.locator(".row .weight")
+    expect(weights.nth(0)).to_have_value("2.5")
+    expect(weights.nth(2)).to_have_value("2.5")
+    # A save that is refused says why in full.
+    type_into(box(page, 1), "  ")
+    box(page, 1).blur()
+    expect(unsaved(page, 3)).to_be_visible()
+    page.keyboard.press("Control+s")
+    told = page.locator(".others.told")
+    expect(told).to_be_visible()
+    assert told.evaluate("told => told.scrollWidth <= told.clientWidth")
 
 
 def test_what_is_typed_is_stored_after_a_pause_and_the_caret_stays(
@@ -371,7 +451,7 @@ def test_links_are_links_and_a_query_is_found_and_opened_by_keyboard(
 
 def test_a_popover_is_entered_and_left_by_keys(server: Server, path: Path, tab_of: Callable[[str], Page]) -> None:
     page = tab_of("ann")
-    visit(page, f"{server.address}/passages?project={path.stem}")
+    visit(page, f"{server.address}/passages?project={path.stem}&part=Ratings")
     button = page.locator(".st-key-more-filters button").first
     inside = page.get_by_test_id("stPopoverBody")
     button.press("Enter")

@@ -18,7 +18,7 @@ __all__ = ["served"]
 
 def test_a_sentence_is_valued_beside_its_passages(project: Project, tmp_path: Path) -> None:
     put_cited(project, tmp_path)
-    assert named(visit("passages").segmented_control, "part").value == "Passages"
+    assert named(visit("passages").segmented_control, "part").options[-1] == "Citations"
     app = visit("passages", part="Citations")
     assert sorted(one.proto.shortcut for one in keyed(app.button, "support")) == ["0", "1", "2"]
     assert not shows(app, "known support 1")

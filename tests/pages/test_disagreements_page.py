@@ -12,9 +12,17 @@ from streamlit.testing.v1 import AppTest
 from exam_workbench import bank
 from exam_workbench.labels import Policy, basis, labels, override, overrides
 from exam_workbench.measures import Coefficient
-from exam_workbench.project import Project
+from exam_workbench.project import Project, hold_out
 from exam_workbench.project.judging import judge as assess
-from exam_workbench.review import Judgments, Labels, case_of, queue, settle_by_comment, settle_by_override
+from exam_workbench.review import (
+    Judgments,
+    Labels,
+    case_of,
+    confirmation,
+    queue,
+    settle_by_comment,
+    settle_by_override,
+)
 from exam_workbench.review._disagreements.settlement_record import record
 from exam_workbench.types import Question
 from pages.parts.review.disagreement_tables import digits
@@ -619,3 +627,16 @@ def test_settled_elsewhere_is_settled_here(small: Project) -> None:
     pair = queue(small, *sides).rows[0].pair
     settle_by_comment(small, case_of(small, *sides, pair), "from a script", "bob")
     assert pair.passage_id not in rows(visit("disagreements"))
+
+
+def test_an_organizer_holds_out_a_share_and_the_screen_reports_the_agreement_on_it(small: Project) -> None:
+    app = visit("disagreements")
+    named(app.number_input, "hold out share").set_value(50)
+    named(app.number_input, "hold out seed").set_value(3)
+    press(app, "save hold out")
+    found = hold_out(small)
+    assert found is not None and (found.share, found.seed) == (0.5, 3)
+    held = confirmation(small, Labels(Policy()), Judgments("assessors"))
+    assert held is not None and held.held_out is not None and 0 < held.held_out.n < 6
+    told = numbers(queued(visit("disagreements"))["missing"])
+    assert told[0] == 6 - held.held_out.n and held.held_out.n in told[1:]

@@ -8,10 +8,9 @@ import re
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
-from urllib.parse import parse_qs, urlsplit
 
 import pytest
-from playwright.sync_api import Page
+from playwright.sync_api import Page, expect
 from streamlit.testing.v1 import AppTest
 
 from exam_workbench.bank import put_grader, save
@@ -21,9 +20,10 @@ from exam_workbench.project import (
     Project,
     add_passages,
     add_queries,
+    assessed,
+    blind_judgments,
     judgment_history,
     own_judgment,
-    pooled_queries,
     refresh_pool,
     set_pool_depth,
     stage_judgments,
@@ -33,7 +33,7 @@ from exam_workbench.project.judging import judge as assess
 from exam_workbench.text import clean_text
 from exam_workbench.types import Grade, GraderSpec, Judgment, Passage, Query, Question
 from pages.parts.shared import person
-from tests.made.browser import Server, as_it_is_now, button, choose_option, ready
+from tests.made.browser import Server, as_it_is_now, button, ready
 from tests.made.projects import SPEC, fill, judge, list_passages, new_project
 from tests.made.screens import (
     QUESTIONS,
@@ -42,11 +42,9 @@ from tests.made.screens import (
     holds,
     keyed,
     looked_at,
-    named,
     note,
     numbers,
     press,
-    put_small,
     said,
     served,
     shared,
@@ -116,7 +114,12 @@ def listed(app: AppTest) -> list[str]:
 
 def walk(app: AppTest, step: str) -> AppTest:
     """On to the passage after the open one, or back to the one before, as the list gives them."""
-    return tell(app, "passage-list", "open", holds(app, "passage-list")[step])
+    return in_list(app, do="open", at=holds(app, "passage-list")[step])
+
+
+def in_list(app: AppTest, **act: object) -> AppTest:
+    """Let the list report an act."""
+    return tell(app, "passage-list", "acts", [{"id": holds(app, "passage-list")["taken"] + 1, **act}])
 
 
 def do(app: AppTest, what: str, number: int | None = None, **more: object) -> AppTest:
@@ -143,12 +146,38 @@ def extract(project: Project, text: str, answers: dict[str, str], spec: GraderSp
         add_outcomes(cursor, put_grader(cursor, spec), outcomes, 0)
 
 
+def choose_part(app: AppTest, part: str) -> AppTest:
+    (box,) = [box for box in app.get("button_group") if box.key == "part"]
+    box.set_value(part)
+    return sound(app.run())
+
+
+def desk(app: AppTest) -> Any:
+    """What the judging desk shows."""
+    return holds(app, "passage-judging")
+
+
+def at_desk(app: AppTest, *acts: dict[str, object]) -> AppTest:
+    """Let the judging desk report acts."""
+    taken = desk(app)["taken"]
+    return tell(app, "passage-judging", "acts", [{"id": taken + at, **one} for at, one in enumerate(acts, 1)])
+
+
+def judge_at_desk(app: AppTest, query: str, passage_id: str, value: int, **more: object) -> AppTest:
+    return at_desk(app, {"do": "judge", "query": query, "passage": passage_id, "value": value, **more})
+
+
+def cards(app: AppTest) -> dict[str, Any]:
+    """The passages of the judging desk by id, in their order."""
+    return {card["passage"]: card for card in desk(app)["cards"]}
+
+
 EXTRACTIVE = GraderSpec("reader", "extractive", "m")
 
 
 class TestReading:
     def test_it_opens_the_first_passage_and_says_all_that_is_known_of_it(self, shared: Project) -> None:
-        app = visit("passages")
+        app = visit("passages", part="Ratings")
         assert url(app, "passage") == "p1"
         assert text_of(app) == "text of p1"
         about = holds(app, "passage-list")
@@ -258,16 +287,16 @@ class TestReading:
             stage_judgments(cursor, [Judgment("q1", "p1", 1)])
             write_judgments(cursor, "assessors")
             refresh_pool(cursor)
-        app = visit("passages")
+        app = visit("passages", part="Ratings")
         assert text_of(app) == "first text"
         assert shows(app, "no-active-question")
-        press(app, "judge 1")
+        judge_at_desk(visit("passages"), "q1", "p1", 1)
         assert own_judgment(project, "q1", "p1", "ann") == 1
 
     def test_two_queries_of_the_same_words_are_told_apart(self, small: Project) -> None:
         with small.transaction() as cursor:
             add_queries(cursor, [Query("q2", "query q1")], replace=True)
-        app = visit("passages")
+        app = visit("passages", part="Ratings")
         (box,) = [box for box in app.selectbox if box.label == "Query"]
         assert box.options == ["query q1 (q1)", "query q1 (q2)"]
         box.set_value("q2")
@@ -275,14 +304,14 @@ class TestReading:
         assert (url(app, "query"), url(app, "passage")) == ("q2", "p5")
 
     def test_in_a_project_without_passages_it_says_what_to_do(self, project: Project) -> None:
-        app = visit("passages")
+        app = visit("passages", part="Ratings")
         assert shows(app, "no-passages")
         assert not app.error
 
 
 class TestFinding:
     def test_the_list_is_searched_and_filtered_and_a_link_can_say_how(self, shared: Project) -> None:
-        app = choose(visit("passages"), "words", "OF P6")
+        app = choose(visit("passages", part="Ratings"), "words", "OF P6")
         assert listed(app) == ["text of p6"]
         press(app, "clear filters")
         choose(app, "has_label", 5)
@@ -294,13 +323,13 @@ class TestFinding:
         assert listed(again) == ["text of p7"]
 
     def test_where_nothing_fits_it_says_so(self, shared: Project) -> None:
-        app = choose(visit("passages"), "words", "nowhere")
+        app = choose(visit("passages", part="Ratings"), "words", "nowhere")
         about = holds(app, "passage-list")
         assert (about["rows"], about["total"], about["place"]) == ([], 0, None)
         assert text_of(app) == "text of p1"
 
     def test_next_and_previous_walk_the_filtered_list(self, shared: Project) -> None:
-        app = choose(visit("passages"), "flagged", True)
+        app = choose(visit("passages", part="Ratings"), "flagged", True)
         assert url(app, "passage") == "p1"
         for expected in ("p3", "p2", "p7"):
             walk(app, "after")
@@ -321,14 +350,14 @@ class TestFinding:
         about = holds(app, "passage-list")
         assert (about["total"], about["page"], len(about["rows"])) == (97, 3, 17)
         assert "more 89" in listed(app)
-        tell(app, "passage-list", "page", 1)
+        in_list(app, do="page", to=1)
         assert len(listed(app)) == 40
         assert "more 89" not in listed(app)
         assert text_of(app) == "more 89"
 
     def test_a_passage_of_the_list_opens_on_click(self, shared: Project) -> None:
-        app = visit("passages")
-        tell(app, "passage-list", "open", ["q2", "p5"])
+        app = visit("passages", part="Ratings")
+        in_list(app, do="open", at=["q2", "p5"])
         assert (url(app, "query"), url(app, "passage")) == ("q2", "p5")
         assert text_of(app) == "text of p5"
 
@@ -398,7 +427,7 @@ class TestOverriding:
 
     def test_all_overrides_are_listed_and_each_opens_its_passage(self, small: Project) -> None:
         override(small, "q1/b", "p2", 5, "it does say so", "bob")
-        app = visit("passages")
+        app = visit("passages", part="Ratings")
         assert "3 → 5" not in rows(app)
         app.session_state["override list"] = True
         sound(app.run())
@@ -428,118 +457,128 @@ class TestJudging:
         self, small: Project
     ) -> None:
         app = visit("passages")
-        app.text_input("note q1 p1").set_value("names it")
-        press(app, "judge 2")
-        press(app, "judge 1")
+        judge_at_desk(app, "q1", "p1", 2, note="names it")
+        judge_at_desk(app, "q1", "p1", 1)
         assert own_judgment(small, "q1", "p1", "ann") == 1
-        assert shows(app, "known", "ann", 2, "names it")
-        assert "assessor: ann" in beside(app)
+        assert (cards(app)["p1"]["value"], desk(app)["progress"]["done"]) == (1, 1)
+        known = visit("passages", query="q1", passage="p1")
+        assert shows(known, "known", "ann", 2, "names it")
+        assert "assessor: ann" in beside(known)
         other = visit("passages")
-        press(app, "withdraw judgment")
+        back = {"do": "take back", "query": "q1", "passage": "p1"}
+        at_desk(app, back)
         assert own_judgment(small, "q1", "p1", "ann") is None
-        press(other, "withdraw judgment")
-        assert not other.error
+        assert desk(at_desk(other, back))["error"] is None
 
-    def test_blind_shows_nothing_of_others_until_one_has_judged(self, small: Project) -> None:
+    def test_blind_is_the_default_and_shows_nothing_of_others(self, small: Project) -> None:
         assess(small, "q1", "p1", 3, "bob", "bob's note")
         override(small, "q1/a", "p1", 0, "bob says no", "bob")
-        app = visit("passages", query="q1", passage="p1", question="q1/a")
-        app.toggle("blind").set_value(True)
-        sound(app.run())
+        app = visit("passages", query="q1")
         page = [str(element.proto.body) for element in app.get("html") if "<style>" not in element.proto.body]
-        parts = [json.dumps(holds(app, part)) for part in ("question-ratings", "passage-list")]
-        everything = "".join([said(app), *page, *parts, *(str(button.label) for button in app.button)])
-        assert "What is A?" in everything
-        told = note(app, "blind-now")
-        assert told and told in everything
-        kept_out = everything.replace(told, "").replace('"label": null', "")
-        for secret in ("label", "bob", "judged", "<mark", "rated", 'override"', 'said"', "Rank"):
-            assert secret not in kept_out, secret
-        # The order of the bank, which says nothing of the ratings.
-        assert list(asked(app)) == ["q1/a", "q1/b", "q1/c"]
-        assert not holds(app, "question-ratings")["can"]
+        everything = "".join([said(app), *page, json.dumps(desk(app)["cards"]), json.dumps(desk(app)["labels"])])
+        for secret in ("bob", "assessors", "<mark", "Rank"):
+            assert secret not in everything, secret
+        assert {card["about"] for card in cards(app).values()} == {""}
         assert not keyed(app.selectbox, "has_label")
-        press(app, "judge 1")
-        assert label(app).startswith("Label 1")
-        assert asked(app)["q1/a"]["override"]["reason"] == "bob says no"
-        shown = holds(app, "passage-list")["rows"]
-        assert shown[0]["label"] == 1
-        assert "label" not in shown[1]
+        assert desk(app)["labels"] == []
 
-    def test_the_list_shows_ones_own_judgment_beside_that_of_the_source(self, small: Project) -> None:
-        assess(small, "q1", "p2", 3, "ann")
-        app = visit("passages", query="q1", passage="p1")
-        about = holds(app, "passage-list")
-        assert about["source"] != "assessor: ann"
-        assert [(row["judged"], row["own"]) for row in about["rows"][:3]] == [(2, None), (0, None), (1, 3)]
-        about = holds(choose(app, "judged_by", "assessor: ann"), "passage-list")
-        assert [(row["judged"], row["own"]) for row in about["rows"][:3]] == [(None, None), (None, None), (3, None)]
-
-    def test_blind_is_on_from_the_first_run_in_a_browser_that_was_blind(
+    def test_the_blind_order_is_random_and_that_of_the_assessor(
         self, small: Project, monkeypatch: pytest.MonkeyPatch
     ) -> None:
-        monkeypatch.setattr("pages.parts.review.beside.remembers_blind", lambda: True)
-        app = visit("passages", query="q1", passage="p1")
-        assert app.toggle("blind").value and "label" not in holds(app, "passage-list")["rows"][0]
-        assert holds(app, "remember blind")["value"] is None
-        app.toggle("blind").set_value(False)
-        sound(app.run())
-        assert holds(app, "remember blind")["value"] == ""
-        assert "label" in holds(app, "passage-list")["rows"][0]
+        pooled = ["p1", "p3", "p2", "p4"]
+        assert sorted(cards(visit("passages", query="q1"))) == sorted(pooled)
+        orders = []
+        for name in ("ann", "ben", "cat", "dan", "eve"):
+            monkeypatch.setattr(person, "remembered", lambda name=name: name)
+            orders.append([*cards(visit("passages", query="q1"))])
+            assert [*cards(visit("passages", query="q1"))] == orders[-1]
+        assert len({*map(tuple, orders)}) > 1
 
-    def test_judgments_given_by_keys_while_the_server_was_at_work_are_each_of_their_passage(
+    def test_who_sees_labels_gives_a_judgment_that_says_so_and_the_first_blind_one_is_kept(
         self, small: Project
     ) -> None:
-        app = visit("passages", query="q1", passage="p1")
-        home = holds(app, "passage-list")["home"]
-        acts = [
-            {"id": n, "do": "judge", "home": home, "query": "q1", "passage": f"p{n}", "value": 1} for n in (1, 2, 3)
+        app = visit("passages", query="q1")
+        judge_at_desk(app, "q1", "p1", 1)
+        at_desk(app, {"do": "look", "query": "q1", "passage": "p1"})
+        assert [(one["passage"], one["label"], one["highest"]) for one in desk(app)["labels"]] == [("p1", 5, 5)]
+        judge_at_desk(app, "q1", "p1", 3)
+        open_eyed = visit("passages", query="q1", blind="false")
+        assert cards(open_eyed)["p2"]["about"]
+        judge_at_desk(open_eyed, "q1", "p2", 3, seen=desk(open_eyed)["seen"])
+        rated = choose_part(visit("passages", query="q1", passage="p3"), "Judge")
+        judge_at_desk(rated, "q1", "p3", 2)
+        told = [[act.blind for act in judgment_history(small, "q1", f"p{n}")] for n in (1, 2, 3)]
+        assert told == [[False, True], [False], [False]]
+        assert blind_judgments(small, "ann") == {("q1", "p1"): 1}
+        assert own_judgment(small, "q1", "p1", "ann") == 3
+
+    def test_an_undone_blind_judgment_is_not_the_first(self, small: Project) -> None:
+        app = visit("passages", query="q1")
+        judge_at_desk(app, "q1", "p1", 1)
+        at_desk(app, {"do": "take back", "query": "q1", "passage": "p1"})
+        judge_at_desk(app, "q1", "p1", 2)
+        assert blind_judgments(small, "ann") == {("q1", "p1"): 2}
+
+    def test_without_blind_the_list_shows_ones_own_judgment_beside_the_label_and_the_source(
+        self, small: Project
+    ) -> None:
+        assess(small, "q1", "p2", 3, "ann")
+        shown = cards(visit("passages", query="q1", blind="false"))
+        assert [*shown] == ["p1", "p3", "p2", "p4"]
+        assert [card["value"] for card in shown.values()] == [None, None, 3, None]
+        assert numbers(shown["p2"]["about"]) == [3, 1]
+
+    def test_the_next_passages_are_there_already_and_judgments_come_in_their_order(self, small: Project) -> None:
+        app = visit("passages", query="q1")
+        first = desk(app)
+        assert [first["cards"][at]["text"] for at in first["open"]] == [
+            f"text of {first['cards'][at]['passage']}" for at in first["open"]
         ]
-        tell(app, "passage-list", "acts", acts[:2])
-        tell(app, "passage-list", "acts", acts)
+        acts = [{"id": n, "do": "judge", "query": "q1", "passage": f"p{n}", "value": 1} for n in (1, 2, 3)]
+        tell(app, "passage-judging", "acts", acts[:2])
+        tell(app, "passage-judging", "acts", acts)
         assert [own_judgment(small, "q1", f"p{n}", "ann") for n in (1, 2, 3)] == [1, 1, 1]
         assert len(judgment_history(small, "q1", "p1")) == 1
-        assert holds(app, "passage-list")["taken"] == 3
-        tell(app, "passage-list", "acts", [acts[0] | {"id": 4, "passage": "gone"}])
-        check_refused(app, "not-saved", 1, "gone")
+        assert desk(app)["taken"] == 3
+        judge_at_desk(app, "q1", "gone", 1)
+        assert desk(app)["error"]["passage"] == "gone"
 
-    def test_a_judgment_that_was_clicked_is_kept_where_one_goes_on_at_once(self, small: Project) -> None:
-        app = visit("passages", query="q1", passage="p1")
-        after = holds(app, "passage-list")["after"]
-        named(app.button, "judge 1").click()
-        tell(app, "passage-list", "open", after)
-        assert url(app, "passage") == after[1] != "p1"
-        assert own_judgment(small, "q1", "p1", "ann") == 1
-        assert own_judgment(small, *after, "ann") is None
-        # So is the taking back of one.
-        app = visit("passages", query="q1", passage="p1")
-        named(app.button, "withdraw judgment").click()
-        tell(app, "passage-list", "open", after)
-        assert own_judgment(small, "q1", "p1", "ann") is None
+    def test_a_judged_query_leads_to_the_next_but_not_where_one_query_was_asked_for(self, small: Project) -> None:
+        for n in (1, 2, 3):
+            assess(small, "q1", f"p{n}", 1, "ann")
+        app = judge_at_desk(visit("passages", query="q1"), "q1", "p4", 0)
+        assert desk(app)["open"] == []
+        assert (desk(app)["finished"]["act"], desk(app)["finished"]["with"]) == ("next", {"query": "q2"})
+        at_desk(app, {"do": "next", "query": "q2"})
+        assert {card["query"] for card in desk(app)["cards"]} == {"q2"}
+        assert desk(choose(visit("passages"), "of_query", "q1"))["finished"]["act"] is None
 
-    def test_a_judgment_by_key_of_somebody_without_a_name_asks_for_it_and_is_not_kept(
+    def test_a_link_to_a_passage_opens_it_on_the_desk(self, small: Project) -> None:
+        assess(small, "q1", "p2", 1, "ann")
+        app = visit("passages", part="Judge", query="q1", passage="p2")
+        assert desk(app)["start"] == {"query": "q1", "passage": "p2"}
+        assert cards(app)["p2"]["text"] == "text of p2"
+        assert url(app, "query") == "q1"
+
+    def test_a_link_to_a_query_without_passages_is_said_and_another_query_is_shown(self, shared: Project) -> None:
+        app = visit("passages", query="q9")
+        assert shows(app, "another-query", "q9")
+        assert {card["query"] for card in desk(app)["cards"]} == {"q1"}
+        assert not shows(sound(app.run()), "another-query")
+
+    def test_a_judgment_of_somebody_without_a_name_asks_for_it_and_is_not_kept(
         self, small: Project, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         monkeypatch.setattr(person, "remembered", lambda: "")
-        app = visit("passages", query="q1", passage="p1")
-        home = holds(app, "passage-list")["home"]
-        act = {"id": 1, "do": "judge", "home": home, "query": "q1", "passage": "p1", "value": 1}
-        tell(app, "passage-list", "acts", [act])
+        app = judge_at_desk(visit("passages", query="q1"), "q1", "p1", 1)
         assert shows(app, "not-done-yet")
         assert own_judgment(small, "q1", "p1", "ann") is None
 
-    def test_what_is_still_to_be_judged_can_be_walked_through(self, small: Project) -> None:
-        app = choose(visit("passages"), "unjudged", True)
-        press(app, "judge 1")
-        assert holds(app, "passage-list")["total"] == 6
-        walk(app, "after")
-        assert url(app, "passage") == "p3"
-
-    def test_a_link_to_a_query_is_one_step_of_back_and_its_passage_is_judged_at_once(self, small: Project) -> None:
-        app = visit("passages", query="q2")
-        assert "passage" not in app.query_params and url(app, "passage") == "p5"
-        press(app, "judge 1")
-        assert own_judgment(small, "q2", "p5", "ann") == 1
+    def test_a_link_that_reveals_labels_opens_the_ratings(self, shared: Project) -> None:
+        for link in ({"query": "q1", "passage": "p1"}, {"flagged": "true"}, {"part": "Ratings"}):
+            assert label(visit("passages", **link))
+        for link in ({}, {"query": "q1"}, {"part": "Judge", "query": "q1", "passage": "p1"}):
+            assert desk(visit("passages", **link))["cards"]
 
 
 @pytest.fixture
@@ -555,7 +594,7 @@ def hostile_site(projects: Path, server: Server) -> str:
 
 
 @pytest.mark.browser
-def test_in_a_real_browser_hostile_text_does_nothing_and_keys_walk_and_judge(
+def test_in_a_real_browser_hostile_text_does_nothing_and_digits_outside_a_question_judge_nothing(
     hostile_site: str, chromium_page: Page, projects: Path, tmp_path: Path
 ) -> None:
     chromium_page.goto(f"{hostile_site}&query=q1&passage=new&grader=reader")
@@ -574,11 +613,10 @@ def test_in_a_real_browser_hostile_text_does_nothing_and_keys_walk_and_judge(
     chromium_page.locator(".passage-text", has_text="text of p1").wait_for(timeout=60_000)
     ready(chromium_page)
     chromium_page.keyboard.press("2")
-    button(chromium_page, "withdraw judgment").wait_for(timeout=60_000)
+    ready(chromium_page)
     assert "passage=p1" in chromium_page.url
 
     # On to a passage of another query: one step, so that one Back leads back.
-    ready(chromium_page)
     button(chromium_page, "next").click()
     chromium_page.locator(".passage-text", has_text="text of p2").wait_for(timeout=60_000)
     assert "query=q2&passage=p2" in chromium_page.url
@@ -586,67 +624,64 @@ def test_in_a_real_browser_hostile_text_does_nothing_and_keys_walk_and_judge(
     chromium_page.go_back()
     shown.filter(has_text="text of p1").wait_for(timeout=60_000)
     assert "query=q1&passage=p1" in chromium_page.url
-
-    # Faster than the server answers: each key or click is a judgment of the passage that was chosen then.
-    ready(chromium_page)
-    for key in ("1", "Alt+j"):
-        chromium_page.keyboard.press(key)
-    chromium_page.locator(".st-key-judge-1 button").dispatch_event("click")
-    # The page rests for a moment between the two; only what it says at the end is what was judged.
-    opened = chromium_page.locator(".passage-text", has_text="text of p2")
-    judged = chromium_page.locator(".st-key-judge-1 button[kind=primary]")
-    chromium_page.get_by_test_id("stMain").filter(has=opened).filter(has=judged).wait_for(timeout=60_000)
     ready(chromium_page)
     now = as_it_is_now(projects / "hostile passage.duckdb", tmp_path)
-    assert [own_judgment(now, *at, "tester") for at in (("q1", "p1"), ("q2", "p2"))] == [1, 1]
+    assert assessed(now) == []
     now.close()
 
 
 @pytest.mark.browser
-def test_digits_after_choosing_a_query_judge_its_first_passage(
-    projects: Path, server: Server, chromium_page: Page, tmp_path: Path
-) -> None:
-    put_small(project := new_project(projects / "chosen query.duckdb"))
-    queries = pooled_queries(project)
-    project.close()
-    page = chromium_page
-    page.goto(f"{server.address}/passages?project=chosen+query&query=q1")
-    ready(page)
-    choose_option(page, "of_query", queries["q2"])
-    page.locator(".st-key-desk-list [aria-current=true]:focus").wait_for()
-    ready(page)
-    page.keyboard.press("2")
-    button(page, "withdraw judgment").wait_for()
-    ready(page)
-    at = parse_qs(urlsplit(page.url).query)
-    assert at["query"] == ["q2"]
-    now = as_it_is_now(projects / "chosen query.duckdb", tmp_path)
-    assert own_judgment(now, "q2", at["passage"][0], "tester") == 2
-    now.close()
-
-
-@pytest.mark.browser
-def test_quick_keys_judge_passage_after_passage_beyond_the_page_that_is_listed(
-    projects: Path, server: Server, chromium_page: Page, tmp_path: Path
-) -> None:
-    names = [f"p{number:02}" for number in range(60)]
+def test_an_assessor_judges_by_keys_alone(projects: Path, server: Server, chromium_page: Page, tmp_path: Path) -> None:
+    names = [f"p{number:02}" for number in range(30)]
     project = new_project(projects / "many passages.duckdb")
     fill(project, QUESTIONS, {(QUESTIONS[0].text or "", "p00"): 3}, {"one": {"q1": names}})
     with project.transaction() as cursor:
         set_pool_depth(cursor, len(names), "ann")
     project.close()
-    page, first = chromium_page, 35
-    page.goto(f"{server.address}/passages?project=many+passages&query=q1&passage={names[first]}")
-    page.locator(".passage-text", has_text=f"text of {names[first]}").wait_for()
+    page = chromium_page
+    page.goto(f"{server.address}/passages?project=many+passages&query=q1")
+    passage, keys = page.locator(".pane .passage"), page.locator(".keys")
+
+    def current() -> str:
+        return passage.inner_text().removeprefix("text of ")
+
+    passage.wait_for()
     ready(page)
-    given = {names[at]: at % 3 for at in range(first, first + 10)}
-    for value in given.values():
-        page.keyboard.press(str(value))
-        page.keyboard.press("Alt+j")
-    page.locator(".passage-text", has_text=f"text of {names[first + len(given)]}").wait_for()
+    # Faster than the server answers: each key judges the passage that was shown then.
+    given: dict[str, int] = {}
+    for at in range(12):
+        given[current()] = at % 4
+        page.keyboard.press(str(at % 4))
+        expect(page.locator(".list [aria-current]")).not_to_have_attribute("aria-label", re.compile("judged \\d"))
+        passage.wait_for()
     ready(page)
+    # The last one is undone and judged otherwise. Typing a note judges nothing.
+    before = current()
+    page.keyboard.press("u")
+    undone = list(given)[-1]
+    expect(passage).to_have_text(f"text of {undone}")
+    keys.locator("input.note").click()
+    page.keyboard.type("see 3")
+    keys.locator("input.note").press("Tab")
+    page.keyboard.press("1")
+    given[undone] = 1
+    expect(passage).to_have_text(f"text of {before}")
+    # Back along the list, without changing anything.
+    page.keyboard.press("Alt+k")
+    expect(passage).to_have_text(f"text of {undone}")
+    expect(keys.locator("[aria-pressed=true]")).to_have_attribute("aria-keyshortcuts", "1")
+    page.keyboard.press("?")
+    expect(page.locator(".help dt").filter(has_text=re.compile("^u$"))).to_be_visible()
+    ready(page)
+    page.wait_for_function("() => localStorage.getItem('exam-workbench-judging') === null")
+    ready(page)
+    page.reload()
+    expect(page.locator(".list .chip:not(.rnone)")).to_have_count(len(given))
+    expect(passage).to_have_text(f"text of {before}")
     now = as_it_is_now(projects / "many passages.duckdb", tmp_path)
-    assert {name: own_judgment(now, "q1", name, "tester") for name in names if name in given} == given
+    assert {name: own_judgment(now, "q1", name, "tester") for name in given} == given
+    assert blind_judgments(now, "tester") == {("q1", name): value for name, value in given.items()}
+    assert judgment_history(now, "q1", undone)[0].note == "see 3"
     now.close()
 
 

@@ -11,7 +11,7 @@ from exam_workbench import bank
 from exam_workbench.bank import drafted_bank, drafts
 from exam_workbench.grading import make_plan
 from exam_workbench.labels import Policy
-from exam_workbench.project import Project
+from exam_workbench.project import Project, for_confirming, judgments, set_hold_out
 from exam_workbench.study import Examinees, bank_worth
 from exam_workbench.types import Question
 from pages.parts.bank.editing_window import UNSETTLED
@@ -19,6 +19,8 @@ from tests.made.projects import SPEC, fill, new_project
 from tests.made.refusals import mentions
 from tests.made.screens import (
     QUESTIONS,
+    RATINGS,
+    RUNS,
     check_refused,
     edit,
     edited,
@@ -56,6 +58,13 @@ def unsaved(app: AppTest) -> int:
     return int(holds(app, "bank")["unsaved"])
 
 
+def details(app: AppTest) -> str:
+    """What the folded part of the impact shows."""
+    app.session_state["impact details"] = True
+    sound(app.run())
+    return next(str(one.proto.body) for one in app.get("html") if 'class="reach' in str(one.proto.body))
+
+
 class TestQuestionBank:
     def test_an_edit_is_a_draft_in_the_project_at_once(self, small: Project) -> None:
         app = visit("question_bank")
@@ -80,15 +89,63 @@ class TestQuestionBank:
 
     def test_known_and_pending_effects_are_apart_and_queries_are_named(self, small: Project) -> None:
         app = edit(visit("question_bank"), "What is A?", active=False)
-        reach = next(str(one.proto.body) for one in app.get("html") if 'class="reach' in str(one.proto.body))
-        assert 'class="reach"' in reach and not shows(app, "pending")
+        assert not shows(app, "pending")
+        assert 'class="reach"' in details(app)
         visit_q2 = visit("question_bank", query="q2")
         app = edit(visit_q2, "What is D?", text="Who is D?")
         assert shows(app, "changed-queries", "query q1", "query q2") and shows(app, "pending")
-        reach = next(str(one.proto.body) for one in app.get("html") if 'class="reach' in str(one.proto.body))
-        assert 'class="reach partial"' in reach
-        flips = [one.label for one in app.button if (one.key or "").startswith("flip ")]
-        assert any("query q1" in one for one in flips) and any("≥" in one and "query q2" in one for one in flips)
+        assert 'class="reach partial"' in details(app)
+        known = [one.key for one in app.button if (one.key or "").startswith("flip q1 ")]
+        pending = [one.label for one in app.button if (one.key or "").startswith("flip q2 ")]
+        assert known and pending and all("≥" in one for one in pending)
+        (folded,) = [one for one in app.expander if "query q1" in one.label]
+        assert [one.key for one in folded.button] == known
+
+    def test_flips_are_counted_by_direction_beside_the_judgments_and_without_those_held_out(
+        self, small: Project
+    ) -> None:
+        app = edit(visit("question_bank"), "What is A?", active=False)
+        # p1: 5 → 1, judged 2. p2: 3 stays. p3: 4 stays. p4: 1 → 0, judged 0.
+        assert numbers(note(app, "flips")) == [2, 1, 1]
+        judged = {one.key: numbers(one.label.split("judged")[1])[0] for one in app.button if "judged" in one.label}
+        assert judged == {"flip q1 p1": 2, "flip q1 p4": 0}
+        share, kept = 0.5, set(judged)
+        set_hold_out(small, share, "olga", 3)
+        held = {f"flip {q} {p}" for q, ps in judgments(for_confirming(small) or small, "assessors").items() for p in ps}
+        assert held & kept and kept - held, "choose a seed that holds out one of them"
+        again = visit("question_bank", query="q1")
+        assert {one.key for one in again.button if "judged" in one.label} == kept - held
+
+    def test_without_judgments_flips_are_counted_up_and_down(self, project: Project) -> None:
+        fill(project, QUESTIONS, RATINGS, RUNS)
+        app = edit(visit("question_bank"), "What is A?", active=False)
+        assert numbers(note(app, "flips")) == [2, 0, 2]
+
+    def test_several_questions_are_merged_retired_restored_and_reweighted_in_one_step(self, small: Project) -> None:
+        def drafted() -> dict[str, tuple[float, bool]]:
+            known = drafted_bank(small, "ann", "q1")
+            return {one.question_id: (one.weight, one.active) for one in known if one.question_id.count("/") == 1}
+
+        app = visit("question_bank")
+        first, second = {"ids": ["q1/a", "q1/b"]}, {"ids": ["q1/b", "q1/c"]}
+        act(app, "several", what="weight", value=0.5, **first)
+        act(app, "several", what="retire", **second)
+        expected = {"q1/a": (0.5, True), "q1/b": (0.5, False), "q1/c": (1.0, False)}
+        assert drafted() == expected
+        act(app, "undo")
+        assert drafted() == expected | {"q1/b": (0.5, True), "q1/c": (1.0, True)}
+        act(app, "several", what="retire", **second)
+        act(app, "several", what="restore", **second)
+        assert drafted() == expected | {"q1/b": (0.5, True), "q1/c": (1.0, True)}
+        app = act(app, "several", what="merge", **second)
+        (new,) = [one for one in drafted_bank(small, "ann", "q1") if one.question_id not in expected]
+        assert (new.text, new.active) == ("What is B? What is C?", True)
+        assert holds(app, "questions")["focus"] == new.question_id
+        assert [key for key, (_, active) in drafted().items() if not active and key in expected] == ["q1/b", "q1/c"]
+        act(app, "several", what="merge", ids=["q1/a"])
+        check_refused(app, "too-few-questions")
+        act(app, "several", what="weight", value=None, **first)
+        check_refused(app, "invalid-field")
 
     def test_two_edits_that_arrive_together_are_both_kept(self, small: Project) -> None:
         edit(visit("question_bank"), "What is A?", text="Who is A?", weight=0.5)

@@ -10,6 +10,7 @@ import pytest
 from exam_workbench.labels import compare, leaderboard
 from exam_workbench.project import (
     Project,
+    blind_judgments,
     judged_pairs,
     judgment_history,
     judgments,
@@ -88,6 +89,21 @@ def test_judging_again_replaces_the_value_and_the_history_keeps_both(graded: Pro
     assert judgments(graded, "assessor: ann") == {"q1": {"p1": 1, "p2": 1}}
     history = judgment_history(graded, "q1", "p1")
     assert [(act.author, act.value, act.note) for act in history] == [("ann", 1, ""), ("ann", 2, "names the place")]
+
+
+def test_the_first_blind_judgment_is_kept_unless_it_was_undone_blind(graded: Project) -> None:
+    judge(graded, "q1", "p1", 3, "ann", blind=True)
+    withdraw(graded, "q1", "p1", "ann", blind=True)
+    judge(graded, "q1", "p1", 1, "ann", blind=True)
+    judge(graded, "q1", "p1", 2, "ann", blind=True)
+    judge(graded, "q1", "p1", 0, "ann", blind=False)
+    withdraw(graded, "q1", "p1", "ann", blind=False)
+    judge(graded, "q1", "p2", 2, "ann", blind=False)
+    judge(graded, "q1", "p2", 1, "ben", blind=True)
+    judge(graded, "q1", "p3", 2, "ann")
+    assert blind_judgments(graded, "ann") == {("q1", "p1"): 1}
+    assert blind_judgments(graded, "ben") == {("q1", "p2"): 1}
+    assert judgment_history(graded, "q1", "p3")[0].blind is None
 
 
 def test_withdrawing_takes_back_the_own_judgment_alone_and_is_recorded(graded: Project) -> None:

@@ -31,8 +31,20 @@ from exam_workbench.measures import (
     weighted_kappa,
 )
 from exam_workbench.measures._agreement import krippendorff_alpha
-from exam_workbench.project import Project, sources
-from exam_workbench.review import Judgments, Labels, Person, agreement, machine, people, queue, table_csv, table_latex
+from exam_workbench.project import Project, judging, sources
+from exam_workbench.review import (
+    Filters,
+    Judgments,
+    Labels,
+    Person,
+    agreement,
+    machine,
+    people,
+    queue,
+    search,
+    table_csv,
+    table_latex,
+)
 from exam_workbench.review._disagreements.label_agreement import Pair
 from exam_workbench.types import GraderSpec, Question
 from tests.made import collections
@@ -477,7 +489,7 @@ def test_the_command_prints_what_the_design_promises(own: Project, monkeypatch, 
     code, out, _ = _exam(monkeypatch, capsys, own, "agreement", "--json")
     printed = json.loads(out)
     assert code == 0
-    assert printed == json.loads(json.dumps(expected))
+    assert printed == json.loads(json.dumps(expected)) | {"tuned": False, "held_out": False}
     assert {"table", "kappa", "weighted_kappa", "per_level"} <= set(printed)
     assert printed["table"] == {
         "rows": ["5", "4", "3", "2", "1", "0"],
@@ -533,3 +545,13 @@ def test_the_command_compares_with_graders_and_people(own: Project, monkeypatch,
 def test_the_command_refuses_what_makes_no_sense_in_one_line(own, monkeypatch, capsys, arguments) -> None:
     code, out, err = _exam(monkeypatch, capsys, own, "agreement", *arguments)
     assert (code, out, len(err.splitlines())) == (2, "", 1)
+
+
+def test_labels_are_compared_with_the_first_blind_judgments_of_an_assessor(own: Project) -> None:
+    places = [(row.query_id, row.passage_id) for row in search(own, None, Filters(), 3).rows]
+    for at, place in enumerate(places):
+        judging.judge(own, *place, 0, "ann", blind=at > 0)
+        judging.judge(own, *place, 3, "ann", blind=False)
+    now, first = (agreement(own, Labels(Policy()), Judgments("assessor: ann", blind=blind)) for blind in (False, True))
+    assert now.table.counts[:, 1:].sum() == 0 and first.table.counts[:, :-1].sum() == 0
+    assert first.n + first.right_only == len(places) - 1

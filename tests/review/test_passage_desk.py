@@ -34,6 +34,7 @@ from exam_workbench.review import (
     find_answer,
     label_with,
     my_work,
+    next_turn,
     override_labels,
     ratings_effect,
     read_passage,
@@ -432,3 +433,31 @@ class TestMarking:
         span = find_answer(text, answer)
         if span is not None:
             assert 0 <= span[0] < span[1] <= len(text)
+
+
+def test_blind_passages_have_an_order_of_the_assessor_and_nothing_of_others(graded: Project) -> None:
+    pooled = [row.passage_id for row in search(graded, None, Filters(query_id="q1"), 40).rows]
+    filters, orders = Filters(source="assessors"), set()
+    for name in ("ann", "ben", "cat", "dan", "eve", "fay"):
+        turn = next_turn(graded, Policy(), filters, name, True, "q1")
+        assert turn is not None and turn == next_turn(graded, Policy(), filters, name, True, "q1")
+        assert {(row.listed.label, row.listed.judgment) for row in turn.rows} == {(None, None)}
+        orders.add(tuple(row.listed.passage_id for row in turn.rows))
+    assert len(orders) > 1 and {frozenset(order) for order in orders} == {frozenset(pooled)}
+    seen = next_turn(graded, Policy(), filters, "ann", False, "q1")
+    assert seen is not None
+    assert [row.listed.passage_id for row in seen.rows] == pooled
+    assert any(row.listed.label is not None for row in seen.rows)
+
+
+def test_a_turn_counts_own_judgments_and_leads_to_the_next_query_with_unjudged_passages(graded: Project) -> None:
+    for row in search(graded, None, Filters(query_id="q1"), 40).rows:
+        assess(graded, "q1", row.passage_id, 1, "ann")
+    assess(graded, "q2", "p4", 2, "ben")
+    turn = next_turn(graded, None, Filters(), "ann", True, "q1")
+    assert turn is not None
+    assert (turn.judged, turn.following) == (len(turn.rows), "q2")
+    other = next_turn(graded, None, Filters(), "ann", True)
+    assert other is not None
+    assert (other.query_id, other.judged, other.following) == ("q2", 0, None)
+    assert next_turn(graded, None, Filters(words="nowhere"), "ann", True) is None

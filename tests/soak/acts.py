@@ -17,7 +17,7 @@ from tests.soak.person import PATIENCE, Broken, NotNow, Person, Unsaved, hold
 BANK, PASSAGES, GRADING = "Question bank", "Passages", "Grading"
 SCREENS = ("Home", BANK, GRADING, "Prompts", PASSAGES, "Leaderboard", "Meta-evaluation", "Disagreements", "Changes",
            "Export", "Activity")  # fmt: skip
-VALUES = {"Not relevant": 0, "Related": 1, "Highly relevant": 2, "Perfectly relevant": 3}
+VALUES = range(4)
 ENDED = re.compile(r"^Last (job|trial) (done|cancelled)")
 
 
@@ -44,7 +44,7 @@ def shown_questions(person: Person) -> dict[str, tuple[str, float, bool]]:
     """Text, weight and activity of the questions on the screen, by id."""
     rows = person.page.locator("[data-question]").evaluate_all(
         """rows => rows.map(row => [row.dataset.question, row.querySelector('textarea').value,
-          Number(row.querySelector('input[type=number]').value), row.querySelector('input[type=checkbox]').checked])"""
+          Number(row.querySelector('input[type=number]').value), row.querySelector('[data-key=active]').checked])"""
     )
     return {key: tuple(shown) for key, *shown in rows}
 
@@ -134,6 +134,7 @@ def settle_conflict(person: Person) -> str:
 
 @act(3, PASSAGES)
 def open_passage(person: Person) -> str:
+    _choose_part(person, "Ratings")
     listed = person.page.locator(".st-key-passage-list .row")
     if not listed.count():
         raise NotNow
@@ -150,19 +151,35 @@ def _place(person: Person) -> str:
     return f"{asked['query'][0]} {asked['passage'][0]}"
 
 
+def _choose_part(person: Person, name: str) -> None:
+    """Choose a part of Passages."""
+    part = person.page.locator(".st-key-part").get_by_role("radio", name=name)
+    if not part.count():
+        raise NotNow
+    if not part.is_checked():
+        with person.drawn():
+            part.click()
+
+
 @act(4, PASSAGES)
 def judge(person: Person) -> str:
-    at, (name, value) = _place(person), person.random.choice(list(VALUES.items()))
-    person.press(name)
+    _choose_part(person, "Judge")
+    row, value = person.page.locator(".list [aria-current=true]"), person.random.choice(VALUES)
+    if not row.count():
+        raise NotNow
+    at = " ".join(json.loads(row.get_attribute("data-id") or ""))
+    with person.drawn():
+        person.page.locator(f".keys button.value[aria-keyshortcuts='{value}']").click()
     person.judged[at], person.expected = value, ["judge"]
     return f"{at}: {value}"
 
 
 @act(2, PASSAGES)
-def withdraw_judgment(person: Person) -> str:
-    at = _place(person)
-    person.press("Withdraw judgment")
-    expect(person.button("Withdraw judgment")).to_have_count(0, timeout=PATIENCE)
+def undo_judgment(person: Person) -> str:
+    _choose_part(person, "Judge")
+    before = person.known()["judged"]
+    person.press("Undo")
+    (at,) = before.keys() - person.known()["judged"].keys()
     del person.judged[at]
     person.expected = ["withdraw judgment"]
     return at
@@ -170,6 +187,7 @@ def withdraw_judgment(person: Person) -> str:
 
 @act(4, PASSAGES)
 def override(person: Person) -> str:
+    _choose_part(person, "Ratings")
     cells = person.page.locator(".st-key-question-ratings .row .cell:enabled:not(.on):not(.draft)")
     if not cells.count():
         raise NotNow

@@ -96,6 +96,38 @@ class Changes:
         return replace(self, after=self.settled, labels=labels, systems=moves(self.before, self.settled))
 
 
+@dataclass(frozen=True)
+class Directions:
+    """How labels differ, and whether this brings them closer to judgments.
+
+    Args:
+        up, down: numbers of labels that are higher or lower now; a new label is higher, and a lost one lower.
+        towards, away: numbers of judged passages whose label goes up if they are relevant and down if not, or the
+            other way.
+    """
+
+    up: int
+    down: int
+    towards: int
+    away: int
+
+
+def directions(found: Sequence[LabelChange], judged: Mapping[str, Mapping[str, int]], min_judgment: int) -> Directions:
+    """Count the directions of changed labels.
+
+    Args:
+        judged: judgments by query and passage id; passages are relevant from `min_judgment` on.
+    """
+
+    def rises(change: LabelChange) -> bool:
+        return change.before is None or (change.after is not None and change.after > change.before)
+
+    up = sum(map(rises, found))
+    known = [(one, value) for one in found if (value := judged.get(one.query_id, {}).get(one.passage_id)) is not None]
+    towards = sum(rises(one) == (value >= min_judgment) for one, value in known)
+    return Directions(up, len(found) - up, towards, len(known) - towards)
+
+
 def changes(project: Project, measure: str, policy: Policy, edits: Edits) -> Changes:
     """Return the effects of edited questions for some queries.
 

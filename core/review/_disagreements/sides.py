@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, TypeAlias
 from ...bank import latest_version
 from ...errors import InputError, unknown_name
 from ...labels import Basis, Policy, basis, graded_pairs, labels
-from ...project import PREFIX, SCALE, Project, find_source, sources, visible
+from ...project import PREFIX, SCALE, Project, blind_judgments, find_source, sources, visible
 from ...types import RATINGS
 
 if TYPE_CHECKING:
@@ -25,10 +25,14 @@ class Labels:
 
 @dataclass(frozen=True)
 class Judgments:
-    """The judgments of a source; `judgments` means the first one. See `Rater` for `threshold`."""
+    """The judgments of a source; `judgments` means the first one. See `Rater` for `threshold`.
+
+    With `blind`, these are the first blind judgments of an assessor, see `project.blind_judgments`.
+    """
 
     source: str = "judgments"
     threshold: int = 1
+    blind: bool = False
 
 
 @dataclass(frozen=True)
@@ -220,8 +224,19 @@ def _judgments(project: Project, side: Judgments) -> _Resolved:
         ).to_pandas()
         return _counted(frame)
 
-    rater = Rater("judgment", source, tuple(scale), side.threshold)
-    return _Resolved(rater, ("judgments", source), values)
+    if not side.blind:
+        return _Resolved(Rater("judgment", source, tuple(scale), side.threshold), ("judgments", source), values)
+    first = blind_judgments(project, source.removeprefix(PREFIX)) if source.startswith(PREFIX) else {}
+
+    def blind_values() -> Values:
+        # Only pairs that still have a judgment, and that this handle reads.
+        frame, _ = values()
+        pairs = list(zip(frame["query_id"], frame["passage_id"], strict=True))
+        known = frame[[pair in first for pair in pairs]]
+        return _counted(known.assign(value=[first[pair] for pair in pairs if pair in first]))
+
+    rater = Rater("judgment", f"{source}, first blind", tuple(scale), side.threshold)
+    return _Resolved(rater, ("blind judgments", source, frozenset(first.items())), blind_values)
 
 
 def _person(project: Project, side: Person, version: int) -> _Resolved:

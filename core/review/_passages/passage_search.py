@@ -116,7 +116,7 @@ def search(
     Raises:
         InputError: the grader or version is unknown.
     """
-    found = _remembered(project, policy, filters)
+    found = search_table(project, policy, filters)
     total = len(found)
     queries, positions = (found[name].to_numpy() for name in ("query_key", "position"))
     query_key, position = _position(project, opened)
@@ -128,7 +128,7 @@ def search(
     beside = {"before": at - 1, "here": at if here else None, "after": at + here}
     wanted = {name: i for name, i in beside.items() if i is not None and 0 <= i < total}
     on_page = range(shown * size, min((shown + 1) * size, total))
-    rows = _listed(project, found, sorted({*on_page, *wanted.values()}))
+    rows = table_rows(project, found, sorted({*on_page, *wanted.values()}))
     return Found(
         total=total,
         page=shown + 1,
@@ -156,7 +156,7 @@ def where_to_begin(
     Raises:
         InputError: the grader or version is unknown.
     """
-    found = _remembered(project, policy, filters)
+    found = search_table(project, policy, filters)
     if not len(found):
         return None
     queries, passages = (found[name].to_numpy() for name in ("query_key", "passage_key"))
@@ -172,7 +172,7 @@ def where_to_begin(
     return rows[0][0], rows[0][1]
 
 
-def _remembered(project: Project, policy: Policy | None, filters: Filters) -> pa.Table:
+def search_table(project: Project, policy: Policy | None, filters: Filters) -> pa.Table:
     """Return the result of `_find` from a cache, because moving from passage to passage repeats the same search."""
     base = basis(project, policy) if policy is not None and graders(project) else None
     key = "passages found", policy, None if base is None else base.key, filters
@@ -209,7 +209,7 @@ def _find(project: Project, base: Basis | None, filters: Filters) -> pa.Table:
     return project.read(find)
 
 
-def _listed(project: Project, found: pa.Table, at: Sequence[int]) -> dict[int, Listed]:
+def table_rows(project: Project, found: pa.Table, at: Sequence[int]) -> dict[int, Listed]:
     """Return passages of the list with their texts, by position in the list from 0."""
     rows = found.take(at).to_pylist() if at else []
     queries = {

@@ -46,15 +46,16 @@ def desk(project: Project, audit: room.Audit) -> None:
         batch = room.batches(project, audit)[-1]
         hands = [] if batch.ended else room.deal_ahead(project, audit, person, AHEAD)
         left = hands[0].left if hands else 0 if batch.ended else room.left(project, audit)
-        asked.draw("judging", _shown(project, audit, person, batch, hands) | {"left": left, "error": error})
+        asked.draw("judging", _shown(project, audit, person, batch, hands, left) | {"left": left, "error": error})
 
 
 def _shown(
-    project: Project, audit: room.Audit, person: str, batch: room.Batch, hands: list[room.Hand]
+    project: Project, audit: room.Audit, person: str, batch: room.Batch, hands: list[room.Hand], left: int
 ) -> dict[str, Any]:
     people = room.assessors(project, audit)
     me = next((one for one in people if one.name == person), None)
     others = [one.name for one in people if one.name != person and one.query_id is not None]
+    also = html.as_shown(f"also judging: {', '.join(others[:3])}") if others else ""
     cards = [_card(one, card) for one in hands for card in one.cards]
     return {
         # If a part of it changes, the tab starts again.
@@ -64,14 +65,27 @@ def _shown(
         "open": [at for at, card in enumerate(cards) if not card["settled"]],
         "scale": [{"value": value, "says": says} for value, says in room.scale(audit).items()],
         "labels": st.session_state.get(_looked(audit), []),
+        "tools": ["cannot say", "skip", "look"],
+        "ordered": True,
         "progress": {
-            "batch": batch.number,
+            "of": f"of batch {batch.number}",
             "drawn": batch.drawn + batch.doubled,
             "done": batch.judged + batch.cannot_say + batch.judged_twice,
             "mine": me.judged + me.cannot_say if me else 0,
-            "others": html.as_shown(f"also judging: {', '.join(others[:3])}") if others else "",
+            "others": also,
         },
+        "finished": _finished(batch.number, left, also),
     }
+
+
+def _finished(batch: int, left: int, also: str) -> dict[str, str]:
+    """Return the text of the desk if the person has no passage to judge, and the action that it offers."""
+    if not left:
+        about = "The leaderboard shows the result."
+        return {"title": f"Batch {batch} is judged.", "about": about, "act": "board", "words": "Show leaderboard"}
+    about = f"Other assessors have the remaining judgments of the batch ({'; '.join(filter(None, (str(left), also)))})."
+    about += " You get the passages that they skip or release."
+    return {"title": "No passages for you at the moment.", "about": about, "act": "again", "words": "Check again"}
 
 
 def _query(hand: room.Hand) -> dict[str, Any]:
@@ -117,6 +131,7 @@ def _looked(audit: room.Audit) -> str:
 def _look(project: Project, audit: room.Audit, person: str, act: actions.Act) -> None:
     found = room.look(project, audit, act["query"], act["passage"], person)
     about = {"query": act["query"], "passage": act["passage"], "label": found.label, "highest": found.highest}
+    about["more"] = "The audit records that you have seen the label."
     st.session_state.setdefault(_looked(audit), []).append(about)
 
 

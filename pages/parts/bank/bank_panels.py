@@ -18,8 +18,13 @@ PASSAGES_SHOWN = 10
 
 def diagnosis(project: Project, query_id: str, policy: labels.Policy, against: str | None) -> study.QueryDiagnosis:
     """Return the diagnosis of a query's questions, including the person's drafts."""
-    judged = against if against in sources(project) else next(iter(sources(project)), None)
-    return study.diagnose(project, policy, query_id, bank.drafted_bank(project, ui.person(), query_id), judged)
+    drafted = bank.drafted_bank(project, ui.person(), query_id)
+    return study.diagnose(project, policy, query_id, drafted, judged_by(project, against))
+
+
+def judged_by(project: Project, against: str | None) -> str | None:
+    """Return the source of judgments to compare with: that of the official leaderboard, else the first; or None."""
+    return against if against in sources(project) else next(iter(sources(project)), None)
 
 
 def difference(before: str, after: str) -> str:

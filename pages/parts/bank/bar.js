@@ -11,6 +11,7 @@ KINDS.bar = class extends Part {
   }
 
   save() {
+    channel.tidy?.();
     channel.flush();
     channel.push({ act: "save", note: channel.note() });
   }

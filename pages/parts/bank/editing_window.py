@@ -221,7 +221,7 @@ UNSETTLED = "Not done. First choose a wording for each conflict below."
 UNSTORED = "Not saved. Correct the red fields of “{}”."
 OPTIONAL = ("subtopic_id", "answer_key", "note")
 """Fields that may be empty."""
-DIALOGS_TO_CHANGE = ("paste", "several", "split")
+DIALOGS_TO_CHANGE = ("paste", "split")
 """Dialogs that need the person's name."""
 
 
@@ -319,6 +319,21 @@ def _move(here: Window, shown: Shown, act: Act) -> None:
     here.did(shown, bank.put_drafts, bank.moved(every, one.question_id, -1 if act.get("up") else 1))
 
 
+def _several(here: Window, shown: Shown, act: Act) -> None:
+    """Merge, retire, restore or reweight several questions of a query."""
+    picked = [_now(shown, {"id": key}) for key in act.get("ids") or ()]
+    what = act.get("what")
+    if what == "merge":
+        changed = bank.editing.merged(picked, " ".join(one.text for one in picked if one.text))
+        here.go_to(changed[0])
+    elif what == "weight":
+        value = _read("weight", act.get("value"), False)
+        changed = bank.weighted(picked, float(str(value)))
+    else:
+        changed = bank.retired(picked, active=what == "restore")
+    here.did(shown, bank.put_drafts, changed)
+
+
 def _now(shown: Shown, act: Act) -> types.Question:
     """Return the question of an action from the person's present drafts, otherwise as it was shown."""
     key = str(act.get("id"))
@@ -408,6 +423,7 @@ CHANGES: dict[str, Callable[[Window, Shown, Act], None]] = {
     "take back": _back,
     "duplicate": _duplicate,
     "move": _move,
+    "several": _several,
     "undo": _on_all(bank.undo),
     "redo": _on_all(bank.redo),
     "save": _unless_unsettled(_save),

@@ -2,15 +2,16 @@
 
 from base64 import b64encode
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 
 import streamlit as st
 
 from exam_workbench import bank, grading, jobs, labels, measures, review, study, types
-from exam_workbench.project import Project, passage_texts, sources
+from exam_workbench.project import Project, judgments, passage_texts
 from exam_workbench.run_names import short_names
 from exam_workbench.text import first_few, how_many
 from pages.parts.bank import bank_panels as bank_review, editing_window as bank_window
-from pages.parts.shared import html, job_progress, policy_widgets, presses, ui
+from pages.parts.shared import html, job_progress, policy_widgets, presses, ui, view_choice
 
 FLIPS_SHOWN = 5
 QUERY = 40
@@ -45,7 +46,7 @@ def beside(project: Project, query: bank.QueryOverview, view: policy_widgets.Vie
         st.caption("No grades yet. After the first grading, the impact of your changes appears here.")
         ui.go("grading")
     if view is not None:
-        panel(project, view.policy, view.measure, view.against)
+        panel(project, query.query_id, view.policy, view.measure, view.against)
 
 
 def _asked(project: Project, query_id: str, folded: bool) -> None:
@@ -68,8 +69,12 @@ def _asked(project: Project, query_id: str, folded: bool) -> None:
 
 
 @ui.errors()
-def panel(project: Project, policy: labels.Policy, measure: str, against: str | None) -> None:
-    """Draw the changes of this person's drafts against the newest bank version."""
+def panel(project: Project, query_id: str, policy: labels.Policy, measure: str, against: str | None) -> None:
+    """Draw the changes of this person's drafts against the newest bank version.
+
+    Args:
+        query_id: the open query, whose labels are first.
+    """
     edits = bank.drafted_edits(project, ui.person())
     if not edits:
         st.caption("Change a question to see its effect on labels and leaderboard before you save.")
@@ -77,34 +82,86 @@ def panel(project: Project, policy: labels.Policy, measure: str, against: str | 
             _summary(project, policy, against)
         return
     found = review.changes(project, measure, policy, edits)
-    wordings = {question.question_id: question for questions in edits.values() for question in questions}
+    judged_by = bank_review.judged_by(project, against)
+    shown = _Shown(
+        project,
+        policy,
+        query_id,
+        [question for questions in edits.values() for question in questions],
+        {query.query_id: ui.shortened(query.text, QUERY) for query in bank.overview(project)},
+        judgments(project, judged_by) if judged_by else {},
+    )
+    known = found.known_part
+    st.container(key="flips").markdown(_headline(known.labels, shown, bool(found.pending)))
+    st.container(key="changed-queries").caption(
+        ui.plain(f"Effect of your changes in {_queries(shown.queries, list(edits))}.")
+    )
+    _flips(shown, "known", known.labels)
+    _weights_hint(project, policy, found, edits)
+    _unknown(project, policy, found, edits)
+    if waiting := [change for change in found.labels if found.awaits_grades(change)]:
+        st.container(key="pending").caption(f"{how_many(len(waiting), 'labels')} may flip after that:")
+    _flips(shown, "pending", waiting)
+    view_choice.stays_folded("impact details")
+    with st.expander("Details", key="impact details", on_change="rerun") as details:
+        if details.open:
+            _details(project, policy, measure, against, found)
+
+
+@dataclass(frozen=True)
+class _Shown:
+    """The data that all parts of the panel show.
+
+    Args:
+        query_id: the open query.
+        drafted: all questions of the edited queries.
+        queries: shortened texts of the queries, by id.
+        judged: judgments by query and passage id.
+    """
+
+    project: Project
+    policy: labels.Policy
+    query_id: str
+    drafted: Sequence[types.Question]
+    queries: Mapping[str, str]
+    judged: Mapping[str, Mapping[str, int]]
+
+
+def _headline(flips: Sequence[review.LabelChange], shown: _Shown, so_far: bool) -> str:
+    """Return how many labels flip, and in which direction."""
+    count = (
+        f"**{how_many(len(flips), 'labels')} {'flips' if len(flips) == 1 else 'flip'}**{' so far' if so_far else ''}"
+    )
+    if not flips:
+        return count
+    found = review.directions(flips, shown.judged, shown.policy.min_judgment)
+    unjudged = len(flips) - found.towards - found.away
+    if unjudged == len(flips):
+        return f"{count}: {found.up:,} up, {found.down:,} down"
+    rest = f", {unjudged:,} unjudged" if unjudged else ""
+    return f"{count}: {found.towards:,} towards the assessors, {found.away:,} away{rest}"
+
+
+def _details(project: Project, policy: labels.Policy, measure: str, against: str | None, found: review.Changes) -> None:
+    """Draw the effect on ranks, scores and the correlation with a leaderboard."""
     known, shift = found.known_part, None
     if against is not None:
-        shift = labels.correlation_shift(
-            found.before, known.after, labels.official_board(project, against, measure, policy)
-        )
-    texts = {query.query_id: ui.shortened(query.text, QUERY) for query in bank.overview(project)}
-    st.container(key="changed-queries").caption(ui.plain(f"Effect of your changes in {_queries(texts, list(edits))}."))
+        official = labels.official_board(project, against, measure, policy)
+        shift = labels.correlation_shift(found.before, known.after, official)
     _reach(known, shift, bool(found.pending))
-    _flips(project, policy, "known", known.labels, edits, wordings, texts)
-    _weights_hint(project, policy, found, edits)
     if against is not None and shift is not None:
         _noise(shift, against)
     if shifted := moves(known):
         st.html(shifted)
-    if found.pending:
-        counts = [f"{_queries(texts, [query])}: {how_many(n, 'gradings')}" for query, n in found.pending.items()]
-        st.container(key="pending").markdown("**Pending gradings**")
-        st.container(key="pending-queries").caption(
-            ui.plain(f"{'; '.join(counts)}. The numbers above do not include their effect.")
+    if found.to_grade:
+        st.container(key="undecided").caption(
+            f"These numbers do not include the pairs to grade. {how_many(found.undecided, 'passages')} undecided until"
+            " these are graded."
         )
-    _unknown(project, policy, found, edits)
-    waiting = [change for change in found.labels if found.awaits_grades(change)]
-    _flips(project, policy, "pending", waiting, edits, wordings, texts)
 
 
 def _summary(project: Project, policy: labels.Policy, against: str | None) -> None:
-    judged = against if against in sources(project) else next(iter(sources(project)), None)
+    judged = bank_review.judged_by(project, against)
     with st.spinner("Analyzing all queries"):
         found = study.bank_summary(project, policy, judged)
     for verdict, questions in found.items():
@@ -112,34 +169,32 @@ def _summary(project: Project, policy: labels.Policy, against: str | None) -> No
 
 
 def _unknown(project: Project, policy: labels.Policy, found: review.Changes, edits: review.Edits) -> None:
+    """Draw the pairs that the changes need to be graded, and the trial that grades them."""
     if not found.to_grade:
         st.caption(f"Nothing to grade: all {found.known:,} pairs are already graded.")
         return
+    grader = bank.grader_again(project, bank.find_grader(project, policy.grader).spec)
+    about = None if grader is None else grading.time_needed(project, grader, found.to_grade)
     st.container(key="to-grade").markdown(
-        f"**{how_many(found.to_grade, 'gradings')} needed**, {found.known:,} already graded"
-    )
-    st.caption(
-        f":orange[:material/pending:] {how_many(found.undecided, 'passages')} undecided until these pairs are graded."
-        " The numbers use existing grades only; ungraded pairs do not count as 0."
+        f"**{how_many(found.to_grade, 'pairs')} to grade**" + (f", {ui.about(about)}" if about is not None else "")
     )
     job = jobs.current_job(project)
     if job is not None and not job.over:
         return
-    grader = bank.grader_again(project, bank.find_grader(project, policy.grader).spec)
     if grader is None:
         st.container(key="no-grader-here").caption(
             "This grader cannot run here because its grades were imported. See Grading."
         )
         return
-    pressed = presses.button("Run trial grading", icon=":material/play_arrow:", width="stretch", key="grade trial")
-    about = grading.time_needed(project, grader, found.to_grade)
-    st.caption(
-        "Grades the ungraded pairs of the changed queries and shows the effect. The question bank stays unchanged."
-        + (f" Estimated time: {ui.about(about)}." if about is not None else "")
-    )
-    if pressed:
-        drafted = tuple(question for questions in edits.values() for question in questions)
+    if presses.button(
+        "Run trial grading",
+        icon=":material/play_arrow:",
+        width="stretch",
+        key="grade trial",
+        help="Grade these pairs and show the effect. The question bank stays unchanged.",
+    ):
         with ui.errors(rerun=True):
+            drafted = tuple(question for questions in edits.values() for question in questions)
             grading.start_job(project, grader, grading.Request(trial=drafted), ui.author())
 
 
@@ -170,38 +225,45 @@ def _queries(texts: Mapping[str, str], query_ids: Sequence[str]) -> str:
     return first_few([f"“{texts.get(query_id, query_id)}”" for query_id in query_ids])
 
 
-def _flips(
-    project: Project,
-    policy: labels.Policy,
-    which: str,
-    flips: Sequence[review.LabelChange],
-    edits: review.Edits,
-    wordings: dict[str, types.Question],
-    queries: Mapping[str, str],
-) -> None:
-    """Draw the first few labels that flip, or may flip, with their queries if there are several."""
-    ordered = sorted(flips, key=lambda change: -abs((change.after or 0) - (change.before or 0)))
-    several = len({change.query_id for change in flips}) > 1 or len(edits) > 1
-    texts = passage_texts(project, [change.passage_id for change in ordered[:FLIPS_SHOWN]])
+def _flips(shown: _Shown, which: str, flips: Sequence[review.LabelChange]) -> None:
+    """Draw the labels that flip, or may flip: those of the open query, then those of the others, folded by query."""
+    by_query: dict[str, list[review.LabelChange]] = {}
+    order = sorted(flips, key=lambda one: (one.query_id != shown.query_id, -abs((one.after or 0) - (one.before or 0))))
+    for change in order:
+        by_query.setdefault(change.query_id, []).append(change)
+    first = [change for part in by_query.values() for change in part[:FLIPS_SHOWN]]
+    texts = passage_texts(shown.project, [change.passage_id for change in first])
     with st.container(key=f"flips-{which}"):
-        for change in ordered[:FLIPS_SHOWN]:
-            text = ui.shortened(texts.get(change.passage_id, change.passage_id), 70)
-            of = f" · {_queries(queries, [change.query_id])}"
-            causes = [ui.shortened(wordings[key].shown, 60) for key in change.questions if key in wordings]
-            if presses.button(
-                f":violet[**{_arrow(change, policy)}**] {ui.plain(text + of * several)}",
-                key=f"flip {change.query_id} {change.passage_id}",
-                type="tertiary",
-                width="stretch",
-                help=ui.plain("Cause: " + "; ".join(causes)),
-            ):
-                # Pass the questions of all queries: the label may be that of a topic, whose questions belong to its
-                # query.
-                drafted = [question for questions in edits.values() for question in questions]
-                _why(project, policy, change, drafted, texts.get(change.passage_id, ""))
-        every = f"Show all {len(ordered):,} labels that {'flip' if which == 'known' else 'may flip'}"
-        if len(ordered) > FLIPS_SHOWN and presses.button(every, type="tertiary"):
-            _all_flips(project, policy, ordered, wordings)
+        for query_id, part in by_query.items():
+            if query_id == shown.query_id:
+                _of_query(shown, part, texts)
+                continue
+            with st.expander(ui.plain(f"{_queries(shown.queries, [query_id])} ({len(part):,})")):
+                _of_query(shown, part, texts)
+
+
+def _of_query(shown: _Shown, flips: Sequence[review.LabelChange], texts: Mapping[str, str]) -> None:
+    """Draw the first labels of a query that flip, and a button that shows all."""
+    wordings = {question.question_id: question for question in shown.drafted}
+    for change in flips[:FLIPS_SHOWN]:
+        text = ui.shortened(texts.get(change.passage_id, change.passage_id), 70)
+        causes = [ui.shortened(wordings[key].shown, 60) for key in change.questions if key in wordings]
+        judged = shown.judged.get(change.query_id, {}).get(change.passage_id)
+        beside = "" if judged is None else f" :gray[judged {judged}]"
+        if presses.button(
+            f":violet[**{_arrow(change, shown.policy)}**]{beside} {ui.plain(text)}",
+            key=f"flip {change.query_id} {change.passage_id}",
+            type="tertiary",
+            width="stretch",
+            help=ui.plain("Cause: " + "; ".join(causes)),
+        ):
+            # Pass the questions of all queries: the label may be that of a topic, whose questions belong to its query.
+            _why(shown.project, shown.policy, change, list(shown.drafted), texts.get(change.passage_id, ""))
+    every = f"Show all {len(flips):,} labels"
+    if len(flips) > FLIPS_SHOWN and presses.button(
+        every, type="tertiary", key=f"all {flips[0].query_id} {flips[0].passage_id}"
+    ):
+        _all_flips(shown, list(flips), wordings)
 
 
 def _arrow(change: review.LabelChange, policy: labels.Policy) -> str:
@@ -251,16 +313,12 @@ def _done(before: types.Question | None, after: types.Question) -> list[str]:
 
 
 @st.dialog("Labels that flip", width="large")
-def _all_flips(
-    project: Project, policy: labels.Policy, flips: list[review.LabelChange], wordings: dict[str, types.Question]
-) -> None:
-    flips = sorted(flips, key=lambda change: change.query_id)
-    queries = {query.query_id: query.text for query in bank.overview(project)}
-    texts = passage_texts(project, [change.passage_id for change in flips])
+def _all_flips(shown: _Shown, flips: list[review.LabelChange], wordings: Mapping[str, types.Question]) -> None:
+    texts = passage_texts(shown.project, [change.passage_id for change in flips])
     st.dataframe(
         {
-            "Query": [queries[change.query_id] for change in flips],
-            "Label": [_arrow(change, policy) for change in flips],
+            "Label": [_arrow(change, shown.policy) for change in flips],
+            "Judgment": [shown.judged.get(change.query_id, {}).get(change.passage_id) for change in flips],
             "Ungraded pairs": [change.unknown or None for change in flips],
             "Passage": [texts.get(change.passage_id, change.passage_id) for change in flips],
             "Cause": [
@@ -295,10 +353,9 @@ def _label(value: int | None) -> str:
 
 
 def _reach(found: review.Changes, shift: labels.Shift | None, pending: bool) -> None:
-    """Draw the effect of the changes on labels, on the correlation with a leaderboard, and on ranks."""
+    """Draw the effect of the changes on the correlation with a leaderboard, and on ranks."""
     moved = sum(one.rank_before != one.rank_after for one in found.systems)
     told = [
-        ("Label flips", f"{len(found.labels):,}", " so far" if pending else "", bool(found.labels)),
         ("Rank changes", f"{moved:,}", f" of {len(found.systems):,}{' so far' if pending else ''}", moved > 0),
     ]
     if shift is not None:
@@ -306,7 +363,7 @@ def _reach(found: review.Changes, shift: labels.Shift | None, pending: bool) -> 
         if shift.before is not None and shift.after is not None:
             by = shift.after - shift.before
             correlation = ("Spearman", ui.number(shift.after), f" {by:+z.3f}", abs(by) >= 0.0005)
-        told.insert(1, correlation)
+        told.insert(0, correlation)
     cells = "".join(
         f"<div><dt>{name}</dt>"
         f'<dd class="{"moved" if reaches else "still"}"><b>{value}</b><small>{more}</small></dd></div>'

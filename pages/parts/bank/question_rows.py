@@ -106,16 +106,27 @@ def _row(
     }
 
 
+NUMBERS = {
+    "answered": "of the graded passages answer it at the min rating",
+    "non_relevant": "of the judged passages that answer it are non-relevant",
+    "only_here": "of the passages judged relevant answer only this question",
+    "systems": "of the systems with a usable grade answer it within the cutoff",
+}
+
+
 def _figures(found: study.QuestionDiagnosis) -> dict[str, Any]:
-    return {
-        "graded": found.graded,
-        "answered": found.answered,
-        "non_relevant": found.non_relevant,
-        "only_here": found.only_here,
-        "systems": found.systems,
-        "verdict": found.verdict,
-        "meaning": study.MEANINGS[found.verdict] if found.verdict else "",
-    }
+    """Return the chip of a question, and the numbers behind it."""
+    if not found.graded:
+        return {"kind": "ungraded", "words": "ungraded", "numbers": ["No grades yet. Ungraded does not count as 0."]}
+    shares = {name: getattr(found, name) for name in NUMBERS}
+    numbers = [f"{ui.percent(shares[name])} {words}" for name, words in NUMBERS.items() if shares[name] is not None]
+    if found.verdict:
+        numbers.append(f"{found.verdict}: {study.MEANINGS[found.verdict]}")
+    kind, words = ("none", "No passage") if found.answered == 0 else ("some", "Some")
+    if kind == "some" and found.systems == 1:
+        kind, words = "every", "Every system"
+    part = f"{ui.percent(found.graded)} graded" if found.graded < 1 else ""
+    return {"kind": kind, "words": words, "numbers": numbers, "part": part}
 
 
 def _asked_dialog(project: Project, query_id: str, questions: list[types.Question]) -> None:
@@ -125,8 +136,6 @@ def _asked_dialog(project: Project, query_id: str, questions: list[types.Questio
     question = next((one for one in questions if one.question_id == question_id), None)
     if name == "paste":
         _paste(project, query_id, questions)
-    elif name == "several":
-        _several(project, questions)
     elif question is not None and name in DIALOGS:
         DIALOGS[name](project, question)
 
@@ -155,32 +164,6 @@ def _paste(project: Project, query_id: str, questions: list[types.Question]) -> 
             )
             return
         bank_window.act(project, bank.put_drafts, found)
-        st.rerun()
-
-
-@st.dialog("Edit several questions", width="large")
-def _several(project: Project, questions: list[types.Question]) -> None:
-    texts = ui.told_apart({q.question_id: q.shown for q in questions})
-    every = st.checkbox(f"All {len(questions)} questions of this query")
-    chosen = st.multiselect("Questions", list(texts), format_func=texts.__getitem__, disabled=every)
-    picked = [q for q in questions if every or q.question_id in chosen]
-    none = not picked
-    weight, retire, restore = st.columns(3, vertical_alignment="bottom")
-    value = weight.number_input("Weight", -types.MAX_WEIGHT, types.MAX_WEIGHT, 1.0, step=0.5, format="%g")
-    change = None
-    if weight.button("Set weight", disabled=none, key="set weight"):
-        change = bank.weighted(picked, value)
-    if retire.button(f"Retire {len(picked)}", disabled=none, key="retire chosen"):
-        change = bank.retired(picked)
-    if restore.button(f"Restore {len(picked)}", disabled=none, key="restore chosen"):
-        change = bank.retired(picked, active=True)
-    words = " ".join(q.text for q in questions if q.question_id in chosen and q.text)
-    merged = st.text_area("Merge the selected questions into one", words, height=80)
-    if st.button("Merge questions", disabled=len(picked) < 2, key="merge"):
-        with ui.errors():
-            change = bank.editing.merged(picked, merged)
-    if change is not None:
-        bank_window.act(project, bank.put_drafts, change)
         st.rerun()
 
 

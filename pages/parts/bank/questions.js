@@ -5,29 +5,25 @@ const PAUSE = 600;
 // Fewer questions need no filter.
 const FEW = 8;
 
-const FIGURES = [
-  ["answered", "answered", "of the graded passages answer it at the min rating"],
-  ["non_relevant", "non-relevant", "of the judged passages that answer it are non-relevant"],
-  ["only_here", "only this question", "of the passages judged relevant answer only this question"],
-  ["systems", "of systems", "of the systems with a usable grade answer it within the cutoff"],
-];
 const WEIGHTS =
   "Questions with weight 0 do not count. A negative weight marks content that a response should not have.";
+const CHIPS = "No passage answers the question, every system answers it within the cutoff, or some do.";
 const EMPTY = { text: "", weight: 1, active: true, kind: "question", subtopic_id: null, answer_key: null, note: null };
 
-const percent = (share) => `${Math.round(share * 100)}%`;
 const keyHint = (keys) => h("kbd", { "aria-hidden": "true" }, keys);
 
 KINDS.questions = class extends Part {
   typed = new Map(); // Text in fields that is not sent yet, by question and field.
   stints = new Map(); // Numbers of visits of fields: edits of one visit are undone together.
   unfolded = new Set();
+  picked = new Set(); // Ids of the questions that are checked.
   words = "";
   turns = 0;
 
   listen() {
     channel.join(this);
     channel.add = () => this.add();
+    channel.tidy = () => this.tidy();
   }
 
   leave() {
@@ -41,6 +37,7 @@ KINDS.questions = class extends Part {
     if (this.before && this.before.query.id !== query.id) {
       this.flush();
       this.typed.clear();
+      this.picked.clear();
       this.words = "";
       // Another query is shown from its top.
       document.querySelector(STREAMLIT.main)?.scrollTo({ top: 0 });
@@ -70,6 +67,14 @@ KINDS.questions = class extends Part {
     this.act("add", { query, name });
     this.redraw();
     this.enter(`${query}/${name}`);
+    return `${query}/${name}`;
+  }
+
+  // Discard a question that Enter added and that is still empty, when the person leaves it or saves.
+  tidy() {
+    const row = this.rows.find((one) => one.id === this.fresh);
+    this.fresh = null;
+    if (row && !this.value(row, "text")) this.act("take back", { id: row.id });
   }
 
   enter(id) {
@@ -130,9 +135,13 @@ KINDS.questions = class extends Part {
     };
     const shown = box ? { checked: Boolean(value) } : { value: this.typed.has(key) ? undefined : number ? value
       : (value ?? "") };
+    const onblur = ({ relatedTarget }) => {
+      this.flush(row.id);
+      if (row.id === this.fresh && !this.row(row.id)?.contains(relatedTarget)) this.tidy();
+    };
     return h(selector, {
       key: name, "data-key": name, disabled: this.data.readonly, ...given, ...shown, [at]: change,
-      onfocus: () => this.stints.set(key, channel.last + 1), onblur: () => this.flush(row.id),
+      onfocus: () => this.stints.set(key, channel.last + 1), onblur,
     }, ...inside);
   }
 
@@ -198,32 +207,62 @@ KINDS.questions = class extends Part {
           onchange: choose },
           ["", ...subtopics].map((topic) => h("option", { value: topic }, topic || "All subtopics")))),
       data.about && h("p.about", data.about),
-      h("div.columns", { hidden: !shown }, h("details.help",
-        h("summary", "About these numbers"),
-        h("p", WEIGHTS),
-        h("ul", FIGURES.map(([, label, words]) => h("li", h("b", label), `: x% ${words}.`)))),
-      h("span", "Weight"), h("span", "Active")),
+      h("div.columns", { hidden: !shown },
+        this.pick("Select all questions", rows.filter(([, fits]) => fits).map(([row]) => row.id)),
+        h("details", h("summary", "About weights and chips"), h("p", WEIGHTS), h("p", CHIPS)),
+        h("span", "Weight"), h("span", "Active")),
       h("ol", rows.map(([row, fits]) => {
         const coming = channel.coming().filter((act) => act.id === row.id);
         const typed = [...this.typed.values()].filter((one) => one.id === row.id).map((one) => [one.name, one.text]);
         const memo = JSON.stringify([row, fits, coming, typed, readonly, data.refused, data.most,
-          this.unfolded.has(row.id)]);
+          this.unfolded.has(row.id), this.picked.has(row.id)]);
         const kind = `${row.done ? "changed" : ""} ${row.active ? "" : "retired"}`.trim();
         return h("li.row", { key: row.id, memo, class: kind, hidden: !fits, "data-question": row.id },
           () => this.question(row));
       })),
       !shown && h("p.empty", empty),
-      h("div.tools",
+      this.picked.size ? this.bar() : h("div.tools",
         h("button.main", { "data-key": "add", title: "Alt+N", "aria-keyshortcuts": "Alt+N",
           "aria-label": "Add question", onclick: () => this.add() },
           "+ Add question", keyHint("Alt+N")),
         h("button", { onclick: () => this.act("dialog", { name: "paste" }) }, "Paste questions"),
-        h("button", { "data-key": "several", hidden: data.rows.length < 2,
-          onclick: () => this.act("dialog", { name: "several" }) }, "Edit several"),
         h("label", { title: "Mark questions that the embedding model finds similar." },
           h("input", { type: "checkbox", checked: data.near, onchange: ({ target }) =>
             this.act("near", { on: target.checked }) }),
           " Near-duplicates")));
+  }
+
+  // A check box that selects questions.
+  pick(words, ids) {
+    const checked = ids.length > 0 && ids.every((id) => this.picked.has(id));
+    const onchange = ({ target }) => {
+      for (const id of ids) this.picked[target.checked ? "add" : "delete"](id);
+      this.redraw();
+    };
+    return h("input.pick", { type: "checkbox", "aria-label": words, title: words, checked,
+      disabled: this.data.readonly, onchange });
+  }
+
+  // What can be done with the selected questions.
+  bar() {
+    const ids = this.rows.map((row) => row.id).filter((id) => this.picked.has(id));
+    const change = (what, value) => {
+      this.picked.clear();
+      this.act("several", { ids, what, value });
+      this.redraw();
+    };
+    const button = (words, what, more) => h("button", { "data-key": `${what} chosen`, onclick: () => change(what),
+      ...more }, words);
+    const weight = () => change("weight", this.find("[data-key='weight of chosen']").valueAsNumber);
+    return h("div.tools.chosen", { role: "toolbar", "aria-label": "Selected questions" },
+      h("b", `${ids.length} selected`),
+      button("Merge", "merge", { disabled: ids.length < 2, title: "Join the wordings into one new question" }),
+      button("Retire", "retire"), button("Restore", "restore"),
+      h("input.weight", { "data-key": "weight of chosen", type: "number", step: 0.5, value: this.weight ?? 1,
+        "aria-label": "Weight of the selected questions", min: -this.data.most, max: this.data.most,
+        oninput: ({ target }) => (this.weight = target.valueAsNumber) }),
+      button("Set weight", "weight", { onclick: weight }),
+      button("Clear selection", "clear", { onclick: () => (this.picked.clear(), this.redraw()) }));
   }
 
   fits(row) {
@@ -247,8 +286,10 @@ KINDS.questions = class extends Part {
     const hint = row.lost ? `Unknown wording of ${row.id}. Import a question bank that has it.` : "Enter a question";
     return [
       h("div.line",
+        this.pick("Select question", [row.id]),
         h("div.grow", { "data-words": this.value(row, "text") ?? "" },
-          this.field("textarea", row, "text", { rows: 1, "aria-label": "Question", placeholder: hint })),
+          this.field("textarea", row, "text", { rows: 1, "aria-label": "Question", placeholder: hint,
+            onkeydown: (event) => this.entered(event) })),
         this.field("input.weight", row, "weight",
           { type: "number", step: 0.5, "aria-label": "Weight", min: -most, max: most }),
         h("label.active", { title: "Clear to retire the question. Retired questions do not count." },
@@ -260,6 +301,13 @@ KINDS.questions = class extends Part {
       h("div.remarks", this.remarks(row)),
       open && this.details(row),
     ];
+  }
+
+  // Enter adds the next question, unless this one is still empty.
+  entered(event) {
+    if (event.key !== "Enter" || event.isComposing || event.shiftKey || event.ctrlKey || event.metaKey) return;
+    event.preventDefault();
+    if (event.target.value.trim()) this.fresh = this.add();
   }
 
   remarks(row) {
@@ -281,20 +329,9 @@ KINDS.questions = class extends Part {
     ];
   }
 
-  figures(given) {
-    if (!given.graded) return h("span.state", { title: "No grades yet. Ungraded does not count as 0." }, "ungraded");
-    const bar = ([name, label, words]) => {
-      const share = percent(given[name]);
-      const verdict = name === "systems" && given.verdict;
-      const title = `${share} ${words}${verdict ? `. ${verdict}: ${given.meaning}` : ""}`;
-      return h("span.figure", { class: share === "0%" ? `${name} zero` : name, title },
-        share !== "0%" && h("span.bar", { style: { "--share": share } }), h("b", share), ` ${label}`,
-        verdict && `, ${verdict}`);
-    };
-    return [
-      FIGURES.filter(([name]) => given[name] !== null).map(bar),
-      given.graded < 1 && h("span.state", `${percent(given.graded)} graded`),
-    ];
+  // A question's reach as a chip; its numbers are in the tooltip, and in the details.
+  figures({ kind, words, numbers, part }) {
+    return [h("span.reach", { class: kind, title: numbers.join("\n") }, words), part && h("span.state", part)];
   }
 
   // An edit that could not be stored, or that conflicts with another window: the person chooses here.
@@ -321,15 +358,16 @@ KINDS.questions = class extends Part {
 
   details(row) {
     const labelled = (words, box, kind = "") => h("label", { class: kind }, h("span", words), box);
-    const text = (name, words) => labelled(words,
-      this.field("input", row, name, { type: "text", "aria-label": words }));
     const button = (words, name, more, key = null) =>
       h("button", { "data-key": key, onclick: () => this.act(name, { id: row.id, ...more }) }, words);
     return h("div.details",
+      row.figures && h("ul", row.figures.numbers.map((words) => h("li", words))),
       h("div.boxes",
         labelled("Kind", this.field("select", row, "kind", { "aria-label": "Kind" },
           this.data.kinds.map((kind) => h("option", { value: kind }, kind)))),
-        text("subtopic_id", "Subtopic"), text("answer_key", "Answer key"),
+        labelled("Subtopic", this.field("input", row, "subtopic_id", { type: "text", "aria-label": "Subtopic" })),
+        labelled("Answer key", this.field("textarea", row, "answer_key", { rows: 2, "aria-label": "Answer key" }),
+          "wide"),
         labelled("Note", this.field("textarea", row, "note", { rows: 2, "aria-label": "Question note" }), "wide")),
       h("div.buttons",
         button("Duplicate", "duplicate"),

@@ -377,7 +377,7 @@ def agreement(found: Agreeing | None) -> dict[str, Any]:
             ),
             text(
                 f"Labels and judgments (source: {found.source}) agree on relevance for {ui.percent(_same(found))} of"
-                f" passages ({number})."
+                f" passages ({number}). {found.confirms}".rstrip()
             ),
         ],
         address,

@@ -306,7 +306,9 @@ def shown(
         "tables": disagreement_tables.tables(found, cell),
         "coefficients": disagreement_tables.coefficients(found),
         "to_merge": disagreement_tables.scales_differ(found),
-        "missing": html.as_shown(disagreement_tables.missing(found)),
+        "missing": html.as_shown(
+            f"{disagreement_tables.missing(found)} {review.confirmation(project, left, right) or ''}".strip()
+        ),
         "filters": filters,
         "count": how_many(listed.total, what),
         "hidden": f"{listed.hidden:,} resolved (hidden)" if listed.hidden else "",

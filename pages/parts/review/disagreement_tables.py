@@ -6,9 +6,9 @@ from typing import Any
 import streamlit as st
 
 from exam_workbench import bank, labels, measures, review, text
-from exam_workbench.project import Project, sources
+from exam_workbench.project import Project, _held_out as held_out, sources
 from pages.parts.review import disagreements_address
-from pages.parts.shared import address, ui
+from pages.parts.shared import address, presses, ui
 
 
 def sides(project: Project, policy: labels.Policy | None) -> dict[str, tuple[str, review.Side]]:
@@ -156,6 +156,33 @@ def missing(found: review.Agreement) -> str:
     if found.n and scales_differ(found):
         lines.append("The scales differ: compare κ merged. Framed cells count as agreement.")
     return " ".join(lines)
+
+
+def hold_out(project: Project) -> None:
+    """Draw the share of the judgments that are held out; organizers can change it."""
+    found = held_out.hold_out(project)
+    if not project.allows("organize"):
+        return
+    with st.popover(
+        "Hold out", icon=":material/visibility_off:", type="tertiary", key="hold out",
+        help="Keep a share of the judgments for confirmation",
+    ):  # fmt: skip
+        st.caption(
+            "Held-out judgments are not shown in the impact of edits and on this screen. The agreement is reported on"
+            " them, so that people cannot tune the question bank to them."
+        )
+        share = st.number_input(
+            "Share of the judgments of each query, in %",
+            0,
+            90,
+            0 if found is None else round(found.share * 100),
+            5,
+            key="hold out share",
+        )
+        seed = st.number_input("Seed (empty: random)", 0, None, found.seed if found else None, 1, key="hold out seed")
+        if presses.button("Save", key="save hold out", type="primary"):
+            with ui.errors(rerun=True):
+                held_out.set_hold_out(project, share / 100, ui.author(), seed)
 
 
 def downloads(found: review.Agreement) -> None:

@@ -1,13 +1,10 @@
 """The list of passages: one page of the results, grouped by query, in a component."""
 
-from collections.abc import Callable
 from typing import Any
 
-import streamlit as st
-
-from exam_workbench.project import SCALE, Project, Qrels, judgments as given_in, source_of
+from exam_workbench.project import Project, judgments as given_in, source_of
 from exam_workbench.review import Found, Listed
-from pages.parts.shared import actions, ui
+from pages.parts.shared import actions, html, ui
 
 KEY = "passage-list"
 PASSAGES_A_PAGE = 40
@@ -22,10 +19,7 @@ def passage_list(
     query_id: str | None,
     source: str | None,
     place: tuple[str, str | None] | None,
-    shows: Callable[[Place], bool],
     graded: bool,
-    on_open: Callable[[], None],
-    on_page: Callable[[], None],
 ) -> None:
     """Draw one page of the list, with links from the open passage to its neighbours.
 
@@ -33,63 +27,48 @@ def passage_list(
         query_id: the query to which the list is restricted, if any.
         source: source of judgments that the list shows next to the person's own.
         place: the open passage.
-        shows: whether ratings and judgments of a passage may be shown; false while a person judges it blindly.
         graded: whether anything has been graded.
-        on_open: called after a passage was chosen; `chosen` returns it.
-        on_page: called after a page was turned; `turned` returns it.
     """
     mine = source_of(ui.person()) if ui.person() else source
     own = {} if mine is None or mine == source else given_in(project, mine)
-    judgments().draw(
+    acts().draw(
         "passages",
         {
-            "home": project.name,
-            "scale": list(SCALE),
             "total": found.total,
             "place": found.here.place if found.here else None,
             "page": found.page,
             "size": PASSAGES_A_PAGE,
             "query": query_id,
-            "source": source,
             "chosen": place,
             "before": _place(found.before),
             "after": _place(found.after),
-            "rows": [_row(one, graded, shows((one.query_id, one.passage_id)), own) for one in found.rows],
+            "rows": [_row(one, graded, own.get(one.query_id, {}).get(one.passage_id), source) for one in found.rows],
         },
-        on_open_change=on_open,
-        on_page_change=on_page,
     )
 
 
-def judgments() -> actions.Asked:
-    """Return the unsaved judgments of this browser tab, given by key or by button."""
+def acts() -> actions.Asked:
+    """Return the actions of the list: a passage to open, or a page to turn to."""
     return actions.asked_of(KEY)
-
-
-def chosen() -> Place | None:
-    """Return the passage that was just chosen in the list."""
-    given = st.session_state[KEY].get("open")
-    return (str(given[0]), str(given[1])) if given else None
-
-
-def turned() -> int | None:
-    """Return the page that was just turned to."""
-    given = st.session_state[KEY].get("page")
-    return int(given) if given else None
 
 
 def _place(row: Listed | None) -> Place | None:
     return None if row is None else (row.query_id, row.passage_id)
 
 
-def _row(row: Listed, graded: bool, shown: bool, own: Qrels) -> dict[str, Any]:
-    about: dict[str, Any] = {
+def _row(row: Listed, graded: bool, own: int | None, source: str | None) -> dict[str, Any]:
+    about = [
+        "" if own is None else f"you judged {own}",
+        "" if row.judgment is None else f"{'' if own is None else f'{source} '}judged {row.judgment}",
+        "overridden" if row.overridden else "",
+        f"{row.ungraded} ungraded" if row.ungraded else "",
+        f"{row.failed} failed" if row.failed else "",
+    ]
+    return {
         "at": (row.query_id, row.passage_id),
         "query": ui.shortened(row.query, 120),
         "text": ui.shortened(" ".join((row.excerpt or row.passage_id).split()), 110),
+        "label": row.label,
+        "about": html.as_shown(" · ".join(filter(None, about))),
+        "graded": graded,
     }
-    if shown:
-        about |= {"label": row.label, "judged": row.judgment, "overridden": row.overridden}
-        about["own"] = own.get(row.query_id, {}).get(row.passage_id)
-        about |= {"graded": graded, "failed": row.failed, "ungraded": row.ungraded}
-    return about

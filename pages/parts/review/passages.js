@@ -1,70 +1,10 @@
 // The list of passages. The server sends one page of it. A choice is marked before the server answers, so that people
 // need not wait for it.
 
-// Largest number of requests to the server to open a chosen passage.
-const TIMES = 5;
-// Here keys belong to the choice of a query, and here a digit is a rating of a question.
-const FILTER = ".st-key-of_query", QUESTIONS = ".st-key-question-ratings";
-
-const same = (one, other) => JSON.stringify(one ?? null) === JSON.stringify(other ?? null);
-
 KINDS.passages = class extends Desk {
-  outlasts = true;
-  held = [];
-
-  hear(data) {
-    const missed = this.asked && !same(this.asked.at, data.chosen);
-    // A choice that is not open yet stays marked. It is requested again, since Streamlit may have ended the run that
-    // received the request.
-    if (missed && this.asked.times < TIMES) {
-      this.asked.times += 1;
-      this.tell("open", this.asked.at);
-    } else {
-      // If it could not be opened, the held actions refer to a passage that is not there.
-      if (missed) this.held = [];
-      this.asked = null;
-      this.chosen = data.chosen;
-    }
-    if (this.before?.home !== data.home) this.held = [];
-  }
-
-  show(data, tell, hold) {
-    super.show(data, tell, hold);
-    while (this.held.length && this.held[0]()) this.held.shift();
-  }
-
-  listen(on) {
-    super.listen(on);
-    // A click on Streamlit's button for a judgment, which names no passage. Of two quick presses, Streamlit receives
-    // only one.
-    on("click", (event) => {
-      const button = event.composedPath().find((one) => one instanceof Element && one.matches("button:enabled"));
-      const value = this.data.scale.find((one) => button?.closest(`.st-key-judge-${one}`));
-      if (value !== undefined) this.judge(value, event);
-    });
-  }
-
-  key(event) {
-    const value = this.data.scale.find((one) => String(one) === event.key);
-    if (value === undefined || event.altKey || event.ctrlKey || event.metaKey) super.key(event);
-    else if (!event.repeat && !behindDialog() && !isUsed(event, QUESTIONS)) this.judge(value, event);
-  }
-
-  // A digit judges the passage that is chosen here, even if the server has not opened it yet.
-  judge(value, event) {
-    if (!this.chosen) return;
-    swallow(event);
-    this.inTurn(() => {
-      const [query, passage] = this.chosen ?? [];
-      if (passage) this.act("judge", { home: this.data.home, query, passage, value });
-      return true;
-    });
-  }
-
-  // The passage after the last listed one is known only when the server has opened the last. Keys wait for it, in
-  // order.
-  inTurn(act) {
-    if (this.held.length || !act()) this.held.push(act);
+  hear({ chosen }) {
+    // A choice that is not open yet stays marked.
+    if (!this.actions.waiting.length) this.chosen = chosen;
   }
 
   get isOpen() {
@@ -78,24 +18,11 @@ KINDS.passages = class extends Desk {
     return (at >= 0 ? rows[at + by]?.at : null) ?? (this.isOpen ? (by > 0 ? after : before) : null);
   }
 
-  walk(by) {
-    this.inTurn(() => {
-      const at = this.beside(by);
-      if (at) this.open(at);
-      return at || this.isOpen;
-    });
-  }
-
   open(at) {
+    if (!at) return;
     this.chosen = at;
-    this.asked = { at, times: 0 };
+    this.act("open", { at });
     this.redraw();
-    this.tell("open", at);
-  }
-
-  turn(page) {
-    this.find(".rows").scrollTop = 0;
-    this.tell("page", page);
   }
 
   view({ rows, page, size, total, place }) {
@@ -103,64 +30,34 @@ KINDS.passages = class extends Desk {
     const at = rows.findIndex((row) => same(row.at, this.chosen));
     const here = at >= 0 ? first + at + 1 : this.isOpen ? place : null;
     const all = plural(total, "passage");
-    const arrow = (sign) => h("span", { "aria-hidden": "true" }, sign);
-    const step = (key, by, letter, title, ...words) => h("button.step", {
-      "data-key": key, title: `${title} (Alt+${letter})`, "aria-keyshortcuts": `Alt+${letter}`,
-      disabled: !this.beside(by) && this.isOpen, onclick: () => this.walk(by),
-    }, words);
-    const turn = (key, to, sign, title) => h("button.step",
-      { "data-key": key, title, "aria-label": title, disabled: to < 1 || (to - 1) * size >= total,
-        onclick: () => this.turn(to) }, sign);
+    const step = (words, key, by) => this.step(words, key, this.beside(by) || !this.isOpen,
+      () => this.open(this.beside(by)), `${words} passage`);
+    const turn = (sign, title, to) => h("button", { "data-key": title, title, "aria-label": title,
+      disabled: to < 1 || (to - 1) * size >= total, onclick: () => this.act("page", { to }) }, sign);
     const groups = rows.map((row, i) => [
-      row.at[0] !== rows[i - 1]?.at[0] && h("p.query", { key: `query ${row.at[0]}`, dir: "auto" }, row.query),
+      row.at[0] !== rows[i - 1]?.at[0] && h("li.query", { key: `query ${row.at[0]}`, dir: "auto" }, row.query),
       this.row(row, i === Math.max(at, 0)),
     ]);
     return h("div.passages",
-      h("div.head",
-        step("previous", -1, "K", "Previous passage", arrow("‹ "), "Previous"),
+      h("div.head", step("Previous", "K", -1),
         h("span.where", { title: here ? all : "The open passage is not in this list" },
           here ? `${count(here)} of ${count(total)}` : all),
-        step("next", 1, "J", "Next passage", "Next", arrow(" ›"))),
-      h("div.rows", { role: "group", "aria-label": "Passages", onkeydown: (event) => this.move(event) },
-        rows.length ? groups : h("div.nothing", "No matching passages. Clear a filter.")),
-      total > size && h("div.pages",
-        turn("previous page", page - 1, "‹", "Previous page"),
+        step("Next", "J", 1)),
+      h("ol.list", { "aria-label": "Passages", onkeydown: (event) => this.move(event) },
+        rows.length ? groups : h("li.nothing", "No matching passages. Clear a filter.")),
+      total > size && h("div.pages", turn("‹", "Previous page", page - 1),
         h("span.where", `${count(first + 1)}–${count(first + rows.length)} of ${count(total)}`),
-        turn("next page", page + 1, "›", "Next page")));
+        turn("›", "Next page", page + 1)));
   }
 
   row(row, reached) {
-    const shown = "graded" in row;
-    const judged = shown && [
-      row.own !== null && `you judged ${row.own}`,
-      row.judged !== null && `${row.own === null ? "" : `${this.data.source} `}judged ${row.judged}`,
-      row.overridden && "overridden",
-      row.ungraded > 0 && `${row.ungraded} ungraded`,
-    ].filter(Boolean);
-    const onclick = () => {
-      this.held = [];
-      this.open(row.at);
-    };
-    return h("button.row", {
-      key: JSON.stringify(row.at), class: row.graded ? "" : "bare", onclick, tabindex: reached ? 0 : -1,
+    const key = JSON.stringify(row.at);
+    return h("li", { key }, h("button.row", {
+      "data-id": key, class: row.graded ? "" : "bare", onclick: () => this.open(row.at), tabindex: reached ? 0 : -1,
       "aria-current": same(row.at, this.chosen) && "true",
     },
     row.graded && chip(row.label, row.label === null ? "no label" : `label ${row.label}`),
-    h("span", h("span.text", { dir: "auto" }, row.text),
-      shown && (judged.length > 0 || row.failed > 0) && h("span.said", judged.join(" · "),
-        row.failed > 0 && [judged.length > 0 && " · ", h("span.failed", `${row.failed} failed`)])));
-  }
-
-  drawn(data) {
-    const row = this.find("[aria-current]");
-    const stands = JSON.stringify([data.page, this.chosen]);
-    if (row && stands !== this.stands) keepInSight(row, this.find(".rows"), 40);
-    this.stands = stands;
-    // After the choice of a query, the focus moves to its passages. So digits are judgments, and not a search for a
-    // query.
-    if (this.query !== undefined && this.query !== data.query && document.activeElement?.closest(FILTER))
-      this.find(".row[tabindex='0']")?.focus();
-    this.query = data.query;
+    h("span", h("span.text", { dir: "auto" }, row.text), row.about && h("span.said", row.about))));
   }
 
   move(event) {

@@ -18,12 +18,9 @@ WITHDRAWN = "Override withdrawn. The grader's rating counts again."
 
 
 def questions(
-    project: Project, desk: review.Desk, policy: labels.Policy | None, shown: list[str], hidden: bool
+    project: Project, desk: review.Desk, policy: labels.Policy | None, shown: list[str]
 ) -> tuple[int | None, int | None] | None:
     """Draw every question with the ratings of graders and people; the one in the URL is open.
-
-    Args:
-        hidden: whether only the questions are shown.
 
     Returns:
         The label before and after the tried ratings; None if no rating is being tried.
@@ -35,19 +32,19 @@ def questions(
     bench = present_bench()
     bench.about((desk.query_id, desk.passage_id))
     foretold = None
-    if policy is not None and bench.tried and not hidden:
+    if policy is not None and bench.tried:
         foretold = desk.label, review.label_with(project, policy, desk, bench.tried)
-    asked = desk.asked if hidden else review.strongest_first(desk.asked)
     opened = st.query_params.get("question")
     actions.asked_of(KEY).draw(
         "ratings",
         {
             "at": (desk.query_id, desk.passage_id),
             "tab": tab_of(project.name),
-            "hidden": hidden,
-            "can": policy is not None and desk.text is not None and not hidden,
+            "can": policy is not None and desk.text is not None,
             "several": len(shown) > 1,
-            "questions": [_question(one, shown, hidden, opened == one.question.question_id) for one in asked],
+            "questions": [
+                _question(one, shown, opened == one.question.question_id) for one in review.strongest_first(desk.asked)
+            ],
             "note": "" if policy is None else _about_scale(project, policy),
             "tried": bench.tried,
             "label": foretold,
@@ -235,20 +232,16 @@ def open_passage(query_id: str, passage_id: str, question_id: str | None = None)
 KEY = "question-ratings"
 
 
-def _question(one: review.AskedQuestion, graders: Collection[str], hidden: bool, opened: bool) -> dict[str, Any]:
+def _question(one: review.AskedQuestion, graders: Collection[str], opened: bool) -> dict[str, Any]:
     question = one.question
     kind = [] if question.kind == "question" else [question.kind]
     weight = [] if question.weight == 1 else [f"weight {question.weight:g}"]
     avoid = ["counts against the response"] if question.weight < 0 else []
-    about: dict[str, Any] = {
+    return {
         "id": question.question_id,
         "number": one.number,
         "words": "The query itself" if one.number == 0 else question.shown,
         "about": [*kind, *weight, *avoid],
-    }
-    if hidden:
-        return about
-    return about | {
         "gives": one.gives_label,
         "counts": one.counts,
         "rating": one.override.rating if one.override and not one.counts else one.rating,

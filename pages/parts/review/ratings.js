@@ -5,6 +5,9 @@ const OVERRIDES = "exam-workbench-overrides";
 const NOT_RELEVANT = "Not relevant";
 const EMPTY_REASON = "The reason is empty. Explain why the grader's rating is wrong.";
 
+const KEYS = [["0–5", "Rate the focused question"], ["↑ ↓", "Move between questions"], ["Enter", "Enter the reason"],
+  ["Alt+J", "Next passage"], ["Alt+K", "Previous passage"]];
+
 const labelled = (label) => (label === null ? "none" : String(label));
 const isMissing = (one) => one.rating === null || one.rating === undefined;
 
@@ -87,14 +90,13 @@ KINDS.ratings = class extends Desk {
     this.find("form input").focus();
   }
 
-  view({ questions, hidden, can, at }) {
+  view({ questions, can, at }) {
     const rated = questions.filter((one) => one.number > 0).length;
     const placed = new Map(this.order.map((id, number) => [id, number]));
     const place = (one) => placed.get(one.id) ?? placed.size;
-    const about = plural(rated, "question") + (hidden ? "" : ", sorted by effect on the label");
-    const help = can && "Focus a question, then press 0 to 5 to override its rating. Press ↑ or ↓ to move.";
+    const about = `${plural(rated, "question")}, by effect on the label`;
     return h("div.ratings",
-      h("div.top", h("span.dim", { title: help }, about), this.rated.length > 0 && this.none()),
+      h("div.top", h("span.dim", about), this.rated.length > 0 && this.none(), this.help(can ? KEYS : [])),
       h("div.rows",
         { role: "group", "aria-label": "Questions", key: String(at), onkeydown: (event) => this.move(event) },
         [...questions].sort((one, other) => place(one) - place(other)).map((one) => this.row(one))),
@@ -112,19 +114,18 @@ KINDS.ratings = class extends Desk {
   }
 
   row(one) {
-    const { hidden } = this.data;
     const draft = this.draft.ratings[one.id];
     const rating = isMissing(one) ? one.said?.[0]?.status || "no rating" : `rated ${one.rating}`;
     const name = one.number ? `Question ${one.number}: ${one.words}` : one.words;
-    const inWords = hidden ? name : `${name} (${rating}${draft === undefined ? "" : `, new rating ${draft}`})`;
+    const inWords = `${name} (${rating}${draft === undefined ? "" : `, new rating ${draft}`})`;
     const more = () => this.act("look", { question: one.opened ? "" : one.id });
     return h("div.row", {
-      key: one.id, class: `${hidden ? "bare" : ""} ${draft === undefined ? "" : "drafted"}`.trim(),
+      key: one.id, class: draft === undefined ? "" : "drafted",
       "data-place": one.id, role: "group", tabindex: 0, "aria-label": inWords,
     },
-    !hidden && this.scale(one, draft),
+    this.scale(one, draft),
     this.about(one),
-    !hidden && h("button.link", {
+    h("button.link", {
       title: one.opened ? "Hide the full grader output" : "Show the full grader output",
       "aria-expanded": String(Boolean(one.opened)),
       "aria-label": `${one.opened ? "Less" : "More"} of question ${one.number}`, "data-place": `more ${one.id}`,
@@ -158,9 +159,8 @@ KINDS.ratings = class extends Desk {
   }
 
   about(one) {
-    const { hidden } = this.data;
     const asked = one.said?.[0]?.status !== "not asked";
-    const idle = !hidden && one.number > 0 && !one.counts && asked;
+    const idle = one.number > 0 && !one.counts && asked;
     const more = [...one.about, ...(idle ? ["does not count for the label"] : [])];
     const dim = (words) => h("span.dim", words);
     const { held, rating } = one.override ?? {};
@@ -169,7 +169,7 @@ KINDS.ratings = class extends Desk {
         one.number > 0 && dim(`${one.number} `), h("span.words", one.words),
         one.gives && [" ", h("span.gives", "sets the label")],
         more.length > 0 && [" ", dim(more.join(" · "))]),
-      !hidden && one.said.map((said) => this.said(said, one)),
+      one.said.map((said) => this.said(said, one)),
       one.override && h("div.person", { dir: "auto" },
         h("span.state", held ? `rating ${rating} awaits adjudication` : `overridden to ${rating}`),
         " ", dim(`by ${one.override.by}: ${one.override.reason} `),

@@ -26,7 +26,7 @@ _PARTS = Path(__file__).parents[1]
 _SHARED = ("shared/elements", "shared/desk")
 COMPONENTS = {
     "desk": (
-        *_SHARED, "review/cases", "review/passages", "review/ratings", "review/decisions", "audit/judging",
+        *_SHARED, "review/cases", "review/passages", "review/ratings", "review/decisions", "shared/judging",
         "answers/answers", "bank/channel", "bank/questions", "bank/bar",
     ),
     "table": (

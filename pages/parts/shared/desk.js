@@ -62,10 +62,25 @@ class Desk extends Part {
     if (event.altKey || !event.repeat) button.click();
   }
 
+  // A button that lists further keys, and those of all buttons.
+  help(more = []) {
+    const words = (one) => [...one.childNodes].filter((node) => node.localName !== "kbd").map((node) => node.textContent);
+    const buttons = [...this.root.querySelectorAll("[aria-keyshortcuts]:not(.help *)")];
+    const named = buttons.map((one) => [one.getAttribute("aria-keyshortcuts"), words(one).join(" ")]);
+    const press = () => {
+      this.helps = !this.helps;
+      this.redraw();
+    };
+    return h("span.help",
+      h("button.link", { "aria-keyshortcuts": "?", "aria-expanded": String(Boolean(this.helps)), onclick: press },
+        "Keys", h("kbd", { "aria-hidden": "true" }, "?")),
+      this.helps && h("dl", { role: "status" }, [...more, ...named].map(([key, words]) => [h("dt", h("kbd", key)), h("dd", words)])));
+  }
+
   // A button to a neighbour of the open item.
   step(words, key, can, go, title) {
-    return h("button", { disabled: !can, title: `${title} (Alt+${key})`, "aria-keyshortcuts": `Alt+${key}`,
-      onclick: go }, words);
+    return h("button", { "data-key": words.toLowerCase(), disabled: !can, title: `${title} (Alt+${key})`,
+      "aria-keyshortcuts": `Alt+${key}`, onclick: go }, words);
   }
 
   // A page of the cases, with buttons to earlier and later ones. The open one is marked and kept in sight.
@@ -96,7 +111,7 @@ class Desk extends Part {
   drawn() {
     const row = this.find(".list [aria-current]");
     const stands = row && `${row.dataset.id} ${[...row.closest("ol").children].indexOf(row.parentNode)}`;
-    if (row && stands !== this.stands) keepInSight(row, row.closest("ol"));
+    if (row && stands !== this.stands) keepInSight(row, row.closest("ol"), 40);
     this.stands = stands;
     const title = this.moved && this.find(".case h2");
     if (!title) return;

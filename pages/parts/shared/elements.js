@@ -102,6 +102,7 @@ function put(node, name, now, was) {
   else node.setAttribute(name, now === true ? "" : now);
 }
 
+const same = (one, other) => JSON.stringify(one ?? null) === JSON.stringify(other ?? null);
 const quiet = (...words) => h("span.quiet", {}, ...words);
 const count = (number) => number.toLocaleString("en");
 const plural = (number, word) => `${count(number)} ${word}${number === 1 ? "" : "s"}`;

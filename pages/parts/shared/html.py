@@ -115,6 +115,7 @@ def known_html(desk: review.Desk, history: Sequence[project.JudgmentAct]) -> str
         acts = "".join(
             f"<li>{act.happened_at:%d %B %Y %H:%M}: {visible(act.author)} "
             + ("withdrew a judgment" if act.value is None else f"gave {act.value}")
+            + {None: "", True: ", blind", False: ", after seeing labels"}[act.blind]
             + (f" ({visible(act.note)})" if act.note else "")
             + "</li>"
             for act in history

@@ -1,0 +1,242 @@
+"""The part Judge of Passages: a query's passages on the judging desk, blind unless the person switches that off."""
+
+from dataclasses import dataclass, field
+from typing import Any
+
+import streamlit as st
+
+from exam_workbench import bank, labels, review
+from exam_workbench.errors import WorkbenchError
+from exam_workbench.project import SCALE, Project, doubles, guidelines, judging, own_judgment, passage_texts, withdraw
+from pages.parts.review.passage_panel import guidelines_beside
+from pages.parts.shared import actions, address, html, people_here, ui
+
+KEY = "passage-judging"
+AHEAD = 6
+"""Number of unjudged passages whose texts the browser has already."""
+ROWS = 300
+"""Largest number of passages in the list of a query."""
+
+Place = tuple[str, str]
+
+SEEN: dict[tuple[str, str], set[Place]] = {}
+"""By project and person: passages whose labels any window has shown since the app started."""
+
+
+@dataclass
+class Here:
+    """The state of a browser tab.
+
+    Args:
+        link: the project, query and passage of the link that the person followed.
+        query_id, passage_id: the query, and the passage that was last opened or judged.
+        start: whether the link named the passage, which the desk then opens first.
+        labels: labels that a person asked for, as the desk shows them, by project and person.
+    """
+
+    link: tuple[object, ...] = ()
+    query_id: str | None = None
+    passage_id: str | None = None
+    start: bool = False
+    labels: dict[tuple[str, str], list[dict[str, Any]]] = field(default_factory=dict)
+
+    def go(self, query_id: str | None, passage_id: str | None = None, start: bool = False) -> None:
+        """Open a query, at a passage if it is given."""
+        self.query_id, self.passage_id, self.start = query_id, passage_id, start
+
+
+def here() -> Here:
+    """Return the state of this browser tab."""
+    return st.session_state.setdefault("judging here", Here())
+
+
+def show_labels(project: Project, places: list[Place]) -> None:
+    """Record that the person was shown the labels of passages. Later judgments of them are not blind."""
+    _seen(project, ui.person()).update(places)
+
+
+def _seen(project: Project, person: str) -> set[Place]:
+    return SEEN.setdefault((str(project.path), person), set())
+
+
+def draw(project: Project, policy: labels.Policy | None, wanted: review.Filters, blind: bool) -> None:
+    """Draw the desk for the query of the link, or of the filter.
+
+    Args:
+        policy: the scoring settings; None if nothing has been graded.
+        blind: whether labels are hidden.
+    """
+    place, query = here(), st.query_params.get("query")
+    passage = st.query_params.get("passage")
+    link = project.name, query, passage
+    if link != place.link:
+        place.link = link
+        place.go(query or st.session_state.get("last query"), passage, start=passage is not None)
+    if wanted.query_id not in (None, place.query_id):
+        place.go(wanted.query_id)
+    asked, person = actions.asked_of(KEY), ui.person()
+    if asked.acts and not person:
+        # A person who has to enter a name first is asked to repeat the action.
+        asked.acts.clear()
+        ui.author()
+    error = None
+    with ui.errors():
+        for act in asked.each():
+            try:
+                _do(project, policy, place, person, act)
+            except WorkbenchError as refused:
+                error = {name: act.get(name) for name in ("id", "query", "passage")}
+                error |= {"message": html.as_shown(refused.message), "hint": html.as_shown(refused.hint or "")}
+        turn = review.next_turn(project, policy, wanted, person, blind, place.query_id)
+        if turn is None:
+            st.container(key="no-matches").caption("No matching passages. Clear a filter.")
+            return
+        told = _notes(project, place, turn.query_id, person)
+        data = _shown(project, policy, wanted, place, turn, blind)
+        asked.draw("judging", data | {"home": f"{project.path} {person}", "error": error})
+        if not told:
+            guidelines_beside(project, turn.query_id)
+        people_here.beside(project, turn.query_id)
+
+
+def _notes(project: Project, place: Here, query_id: str, person: str) -> bool:
+    """Draw notes above the desk in one container, so that they do not move the desk; return whether it has guidelines.
+
+    Args:
+        query_id: the query of the desk.
+    """
+    texts = guidelines(project, query_id)
+    with st.container(key="judging-notes"):
+        address.begin_at(query=query_id, passage="")
+        if place.query_id not in (None, query_id) and place.query_id == st.query_params.get("query"):
+            st.container(key="another-query").warning(
+                f"No matching passages for query {ui.plain(place.query_id)}. Another query is shown instead.",
+                icon=":material/info:",
+            )
+        if any(one.query_id == query_id and person in one.present for one in doubles(project)):
+            st.caption(
+                ":material/visibility_off: Other assessors judge passages of this query too. Until adjudication, you"
+                " cannot see each other's values, and none of them count."
+            )
+        if texts.project or texts.query:
+            guidelines_beside(project, query_id)
+    if query_id != place.query_id:
+        place.go(query_id)
+    st.session_state["last query"] = query_id
+    return bool(texts.project or texts.query)
+
+
+def _do(project: Project, policy: labels.Policy | None, place: Here, person: str, act: actions.Act) -> None:
+    """Do an action of the desk."""
+    what = act["do"]
+    if what == "next":
+        place.go(str(act["query"]) if act.get("query") else None)
+        return
+    at = str(act["query"]), str(act["passage"])
+    place.go(*at)
+    blind = not act.get("seen") and at not in _seen(project, person)
+    if what == "judge":
+        judging.judge(project, *at, int(act["value"]), person, str(act.get("note") or ""), blind)
+    elif what == "take back" and own_judgment(project, *at, person) is not None:
+        # If another window has withdrawn it already, nothing is left to do.
+        withdraw(project, *at, person, blind)
+    elif what == "look" and policy is not None:
+        _seen(project, person).add(at)
+        label = review.read_passage(project, policy, *at).label
+        told = _label(project, policy, at, label, "Your judgment is recorded as given after seeing it.")
+        place.labels.setdefault((str(project.path), person), []).append(told)
+
+
+def _label(project: Project, policy: labels.Policy, at: Place, label: int | None, more: str) -> dict[str, Any]:
+    highest = bank.find_grader(project, policy.grader).spec.max_rating
+    return {"query": at[0], "passage": at[1], "label": label, "highest": highest, "more": more}
+
+
+def _shown(
+    project: Project,
+    policy: labels.Policy | None,
+    wanted: review.Filters,
+    place: Here,
+    turn: review.Turn,
+    blind: bool,
+) -> dict[str, Any]:
+    query_id, every = turn.query_id, turn.rows
+    ids = [row.listed.passage_id for row in every]
+    at = ids.index(place.passage_id) if place.passage_id in ids else -1
+    # On from the present passage, then from the beginning.
+    order = [*range(at + 1, len(ids)), *range(at + 1)]
+    waiting = [i for i in order if every[i].own is None]
+    first = max(0, min(waiting[0] if waiting else at, len(ids) - ROWS // 2) - ROWS // 2)
+    rows = every[first : first + ROWS]
+    loaded = [ids[i] for i in waiting[:AHEAD]] + ids[max(at, 0) : at + 1]
+    texts = passage_texts(project, loaded)
+    seen: list[dict[str, Any]] = []
+    if not blind:
+        show_labels(project, [(query_id, row.listed.passage_id) for row in rows])
+    if not blind and policy is not None:
+        judged = {row.listed.passage_id: row.listed for row in rows}
+        seen = [
+            _label(project, policy, (query_id, one), judged[one].label, _others(wanted, judged[one]))
+            for one in loaded
+            if one in judged
+        ]
+    query = bank.find_query(project, query_id)
+    questions = [html.as_shown(one.shown) for one in bank.questions(project, query_id=query_id) if one.active]
+    following = turn.following if wanted.query_id is None else None
+    return {
+        "queries": {
+            query_id: {
+                "text": html.as_shown(query.text),
+                "narrative": html.as_shown(query.narrative or ""),
+                "questions": questions,
+            }
+        },
+        "cards": [_card(query_id, row, texts, row.listed.passage_id in loaded, wanted) for row in rows],
+        "open": [i - first for i in waiting if first <= i < first + ROWS],
+        "start": {"query": query_id, "passage": place.passage_id} if place.start and at >= 0 else None,
+        "scale": [{"value": value, "says": says} for value, says in SCALE.items()],
+        "labels": place.labels.get((str(project.path), ui.person()), []) if blind else seen,
+        "seen": not blind,
+        "tools": ["look"] if blind and policy is not None else [],
+        "notes": True,
+        "progress": {
+            "of": "judged by you",
+            "drawn": len(ids),
+            "done": turn.judged,
+            "mine": None,
+            "others": "blind, in your own random order" if blind else "not blind: labels are shown",
+        },
+        "finished": {
+            "title": "You have judged all passages of this query.",
+            "about": "" if following is None else "Other queries have unjudged passages.",
+            "act": following and "next",
+            "with": {"query": following},
+            "words": "Next query",
+        },
+    }
+
+
+def _others(wanted: review.Filters, listed: review.Listed) -> str:
+    judged = "" if listed.judgment is None else f"Judged {listed.judgment} by {html.as_shown(wanted.source or '')}. "
+    return f"{judged}Your judgment is recorded as given after seeing labels."
+
+
+def _card(
+    query_id: str, row: review.ToJudge, texts: dict[str, str], loaded: bool, wanted: review.Filters
+) -> dict[str, Any]:
+    listed = row.listed
+    about = [] if listed.label is None else [f"label {listed.label}"]
+    about += [] if listed.judgment is None else [f"{wanted.source} judged {listed.judgment}"]
+    card = {
+        "query": query_id,
+        "passage": listed.passage_id,
+        "begins": ui.shortened(html.as_shown(" ".join((listed.excerpt or listed.passage_id).split())), 90),
+        "about": html.as_shown(" · ".join(about)),
+        "said": None if row.own is None else "judged",
+        "value": row.own,
+        "settled": row.own is not None,
+    }
+    if loaded:
+        text = texts.get(listed.passage_id)
+        card["text"] = None if text is None else html.as_shown(text)
+    return card
