@@ -16,7 +16,7 @@ from streamlit.testing.v1 import AppTest
 
 from exam_workbench.bank import put_grader, save
 from exam_workbench.grading._grade_storage import add_outcomes
-from exam_workbench.labels import Policy, basis, labels, override, overrides, withdraw
+from exam_workbench.labels import override, overrides, withdraw
 from exam_workbench.project import (
     Project,
     add_passages,
@@ -166,11 +166,6 @@ class TestReading:
     def test_the_strongest_question_comes_first(self, shared: Project) -> None:
         assert list(asked(visit("passages", query="q1", passage="p2"))) == ["q1/c", "q1/a", "q1/b"]
         assert list(asked(visit("passages", query="q1", passage="p4"))) == ["q1/a", "q1/b", "q1/c"]
-
-    def test_a_link_opens_its_passage(self, shared: Project) -> None:
-        app = visit("passages", query="q2", passage="p6")
-        assert text_of(app) == "text of p6"
-        assert '<h2 dir="auto">query q2</h2>' in passage(app)
 
     def test_a_link_to_nowhere_is_a_sentence(self, shared: Project) -> None:
         app = visit("passages", query="q1", passage="p99")
@@ -325,12 +320,6 @@ class TestFinding:
         assert len(listed(app)) == 40
         assert "more 89" not in listed(app)
         assert text_of(app) == "more 89"
-
-    def test_a_passage_of_the_list_opens_on_click(self, shared: Project) -> None:
-        app = visit("passages")
-        tell(app, "passage-list", "open", ["q2", "p5"])
-        assert (url(app, "query"), url(app, "passage")) == ("q2", "p5")
-        assert text_of(app) == "text of p5"
 
 
 class TestOverriding:
@@ -648,11 +637,3 @@ def test_quick_keys_judge_passage_after_passage_beyond_the_page_that_is_listed(
     now = as_it_is_now(projects / "many passages.duckdb", tmp_path)
     assert {name: own_judgment(now, "q1", name, "tester") for name in names if name in given} == given
     now.close()
-
-
-def test_labels_on_the_screen_are_those_of_the_scores(small: Project) -> None:
-    known: Any = labels(small, basis(small, Policy())).set_index("passage_id")["label"]
-    for passage_id in ("p2", "p6"):
-        query = "q1" if passage_id == "p2" else "q2"
-        app = visit("passages", query=query, passage=passage_id)
-        assert label(app).split()[:2] == ["Label", str(known[passage_id])]
