@@ -84,12 +84,12 @@ STAND_INS: dict[str, Callable[[Path], None]] = {"cranfield": write_cranfield, "r
 
 @pytest.mark.long
 @pytest.mark.parametrize("page", TUTORIALS, ids=lambda page: page.stem)
-def test_the_code_of_a_tutorial_runs(page: Path, tmp_path: Path) -> None:
+def test_the_code_of_a_tutorial_runs(page: Path, tmp_path: Path, warm_exam: Path) -> None:
     for folder in ("docs", "data"):
         (tmp_path / folder).symlink_to(ROOT / folder)
     STAND_INS.get(page.stem, lambda home: None)(tmp_path)
     script = script_of(page.read_text(encoding="utf-8"))
-    path = os.pathsep.join([str(Path(sys.executable).parent), os.environ["PATH"]])
+    path = os.pathsep.join([str(warm_exam), str(Path(sys.executable).parent), os.environ["PATH"]])
     environment = {name: value for name, value in os.environ.items() if not name.startswith("EXAM_")}
     done = subprocess.run(
         ["bash", "-euo", "pipefail", "-c", script],

@@ -59,10 +59,6 @@ TOLD = {
 }
 
 
-def named(told: dict[str, Told]) -> Script:
-    return Script(told, same=[("Bremen", "Hamburg in f2")])
-
-
 class Confused(Script):
     """Calls Bremen the same as the answers from gold of one query, and no gold answer."""
 

@@ -23,7 +23,7 @@ from exam_workbench.text import normalise
 from exam_workbench.types import Passage
 from tests.made.exams import METALS, put_exam
 from tests.made.refusals import refusal
-from tests.made.tiny_models import build_tiny_cross_encoder, build_tiny_extractive
+from tests.made.tiny_models import build_tiny_cross_encoder, build_tiny_extractive, shared_model
 
 RETRIEVALS = ("closed-book", "oracle", "words")
 ENDPOINT = {"model": "m", "base_url": "http://localhost:9/v1"}
@@ -190,7 +190,9 @@ def test_a_hybrid_fuses_words_and_meaning_by_reciprocal_rank(project: Project) -
         assert [passage for passage, _ in found] == [passage for passage, _ in expected]
 
 
-def test_a_cross_encoder_orders_the_first_passages_anew(project: Project, tmp_path: Path) -> None:
+def test_a_cross_encoder_orders_the_first_passages_anew(
+    project: Project, tmp_path: Path, tmp_path_factory: pytest.TempPathFactory
+) -> None:
     put_exam(project, 3)
     build_tiny_cross_encoder(tmp_path / "cross")
     make_retrieval(project, "words", "bm25", "ann", depth=3)
@@ -205,9 +207,9 @@ def test_a_cross_encoder_orders_the_first_passages_anew(project: Project, tmp_pa
         scores = dict(zip(names, told, strict=True))
         assert [passage for passage, _ in ranking] == sorted(scores, key=lambda name: -scores[name])[:2]
     assert "re-ranked by cross@" in retrievals(project)[-1].made_by
-    build_tiny_extractive(tmp_path / "span")
+    spans = shared_model(tmp_path_factory, build_tiny_extractive)
     with pytest.raises(InputError):
-        make_retrieval(project, "other", "bm25", "ann", reranker=str(tmp_path / "span"))
+        make_retrieval(project, "other", "bm25", "ann", reranker=str(spans))
 
 
 def test_retrieval_by_meaning_finds_the_passage_that_says_it(project: Project) -> None:

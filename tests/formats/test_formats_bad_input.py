@@ -55,8 +55,6 @@ def graded_line(**changes: object) -> str:
 
 
 GOOD_RUN = "q Q0 p 1 2.0 tagged\nq Q0 r 2 1.0 tagged\n"
-RUN_LINE = "a run line has 6 (query Q0 passage rank score tag)"
-QRELS_LINE = "a qrels line has 4 (query 0 passage value)"
 OURS = '{"query_id": "q", "question_id": "a", "text": "A?"'
 
 

@@ -187,18 +187,6 @@ def test_prompts_are_grouped_by_what_saves_most() -> None:
     assert groups == {(0, 1, 2): LEAST_SHARED + 51, (3, 4, 5): LEAST_SHARED + 51, (6,): 0}
 
 
-def test_questions_that_share_more_words_do_not_read_the_passage_again() -> None:
-    words = random.Random(1)
-    passages = [[words.randrange(5, 30000) for _ in range(200)] for _ in range(5)]
-    # Of ten questions several begin with the same word or two.
-    questions = [[1 + q % 4, 1 + q % 3, *(words.randrange(5, 30000) for _ in range(12))] for q in range(10)]
-    prompts = [[*passage, *question] for passage in passages for question in questions]
-    groups = share_prefixes(prompts)
-    read = sum(group.shared + sum(len(prompts[row]) - group.shared for row in group.rows) for group in groups)
-    assert read == 5 * 200 + 50 * 14
-    assert sorted(row for group in groups for row in group.rows) == list(range(50))
-
-
 @given(st.lists(st.lists(st.sampled_from([1, 2]), min_size=1, max_size=6), min_size=1, max_size=7))
 def test_no_other_division_of_neighbours_reads_fewer_tokens(ends: list[list[int]]) -> None:
     prompts = sorted([7] * LEAST_SHARED + end for end in ends)

@@ -17,7 +17,6 @@ from exam_workbench.errors import FileError
 from exam_workbench.exchange import Imported, Options, import_files
 from exam_workbench.formats import Source
 from exam_workbench.labels import Policy, compare, leaderboard
-from exam_workbench.labels._normalised_coverage import normalise
 from exam_workbench.measures import SIMILARITIES, parse_measure
 from exam_workbench.project import Project, gold_name, gold_texts, mark_gold, open_project, rankings
 from exam_workbench.types import Question
@@ -136,13 +135,6 @@ def test_n_exam_says_what_is_missing(own: Project) -> None:
     grade(own, ratings("gold/a/1", "a", 0))
     with refusal("gold-answers-nothing", "gold", "4"):
         leaderboard(own, "n-EXAM")
-
-
-def test_the_formula_by_itself() -> None:
-    runs = {"x": {"q": 0.2, "r": 0.4, "unknown": 1.0}, "y": {"r": 0.5}, "z": {}}
-    gold = {"q": 0.4, "r": 0.8}
-    assert normalise(runs, gold)["x"] == pytest.approx({"q": 0.2 / 0.6, "r": 0.4 / 0.6})
-    assert normalise(runs, gold, "ignore") == {"x": normalise(runs, gold)["x"], "y": {"r": pytest.approx(0.625)}}
 
 
 # The pool as the alternative

@@ -71,12 +71,6 @@ def test_a_pair_that_no_grader_rated_can_be_rated_by_a_person(own: Project) -> N
     assert make_plan(own, SPEC, 1).to_grade == 1
 
 
-def test_the_last_override_counts(own: Project) -> None:
-    override(own, "q1/a", "p1", 0, "no", "ann")
-    override(own, "q1/a", "p1", 3, "partly", "bob")
-    assert label(own, "p1") == 3
-
-
 def test_impact_sees_overrides(own: Project) -> None:
     override(own, "q1/a", "p1", 0, "no", "ann")
     found = changes(own, "EXAM-Cover", Policy(), {"q1": [A, replace(B, active=False)]})

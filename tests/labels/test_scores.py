@@ -130,11 +130,6 @@ def test_standard_error_is_the_sample_deviation_over_root_n(graded):
     assert good.std_error == pytest.approx(0.25)
 
 
-def test_the_board_says_how_many_pairs_it_rests_on(graded):
-    board = leaderboard(graded, "nDCG@10")
-    assert (board.usable, board.needed) == (4, 7)
-
-
 def test_min_rating_is_the_relevance_threshold_of_binary_measures_only(graded):
     policies = [Policy(min_rating=t) for t in (4, 3)]
     strict, lenient = (leaderboard(graded, "P@5", policy=each, with_ungraded=True).scores for each in policies)

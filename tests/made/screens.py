@@ -327,11 +327,6 @@ def press(app: AppTest, key: str) -> AppTest:
     return sound(app.run())
 
 
-def holding(elements: Any, value: object) -> Any:
-    """Return the first element with a value."""
-    return next(element for element in elements if element.value == value)
-
-
 def metric(app: AppTest, key: str) -> str:
     """Return the value of the metric in the container of a key, or whose label starts with it."""
     box = boxes(app).get(key)

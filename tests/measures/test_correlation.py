@@ -107,32 +107,6 @@ def test_with_ties_average_is_scipys_and_the_expected_tau_ap(pairs: list[tuple[i
         assert found.tau_ap == pytest.approx(expected_tau_ap(a, b))
 
 
-@given(tied_lists)
-def test_symmetry_and_identity(pairs: list[tuple[int, int]]) -> None:
-    a, b = board([x for x, _ in pairs]), board([y for _, y in pairs])
-    one, other = correlate(a, b), correlate(b, a)
-    assume(one.undefined is None)
-    for name in ("spearman", "kendall", "pearson"):
-        assert getattr(one, name) == pytest.approx(getattr(other, name))
-    itself = correlate(a, a)
-    reverse = correlate(a, {system: -score for system, score in a.items()})
-    for name in ("spearman", "kendall", "pearson"):
-        assert getattr(itself, name) == pytest.approx(1)
-        assert getattr(reverse, name) == pytest.approx(-1)
-    if len(set(a.values())) == len(a):
-        assert itself.tau_ap == pytest.approx(1)
-        assert reverse.tau_ap == pytest.approx(-1)
-
-
-def test_tau_ap_punishes_errors_at_the_top_of_the_first_board() -> None:
-    official = board([5, 4, 3, 2, 1])
-    top_swapped, bottom_swapped = board([4, 5, 3, 2, 1]), board([5, 4, 3, 1, 2])
-    at_top, at_bottom = correlate(top_swapped, official), correlate(bottom_swapped, official)
-    assert at_top.kendall == at_bottom.kendall
-    assert at_top.tau_ap == pytest.approx(0.5)
-    assert at_bottom.tau_ap == pytest.approx(0.875)
-
-
 def test_only_common_systems_count() -> None:
     a = {"only a": 9.0, "s1": 3.0, "s2": 2.0, "s3": 1.0}
     b = {"only b": 0.0, "s3": 1.0, "s2": 2.0, "s1": 3.0}
@@ -202,14 +176,6 @@ def per_query(systems: int, queries: int, noise: float, seed: int) -> dict[str, 
     """Scores of systems of rising quality, with noise by query."""
     draw = Random(seed)
     return {f"s{i:02}": {f"q{j}": i / systems + draw.gauss(0, noise) for j in range(queries)} for i in range(systems)}
-
-
-def test_the_interval_of_a_board_with_itself_is_one() -> None:
-    scores = per_query(8, 20, noise=1.0, seed=0)
-    scores["twin"] = dict(scores["s03"])
-    intervals = bootstrap(scores, scores, ("spearman", "kendall", "pearson"), samples=300)
-    for low_high in intervals.values():
-        assert low_high == (pytest.approx(1), pytest.approx(1))
 
 
 def test_equal_systems_stay_tied_in_every_sample() -> None:

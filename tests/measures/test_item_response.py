@@ -261,18 +261,6 @@ def test_a_share_of_all_or_of_none_has_a_wide_interval() -> None:
     assert wilson(0, 0) is None
 
 
-def test_more_items_give_narrower_intervals() -> None:
-    widths = []
-    for n in (20, 180):
-        made = exam(n, seed=9, model="2pl")
-        found = fit(made.responses, made.design, "2pl", starts=1)
-        drawn = bootstrap_items(made.responses, found, 25)
-        low, high = interval(found.theta, drawn.theta)
-        widths.append((high - low).mean())
-    # A ninth of the variance is a third of the width, give or take what 25 repeats allow.
-    assert 0.2 <= widths[1] / widths[0] <= 0.5
-
-
 def test_standard_errors_of_items_are_those_of_repeated_exams() -> None:
     made = exam(150, seed=3, model="2pl")
     rng = np.random.default_rng(0)

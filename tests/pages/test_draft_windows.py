@@ -46,13 +46,6 @@ def test_the_same_words_from_two_windows_do_not_cross(banked: Project):
     assert text(banked) == "The same?"
 
 
-def test_edits_of_two_fields_from_two_windows_are_both_kept(banked: Project):
-    bank.change_draft(banked, "ann", A, "text", "Reworded?", over=A.text)
-    bank.change_draft(banked, "ann", A, "weight", 2.0, over=1.0)
-    bank.change_draft(banked, "ann", A, "answer_key", None, over="a")
-    assert bank.drafts(banked, "ann")["q1/a"].question == replace(A, text="Reworded?", weight=2.0, answer_key=None)
-
-
 def test_every_act_of_another_window_moves_the_mark(banked: Project):
     marks = [bank.mark(banked, "ann")]
 

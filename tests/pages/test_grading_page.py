@@ -118,11 +118,6 @@ def typed(server: EndpointServer) -> AppTest:
     return choose(enter(app, "model", "mini"), "base_url", server.url)
 
 
-def words(app: AppTest) -> str:
-    """What the screen says, without the signs that keep Markdown out."""
-    return re.sub(r"\\(.)", r"\1", said(app))
-
-
 def ended(app: AppTest, project: Project) -> AppTest:
     """The screen after the job."""
     job = current_job(project)

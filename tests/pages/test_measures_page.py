@@ -141,7 +141,7 @@ def test_a_cell_opens_to_its_two_boards_and_leads_to_the_leaderboard(shared: Pro
     assert opened(tell(app, "agreements", "pick", [])) is None
 
 
-@pytest.mark.parametrize("cell", ["99,0", "0,99", "x", "-1,0", "1"])
+@pytest.mark.parametrize("cell", ["99,0", "x", "-1,0", "1"])
 def test_an_address_that_names_no_cell_opens_none(shared: Project, cell: str) -> None:
     assert opened(visit("measures", cell=cell)) is None
 

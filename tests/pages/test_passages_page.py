@@ -15,7 +15,7 @@ from streamlit.testing.v1 import AppTest
 
 from exam_workbench.bank import put_grader, save
 from exam_workbench.grading._grade_storage import add_outcomes
-from exam_workbench.labels import Policy, basis, labels, override, overrides, withdraw
+from exam_workbench.labels import override, overrides, withdraw
 from exam_workbench.project import (
     Project,
     add_passages,
@@ -196,11 +196,6 @@ class TestReading:
         assert list(asked(visit("passages", query="q1", passage="p2"))) == ["q1/c", "q1/a", "q1/b"]
         assert list(asked(visit("passages", query="q1", passage="p4"))) == ["q1/a", "q1/b", "q1/c"]
 
-    def test_a_link_opens_its_passage(self, shared: Project) -> None:
-        app = visit("passages", query="q2", passage="p6")
-        assert text_of(app) == "text of p6"
-        assert '<h2 dir="auto">query q2</h2>' in passage(app)
-
     def test_a_link_to_nowhere_is_a_sentence(self, shared: Project) -> None:
         app = visit("passages", query="q1", passage="p99")
         check_refused(app, "unknown-passage", "q1", "p99")
@@ -354,12 +349,6 @@ class TestFinding:
         assert len(listed(app)) == 40
         assert "more 89" not in listed(app)
         assert text_of(app) == "more 89"
-
-    def test_a_passage_of_the_list_opens_on_click(self, shared: Project) -> None:
-        app = visit("passages", part="Ratings")
-        in_list(app, do="open", at=["q2", "p5"])
-        assert (url(app, "query"), url(app, "passage")) == ("q2", "p5")
-        assert text_of(app) == "text of p5"
 
 
 class TestOverriding:
@@ -683,11 +672,3 @@ def test_an_assessor_judges_by_keys_alone(projects: Path, server: Server, chromi
     assert blind_judgments(now, "tester") == {("q1", name): value for name, value in given.items()}
     assert judgment_history(now, "q1", undone)[0].note == "see 3"
     now.close()
-
-
-def test_labels_on_the_screen_are_those_of_the_scores(small: Project) -> None:
-    known: Any = labels(small, basis(small, Policy())).set_index("passage_id")["label"]
-    for passage_id in ("p2", "p6"):
-        query = "q1" if passage_id == "p2" else "q2"
-        app = visit("passages", query=query, passage=passage_id)
-        assert label(app).split()[:2] == ["Label", str(known[passage_id])]

@@ -14,7 +14,7 @@ import pytest
 from streamlit.testing.v1 import AppTest
 
 from exam_workbench import bank, labels
-from exam_workbench.exchange import bundle, exporting, publications, publish, reproduce
+from exam_workbench.exchange import bundle, exporting, publications
 from exam_workbench.labels import Policy
 from exam_workbench.project import Project, activity
 from exam_workbench.types import Question
@@ -108,10 +108,6 @@ _acts = itertools.count(1)
 def act(app: AppTest, do: str, **said: object) -> AppTest:
     """Do something in that part, as the browser reports it."""
     return tell(app, "flips", "acts", [{"id": next(_acts), "do": do, **said}])
-
-
-def labelled(elements: Any, label: str) -> Any:
-    return next(element for element in elements if element.label.startswith(label))
 
 
 def downloads_of(app: AppTest) -> list[str]:
@@ -311,13 +307,6 @@ class TestExport:
         assert "**y**" not in said(app)
         assert {f"{what} of {manifest['publication']}" for what in ("qrels", "manifest")} <= set(downloads_of(app))
         assert named(app.text_input, "publication note").value == ""
-
-    def test_what_was_published_comes_back_to_the_byte(self, small: Project) -> None:
-        made = publish(small, Policy(), "ann")
-        bank.save(small, [replace(BANK[0], active=False)], "later", "bob")
-        app = visit("export")
-        assert numbers(listed(app))[1] == 1
-        assert reproduce(small, publications(small)[0], "ann") == made.qrels_bytes
 
     def test_every_other_file_is_offered(self, small: Project) -> None:
         labels.override(small, "q1/b", "p2", 0, "says nothing", "ann")

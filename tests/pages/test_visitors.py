@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from pathlib import Path
 
 import pytest
@@ -45,11 +44,6 @@ def offer(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, url: str) -> None:
     )
     monkeypatch.setenv("EXAM_ENDPOINTS", str(tmp_path / "e.toml"))
     monkeypatch.setenv("MY_KEY", "the-key-for-ours")
-
-
-def words(app: AppTest) -> str:
-    """What the screen says, without the signs that keep Markdown out."""
-    return re.sub(r"\\(.)", r"\1", said(app))
 
 
 def nothing_to_type(app: AppTest) -> bool:

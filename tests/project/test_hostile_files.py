@@ -30,8 +30,6 @@ from tests.made.fuzz_parquet import fill_most
 from tests.made.projects import SPEC, file_of, made_project
 from tests.made.refusals import refusal
 
-STORED = Path(exam_workbench.__file__).parent / "project" / "sql"
-
 # {secret} is a file of the user, {target} one that must not appear or change.
 ATTACKS = {
     "view that reads a file": "CREATE OR REPLACE VIEW settled_cases AS FROM read_text('{secret}')",

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from exam_workbench import audit, bank, exams, exchange, labels, review, study
+from exam_workbench import audit, bank, exchange, labels, review, study
 from exam_workbench.bank import find_grader, graders, set_price, stored_graders, succession
 from exam_workbench.errors import NotAllowed, WorkbenchError
 from exam_workbench.exchange import exporting, import_files, recorded
@@ -138,16 +138,8 @@ def asked(project: Project, by: str) -> None:
     suggest(project, make_drafter({"model": "m", "base_url": "http://localhost:9"}), ["q1"], by)
 
 
-def sat(project: Project, by: str) -> None:
-    exams.set_keywords(project, None, by)
-
-
 def designed(project: Project, by: str) -> None:
     audit.design(project, "a", "P@3", audit.Goal("best"), author=by)
-
-
-def audited(project: Project, by: str) -> None:
-    audit.look(project, audit.find_audit(project, "planned"), "q1", "p1", by)
 
 
 def taken_out(project: Project, by: str) -> None:

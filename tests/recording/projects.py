@@ -12,7 +12,6 @@ from tests.recording import product
 from tests.recording.table import ROOT, filled, table
 
 DATA = ROOT.parent / "shared" / "data"
-DEMO_DATA = ROOT / "data" / "demo"
 
 
 def make(folder: Path) -> None:

@@ -19,7 +19,6 @@ from exam_workbench.review import (
     machine,
     outcome,
     queue,
-    settle_by_comment,
     settle_by_override,
     strays,
     uncovered,
@@ -86,11 +85,6 @@ class TestOrder:
         everything = queue(small, LEFT, RIGHT).rows
         pages = [queue(small, LEFT, RIGHT, limit=2, offset=offset).rows for offset in (0, 2, 4)]
         assert [row for page in pages for row in page] == everything
-
-    def test_a_settled_case_moves_the_others_up(self, own: Project) -> None:
-        first, second, *_ = queue(own, LEFT, RIGHT).rows
-        settle_by_comment(own, case_of(own, LEFT, RIGHT, first.pair), "fine", "ann")
-        assert queue(own, LEFT, RIGHT, limit=1).rows == [second]
 
 
 class TestPageOfACase:

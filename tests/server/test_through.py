@@ -24,8 +24,9 @@ from exam_workbench.operations import door, every_operation
 from exam_workbench.project import find_door, make_door, open_project
 from exam_workbench.project._door_file import door_file
 from exam_workbench.server import _operation_runs as operation_runs
-from tests.cli.test_reading_together import ARGUMENTS
+from tests.cli.test_reading_together import ARGUMENTS, held as held_elsewhere
 from tests.made.endpoint_server import EndpointServer, Reply, Seen, well
+from tests.made.projects import set_patience
 from tests.made.refusals import kept_failures
 from tests.made.requests import requested
 from tests.server.api import Api
@@ -51,18 +52,31 @@ def test_where_nobody_reads_on_the_command_ends_without_a_word(held: dict[str, P
     assert (done.returncode, done.stderr) == (1, b"")
 
 
+@pytest.fixture(scope="module")
+def read_elsewhere(apart: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
+    """A project that another process reads all the time, so that nobody can write to it."""
+    path = Path(shutil.copy(apart, tmp_path_factory.mktemp("read") / "some.duckdb"))
+    with held_elsewhere(path, "read"):
+        yield path
+
+
 # A grader would be loaded twice for a line of the one; each backup of the other has another name.
 @pytest.mark.parametrize(
     "command", [one.name for one in every_operation() if one.may_read and one.name not in ("graders test", "backup")]
 )
-def test_a_reading_command_prints_the_same_bytes_through_the_server(
-    apart: Path, held: dict[str, Path], capsysbinary: pytest.CaptureFixture[bytes], command: str
+def test_a_reading_command_works_while_another_process_reads_and_prints_the_same_bytes_through_the_server(
+    read_elsewhere: Path,
+    held: dict[str, Path],
+    monkeypatch: pytest.MonkeyPatch,
+    capsysbinary: pytest.CaptureFixture[bytes],
+    command: str,
 ) -> None:
+    set_patience(monkeypatch, 0.0)
     given = ARGUMENTS.get(command, ())
     if command == "prompts show":
-        given = (said(apart, ["prompts", "list"], capsysbinary)[1].decode().splitlines()[1].split()[0],)
+        given = (said(read_elsewhere, ["prompts", "list"], capsysbinary)[1].decode().splitlines()[1].split()[0],)
     words = [*command.split(), *given]
-    here = said(apart, words, capsysbinary)
+    here = said(read_elsewhere, words, capsysbinary)
     assert here[0] == 0
     assert said(held["read"], words, capsysbinary) == here
 
