@@ -97,7 +97,7 @@ from ._passages.answer_positions import (
     segments as segments,
 )
 from ._passages.bank_gaps import strays as strays, uncovered as uncovered
-from ._passages.judging import ToJudge as ToJudge, Turn as Turn, next_turn as next_turn
+from ._passages.judging_order import ToJudge as ToJudge, Turn as Turn, next_turn as next_turn
 from ._passages.passage_details import (
     AskedQuestion as AskedQuestion,
     Desk as Desk,

@@ -22,8 +22,12 @@ def pick_endpoint(page: Page) -> None:
 
 def open_up(page: Page, key: str) -> None:
     """Unfold a part of the page."""
-    note(page, key).locator("summary").click()
+    part = note(page, key)
+    part.locator("summary").wait_for()
     ready(page)
+    if part.locator("details[open]").count() == 0:
+        part.locator("summary").click()
+        ready(page)
 
 
 def write(box: Locator, text: str) -> None:

@@ -135,7 +135,7 @@ class TestLeaderboard:
         bank.save(small, new, "", "ann")
         app = visit("leaderboard")
         assert shows(app, "no-common-queries", 2)
-        assert len(holds(app, "systems")["board"]["systems"]) == 4 and shows(app, "few-graded-why")
+        assert len(holds(app, "systems")["board"]["systems"]) == 4
 
     def test_an_unknown_measure_gives_a_sentence(self, shared: Project) -> None:
         app = visit("leaderboard", measure="goodness")
