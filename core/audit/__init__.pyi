@@ -40,6 +40,7 @@ from ._calibration import (
     calibration as calibration,
 )
 from ._circularity import Circularity as Circularity, Role as Role, circularity as circularity
+from ._grader_choice import GraderChoice as GraderChoice, ScoredGrader as ScoredGrader, choose_grader as choose_grader
 from ._judging_sheets import sentence as sentence, sheet as sheet, take_in as take_in
 from ._methods_section import methods as methods
 from ._needed_judgments import (

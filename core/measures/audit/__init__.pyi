@@ -30,6 +30,7 @@ from ._gain_estimates import (
     predict_batches as predict_batches,
     residual_spread as residual_spread,
 )
+from ._grader_sets import GraderSet as GraderSet, compare_graders as compare_graders
 from ._label_quality import (
     Quality as Quality,
     Rate as Rate,
