@@ -1,4 +1,4 @@
-"""Studies with known answers: the choice of a grader by one audit."""
+"""Studies with known answers: the choice of a grader by one audit, and the watch for a changed model."""
 
 from __future__ import annotations
 
@@ -9,6 +9,8 @@ import numpy as np
 from scipy.stats import kendalltau
 
 from bench.audited import Collection, Way, dl20, label_sets, made, simulate
+from exam_workbench.grading import AGAIN, SENTINELS
+from exam_workbench.measures._drift import ALARM, drift_evidence, noise_bound
 from exam_workbench.measures.audit import compare_graders, importance, pool_of
 
 Aim = Literal["scores", "differences"]
@@ -54,3 +56,36 @@ def _choices(held: Collection, machines: np.ndarray, columns: dict[str, np.ndarr
         len(machines), aim, f"{best:.1%}", f"{size:.2f}", f"{regret:.4f}", f"{random:.4f}", f"{regret / random:.2f}",
         f"{in_tau:.3f}", f"{(tau.max() - tau).mean():.3f}",
     )  # fmt: skip
+
+
+def drift(shared: Path, tiny: bool) -> None:
+    """Print false alarms and delays of the drift watch for two meanings of 2 % noise, and swaps of 10 to 40 %."""
+    row("noise", "changed by the swap", "runs", "alarm within 50 calls", "median delay", "95 % of delays", "any alarm")
+    row(*["---"] * 7)
+    for noise in ("2 % of repeated answers", "2 % of all answers"):
+        for swapped in (0.0, 0.4, 0.3, 0.2, 0.1):
+            runs, calls = (10_000, 500) if not swapped else (1_000, 2_000)
+            delays = _delays(20 if tiny else runs, calls, swapped, noise.endswith("all answers"))
+            heard = np.isfinite(delays)
+            told = [f"{np.quantile(delays, share, method='lower'):.0f}" for share in (0.5, 0.95)]
+            row(noise, f"{swapped:.0%}", len(delays), f"{(delays <= 50).mean():.1%}", *told, f"{heard.mean():.2%}")
+
+
+def _delays(runs: int, calls: int, swapped: float, odd_firsts: bool, noise: float = 0.02) -> np.ndarray:
+    """Return the number of calls until the alarm, in checks of 10 calls; infinite without one."""
+    dice = np.random.default_rng(1)
+    found = np.full(runs, np.inf)
+    for run in range(runs):
+        # A first answer that was noise itself differs from almost all later ones.
+        odd = (dice.random(SENTINELS) < noise) & odd_firsts
+        differs = np.where(odd, 1 - noise, noise)
+        bound = noise_bound(int((dice.random(SENTINELS) < differs).sum()), SENTINELS)
+        differs[dice.permutation(SENTINELS)[: round(swapped * SENTINELS)]] = 1 - noise
+        checks = []
+        for _ in range(calls // AGAIN):
+            asked = differs[dice.choice(SENTINELS, AGAIN, replace=False)]
+            checks.append((AGAIN, int((dice.random(AGAIN) < asked).sum())))
+        alarms = np.flatnonzero(drift_evidence(checks, bound) >= ALARM)
+        if len(alarms):
+            found[run] = (alarms[0] + 1) * AGAIN
+    return found

@@ -22,6 +22,7 @@ from pages.parts.boards.leaderboard_views import (
     two_boards,
     two_systems,
 )
+from pages.parts.graders import trust
 from pages.parts.shared import policy_widgets, ui, view_choice
 
 BOARD = "Board"
@@ -174,6 +175,7 @@ if board.reference is not None:
     )
 if board.needed:
     audited, begun = audit.audited_by(project, policy, board.measure), audit.under_way(project, policy)
+    trust.leaderboard_note(project, policy.grader)
     audit_state.says_audit(audited, begun, board.measure, audit.circularity(project, policy))
 name = "Gold" if board.source == "gold" else "Exam"
 further = [*reached(project, policy, board), *significance_columns(board, differs_from, test)]

@@ -33,6 +33,7 @@ from ._drafts import (
     take_back as take_back,
     undo as undo,
 )
+from ._drift import Drift as Drift, DriftCheck as DriftCheck, drift as drift, refuse_drifted as refuse_drifted
 from ._duplicate_questions import (
     NEAR as NEAR,
     Repeat as Repeat,

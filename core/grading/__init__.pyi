@@ -55,6 +55,7 @@ from ._prompt_preview import (
     questions_for as questions_for,
     questions_to_try as questions_to_try,
 )
+from ._sentinels import AGAIN as AGAIN, SENTINELS as SENTINELS, watch as watch
 from ._vector_storage import (
     ProjectVectors as ProjectVectors,
     count_vectors as count_vectors,

@@ -6,17 +6,19 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Annotated
 
-from .. import bank
+from .. import bank, grading
 from ..bank import grade_command, list_of_graders, remove_named_grader, save_named_grader
-from ..errors import GradingError, unknown_name
+from ..errors import GradingError, InputError, unknown_name
 from ..graders import BATCH_SHARE, InjectionTrial, Price, Trial, read_prompt, try_injections, try_pair, write_prompt
 from ..grading import pair_to_try
 from ..jobs import trial_control
+from ..measures._drift import ALARM
 from ..project import Project, current_author
 from .console import text_of
 from .describing import Argument, Option
 from .grader_options import GraderOptions
 from .opening import Opening
+from .options import Author
 from .output import Output, TextOutput
 from .registry import operation
 
@@ -127,6 +129,52 @@ def _exchanges(trial: Trial) -> list[dict[str, str]]:
         }
         for exchange in trial.exchanges
     ]
+
+
+@operation("graders watch", act="grade")
+def watch(
+    project: Project,
+    *,
+    name: Annotated[str, Argument()],
+    pairs: Annotated[
+        int | None, Option(help="Graded pairs to ask again (default: 200 at first, then 10).", least=1)
+    ] = None,
+    author: Author,
+) -> Output:
+    """Ask the grader NAME again about graded pairs, to notice a changed model behind an endpoint.
+
+    The first call measures how often ratings change without a reason. From then on, each grading job asks some pairs
+    again. After an alarm, the grader is saved as a new edition with grades of its own.
+    """
+    grader, _, _ = bank.make_named(project, name, {})
+    return _drift(grading.watch(project, grader, author, trial_control(project, grader), pairs))
+
+
+@operation("graders drift", act="see boards", reads=True)
+def drift(
+    project: Project,
+    *,
+    name: Annotated[str, Argument()],
+) -> Output:
+    """Show if the model behind the grader NAME changed, by the pairs that were asked again."""
+    found = bank.drift(project, bank.find_grader(project, name).spec)
+    if found is None:
+        raise InputError("not-watched", f"'{name}' is not watched.", f"Watch it: exam graders watch '{name}'")
+    return _drift(found)
+
+
+def _drift(found: bank.Drift) -> Output:
+    return (
+        Output(found.as_dict())
+        .table(
+            ("check", "asked again", "changed", "evidence"),
+            [(one.at, one.asked, one.changed, one.evidence) for one in found.checks],
+        )
+        .note(
+            found.says,
+            f"Noise: {found.changed:,} of {found.pairs:,} ratings changed. Alarm at an evidence of {ALARM:.2f}.",
+        )
+    )
 
 
 @operation("prompts list", act="read the bank", reads=True)

@@ -364,6 +364,7 @@ _SENTENCES: dict[str, Callable[[Detail], str]] = {
         if d.get("hours")
         else "turned off scheduled backups"
     ),
+    "notice changed model": lambda d: f"noticed that the model behind {d.get('grader', 'a grader')} changed",
     "publish qrels": _published,
     "reproduce qrels": lambda d: f"reproduced the qrels of publication {d.get('publication', '?')}",
     # Name of the action before "export grades".

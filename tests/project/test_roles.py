@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from exam_workbench import audit, bank, exams, exchange, labels, review, study
-from exam_workbench.bank import find_grader, graders, set_price, stored_graders, succession
+from exam_workbench.bank import drift, find_grader, graders, set_price, stored_graders, succession
 from exam_workbench.errors import NotAllowed, WorkbenchError
 from exam_workbench.exchange import exporting, import_files, recorded
 from exam_workbench.formats import Source
@@ -286,6 +286,7 @@ OPEN: dict[str, Callable[[Project], Any]] = {
     "succession": lambda p: succession(p),
     "leading": lambda p: review.leading(p, Policy(), "nDCG@10", None),
     "nugget_board": lambda p: nugget_board(p, Policy()),
+    "drift": lambda p: drift(p, stored_graders(p)[0].spec),
     "usual_min_judgment": lambda p: labels.usual_min_judgment(p),
 }
 
