@@ -1,4 +1,4 @@
-"""Studies with known answers: the choice of a grader by one audit, and the watch for a changed model."""
+"""Studies with known answers: choice of a grader, watch for a changed model, and sealed questions."""
 
 from __future__ import annotations
 
@@ -10,7 +10,9 @@ from scipy.stats import kendalltau
 
 from bench.audited import Collection, Way, dl20, label_sets, made, simulate
 from exam_workbench.grading import AGAIN, SENTINELS
+from exam_workbench.measures import ALPHA
 from exam_workbench.measures._drift import ALARM, drift_evidence, noise_bound
+from exam_workbench.measures._sealed import sealed_test
 from exam_workbench.measures.audit import compare_graders, importance, pool_of
 
 Aim = Literal["scores", "differences"]
@@ -89,3 +91,46 @@ def _delays(runs: int, calls: int, swapped: float, odd_firsts: bool, noise: floa
         if len(alarms):
             found[run] = (alarms[0] + 1) * AGAIN
     return found
+
+
+def sealed(shared: Path, tiny: bool) -> None:
+    """Print how often a system that learnt the public questions is flagged, and honest systems by mistake."""
+    row(
+        "queries",
+        "sealed of 10",
+        "mean coverage",
+        "gain",
+        "replays",
+        "cheat flagged",
+        "leaderboards with an honest one",
+    )
+    row(*["---"] * 7)
+    for queries, each, level, gain in (
+        *((54, each, 0.5, 0.5) for each in (2, 3, 4)),
+        *((54, 3, level, gain) for level, gain in ((0.5, 0.25), (0.85, 0.5), (0.85, 0.25))),
+        *((10, 3, 0.5, gain) for gain in (0.5, 0.25)),
+        *((54, 3, level, 0.0) for level in (0.5, 0.85)),
+    ):
+        repeats = 2 if tiny else 1_000 if not gain else 200
+        flagged, wrong, cover = np.mean([_leak(queries, each, level, gain, seed) for seed in range(repeats)], axis=0)
+        caught = f"{flagged:.1%}" if gain else "–"
+        row(queries, each, f"{cover:.2f}", f"{gain:.0%}", repeats, caught, f"{wrong:.1%}")
+
+
+def _leak(queries: int, each: int, level: float, gain: float, seed: int) -> tuple[bool, bool, float]:
+    """Return whether the cheat is flagged, whether an honest system is, and the honest mean coverage.
+
+    24 systems answer 10 questions per query by a logistic model with abilities, and difficulties of queries and
+    questions. The first gains a share of the public questions that it had missed.
+    """
+    dice = np.random.default_rng(seed)
+    ability, query = dice.normal(0, 0.5, (24, 1, 1)), dice.normal(0, 0.7, (queries, 1))
+    question = dice.normal(0, 1.2, (queries, 10))
+    chance = 1 / (1 + np.exp(-(1.3 * np.log(level / (1 - level)) + ability + query + question)))
+    answered = dice.random(chance.shape) < chance
+    cover = float(answered.mean())
+    flags = np.argsort(dice.random((queries, 10)), axis=1) < each
+    answered[0] |= ~flags & (dice.random((queries, 10)) < gain)
+    found = sealed_test(list(answered.transpose(1, 0, 2)), [np.ones(10)] * queries, list(flags))
+    honest = found.adjusted[1:] if gain else found.adjusted
+    return bool(found.adjusted[0] <= ALPHA), bool((honest <= ALPHA).any()), cover

@@ -22,6 +22,7 @@ from pages.parts.boards.leaderboard_views import (
     two_boards,
     two_systems,
 )
+from pages.parts.boards.sealed import sealed
 from pages.parts.graders import trust
 from pages.parts.shared import policy_widgets, ui, view_choice
 
@@ -37,6 +38,7 @@ VIEWS = {
     "Two systems": two_systems,
     "By budget": by_budget,
     "Significance": matrix,
+    "Sealed questions": sealed,
 }
 
 

@@ -52,6 +52,8 @@ class GraderChoice:
     def says(self) -> str:
         """The result in two sentences."""
         kept = [one.grader for one in self.graders if one.kept]
+        if len(self.graders) == 1:
+            return f"Only {self.chosen} has labels. Grade the pool with another grader, or import labels, to compare."
         if len(kept) == 1:
             return f"Choose {self.chosen}. It is better than every other grader."
         return f"Choose {self.chosen}. Graders that are not separated from the best: {', '.join(kept)}."
@@ -68,7 +70,7 @@ def choose_grader(project: Project, audit: Audit) -> GraderChoice:
     all graders, so that the audited scores favour none of them. A passage without a label has the gain 0.
 
     Raises:
-        InputError: no batch is finished, or fewer than 2 leaderboards or 3 systems differ.
+        InputError: no batch is finished, or fewer than 3 systems differ.
     """
     return project.cached(("graders by audit", audit.key), lambda: _choose(project, audit))
 
@@ -94,11 +96,11 @@ def _choose(project: Project, audit: Audit) -> GraderChoice:
             f"Audit '{audit.name}' has no judged batch yet.",
             "Draw a batch and judge it: exam audit draw",
         )
-    if len(w) < 3 or len(kept) < 2 or (w @ found.corrected.gains).std() <= 1e-12:
+    if len(w) < 3 or not kept or (w @ found.corrected.gains).std() <= 1e-12:
         raise InputError(
-            "too-few-graders",
-            "A choice needs 2 graders with labels, and 3 systems with different scores.",
-            "Grade the pool with another grader, or import labels: exam import labels FILE",
+            "too-few-systems",
+            "A choice of a grader needs 3 systems with different scores.",
+            "Judge more passages, or audit more systems.",
         )
     compared = compare_graders(w, np.array(machines), found.corrected, facts.alpha)
     rows = [

@@ -96,8 +96,16 @@ from ._questions import (
     latest_questions as latest_questions,
     latest_version as latest_version,
     overview as overview,
+    public as public,
     questions as questions,
+    readable as readable,
     versions as versions,
+)
+from ._robustness import (
+    FlipRate as FlipRate,
+    flip_rates as flip_rates,
+    robustness_note as robustness_note,
+    trust_notes as trust_notes,
 )
 from ._saved_graders import (
     SPEC_COLUMNS as SPEC_COLUMNS,
@@ -115,6 +123,7 @@ from ._saved_graders import (
     stored_spec as stored_spec,
 )
 from ._saving import is_wordless as is_wordless, restore as restore, save as save, save_questions as save_questions
+from ._seals import USUAL as USUAL, open_sealed as open_sealed, seal as seal
 from ._suspect_passages import speaking_passages as speaking_passages
 from ._topics import (
     add_topics as add_topics,

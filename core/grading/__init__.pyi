@@ -49,6 +49,7 @@ from ._price_tag import (
     price_tag as price_tag,
     time_needed as time_needed,
 )
+from ._probing import PROBED as PROBED, probe as probe
 from ._prompt_preview import (
     fill_in as fill_in,
     pair_to_try as pair_to_try,

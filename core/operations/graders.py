@@ -8,7 +8,7 @@ from typing import Annotated
 
 from .. import bank, grading
 from ..bank import grade_command, list_of_graders, remove_named_grader, save_named_grader
-from ..errors import GradingError, InputError, unknown_name
+from ..errors import GradingError, unknown_name
 from ..graders import BATCH_SHARE, InjectionTrial, Price, Trial, read_prompt, try_injections, try_pair, write_prompt
 from ..grading import pair_to_try
 from ..jobs import trial_control
@@ -147,34 +147,51 @@ def watch(
     again. After an alarm, the grader is saved as a new edition with grades of its own.
     """
     grader, _, _ = bank.make_named(project, name, {})
-    return _drift(grading.watch(project, grader, author, trial_control(project, grader), pairs))
+    found = grading.watch(project, grader, author, trial_control(project, grader), pairs)
+    return Output(found.as_dict()).note(_drifted(found))
+
+
+@operation("graders probe", act="grade")
+def probe(
+    project: Project,
+    *,
+    name: Annotated[str, Argument()],
+    pairs: Annotated[int, Option(help="Pairs for each change of passages.", least=1)] = grading.PROBED,
+    author: Author,
+) -> Output:
+    """Ask the grader NAME about changed passages of its graded pairs, and count the flips.
+
+    A flip crosses the rating from which a question counts as answered. Padded, truncated, duplicated and paraphrased
+    passages should keep their answer. All other changes should bring no answer.
+    """
+    grader, _, _ = bank.make_named(project, name, {})
+    grading.probe(project, grader, author, trial_control(project, grader), pairs)
+    return _rates(bank.flip_rates(project, grader.spec))
+
+
+def _rates(found: list[bank.FlipRate]) -> Output:
+    return (
+        Output({"changes": [asdict(one) | {"share": one.share} for one in found]})
+        .table(
+            ("change", "pairs", "flips", "share", "low", "high", "failed"),
+            [(one.change, one.pairs, one.flips, one.share, one.low, one.high, one.failed) for one in found],
+        )
+        .note(bank.robustness_note(found))
+    )
 
 
 @operation("graders drift", act="see boards", reads=True)
 def drift(
     project: Project,
-    *,
-    name: Annotated[str, Argument()],
 ) -> Output:
-    """Show if the model behind the grader NAME changed, by the pairs that were asked again."""
-    found = bank.drift(project, bank.find_grader(project, name).spec)
-    if found is None:
-        raise InputError("not-watched", f"'{name}' is not watched.", f"Watch it: exam graders watch '{name}'")
-    return _drift(found)
+    """Show if the models behind watched graders changed, by the pairs that were asked again."""
+    found = [one for grader in bank.stored_graders(project) if (one := bank.drift(project, grader.spec))]
+    return Output({"graders": [one.as_dict() for one in found]}).note(*(_drifted(one) for one in found))
 
 
-def _drift(found: bank.Drift) -> Output:
-    return (
-        Output(found.as_dict())
-        .table(
-            ("check", "asked again", "changed", "evidence"),
-            [(one.at, one.asked, one.changed, one.evidence) for one in found.checks],
-        )
-        .note(
-            found.says,
-            f"Noise: {found.changed:,} of {found.pairs:,} ratings changed. Alarm at an evidence of {ALARM:.2f}.",
-        )
-    )
+def _drifted(found: bank.Drift) -> str:
+    evidence = found.checks[-1].evidence if found.checks else 0.0
+    return f"{found.says} Evidence of a change: {evidence:.2f} (alarm at {ALARM:.2f})."
 
 
 @operation("prompts list", act="read the bank", reads=True)

@@ -365,6 +365,10 @@ _SENTENCES: dict[str, Callable[[Detail], str]] = {
         else "turned off scheduled backups"
     ),
     "notice changed model": lambda d: f"noticed that the model behind {d.get('grader', 'a grader')} changed",
+    "probe grader": lambda d: f"tested the robustness of {d.get('grader', 'a grader')}",
+    "make card": lambda d: f"made the card of {d.get('grader', 'a grader')}",
+    "seal questions": lambda d: f"sealed {_counted(d.get('questions', 'some'), 'questions')}",
+    "open sealed questions": lambda d: f"opened {_counted(d.get('questions', 'the'), 'questions')}",
     "publish qrels": _published,
     "reproduce qrels": lambda d: f"reproduced the qrels of publication {d.get('publication', '?')}",
     # Name of the action before "export grades".

@@ -54,6 +54,11 @@ from ._retriever_selection import (
     VerdictCounts as VerdictCounts,
     select as select,
 )
+from ._sealed_coverage import (
+    SealedCoverage as SealedCoverage,
+    SealedSystem as SealedSystem,
+    sealed_coverage as sealed_coverage,
+)
 from ._system_groups import Alike as Alike, alike as alike
 from ._system_significance import (
     CORRECTIONS as CORRECTIONS,

@@ -119,11 +119,11 @@ def test_a_grader_at_an_endpoint_is_watched_and_its_change_is_noted_on_the_leade
         run_job(project, grader, Request(), "ann")
         name = grader.spec.name
         app = press(visit("grading", trusted=name), "watch")
-        assert shows(app, "drift", "0") and not shows(visit("leaderboard", grader=name), "drifted")
+        assert shows(app, "drift", "0") and not shows(visit("leaderboard", grader=name), "trust")
         server.behave = lambda seen: rate(seen, (digit(seen.prompt) + 1) % 6)
         app = press(visit("grading", trusted=name), "watch")
     assert "watch" not in [button.key for button in app.button]
-    assert shows(visit("leaderboard", grader=name), "drifted", name)
+    assert shows(visit("leaderboard", grader=name), "trust", name)
 
 
 @pytest.fixture(autouse=True)

@@ -51,9 +51,15 @@ def test_where_nobody_reads_on_the_command_ends_without_a_word(held: dict[str, P
     assert (done.returncode, done.stderr) == (1, b"")
 
 
-# A grader would be loaded twice for a line of the one; each backup of the other has another name.
+# A grader would be loaded twice for a line of the one; each backup of the other has another name; and the project has
+# too few systems to compare graders.
 @pytest.mark.parametrize(
-    "command", [one.name for one in every_operation() if one.may_read and one.name not in ("graders test", "backup")]
+    "command",
+    [
+        one.name
+        for one in every_operation()
+        if one.may_read and one.name not in ("graders test", "backup", "audit graders")
+    ],
 )
 def test_a_reading_command_prints_the_same_bytes_through_the_server(
     apart: Path, held: dict[str, Path], capsysbinary: pytest.CaptureFixture[bytes], command: str

@@ -29,8 +29,8 @@ def editor(
         place: number of the query, number of queries, and ids of the neighbours.
     """
     here, person = bank_window.window(), ui.person()
-    questions = bank.drafted_bank(project, person, query.query_id)
-    saved = {q.question_id: q for q in bank.questions(project, query_id=query.query_id)}
+    questions = bank.readable(project, bank.drafted_bank(project, person, query.query_id))
+    saved = {q.question_id: q for q in bank.readable(project, bank.questions(project, query_id=query.query_id))}
     bank_window.show(project, questions)
     subtopics = list(dict.fromkeys(q.subtopic_id for q in questions if q.subtopic_id))
     twins: dict[str, str] = {}

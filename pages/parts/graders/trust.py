@@ -43,7 +43,7 @@ def _watch(project: Project, spec: GraderSpec) -> None:
 
 
 def leaderboard_note(project: Project, grader: str | None) -> None:
-    """Draw a note under a leaderboard if the model behind its grader changed."""
-    state = bank.drift(project, bank.find_grader(project, grader).spec)
-    if state is not None and state.alarm is not None:
-        st.container(key="drifted").caption(f":material/warning: {ui.plain(state.says)}")
+    """Draw notes under a leaderboard: whether the model behind its grader changed, and how robust it is."""
+    notes = bank.trust_notes(project, bank.find_grader(project, grader).spec)
+    for at, note in enumerate(notes):
+        st.container(key=f"trust {at}").caption(f":material/shield: {ui.plain(note)}")
