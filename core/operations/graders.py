@@ -6,7 +6,7 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Annotated
 
-from .. import bank, grading
+from .. import audit, bank, grading
 from ..bank import grade_command, list_of_graders, remove_named_grader, save_named_grader
 from ..errors import GradingError, unknown_name
 from ..graders import BATCH_SHARE, InjectionTrial, Price, Trial, read_prompt, try_injections, try_pair, write_prompt
@@ -149,6 +149,37 @@ def watch(
     grader, _, _ = bank.make_named(project, name, {})
     found = grading.watch(project, grader, author, trial_control(project, grader), pairs)
     return Output(found.as_dict()).note(_drifted(found))
+
+
+@operation("graders card", act="read the bank", reads=lambda given: not given["make"])
+def card(
+    project: Project,
+    *,
+    name: Annotated[str | None, Argument()] = None,
+    make: Annotated[bool, Option("--make", help="Make and store a new card.")] = False,
+    author: Author,
+) -> Output:
+    """Show the card of a grader: agreement with judgments, failures, consistency, robustness and cost.
+
+    Agreement comes from the newest audit. The cut between labels is fitted on other queries, judgments are weighted by
+    their inclusion probability, and intervals are clustered by query.
+    """
+    grader = bank.find_grader(project, name)
+    found = audit.make_card(project, grader, author) if make else audit.find_card(project, grader)
+    if found is None:
+        return Output({"card": None}).note(f"No card of '{grader.spec.name}' yet. Make one with --make.")
+    output = Output({"card": found.as_dict()})
+    agreement = found.content["agreement"] or {"by_label": {}, "by_system": {}}
+    rows = [(f"relevant at label {label}", rate) for label, rate in agreement["by_label"].items()]
+    rows += [(f"kappa of {run}", rate) for run, rate in agreement["by_system"].items()]
+    rows += [(f"flips: {rate['change']}", {**rate, "value": rate["share"], "judged": rate["pairs"]})
+             for rate in found.content["flips"]]  # fmt: skip
+    rows += [(part, {"value": found.content[part]}) for part in ("failed", "defaulted", "consistent", "calls", "cost")]
+    output.table(
+        ("part", "value", "low", "high", "number"),
+        [(part, *(rate.get(one) for one in ("value", "low", "high", "judged"))) for part, rate in rows],
+    )
+    return output.note(found.says)
 
 
 @operation("graders probe", act="grade")

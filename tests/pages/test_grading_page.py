@@ -13,6 +13,7 @@ from urllib.parse import parse_qs
 import pytest
 from streamlit.testing.v1 import AppTest
 
+from exam_workbench.audit import find_card
 from exam_workbench.bank import (
     find_grader,
     graders,
@@ -118,12 +119,14 @@ def test_a_grader_at_an_endpoint_is_watched_and_its_change_is_noted_on_the_leade
         remember_settings(project, grader, "self-rating", parameters, "ann")
         run_job(project, grader, Request(), "ann")
         name = grader.spec.name
+        app = press(press(visit("grading", trusted=name), "probe"), "make card")
+        assert find_card(project, find_grader(project, name)).content["flips"] and shows(app, "card")
         app = press(visit("grading", trusted=name), "watch")
-        assert shows(app, "drift", "0") and not shows(visit("leaderboard", grader=name), "trust")
+        assert shows(app, "drift", "0") and not shows(visit("leaderboard", grader=name), "trust 1")
         server.behave = lambda seen: rate(seen, (digit(seen.prompt) + 1) % 6)
         app = press(visit("grading", trusted=name), "watch")
     assert "watch" not in [button.key for button in app.button]
-    assert shows(visit("leaderboard", grader=name), "trust", name)
+    assert shows(visit("leaderboard", grader=name), "trust 0", name)
 
 
 @pytest.fixture(autouse=True)

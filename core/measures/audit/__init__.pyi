@@ -18,6 +18,12 @@ from ._audited_scores import (
     compare as compare,
     estimates as estimates,
 )
+from ._cards import (
+    clustered as clustered,
+    cross_fitted as cross_fitted,
+    kappas as kappas,
+    relevant_shares as relevant_shares,
+)
 from ._gain_estimates import (
     Batch as Batch,
     Corrected as Corrected,
