@@ -28,7 +28,7 @@ BUDGETS = {
     "status": "status",
 }
 """The module of each bench, imported when its bench runs."""
-STUDIES = {"audit": "audit", "graders": "trust", "drift": "trust", "sealed": "trust"}
+STUDIES = {"audit": "audit", "graders": "trust", "drift": "trust", "sealed": "trust", "repair": "trust"}
 """The module of each study with known answers, which prints its own tables."""
 SHARED = Path(__file__).resolve().parents[2] / "shared" / "data"
 

@@ -1,4 +1,4 @@
-"""Studies with known answers: choice of a grader, watch for a changed model, and sealed questions."""
+"""Studies with known answers: choice of a grader, changed models, sealed questions, and repairs."""
 
 from __future__ import annotations
 
@@ -10,9 +10,9 @@ from scipy.stats import kendalltau
 
 from bench.audited import Collection, Way, dl20, label_sets, made, simulate
 from exam_workbench.grading import AGAIN, SENTINELS
-from exam_workbench.measures import ALPHA
 from exam_workbench.measures._drift import ALARM, drift_evidence, noise_bound
-from exam_workbench.measures._sealed import sealed_test
+from exam_workbench.measures._repair import RepairTest, rewording_test, spent
+from exam_workbench.measures._sealed import LEVEL, sealed_test
 from exam_workbench.measures.audit import compare_graders, importance, pool_of
 
 Aim = Literal["scores", "differences"]
@@ -111,7 +111,7 @@ def sealed(shared: Path, tiny: bool) -> None:
         *((10, 3, 0.5, gain) for gain in (0.5, 0.25)),
         *((54, 3, level, 0.0) for level in (0.5, 0.85)),
     ):
-        repeats = 2 if tiny else 1_000 if not gain else 200
+        repeats = 2 if tiny else 500 if not gain else 200
         flagged, wrong, cover = np.mean([_leak(queries, each, level, gain, seed) for seed in range(repeats)], axis=0)
         caught = f"{flagged:.1%}" if gain else "–"
         row(queries, each, f"{cover:.2f}", f"{gain:.0%}", repeats, caught, f"{wrong:.1%}")
@@ -133,4 +133,32 @@ def _leak(queries: int, each: int, level: float, gain: float, seed: int) -> tupl
     answered[0] |= ~flags & (dice.random((queries, 10)) < gain)
     found = sealed_test(list(answered.transpose(1, 0, 2)), [np.ones(10)] * queries, list(flags))
     honest = found.adjusted[1:] if gain else found.adjusted
-    return bool(found.adjusted[0] <= ALPHA), bool((honest <= ALPHA).any()), cover
+    return bool(found.adjusted[0] <= LEVEL), bool((honest <= LEVEL).any()), cover
+
+
+def repair(shared: Path, tiny: bool) -> None:
+    """Print how often random rewordings are accepted, and planted repairs, at the level of a question's first test."""
+    row("pairs", "wordings", "random accepted of 500", "planted accepted of 500", "planted chosen")
+    row(*["---"] * 5)
+    dice = np.random.default_rng(1)
+    for pairs in (80, 100, 120, 200):
+        for wordings in (1, 5):
+            random, planted = (
+                [_reworded(pairs, wordings, share, dice) for _ in range(2 if tiny else 500)] for share in (0.0, 0.3)
+            )
+            accepted = [sum(bool(one.accepted) for one in found) for found in (random, planted)]
+            row(pairs, wordings, *accepted, sum(one.chosen == 0 for one in planted))
+
+
+def _reworded(pairs: int, wordings: int, gain: float, dice: np.random.Generator) -> RepairTest:
+    """Test wordings that change a fifth of the answers at random; with `gain`, the first repairs this share of pairs.
+
+    The present wording is right about 60 % of the pairs. A repair makes 5 % of the pairs wrong.
+    """
+    before = np.arange(pairs) < round(0.6 * pairs)
+    dice.shuffle(before)
+    after = np.where(dice.random((wordings, pairs)) < 0.2, dice.random((wordings, pairs)) < 0.6, before)
+    if gain:
+        wrong = dice.random(pairs)
+        after[0] = np.where(before, wrong >= 0.05 / 0.6, wrong < gain / 0.4)
+    return rewording_test(before, after, np.arange(pairs) % 2 == 1, spent(1))

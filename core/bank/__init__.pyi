@@ -6,6 +6,11 @@ from ._asked_questions import (
     name_sentences as name_sentences,
     question_text_key as question_text_key,
 )
+from ._assessors_first import (
+    assessors_first as assessors_first,
+    queries_awaiting_own as queries_awaiting_own,
+    set_assessors_first as set_assessors_first,
+)
 from ._cited_passages import CITING as CITING, asked_pool as asked_pool
 from ._default_graders import succession as succession
 from ._drafts import (

@@ -402,6 +402,8 @@ REFERENCES: Final = tuple(
     cascade_passages query_key queries query_key
     cascade_passages passage_key passages passage_key
     kept_objects query_key queries query_key
+    repairs question_key questions question_key
+    repairs grader_key graders grader_key
     seals question_key questions question_key
     probe_answers grader_key graders grader_key
     probe_answers question_text_key question_texts text_key

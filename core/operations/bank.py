@@ -6,7 +6,7 @@ from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Annotated
 
-from .. import bank as banks
+from .. import bank as banks, review
 from ..bank import (
     check_version,
     difference,
@@ -93,6 +93,25 @@ def edit(
         after = replace(before, **fields)  # type: ignore[arg-type]
         version = banks.save(project, [after], _written(note), author)
         return _saved(version, latest_version(project), question=after.question_id)
+
+
+@operation("bank repair", act="grade")
+def repair(
+    project: Project,
+    *,
+    question_id: Annotated[str, Argument(metavar="QUESTION")],
+    wordings: Annotated[tuple[str, ...], Option("--wording", help="A new wording; may be repeated.")],
+    source: Annotated[str, Option(help="Source of the judgments.")] = "judgments",
+    policy: PolicyOptions,
+    author: Author,
+) -> Output:
+    """Test new wordings of QUESTION, and draft the best one if its ratings are right more often.
+
+    The grader rates the wordings first. Half of the passages with an override or a judgment choose the wording, and the
+    other half test it. Each further test of a question has a stricter level.
+    """
+    found = review.repair(project, question_id, wordings, policy, source, author)
+    return Output(found.as_dict()).note(found.says, "Save it: exam bank save" if found.test.accepted else None)
 
 
 @operation("bank seal", act="organize")

@@ -9,8 +9,7 @@ import numpy as np
 
 from ..errors import InputError
 from ..labels import RANKED, Policy, basis, first_answers
-from ..measures._paired_tests import ALPHA
-from ..measures._sealed import sealed_test
+from ..measures._sealed import LEVEL, sealed_test
 from ..project import Project, sealed_questions
 
 
@@ -30,7 +29,7 @@ class SealedSystem:
     @property
     def flagged(self) -> bool:
         """Whether the surplus is significant."""
-        return self.p <= ALPHA
+        return self.p <= LEVEL
 
 
 @dataclass(frozen=True)

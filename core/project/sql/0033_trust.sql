@@ -42,3 +42,18 @@ CREATE TABLE grader_cards (
     author VARCHAR NOT NULL,
     made_at TIMESTAMP NOT NULL
 );
+-- Tests of rewordings of a question on held-out pairs. Each test spends a part of the question's error.
+CREATE TABLE repairs (
+    repair_key INTEGER PRIMARY KEY,
+    question_key INTEGER NOT NULL,
+    grader_key INTEGER NOT NULL,
+    wording VARCHAR NOT NULL,
+    pairs INTEGER NOT NULL,
+    gains INTEGER NOT NULL,
+    losses INTEGER NOT NULL,
+    p DOUBLE NOT NULL,
+    level DOUBLE NOT NULL,
+    accepted BOOLEAN NOT NULL,
+    author VARCHAR NOT NULL,
+    tested_at TIMESTAMP NOT NULL
+);
