@@ -7,7 +7,7 @@ from datetime import datetime
 from typing import Any
 
 from ..errors import GradingError
-from ..measures._drift import ALARM, drift_evidence, noise_bound
+from ..measures import DRIFT_ALARM, drift_evidence, noise_bound
 from ..project import Project, as_act
 from ..types import GraderSpec
 from ._grader_catalogue import grader_key
@@ -84,7 +84,7 @@ def _drift(project: Project, spec: GraderSpec) -> Drift | None:
     bound = noise_bound(noisy, pairs)
     found = drift_evidence([(asked, changed) for _, asked, changed in later], bound)
     checks = [DriftCheck(*row, float(value)) for row, value in zip(later, found, strict=True)]
-    alarm = next((at for at, one in enumerate(checks) if one.evidence >= ALARM), None)
+    alarm = next((at for at, one in enumerate(checks) if one.evidence >= DRIFT_ALARM), None)
     suspect = 0
     if alarm is not None:
         low = min(range(alarm), key=lambda at: checks[at].evidence, default=None)

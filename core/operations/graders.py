@@ -12,7 +12,7 @@ from ..errors import GradingError, unknown_name
 from ..graders import BATCH_SHARE, InjectionTrial, Price, Trial, read_prompt, try_injections, try_pair, write_prompt
 from ..grading import pair_to_try
 from ..jobs import trial_control
-from ..measures._drift import ALARM
+from ..measures import DRIFT_ALARM
 from ..project import Project, current_author
 from .console import text_of
 from .describing import Argument, Option
@@ -222,7 +222,7 @@ def drift(
 
 def _drifted(found: bank.Drift) -> str:
     evidence = found.checks[-1].evidence if found.checks else 0.0
-    return f"{found.says} Evidence of a change: {evidence:.2f} (alarm at {ALARM:.2f})."
+    return f"{found.says} Evidence of a change: {evidence:.2f} (alarm at {DRIFT_ALARM:.2f})."
 
 
 @operation("prompts list", act="read the bank", reads=True)

@@ -14,7 +14,7 @@ from ..bank import grader_again
 from ..errors import InputError
 from ..grading import Request, run_job
 from ..labels import MISSING, Policy, basis, load_ratings, overrides
-from ..measures._repair import HELD_OUT, RepairTest, rewording_test, spent
+from ..measures import HELD_OUT, RepairTest, rewording_test, spent
 from ..project import Project, find_source, judgments, log, refuse_hidden
 from ..types import ANSWERED, Question
 

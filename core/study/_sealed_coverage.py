@@ -9,7 +9,7 @@ import numpy as np
 
 from ..errors import InputError
 from ..labels import RANKED, Policy, basis, first_answers
-from ..measures._sealed import LEVEL, sealed_test
+from ..measures import SEALED_LEVEL, sealed_test
 from ..project import Project, sealed_questions
 
 
@@ -29,7 +29,7 @@ class SealedSystem:
     @property
     def flagged(self) -> bool:
         """Whether the surplus is significant."""
-        return self.p <= LEVEL
+        return self.p <= SEALED_LEVEL
 
 
 @dataclass(frozen=True)
