@@ -111,7 +111,7 @@ def sealed(shared: Path, tiny: bool) -> None:
         *((10, 3, 0.5, gain) for gain in (0.5, 0.25)),
         *((54, 3, level, 0.0) for level in (0.5, 0.85)),
     ):
-        repeats = 2 if tiny else 500 if not gain else 200
+        repeats = 2 if tiny else 200
         flagged, wrong, cover = np.mean([_leak(queries, each, level, gain, seed) for seed in range(repeats)], axis=0)
         caught = f"{flagged:.1%}" if gain else "–"
         row(queries, each, f"{cover:.2f}", f"{gain:.0%}", repeats, caught, f"{wrong:.1%}")

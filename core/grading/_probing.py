@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from ..bank import grader_key
 from ..errors import InputError
@@ -68,7 +68,7 @@ def probe(project: Project, grader: Grader, author: str, control: Control, pairs
     return len(found)
 
 
-def _other(answered: Sequence[tuple[int, int, int]], question: int, number: int, passages: dict[int, str]) -> str:
+def _other(answered: Sequence[tuple[int, int, int]], question: int, number: int, passages: Mapping[int, str]) -> str:
     """Return an answer of another question; of the same question if there is no other."""
     others = [passage for asked, passage, _ in answered if asked != question] or [answered[0][1]]
     return passages[random.Random(number).choice(others)]

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 import numpy as np
+from numpy.typing import NDArray
 
 from ._audit_planning import unbeaten
 from ._audited_scores import CONFIDENCE, Comparisons, Estimates, estimates, p_values
@@ -50,7 +51,7 @@ def compare_graders(w: Array, machines: Array, found: Corrected, level: float = 
     value = (z * target).mean(axis=1)
     slopes = (z - value[:, None] * target) / (len(scores) * scores.std())
 
-    def differences(one: Array, other: Array) -> Estimates:
+    def differences(one: NDArray[np.intp], other: NDArray[np.intp]) -> Estimates:
         told = estimates((slopes[one] - slopes[other]) @ w, found, confidence=1 - level)
         exact, half = value[one] - value[other], told.high - told.value
         return replace(told, value=exact, low=exact - half, high=exact + half)

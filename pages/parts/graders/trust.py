@@ -69,6 +69,7 @@ def _rates(place: Any, title: str, rates: list[tuple[str, dict[str, Any]]]) -> N
             "Number": [rate["judged"] for _, rate in rates],
         },
         hide_index=True,
+        placeholder="–",
         column_config={"Value": st.column_config.NumberColumn(format="%.2f")},
     )
 
