@@ -68,7 +68,8 @@ def _range(rate: Mapping[str, float | None]) -> str:
 def find_card(project: Project, grader: StoredGrader) -> GraderCard | None:
     """Return the newest card of a grader; None without one."""
     rows = project.rows(
-        "SELECT content, marks, author, made_at FROM grader_cards WHERE grader_key = ? ORDER BY card_key DESC LIMIT 1",
+        "SELECT content, marks, author, made_at FROM grader_cards WHERE grader_key = ?"
+        " ORDER BY grader_card_key DESC LIMIT 1",
         [grader.key],
     )
     if not rows:

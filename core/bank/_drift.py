@@ -83,7 +83,9 @@ def _drift(project: Project, spec: GraderSpec) -> Drift | None:
     (since, pairs, noisy), *later = rows
     bound = noise_bound(noisy, pairs)
     found = drift_evidence([(asked, changed) for _, asked, changed in later], bound)
-    checks = [DriftCheck(*row, evidence=float(value)) for row, value in zip(later, found, strict=True)]
+    checks = [
+        DriftCheck(at, asked, changed, float(value)) for (at, asked, changed), value in zip(later, found, strict=True)
+    ]
     alarm = next((at for at, one in enumerate(checks) if one.evidence >= DRIFT_ALARM), None)
     suspect = 0
     if alarm is not None:

@@ -35,7 +35,7 @@ CREATE TABLE probe_answers (
 -- The card of a grader as it was made. marks: numbers that change with judgments, questions and overrides; with others, the card is
 -- stale. content and marks: JSON.
 CREATE TABLE grader_cards (
-    card_key INTEGER PRIMARY KEY,
+    grader_card_key INTEGER PRIMARY KEY,
     grader_key INTEGER NOT NULL,
     content VARCHAR NOT NULL,
     marks VARCHAR NOT NULL,
