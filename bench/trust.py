@@ -10,9 +10,9 @@ from scipy.stats import kendalltau
 
 from bench.audited import Collection, Way, dl20, label_sets, made, simulate
 from exam_workbench.grading import AGAIN, SENTINELS
-from exam_workbench.measures._drift import ALARM, drift_evidence, noise_bound
+from exam_workbench.measures._drift import DRIFT_ALARM, drift_evidence, noise_bound
 from exam_workbench.measures._repair import RepairTest, rewording_test, spent
-from exam_workbench.measures._sealed import LEVEL, sealed_test
+from exam_workbench.measures._sealed import SEALED_LEVEL, sealed_test
 from exam_workbench.measures.audit import compare_graders, importance, pool_of
 
 Aim = Literal["scores", "differences"]
@@ -87,7 +87,7 @@ def _delays(runs: int, calls: int, swapped: float, odd_firsts: bool, noise: floa
         for _ in range(calls // AGAIN):
             asked = differs[dice.choice(SENTINELS, AGAIN, replace=False)]
             checks.append((AGAIN, int((dice.random(AGAIN) < asked).sum())))
-        alarms = np.flatnonzero(drift_evidence(checks, bound) >= ALARM)
+        alarms = np.flatnonzero(drift_evidence(checks, bound) >= DRIFT_ALARM)
         if len(alarms):
             found[run] = (alarms[0] + 1) * AGAIN
     return found
@@ -133,7 +133,7 @@ def _leak(queries: int, each: int, level: float, gain: float, seed: int) -> tupl
     answered[0] |= ~flags & (dice.random((queries, 10)) < gain)
     found = sealed_test(list(answered.transpose(1, 0, 2)), [np.ones(10)] * queries, list(flags))
     honest = found.adjusted[1:] if gain else found.adjusted
-    return bool(found.adjusted[0] <= LEVEL), bool((honest <= LEVEL).any()), cover
+    return bool(found.adjusted[0] <= SEALED_LEVEL), bool((honest <= SEALED_LEVEL).any()), cover
 
 
 def repair(shared: Path, tiny: bool) -> None:

@@ -128,7 +128,7 @@ from ._saved_graders import (
     stored_spec as stored_spec,
 )
 from ._saving import is_wordless as is_wordless, restore as restore, save as save, save_questions as save_questions
-from ._seals import USUAL as USUAL, open_sealed as open_sealed, seal as seal
+from ._seals import SEALED_PER_QUERY as SEALED_PER_QUERY, open_sealed as open_sealed, seal as seal
 from ._suspect_passages import speaking_passages as speaking_passages
 from ._topics import (
     add_topics as add_topics,

@@ -9,11 +9,13 @@ from ..errors import InputError
 from ..project import Project, add_seals, log, open_seals, sealed_questions
 from ._questions import questions
 
-LEAST, USUAL = 2, 3
+LEAST, SEALED_PER_QUERY = 2, 3
 """Least and usual number of sealed questions per query. At least as many stay public."""
 
 
-def seal(project: Project, author: str, per_query: int = USUAL, seed: int | None = None) -> dict[str, list[str]]:
+def seal(
+    project: Project, author: str, per_query: int = SEALED_PER_QUERY, seed: int | None = None
+) -> dict[str, list[str]]:
     """Seal random questions of every query with enough active questions of positive weight.
 
     Args:

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 NOISE_CONFIDENCE = 0.995
 """Confidence of the upper bound of the noise. It errs in .5 % of cases, so that the test may err in another .5 %."""
-ALARM = float(np.log(200))
+DRIFT_ALARM = float(np.log(200))
 """Evidence of an alarm, as the logarithm of an e-value. Without a change, its probability is 1 / 200 at most, however
 often the evidence is computed (Ville's inequality)."""
 ALTERNATIVES = 20

@@ -12,7 +12,7 @@ from ._means import Array
 from ._paired_tests import holm
 
 DRAWS = 4_000
-LEVEL = 0.04
+SEALED_LEVEL = 0.04
 """Level from which a system is flagged: below the usual .05, because a flag accuses people."""
 
 

@@ -12,7 +12,7 @@ from exam_workbench.bank import drift, find_grader, make_named, remember_setting
 from exam_workbench.errors import GradingError
 from exam_workbench.graders import Control, Grader, make_grader
 from exam_workbench.grading import Request, run_job, watch
-from exam_workbench.measures._drift import ALARM, drift_evidence, noise_bound
+from exam_workbench.measures._drift import DRIFT_ALARM, drift_evidence, noise_bound
 from exam_workbench.project import Project
 from exam_workbench.types import Question
 from tests.made.audits import fill_audited
@@ -119,7 +119,7 @@ def test_evidence_stays_low_for_noise_and_grows_with_changes() -> None:
     assert np.all(np.diff(quiet) < 0)
     # As many checks at once are the same evidence as one after another.
     assert drift_evidence([(30, 12)], bound)[-1] == pytest.approx(drift_evidence([(10, 4)] * 3, bound)[-1])
-    assert drift_evidence([(10, 4)] * 3, bound)[-1] > ALARM
+    assert drift_evidence([(10, 4)] * 3, bound)[-1] > DRIFT_ALARM
 
 
 def test_the_expected_evidence_under_noise_is_at_most_one() -> None:
