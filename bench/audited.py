@@ -5,7 +5,7 @@ from __future__ import annotations
 import gzip
 import json
 from collections import defaultdict
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -143,6 +143,19 @@ def dl23(shared: Path, measure: str) -> Collection:
                     for what, value in facts.items():
                         columns[f"{name} {what}"][query, passage["paragraph_id"]] = float(value)
     return _collection(runs, judged, columns, measure)
+
+
+def label_sets(shared: Path, items: Sequence[tuple[str, str]]) -> dict[str, Array]:
+    """Return the labels of all graders of `dl20` for these passages: eight by FLAN-T5-large, and UMBRELA's; NaN if
+    missing.
+    """
+    folder = shared / "dl20"
+    found = {file.stem: _qrels(file) for file in sorted((folder / "rubric-qrels").glob("*.qrel"))}
+    found["UMBRELA"] = {}
+    with gzip.open(folder / "direct-grades-umbrela.jsonl.gz", "rt", encoding="utf-8") as lines:
+        for query, passages in map(json.loads, lines):
+            found["UMBRELA"] |= {(query, one["paragraph_id"]): one["grades"][0]["self_ratings"] for one in passages}
+    return {name: np.array([labels.get(item, np.nan) for item in items]) for name, labels in found.items()}
 
 
 def made(queries: int = 6, runs: int = 5) -> Collection:

@@ -2,8 +2,9 @@
 
 Usage: python bench/run.py [--tiny] [NAME...]
 
-Without a NAME all budgets are measured; `audit` replays audits on collections with full judgments. `--tiny` runs each
-bench at the smallest size: it shows that the bench works, and its figures mean nothing.
+Without a NAME all budgets are measured. The studies replay audits on collections with full judgments, and simulate
+graders that change and systems that learn the questions. `--tiny` runs each bench at the smallest size: it shows that
+the bench works, and its figures mean nothing.
 """
 
 from __future__ import annotations
@@ -27,6 +28,8 @@ BUDGETS = {
     "status": "status",
 }
 """The module of each bench, imported when its bench runs."""
+STUDIES = {"audit": "audit", "graders": "trust", "drift": "trust", "sealed": "trust", "repair": "trust"}
+"""The module of each study with known answers, which prints its own tables."""
 SHARED = Path(__file__).resolve().parents[2] / "shared" / "data"
 
 
@@ -34,11 +37,11 @@ def main() -> None:
     """Run the named benches and print their figures as a Markdown table."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--tiny", action="store_true", help="run each bench at the smallest size")
-    parser.add_argument("names", nargs="*", metavar="NAME", help=", ".join([*BUDGETS, "audit"]))
+    parser.add_argument("names", nargs="*", metavar="NAME", help=", ".join([*BUDGETS, *STUDIES]))
     given = parser.parse_args()
-    unknown = sorted(set(given.names) - {*BUDGETS, "audit"})
+    unknown = sorted(set(given.names) - {*BUDGETS, *STUDIES})
     if unknown:
-        parser.error(f"Unknown bench {unknown[0]!r}. Available: {', '.join([*BUDGETS, 'audit'])}.")
+        parser.error(f"Unknown bench {unknown[0]!r}. Available: {', '.join([*BUDGETS, *STUDIES])}.")
     names = given.names or list(BUDGETS)
     budgets = [name for name in names if name in BUDGETS]
     if budgets:
@@ -47,8 +50,8 @@ def main() -> None:
         measure = getattr(importlib.import_module(f"bench.{BUDGETS[name]}"), name)
         for figure in measure(given.tiny):
             print(figure.row(), flush=True)
-    if "audit" in names:
-        importlib.import_module("bench.audit").audit(SHARED, given.tiny)
+    for name in [name for name in names if name in STUDIES]:
+        getattr(importlib.import_module(f"bench.{STUDIES[name]}"), name)(SHARED, given.tiny)
 
 
 if __name__ == "__main__":

@@ -3,13 +3,14 @@
 import streamlit as st
 
 from exam_workbench.audit import audits
-from pages.parts.audit import audit_form, audit_reports, audit_state, judging_desk
+from pages.parts.audit import audit_form, audit_reports, audit_state, graders, judging_desk
 from pages.parts.shared import ui, view_choice
 
 VIEWS = {
     "Board": audit_state.draw,
     "Judge": judging_desk.draw,
     "Labels": audit_reports.draw_labels,
+    "Graders": graders.draw,
     "Roles": audit_reports.draw_roles,
     "Paper": audit_reports.draw_paper,
 }

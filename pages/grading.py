@@ -3,7 +3,7 @@
 import streamlit as st
 
 from exam_workbench import grading
-from pages.parts.graders import grader_setup, grading_tables, sample, trial_form
+from pages.parts.graders import grader_setup, grading_tables, sample, trial_form, trust
 from pages.parts.shared import job_plan, job_progress, presses, ui
 
 project = ui.project()
@@ -32,4 +32,5 @@ if not running:
 grading_tables.failed_pairs(project, running)
 grading_tables.past_jobs(project)
 grading_tables.known_graders(project)
+trust.draw(project)
 grading_tables.price_table(project)

@@ -23,6 +23,8 @@ from pages.parts.boards.leaderboard_views import (
     two_boards,
     two_systems,
 )
+from pages.parts.boards.sealed import sealed
+from pages.parts.graders import trust
 from pages.parts.shared import policy_widgets, readiness, ui, view_choice
 
 BOARD = "Board"
@@ -45,6 +47,7 @@ VIEWS = {
     "By budget": by_budget,
     "Significance": matrix,
     "Sample size": sample_sizes,
+    "Sealed questions": sealed,
 }
 
 
@@ -195,6 +198,8 @@ audited = audit.audited_by(project, policy, board.measure)
 found = study.summarize(project, board, compared, audited.measure_title if audited else None, test)
 sentence(found, board, compared)
 ready = readiness.draw(project, after_sentence=True)
+if board.needed:
+    trust.leaderboard_note(project, policy.grader)
 if not board.systems:
     if compared is not None:
         st.container(key="no-common-queries").info(ui.plain(compared.queries.says), icon=":material/info:")

@@ -6,7 +6,7 @@ import streamlit as st
 
 from exam_workbench import bank, text
 from exam_workbench.project import Project, for_tuning
-from pages.parts.bank import bank_panels, editing_window, impact_panel, question_rows
+from pages.parts.bank import bank_panels, editing_window, impact_panel, question_rows, repair
 from pages.parts.shared import address, people_here, pick_list, policy_widgets, streamlit_bridge, ui
 from pages.parts.shared.awaited_edits import TO_EDIT
 
@@ -139,3 +139,4 @@ with middle:
         diagnosis = bank_panels.diagnosis(project, query.query_id, view.policy, view.against)
     question_rows.editor(project, query, diagnosis, place, whole)
     bank_panels.more(project, query, diagnosis, view.policy if view else None)
+    repair.draw(project, query.query_id, view.policy if view else None)

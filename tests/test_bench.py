@@ -12,7 +12,7 @@ import pytest
 from bench import grading
 from bench.audited import dl20, dl23
 from bench.large import QUESTIONS_A_QUERY, make_large
-from bench.run import BUDGETS
+from bench.run import BUDGETS, STUDIES
 from exam_workbench.labels import Policy, basis, leaderboard, readiness
 from tests.made.tiny_models import build_tiny_t5, shared_model
 
@@ -37,9 +37,9 @@ def _assert_figures(lines: list[str], least: int) -> None:
 
 @pytest.mark.long
 def test_every_bench_without_a_browser_prints_its_figures() -> None:
-    """The figures, and after them the replay of audits."""
+    """The figures, and after them the studies."""
     names = [name for name in BUDGETS if name not in ("screens", "local")]
-    lines = _run(*names, "audit")
+    lines = _run(*names, *STUDIES)
     replay = next(at for at, line in enumerate(lines) if not line.startswith("|"))
     _assert_figures(lines[:replay], len(names))
     assert len(lines) - replay > 1

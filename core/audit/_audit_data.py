@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..bank import find_grader
-from ..labels import basis, graded_pairs, labels
+from ..labels import Basis, Policy, basis, graded_pairs, labels
 from ..measures.audit import Array, Weights, linear_measure
 from ..project import Project
 from ._audit_plan import Ranked, measure_of, ranks_of, weights_from
@@ -135,18 +135,25 @@ def _gather(project: Project, audit: Audit) -> Facts:
         seed=audit.seed,
         ranks=ranks,
         weights=weights,
-        labels=_labels(project, audit, audit.graders[0], column),
+        labels=labels_of(project, audit, audit.graders[0], column),
         top_rating=base.grader.spec.max_rating,
         min_rating=base.min_rating,
         min_judgment=audit.policy.min_judgment,
         top_judgment=audit.highest,
-        columns=_columns(project, audit, column),
+        columns=columns_of(project, audit, audit.graders, column),
         batches=_drawn(project, audit, column),
     )
 
 
-def _labels(project: Project, audit: Audit, grader: str, column: Mapping[tuple[str, str], int]) -> Values:
-    table = labels(project, basis(project, replace(audit.policy, grader=grader))).dropna(subset=["label"])
+def basis_of(project: Project, audit: Audit, grader: str) -> Basis:
+    """Return the basis of the labels of a grader. The audit's rating rule counts only for its own grader."""
+    rating = audit.policy.rating if grader == audit.policy.grader else Policy.rating
+    return basis(project, replace(audit.policy, grader=grader, rating=rating))
+
+
+def labels_of(project: Project, audit: Audit, grader: str, column: Mapping[tuple[str, str], int]) -> Values:
+    """Return the labels of a grader for the passages of an audit; NaN if missing."""
+    table = labels(project, basis_of(project, audit, grader)).dropna(subset=["label"])
     found = np.full(len(column), np.nan)
     for query, passage, label in zip(table["query_id"], table["passage_id"], table["label"].astype(int), strict=True):
         if (at := column.get((query, passage))) is not None:
@@ -154,12 +161,14 @@ def _labels(project: Project, audit: Audit, grader: str, column: Mapping[tuple[s
     return found
 
 
-def _columns(project: Project, audit: Audit, column: Mapping[tuple[str, str], int]) -> dict[str, Values]:
+def columns_of(
+    project: Project, audit: Audit, graders: Sequence[str], column: Mapping[tuple[str, str], int]
+) -> dict[str, Values]:
     """Return, for each grader, its label, mean rating, mean squared rating and number of answered questions."""
     found: dict[str, Values] = {}
-    for fingerprint in audit.graders:
+    for fingerprint in graders:
         name = find_grader(project, fingerprint).spec.name
-        base = basis(project, replace(audit.policy, grader=fingerprint))
+        base = basis_of(project, audit, fingerprint)
         mean, square, answered = (np.full(len(column), np.nan) for _ in range(3))
         for query, passage, *numbers in project.rows(
             "SELECT query_id, passage_id, avg(rating), avg(rating * rating),"
@@ -170,7 +179,7 @@ def _columns(project: Project, audit: Audit, column: Mapping[tuple[str, str], in
         ):
             if (at := column.get((query, passage))) is not None:
                 mean[at], square[at], answered[at] = numbers
-        found[f"label by {name}"] = _labels(project, audit, fingerprint, column)
+        found[f"label by {name}"] = labels_of(project, audit, fingerprint, column)
         found |= {f"mean rating by {name}": mean, f"mean squared rating by {name}": square}
         found[f"answered by {name}"] = answered
     return found

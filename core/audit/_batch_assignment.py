@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from functools import partial
 
-from ..bank import asked_questions, find_query
+from ..bank import asked_questions, find_query, readable
 from ..errors import InputError
 from ..project import Cursor, Project, as_name, passage_texts
 from ..types import Query, Question, Said
@@ -127,7 +127,7 @@ def _hands(project: Project, audit: Audit, name: str, state: State, claims: Sequ
         cards.sort(key=lambda card: card.said == "skipped")
         query_id = next(one.query_id for one in state.places if one.query_key == claim.query_key)
         version = audit.policy.bank_version or 0
-        questions = [one for one in asked_questions(project, version, query_id) if one.active]
+        questions = [one for one in readable(project, asked_questions(project, version, query_id)) if one.active]
         query = find_query(project, query_id)
         found.append(Hand(audit.name, state.number, claim.turn, query, questions, cards, claim.until, waits))
     return found

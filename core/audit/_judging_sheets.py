@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 
-from ..bank import asked_questions
+from ..bank import asked_questions, public
 from ..errors import InputError, Report
 from ..formats import SheetForm, SheetLine, Source, read_sheet, write_sheet
 from ..project import Cursor, Project, log, passage_texts, queries_of
@@ -84,7 +84,8 @@ def _lines(project: Project, audit: Audit, places: list[Place]) -> list[SheetLin
     found = passage_texts(project, [one.passage_id for one in places])
     version = audit.policy.bank_version or 0
     asked = {
-        query: tuple(one.shown for one in asked_questions(project, version, query) if one.active) for query in words
+        query: tuple(one.shown for one in public(project, asked_questions(project, version, query)) if one.active)
+        for query in words
     }
     return [
         SheetLine(one.query_id, one.passage_id, words[one.query_id], asked[one.query_id], found.get(one.passage_id, ""))

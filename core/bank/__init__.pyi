@@ -6,6 +6,11 @@ from ._asked_questions import (
     name_sentences as name_sentences,
     question_text_key as question_text_key,
 )
+from ._assessors_first import (
+    assessors_first as assessors_first,
+    queries_awaiting_own as queries_awaiting_own,
+    set_assessors_first as set_assessors_first,
+)
 from ._cited_passages import CITING as CITING, asked_pool as asked_pool
 from ._default_graders import succession as succession
 from ._drafts import (
@@ -33,6 +38,7 @@ from ._drafts import (
     take_back as take_back,
     undo as undo,
 )
+from ._drift import Drift as Drift, DriftCheck as DriftCheck, drift as drift, refuse_drifted as refuse_drifted
 from ._duplicate_questions import (
     NEAR as NEAR,
     Repeat as Repeat,
@@ -97,8 +103,16 @@ from ._questions import (
     latest_questions as latest_questions,
     latest_version as latest_version,
     overview as overview,
+    public as public,
     questions as questions,
+    readable as readable,
     versions as versions,
+)
+from ._robustness import (
+    FlipRate as FlipRate,
+    flip_rates as flip_rates,
+    robustness_note as robustness_note,
+    trust_notes as trust_notes,
 )
 from ._saved_graders import (
     SPEC_COLUMNS as SPEC_COLUMNS,
@@ -116,6 +130,7 @@ from ._saved_graders import (
     stored_spec as stored_spec,
 )
 from ._saving import is_wordless as is_wordless, restore as restore, save as save, save_questions as save_questions
+from ._seals import SEALED_PER_QUERY as SEALED_PER_QUERY, open_sealed as open_sealed, seal as seal
 from ._suspect_passages import speaking_passages as speaking_passages
 from ._topics import (
     add_topics as add_topics,

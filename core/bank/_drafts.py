@@ -11,7 +11,7 @@ from datetime import datetime
 from typing import Any, Literal
 
 from ..errors import InputError
-from ..project import Cursor, Project, log
+from ..project import Cursor, Project, log, refuse_hidden
 from ..text import clean_text, how_many
 from ..types import Question
 from . import draft_notes
@@ -243,6 +243,7 @@ def _step(
         seen: the bank version that new drafts are based on; None for the newest.
         join: whether to merge the change into the last step, if that step left the same question in this state.
     """
+    refuse_hidden(project, list(after))
     for question in after.values():
         # The screen computes the impact of drafts immediately, so a bad weight must not be stored.
         check_weight(question)

@@ -11,6 +11,7 @@ from ..project import Project
 from ..types import Question
 from ._drafts import drafted_bank
 from ._proposals import STATES, Proposal, proposals
+from ._questions import readable
 
 NEAR = 0.85
 """Cosine of two questions' embeddings from which the questions are near-duplicates."""
@@ -98,14 +99,14 @@ def _for(proposal: Proposal, known: Sequence[_Known]) -> Iterator[_Known]:
 
 
 def _questions(project: Project, author: str, query_id: str, every: Sequence[Proposal]) -> Iterator[_Known]:
-    for question in drafted_bank(project, author, query_id):
+    for question in readable(project, drafted_bank(project, author, query_id)):
         if question.text and question.text.strip():
             yield _Known("a question" if question.active else "a retired question", question.text)
     yield from _proposed([proposal for proposal in every if proposal.kind != "answer key"])
 
 
 def _answer_keys(project: Project, author: str, proposal: Proposal, every: Sequence[Proposal]) -> Iterator[_Known]:
-    for question in drafted_bank(project, author, proposal.query_id):
+    for question in readable(project, drafted_bank(project, author, proposal.query_id)):
         if question.question_id == proposal.question_id and question.answer_key:
             yield _Known("the answer key", question.answer_key)
     yield from _proposed([p for p in every if p.kind == "answer key" and p.question_id == proposal.question_id])

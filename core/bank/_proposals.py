@@ -13,7 +13,7 @@ from ..errors import InputError
 from ..project import Cursor, Project
 from ..types import Question
 from ._drafts import drafts, new_question, put_drafts
-from ._questions import questions
+from ._questions import questions, readable
 
 Drafted = Literal["question", "nugget", "answer key", "item"]
 State = Literal["open", "accepted", "rejected"]
@@ -358,7 +358,11 @@ def find_question(project: Project, author: str, question_id: str) -> Question:
         InputError: the question is in neither.
     """
     draft = drafts(project, author).get(question_id)
-    found = draft.question if draft else next((q for q in questions(project) if q.question_id == question_id), None)
+    found = (
+        draft.question
+        if draft
+        else next((q for q in readable(project, questions(project)) if q.question_id == question_id), None)
+    )
     if found is None:
         raise InputError(
             "unknown-question",

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Any
 
 from ..errors import InputError
-from ..project import Cursor, Project, as_act, cache
+from ..project import Cursor, Project, as_act, cache, hidden_questions, sealed_questions
 from ..types import Query, Question, Subtopic
 
 
@@ -108,6 +108,21 @@ def as_question(row: Sequence[Any]) -> Question:
     return Question(*values)
 
 
+def readable(project: Project, given: Sequence[Question]) -> list[Question]:
+    """Return questions as the person of this handle may read them: sealed ones of other people have no words."""
+    hidden = hidden_questions(project)
+    return [
+        replace(one, text=None, answer_key=None, choices=(), note="") if one.question_id in hidden else one
+        for one in given
+    ]
+
+
+def public(project: Project, given: Sequence[Question]) -> list[Question]:
+    """Return questions without sealed ones, for files and prompts that anyone may read."""
+    sealed = sealed_questions(project)
+    return [one for one in given if one.question_id not in sealed]
+
+
 @as_act("see boards")
 def versions(project: Project) -> list[BankVersion]:
     """Return every saved version, newest first, with the number of questions that it changed.
@@ -127,7 +142,7 @@ def versions(project: Project) -> list[BankVersion]:
 def history(project: Project, question_id: str) -> list[Revision]:
     """Return every saved version of a question, newest first."""
     return [
-        Revision(row[0], row[1], row[2], row[3], as_question(row[4:]))
+        Revision(row[0], row[1], row[2], row[3], readable(project, [as_question(row[4:])])[0])
         for row in project.rows(
             f"SELECT r.version, v.note, v.author, v.saved_at, {_COLUMNS}"
             " FROM question_revisions r JOIN bank_versions v USING (version)"

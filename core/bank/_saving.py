@@ -10,7 +10,7 @@ from operator import attrgetter
 from typing import TYPE_CHECKING, Any
 
 from ..errors import InputError
-from ..project import Cursor, Project, as_name, check_new, kept_as_they_are, lent, log, table_of
+from ..project import Cursor, Project, as_name, check_new, kept_as_they_are, lent, log, refuse_hidden, table_of
 from ..text import all_clean, clean_or_none, clean_text
 from ..types import KINDS, MAX_WEIGHT, Question
 from ._questions import questions
@@ -95,6 +95,7 @@ def save(project: Project, changed: Sequence[Question], note: str, author: str) 
     Raises:
         InputError: a question cannot be scored, or its query is unknown.
     """
+    refuse_hidden(project, [one.question_id for one in changed])
     with project.transaction(act="save the bank", queries=[one.query_id for one in changed], author=author) as cursor:
         version = save_questions(cursor, changed, note, author)
         if version is not None:

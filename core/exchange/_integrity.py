@@ -404,6 +404,16 @@ REFERENCES: Final = tuple(
     cascade_passages query_key queries query_key
     cascade_passages passage_key passages passage_key
     kept_objects query_key queries query_key
+    repairs question_key questions question_key
+    repairs grader_key graders grader_key
+    seals question_key questions question_key
+    probe_answers grader_key graders grader_key
+    probe_answers question_text_key question_texts text_key
+    probe_answers passage_text_key passage_texts text_key
+    grader_cards grader_key graders grader_key
+    sentinel_answers grader_key graders grader_key
+    sentinel_answers question_text_key question_texts text_key
+    sentinel_answers passage_text_key passage_texts text_key
     """.strip().splitlines()
 )
 """Table and column, then the table and column that must have every value of it. Columns may hold lists."""
@@ -424,6 +434,7 @@ KEYS: Final = (
     ("pool", ("query_key", "passage_key")),
     ("board_scores", ("board_key", "run")),
     ("kept_objects", ("form", "query_key", "name")),
+    ("sentinel_answers", ("grader_key", "question_text_key", "passage_text_key", "round")),
     ("board_query_scores", ("board_key", "run", "query_id")),
     ("question_revisions", ("revision_key",)),
     ("question_revisions", ("question_key", "version")),
@@ -568,6 +579,13 @@ RULES: Final = (
            f"the highest rating of the scale is not from 1 to {MAX_RATING}"),
     _value("grades", "rating-off-scale", "rating BETWEEN 0 AND g.max_rating", "the rating is not on the grader's scale",
            "JOIN graders g USING (grader_key)"),
+    _value("sentinel_answers", "rating-off-scale",
+           "(rating IS NULL OR rating BETWEEN 0 AND g.max_rating) AND round >= 0",
+           "the rating is not on the grader's scale, or the round is below 0", "JOIN graders g USING (grader_key)"),
+    _value("probe_answers", "rating-off-scale",
+           "before BETWEEN 0 AND g.max_rating AND (rating IS NULL OR rating BETWEEN 0 AND g.max_rating)",
+           "a rating is not on the grader's scale", "JOIN graders g USING (grader_key)"),
+    _value("seals", "half-opened", "(opened_by IS NULL) = (opened_at IS NULL)", "the seal is neither open nor closed"),
     _value("grades", "invalid-distribution", f"distribution IS NULL OR (len(distribution) <= {MAX_RATING + 1} AND"
            f" list_bool_and(list_transform(distribution, lambda p: coalesce(p {_SHARE}, false))))",
            "the probabilities of ratings are not numbers from 0 to 1"),

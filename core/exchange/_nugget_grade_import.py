@@ -23,7 +23,7 @@ from ..formats import (
     write_objects,
 )
 from ..labels import Basis, Policy, basis, label_qrels
-from ..project import Cursor, Project, add_passages, kept_objects
+from ..project import SEALED, Cursor, Project, add_passages, kept_objects
 from ..text import clean_text, how_many, written_text
 from ..types import GradeBlocks, GradedQuery, Judgment, Passage, Ranked
 from .exporting import check_file_name, zipped
@@ -240,7 +240,7 @@ def _graded_rows(project: Project, base: Basis, of_passages: bool) -> list[dict[
         f"SELECT {columns} {source} JOIN {bank_for(base.grader.spec)} b USING (query_key)"
         " JOIN bank_at($version) r USING (question_key) JOIN question_texts t ON t.text_key = r.text_key"
         " JOIN grades g ON g.question_text_key = b.text_key AND g.passage_text_key = p.text_key"
-        f" AND grader_key = $grader WHERE t.text IS NOT NULL {order}",
+        f" AND grader_key = $grader WHERE t.text IS NOT NULL AND r.question_key NOT IN ({SEALED}) {order}",
         base.parameters,
     )
     return [dict(zip(_KEYS, row, strict=False)) for row in found]

@@ -37,6 +37,7 @@ from ..project import (
     quoted_name,
     quoted_path,
     record,
+    refuse_sealed,
 )
 from ._integrity import LARGEST_KEY, faults, with_rows
 from .exporting import write_zip
@@ -529,6 +530,7 @@ def project_zip(project: Project, author: str) -> bytes:
     Raises:
         InputError: it cannot be written.
     """
+    refuse_sealed(project)
     with WorkingFolder() as folder:
         target = folder / f"{project.name}.zip"
         export_project(project, target, author)

@@ -16,7 +16,7 @@ from uuid import uuid4
 from .. import __version__
 from ..errors import InputError, ProjectError
 from ..labels import Leaderboard, Policy, basis, leaderboard, overrides, readiness
-from ..project import Cursor, Project, log, put_setting, rankings, record, setting, terms_of, visible
+from ..project import Cursor, Project, log, put_setting, rankings, record, refuse_sealed, setting, terms_of, visible
 from ..tables import csv_text, disarmed
 from ..types import GraderSpec
 from .exporting import bank_csv, bank_jsonl, board_latex, qrels, zipped
@@ -212,6 +212,7 @@ def publish(
     Raises:
         InputError: the grader or version is unknown, or nothing is labelled.
     """
+    refuse_sealed(project)
     with project.transaction(act="publish", author=author) as cursor:
         base = basis(project, policy)
         resolved = replace(base.policy, grader=base.grader.spec.fingerprint, bank_version=base.version)
@@ -397,7 +398,7 @@ def _pool(project: Project) -> Manifest:
 
 def _bank(project: Project, version: int) -> Manifest:
     note = project.value("SELECT note FROM bank_versions WHERE version = ?", [version])
-    sha256 = hashlib.sha256(bank_jsonl(project, version).encode()).hexdigest()
+    sha256 = hashlib.sha256(bank_jsonl(project, version, sealed=True).encode()).hexdigest()
     return {"version": version, "note": note or "", "sha256": sha256}
 
 
@@ -548,6 +549,7 @@ def bundle_again(
             one with a cascade, which only earlier versions can make.
         ProjectError: the project no longer gives this bundle; the message names the files that differ.
     """
+    refuse_sealed(project)
     publication = Publication(manifest, remade(project, manifest))
     number = manifest["publication"]
     acts = (json.loads(text) for (text,) in project.rows(_MADE.format(visible(project, "activity")), [_ACT]))

@@ -37,7 +37,17 @@ from ..formats import (
 from ..grading import NO_USABLE_RATING
 from ..labels import Leaderboard, Policy, basis, label_qrels, progress
 from ..locations import is_reserved
-from ..project import Project, find_source, judgments, kept_objects, queries_of, record, sources, visible
+from ..project import (
+    Project,
+    find_source,
+    judgments,
+    kept_objects,
+    queries_of,
+    record,
+    sealed_questions,
+    sources,
+    visible,
+)
 from ..text import written_text
 from ..types import SEPARATOR, GradeColumns, GradeDetail, GradedQuery, GraderSpec, Judgment, Passage, Question, Ranked
 
@@ -112,7 +122,7 @@ def graded_queries(project: Project, source: str | None) -> Iterator[GradedQuery
     asked = _asked(project)
     said = f"{_GRADES} UNION ALL {_FAILURES}" if project.rows("SELECT 1 FROM failures LIMIT 1") else _GRADES
     banked: dict[str, list[Question]] = {}
-    for question in questions(project):
+    for question in bank.public(project, questions(project)):
         banked.setdefault(question.query_id, []).append(question)
     known = queries_of(project)
     # Queries that are added meanwhile are only in the result of this second call.
@@ -225,6 +235,7 @@ def _asked(project: Project) -> dict[int, Asked]:
     One statement for all queries: planning it for a single query takes longer than fetching its grades.
     """
     separator = f"chr({ord(SEPARATOR)})"
+    sealed = sealed_questions(project)
     found: dict[int, Asked] = {}
     for query, question_id, text_key in project.rows(
         "WITH wordings AS (SELECT query_key, question_id, text_key, text, answer_key, choices FROM question_revisions"
@@ -239,7 +250,8 @@ def _asked(project: Project) -> dict[int, Asked]:
         " SELECT query_key, question_id, text_key FROM wordings WHERE text_key IS NOT NULL"
         " UNION ALL SELECT query_key, question_id, text_key FROM read ORDER BY query_key, text_key, question_id"
     ):
-        found.setdefault(query, []).append((question_id, text_key))
+        if question_id not in sealed:
+            found.setdefault(query, []).append((question_id, text_key))
     return found
 
 
@@ -341,13 +353,17 @@ def qrels(
     return written_text(trec_qrels.write_qrels, islice(rows, lines))
 
 
-def bank_jsonl(project: Project, version: int | None = None) -> str:
+def bank_jsonl(project: Project, version: int | None = None, sealed: bool = False) -> str:
     """Return the question bank as JSON lines, one per question.
+
+    Args:
+        sealed: whether to include sealed questions, which no file for people may contain.
 
     Raises:
         InputError: the version is unknown.
     """
-    return written_text(question_bank_files.write_bank, bank.questions(project, version))
+    found = bank.questions(project, version)
+    return written_text(question_bank_files.write_bank, found if sealed else bank.public(project, found))
 
 
 def bank_csv(project: Project, version: int | None = None) -> str:
@@ -356,7 +372,7 @@ def bank_csv(project: Project, version: int | None = None) -> str:
     Raises:
         InputError: the version is unknown.
     """
-    return written_text(question_bank_files.write_bank_csv, bank.questions(project, version))
+    return written_text(question_bank_files.write_bank_csv, bank.public(project, bank.questions(project, version)))
 
 
 def bank_in_form(project: Project, form: str, version: int | None = None) -> str:
@@ -369,7 +385,8 @@ def bank_in_form(project: Project, form: str, version: int | None = None) -> str
         InputError: the version is unknown, or the form has no place for some questions.
     """
     version = bank.check_version(project, version)
-    found, kept = bank.questions(project, version), project.read(partial(kept_objects, form=form))
+    found = bank.public(project, bank.questions(project, version))
+    kept = project.read(partial(kept_objects, form=form))
     return written_text(write_nugget_banks, form, queries_of(project), found, version, kept)
 
 

@@ -127,5 +127,6 @@ from ._reading.parsing import (
     parse_list as parse_list,
     unanswerable as unanswerable,
 )
+from ._reading.probes import CHANGES as CHANGES
 from ._reading.reading_grader import ReadingGrader as ReadingGrader
 from ._reading.reasoning import without_thoughts as without_thoughts

@@ -56,13 +56,13 @@ ENDPOINT_SETTINGS = (
 )
 IDENTIFYING = (
     *("dtype", "max_tokens_in", "structured", "temperature", "extra", "num_beams", "normalise", "api"),
-    "thinking_tokens",
+    *("thinking_tokens", "edition"),
 )
 """Settings that can change a rating, in addition to the model, whose name has its revision.
 
 Device and timeouts cannot change it.
 """
-USUAL = {"dtype": "float32", "num_beams": 1, "normalise": "tokens", "api": "chat", "thinking_tokens": 0}
+USUAL = {"dtype": "float32", "num_beams": 1, "normalise": "tokens", "api": "chat", "thinking_tokens": 0, "edition": 1}
 """Defaults that fingerprints omit: graders of earlier versions work like this, so their grades are found again."""
 
 CUES = {"rating": "Rating:"}
@@ -152,8 +152,9 @@ def make_reading_grader(reading: Reading, parameters: Parameters, prompts: Mappi
         told = reading.tells(prompt, parameters)
     else:
         told = "" if prompt.name in reading.prompts.values() else prompt.name
+    edition = f"edition {number}" if (number := parameters.get("edition") or 1) != 1 else ""
     spec = GraderSpec(
-        name=" ".join(filter(None, (reading.title, told, f"({_short(model)})"))),
+        name=" ".join(filter(None, (reading.title, told, f"({_short(model)})", edition))),
         method=reading.name,
         model=model,
         prompt=prompt.name,
@@ -313,6 +314,7 @@ def _refuse_what_does_nothing(parameters: Parameters, where: str, variant: str) 
         "normalise": (variant != "likelihood", "it applies only to a choice by likelihood"),
         "api": (where != "openai", "it applies only to endpoints"),
         "thinking_tokens": (where != "openai", "it applies only to endpoints"),
+        "edition": (where != "openai", "it applies only to endpoints"),
     }
     for name, (is_idle, reason) in idle.items():
         if is_idle and parameters.get(name) not in (None, "", USUAL.get(name, "auto")):

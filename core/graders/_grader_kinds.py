@@ -67,7 +67,7 @@ LOCAL = ("revision", "device", "dtype")
 WRITING = ("num_beams", "cue")
 ENDPOINT = (
     *("base_url", "key_variable", "api", "structured", "timeout_s", "attempts", "temperature", "extra"),
-    "thinking_tokens",
+    *("thinking_tokens", "edition"),
 )
 CHECK = ("check", "verify_prompt", "verify_fence")
 UNSAID = {"dtype": "float32", "cue": "none", "verify_fence": False}

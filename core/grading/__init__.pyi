@@ -50,6 +50,7 @@ from ._price_tag import (
     sampled_price as sampled_price,
     time_needed as time_needed,
 )
+from ._probing import PROBED as PROBED, probe as probe
 from ._prompt_preview import (
     SampleOutcome as SampleOutcome,
     fill_in as fill_in,
@@ -60,6 +61,7 @@ from ._prompt_preview import (
     questions_to_try as questions_to_try,
     sample_outcome as sample_outcome,
 )
+from ._sentinels import AGAIN as AGAIN, SENTINELS as SENTINELS, watch as watch
 from ._vector_storage import (
     ProjectVectors as ProjectVectors,
     count_vectors as count_vectors,

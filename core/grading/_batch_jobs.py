@@ -43,6 +43,7 @@ from ._grading_request import Request, asked_of
 from ._needed_pairs import ordered_pairs, with_texts
 from ._offline_grading import CHUNK, Taking, calls_of, fault_of, in_chunks, is_answered, pair_of
 from ._price_tag import billed, tag_of, told_of
+from ._sentinels import check_again
 
 NO_ROOM = frozenset(("token_limit_exceeded", "rate_limit_exceeded", "batch_limit_exceeded", "enqueued_limit_exceeded"))
 """Error codes with which an endpoint refuses a batch that it would accept later, with fewer waiting calls."""
@@ -196,6 +197,7 @@ def send(
     version = check_version(project, request.bank_version)
     control = _control(project, grader, asked_of(request), report)
     if pairs := ordered_pairs(project, grader, version, request.scope):
+        check_again(project, grader, author, control)
         asked = asked_of(request) | {
             "bank_version": version,
             "batch": True,

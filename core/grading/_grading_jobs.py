@@ -15,6 +15,7 @@ from ._grade_storage import add_outcomes
 from ._grading_request import Request, asked_of
 from ._needed_pairs import pairs_to_grade, trial_pairs, with_texts
 from ._price_tag import billed, tag_of, told_of
+from ._sentinels import check_again
 from ._vector_storage import ProjectVectors
 
 CHUNK = 4096
@@ -60,6 +61,8 @@ def run_job(
         log(cursor, author, "start job", job=job, grader=grader.spec.name, pairs=total)
 
     def batches() -> Iterator[Sequence[Outcome]]:
+        if groups:
+            check_again(project, grader, author, control)
         for pairs in _chunks(groups):
             texts = with_texts(project, grader.spec, pairs)
             yield from grader.grade(texts.questions, texts.passages, texts.pairs, control)

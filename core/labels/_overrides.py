@@ -8,7 +8,7 @@ from datetime import datetime
 
 from ..bank import latest_version
 from ..errors import InputError, unknown_name
-from ..project import Cursor, Project, as_name, check_undecided, log, visible
+from ..project import Cursor, Project, as_name, check_undecided, log, readable_texts, visible
 from ..text import clean_text
 from ..types import RATINGS
 
@@ -198,8 +198,8 @@ def overrides(project: Project, query_id: str | None = None, version: int | None
             f" FROM {visible(project, 'overrides')}"
             " o JOIN questions USING (question_key) JOIN queries USING (query_key)"
             " JOIN passages USING (passage_key) LEFT JOIN bank_at($version) r USING (question_key)"
-            " JOIN question_texts was ON was.text_key = o.question_text_key"
-            " LEFT JOIN question_texts now ON now.text_key = r.text_key"
+            f" JOIN {readable_texts(project)} was ON was.text_key = o.question_text_key"
+            f" LEFT JOIN {readable_texts(project)} now ON now.text_key = r.text_key"
             " WHERE withdrawn_at IS NULL AND ($query IS NULL OR query_id = $query) ORDER BY override_key DESC",
             {"version": latest_version(project) if version is None else version, "query": query_id},
         )

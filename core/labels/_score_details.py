@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from statistics import fmean
 
-from ..project import Project, as_act, visible
+from ..project import Project, as_act, readable_texts, visible
 from . import Policy, basis, graded_pairs
 from ._leaderboard import Leaderboard
 
@@ -107,7 +107,7 @@ def inspect_query(project: Project, run: str, query_id: str, policy: Policy, sou
             " LEFT JOIN passage_texts t ON t.text_key = p.text_key"
             " LEFT JOIN labelled l ON l.passage_key = r.passage_key"
             " LEFT JOIN wording w ON w.question_key = l.question_key"
-            " LEFT JOIN question_texts qt ON qt.text_key = w.text_key"
+            f" LEFT JOIN {readable_texts(project)} qt ON qt.text_key = w.text_key"
             " LEFT JOIN questions asked ON asked.question_key = l.question_key"
             f" LEFT JOIN (SELECT query_key, passage_key, value FROM {visible(project, 'judgments')}"
             " JOIN sources USING (source_key)"

@@ -19,6 +19,7 @@ from ._correlation import (
     correlate as correlate,
     correlate_by as correlate_by,
 )
+from ._drift import DRIFT_ALARM as DRIFT_ALARM, drift_evidence as drift_evidence, noise_bound as noise_bound
 from ._intents import Answers as Answers, answers_of as answers_of, make_intent_evaluator as make_intent_evaluator
 from ._means import (
     Array as Array,
@@ -54,6 +55,8 @@ from ._paired_tests import (
     separable_differences as separable_differences,
     t_test as t_test,
 )
+from ._repair import HELD_OUT as HELD_OUT, RepairTest as RepairTest, rewording_test as rewording_test, spent as spent
+from ._sealed import SEALED_LEVEL as SEALED_LEVEL, sealed_test as sealed_test
 from ._system_choice import (
     Choice as Choice,
     Choosing as Choosing,

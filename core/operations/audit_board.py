@@ -1,4 +1,4 @@
-"""Commands that show the results of an audit: leaderboard, widths, calibration, roles, and the methods paragraph."""
+"""Commands that show the results of an audit: leaderboard, graders, widths, calibration, roles, and methods."""
 
 from __future__ import annotations
 
@@ -92,6 +92,27 @@ def curve(
     )
     if found.width is not None:
         output.note(f"Current median width: {found.width:.4f}.")
+    return output.note(found.says)
+
+
+@operation("audit graders", act="read the bank", reads=True)
+def choose_grader(
+    project: Project,
+    *,
+    name: AuditName = None,
+) -> Output:
+    """Compare all graders by the judgments of one audit, and choose one.
+
+    The correlation is that of a grader's leaderboard with the audited leaderboard.
+    """
+    found = room.choose_grader(project, find_audit(project, name))
+    output = Output(found.as_dict()).table(
+        ("grader", "labelled", "correlation", "behind the chosen", "low", "high", "not separated"),
+        [
+            (one.grader, one.labelled, one.correlation, one.behind, one.low, one.high, "yes" if one.kept else "no")
+            for one in found.graders
+        ],
+    )
     return output.note(found.says)
 
 

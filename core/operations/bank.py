@@ -6,7 +6,7 @@ from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Annotated
 
-from .. import bank as banks
+from .. import bank as banks, review
 from ..bank import (
     check_version,
     difference,
@@ -20,11 +20,14 @@ from ..bank import (
 )
 from ..errors import InputError, Report, unknown_name
 from ..project import Project
+from ..study import sealed_coverage
+from ..text import how_many
 from ..types import KINDS, Question
 from .describing import Argument, Option
 from .opening import Opening
 from .options import Author
 from .output import Output
+from .policy import PolicyOptions
 from .registry import operation
 
 Note = Annotated[str, Option(help="What changed and why; stored with the version.")]
@@ -45,7 +48,7 @@ def list_(
             ("version", "questions changed", "saved at", "author", "note"),
             [(v.version, v.changed, f"{v.saved_at:%Y-%m-%d %H:%M}", v.author, v.note) for v in saved],
         )
-    found = banks.questions(project, version, query)
+    found = banks.readable(project, banks.questions(project, version, query))
     shown = check_version(project, version)
     return Output({"version": shown, "questions": [asdict(question) for question in found]}).table(
         ("question", "kind", "weight", "active", "text"),
@@ -90,6 +93,74 @@ def edit(
         after = replace(before, **fields)  # type: ignore[arg-type]
         version = banks.save(project, [after], _written(note), author)
         return _saved(version, latest_version(project), question=after.question_id)
+
+
+@operation("bank repair", act="grade")
+def repair(
+    project: Project,
+    *,
+    question_id: Annotated[str, Argument(metavar="QUESTION")],
+    wordings: Annotated[tuple[str, ...], Option("--wording", help="A new wording; may be repeated.")],
+    source: Annotated[str, Option(help="Source of the judgments.")] = "judgments",
+    policy: PolicyOptions,
+    author: Author,
+) -> Output:
+    """Test new wordings of QUESTION, and draft the best one if its ratings are right more often.
+
+    The grader rates the wordings first. Half of the passages with an override or a judgment choose the wording, and the
+    other half test it. Each further test of a question has a stricter level.
+    """
+    found = review.repair(project, question_id, wordings, policy, source, author)
+    return Output(found.as_dict()).note(found.says, "Save it: exam bank save" if found.test.accepted else None)
+
+
+@operation("bank seal", act="organize")
+def seal(
+    project: Project,
+    *,
+    per_query: Annotated[int, Option(help="Sealed questions per query.", least=2)] = banks.SEALED_PER_QUERY,
+    seed: Annotated[int | None, Option(help="Seed of the draw (default: random).", least=0)] = None,
+    author: Author,
+) -> Output:
+    """Seal random questions of each query: hide their text from everyone but their authors.
+
+    exam bank sealed then shows which systems answer the public questions better. Graders still read sealed questions.
+    """
+    drawn = banks.seal(project, author, per_query, seed)
+    return Output({"sealed": drawn}).note(
+        f"Sealed {sum(map(len, drawn.values())):,} questions of {how_many(len(drawn), 'queries')}."
+    )
+
+
+@operation("bank open", act="organize")
+def open_sealed(
+    project: Project,
+    *,
+    author: Author,
+) -> str:
+    """Open all sealed questions: show their text again, and allow exports."""
+    return f"Opened: {how_many(banks.open_sealed(project, author), 'questions')}."
+
+
+@operation("bank sealed", act="read the bank", reads=True)
+def sealed(
+    project: Project,
+    *,
+    policy: PolicyOptions,
+) -> Output:
+    """Show which systems answer public questions better than sealed ones, compared with the median system."""
+    found = sealed_coverage(project, policy)
+    return (
+        Output(found.as_dict())
+        .table(
+            ("run", "public", "sealed", "surplus", "p", "significant"),
+            [
+                (one.run, one.public, one.sealed, one.surplus, one.p, "yes" if one.flagged else "no")
+                for one in found.systems
+            ],
+        )
+        .note(found.says, f"Queries with sealed questions: {found.queries:,}.")
+    )
 
 
 @operation("bank split", act="edit questions")
@@ -183,7 +254,7 @@ def diff(
     after: Annotated[int | None, Option("--to", help="Later version (default: the newest).")] = None,
 ) -> Output:
     """Compare two bank versions question by question."""
-    found = difference(banks.questions(project, before), banks.questions(project, after))
+    found = difference(*(banks.readable(project, banks.questions(project, one)) for one in (before, after)))
     changed = [{"before": asdict(old), "after": asdict(new)} for old, new in found.changed]
     added, removed = ([asdict(question) for question in part] for part in (found.added, found.removed))
     output = Output({"added": added, "changed": changed, "removed": removed})

@@ -38,7 +38,7 @@ from ..exchange import (
 )
 from ..formats import BOARD_FORMS, FORMS, read_small
 from ..labels import Policy, basis, leaderboard, progress, queries_with_ungraded, readiness
-from ..project import Project, current_author, log
+from ..project import Project, current_author, log, refuse_sealed
 from .console import at_a_shell, beside, counted, deliver, tell, warn_of_terms, write_bytes
 from .describing import Argument, Option
 from .opening import Opening
@@ -115,6 +115,7 @@ def export_folder(project: Project, what: str, asked: Asked) -> None:
         at_a_shell()
         rows = export_grades(project, Path(asked.output), current_author(), asked.policy)
     else:
+        refuse_sealed(project)
         rows = export_project(project, Path(asked.output), current_author(), lambda: deliver({}))
     tell(f"{len(rows)} tables, {sum(rows.values()):,} rows.")
 

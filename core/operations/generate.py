@@ -17,6 +17,7 @@ from .console import close_unfinished, counted
 from .describing import Argument, Gathered, Option
 from .grader_options import BackEnd, BaseUrl
 from .opening import Opening
+from .options import Author
 from .output import Output
 from .patience import Patience
 from .progress import tell_of_calls
@@ -101,7 +102,9 @@ def list_(
     near: Annotated[bool, Option(help="Also mark near-duplicates that the embedding model finds.")] = False,
 ) -> Output:
     """List proposals with their origin and the questions that they repeat."""
-    found = bank.proposals(project, query, STATES if state == "all" else (cast(State, state),))
+    hidden = bank.queries_awaiting_own(project, current_author())
+    given = bank.proposals(project, query, STATES if state == "all" else (cast(State, state),))
+    found = [one for one in given if one.query_id not in hidden]
     repeats = {
         key: mark
         for query_id in dict.fromkeys(one.query_id for one in found)
@@ -119,6 +122,18 @@ def list_(
 
 def _mark(repeats: dict[int, Any], one: Proposal) -> str | None:
     return str(repeats[one.key]) if one.key in repeats else None
+
+
+@operation("proposals assessors-first", act="organize")
+def assessors_first(
+    project: Project,
+    *,
+    on: Annotated[bool, Option("--on/--off", help="Hide or show suggestions before an own question.")],
+    author: Author,
+) -> str:
+    """Hide the proposals of a query from a person until they have written a question of their own."""
+    bank.set_assessors_first(project, on, author)
+    return f"Assessors first is {'on' if on else 'off'}."
 
 
 @operation("proposals accept", act="edit questions")

@@ -6,17 +6,19 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Annotated
 
-from .. import bank
+from .. import audit, bank, grading
 from ..bank import grade_command, list_of_graders, remove_named_grader, save_named_grader
 from ..errors import GradingError, unknown_name
 from ..graders import BATCH_SHARE, InjectionTrial, Price, Trial, read_prompt, try_injections, try_pair, write_prompt
 from ..grading import pair_to_try
 from ..jobs import trial_control
+from ..measures import DRIFT_ALARM
 from ..project import Project, current_author
 from .console import text_of
 from .describing import Argument, Option
 from .grader_options import GraderOptions
 from .opening import Opening
+from .options import Author
 from .output import Output, TextOutput
 from .registry import operation
 
@@ -127,6 +129,100 @@ def _exchanges(trial: Trial) -> list[dict[str, str]]:
         }
         for exchange in trial.exchanges
     ]
+
+
+@operation("graders watch", act="grade")
+def watch(
+    project: Project,
+    *,
+    name: Annotated[str, Argument()],
+    pairs: Annotated[
+        int | None, Option(help="Graded pairs to ask again (default: 200 at first, then 10).", least=1)
+    ] = None,
+    author: Author,
+) -> Output:
+    """Ask the grader NAME again about graded pairs, to notice a changed model behind an endpoint.
+
+    The first call measures how often ratings change without a reason. From then on, each grading job asks some pairs
+    again. After an alarm, the grader is saved as a new edition with grades of its own.
+    """
+    grader, _, _ = bank.make_named(project, name, {})
+    found = grading.watch(project, grader, author, trial_control(project, grader), pairs)
+    return Output(found.as_dict()).note(_drifted(found))
+
+
+@operation("graders card", act="read the bank", reads=lambda given: not given["make"])
+def card(
+    project: Project,
+    *,
+    name: Annotated[str | None, Argument()] = None,
+    make: Annotated[bool, Option("--make", help="Make and store a new card.")] = False,
+    author: Author,
+) -> Output:
+    """Show the card of a grader: agreement with judgments, failures, consistency, robustness and cost.
+
+    Agreement comes from the newest audit. The cut between labels is fitted on other queries, judgments are weighted by
+    their inclusion probability, and intervals are clustered by query.
+    """
+    grader = bank.find_grader(project, name)
+    found = audit.make_card(project, grader, author) if make else audit.find_card(project, grader)
+    if found is None:
+        return Output({"card": None}).note(f"No card of '{grader.spec.name}' yet. Make one with --make.")
+    output = Output({"card": found.as_dict()})
+    agreement = found.content["agreement"] or {"by_label": {}, "by_system": {}}
+    rows = [(f"relevant at label {label}", rate) for label, rate in agreement["by_label"].items()]
+    rows += [(f"kappa of {run}", rate) for run, rate in agreement["by_system"].items()]
+    rows += [(f"flips: {rate['change']}", {**rate, "value": rate["share"], "judged": rate["pairs"]})
+             for rate in found.content["flips"]]  # fmt: skip
+    rows += [(part, {"value": found.content[part]}) for part in ("failed", "defaulted", "consistent", "calls", "cost")]
+    output.table(
+        ("part", "value", "low", "high", "number"),
+        [(part, *(rate.get(one) for one in ("value", "low", "high", "judged"))) for part, rate in rows],
+    )
+    return output.note(found.says)
+
+
+@operation("graders probe", act="grade")
+def probe(
+    project: Project,
+    *,
+    name: Annotated[str, Argument()],
+    pairs: Annotated[int, Option(help="Pairs for each change of passages.", least=1)] = grading.PROBED,
+    author: Author,
+) -> Output:
+    """Ask the grader NAME about changed passages of its graded pairs, and count the flips.
+
+    A flip crosses the rating from which a question counts as answered. Padded, truncated, duplicated and paraphrased
+    passages should keep their answer. All other changes should bring no answer.
+    """
+    grader, _, _ = bank.make_named(project, name, {})
+    grading.probe(project, grader, author, trial_control(project, grader), pairs)
+    return _rates(bank.flip_rates(project, grader.spec))
+
+
+def _rates(found: list[bank.FlipRate]) -> Output:
+    return (
+        Output({"changes": [asdict(one) | {"share": one.share} for one in found]})
+        .table(
+            ("change", "pairs", "flips", "share", "low", "high", "failed"),
+            [(one.change, one.pairs, one.flips, one.share, one.low, one.high, one.failed) for one in found],
+        )
+        .note(bank.robustness_note(found))
+    )
+
+
+@operation("graders drift", act="see boards", reads=True)
+def drift(
+    project: Project,
+) -> Output:
+    """Show if the models behind watched graders changed, by the pairs that were asked again."""
+    found = [one for grader in bank.stored_graders(project) if (one := bank.drift(project, grader.spec))]
+    return Output({"graders": [one.as_dict() for one in found]}).note(*(_drifted(one) for one in found))
+
+
+def _drifted(found: bank.Drift) -> str:
+    evidence = found.checks[-1].evidence if found.checks else 0.0
+    return f"{found.says} Evidence of a change: {evidence:.2f} (alarm at {DRIFT_ALARM:.2f})."
 
 
 @operation("prompts list", act="read the bank", reads=True)

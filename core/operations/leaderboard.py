@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Annotated, cast
 
 from ..audit import notice
+from ..bank import find_grader, trust_notes
 from ..labels import DEFAULT_MEASURE, PERS, GradeFiles, Leaderboard, Per, compare, leaderboard_of_files, leaderboard_per
 from ..measures import Ties, correlate_by
 from ..project import MEMORY, SPILL, Project
@@ -70,7 +71,8 @@ def leaderboard(
     if (length := board.length_correlation()) is not None:
         output.note(f"Spearman correlation of score and words: {length:z.2f}.")
     audited = notice(project, policy) if board.needed else ""
-    return output.note(audited, _basis(board), board.says_ungraded)
+    trust = trust_notes(project, find_grader(project, policy.grader).spec) if board.needed else []
+    return output.note(audited, *trust, _basis(board), board.says_ungraded)
 
 
 @operation("file-leaderboard", act="read the bank", at_shell=True)

@@ -252,6 +252,16 @@ from ._runs import (
     write_runs as write_runs,
 )
 from ._schema import expected_objects as expected_objects, read_objects as read_objects
+from ._seals import (
+    SEALED as SEALED,
+    add_seals as add_seals,
+    hidden_questions as hidden_questions,
+    open_seals as open_seals,
+    readable_texts as readable_texts,
+    refuse_hidden as refuse_hidden,
+    refuse_sealed as refuse_sealed,
+    sealed_questions as sealed_questions,
+)
 from ._settings import put_setting as put_setting, setting as setting
 from ._sql_values import as_pattern as as_pattern, quoted_name as quoted_name, quoted_path as quoted_path
 from ._staged_columns import array_of as array_of, lent as lent, stage as stage, table_of as table_of

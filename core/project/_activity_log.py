@@ -11,6 +11,7 @@ from typing import Any
 from ..tables import csv_text
 from ._activity_sentences import Place, place_of, sentence
 from ._project import SCORELESS, Project
+from ._seals import readable_texts
 from ._visible import visible
 
 # The log refers to objects by id or key. Questions are shown with their text at the time of the action. Questions of
@@ -26,9 +27,9 @@ _TOLD = (
     " LEFT JOIN questions asked ON asked.question_id = a.question"
     " ASOF LEFT JOIN (SELECT question_key, text_key, saved_at FROM question_revisions JOIN bank_versions"
     "  USING (version)) r ON r.question_key = asked.question_key AND r.saved_at <= a.happened_at"
-    " LEFT JOIN question_texts said ON said.text_key = r.text_key"
+    " LEFT JOIN {texts} said ON said.text_key = r.text_key"
     " LEFT JOIN {overrides} o ON o.override_key = a.override_key"
-    " LEFT JOIN question_texts was ON was.text_key = o.question_text_key"
+    " LEFT JOIN {texts} was ON was.text_key = o.question_text_key"
     " LEFT JOIN questions o_asked ON o_asked.question_key = o.question_key"
     " LEFT JOIN queries q ON q.query_id = a.query LEFT JOIN queries qq ON qq.query_key = asked.query_key"
     " LEFT JOIN queries oq ON oq.query_key = o_asked.query_key"
@@ -109,7 +110,7 @@ def activity(project: Project, sought: Sought | None = None, page_size: int = 50
     """
     sought = sought or Sought()
     values, acts = _values(sought), _SOUGHT.format(activity=visible(project, "activity"))
-    told = functools.partial(_TOLD.format, overrides=visible(project, "overrides"))
+    told = functools.partial(_TOLD.format, overrides=visible(project, "overrides"), texts=readable_texts(project))
     if sought.words.strip():
         values |= {"words": sought.words.strip().lower()}
         values |= {"escaped": json.dumps(values["words"], ensure_ascii=False)[1:-1]}

@@ -369,6 +369,15 @@ _SENTENCES: dict[str, Callable[[Detail], str]] = {
         if d.get("hours")
         else "turned off scheduled backups"
     ),
+    "notice changed model": lambda d: f"noticed that the model behind {d.get('grader', 'a grader')} changed",
+    "probe grader": lambda d: f"tested the robustness of {d.get('grader', 'a grader')}",
+    "make card": lambda d: f"made the card of {d.get('grader', 'a grader')}",
+    "test rewording": lambda d: (
+        f"tested a rewording of {_question(d)}: {'accepted' if d.get('accepted') else 'not accepted'}"
+    ),
+    "set assessors first": lambda d: f"turned assessors first {'on' if d.get('on') else 'off'}",
+    "seal questions": lambda d: f"sealed {_counted(d.get('questions', 'some'), 'questions')}",
+    "open sealed questions": lambda d: f"opened {_counted(d.get('questions', 'the'), 'questions')}",
     "publish qrels": _published,
     "reproduce qrels": lambda d: f"reproduced the qrels of publication {d.get('publication', '?')}",
     # Name of the action before "export grades".

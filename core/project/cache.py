@@ -36,7 +36,8 @@ SCORES = frozenset({
     "audit_runs", "audit_verdicts", "cascades", "cascade_passages", "students", "student_factors", "answers",
     "item_categories", "proposed_items", "retrievals", "retrieved", "generations", "generators", "generated_answers",
     "answer_texts", "answer_judges", "answer_verdicts", "answer_cases", "comparisons", "freezes", "frozen_queries",
-    "jobs", "call_batches", "call_batch_pairs", "kept_replies",
+    "jobs", "call_batches", "call_batch_pairs", "kept_replies", "sentinel_answers", "seals", "probe_answers",
+    "grader_cards", "repairs",
 })  # fmt: skip
 """All tables from which results are computed. The others hold drafts, activity, people and replaced content."""
 

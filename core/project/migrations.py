@@ -54,6 +54,7 @@ MIGRATIONS: tuple[tuple[str, Callable[[duckdb.DuckDBPyConnection], None]], ...] 
     ("0030_support_values", _script("0030_support_values")),
     ("0031_kept_objects", _script("0031_kept_objects")),
     ("0032_citations", _script("0032_citations")),
+    ("0033_trust", _script("0033_trust")),
 )
 """Name and step of every migration, oldest first. A released step is never edited."""
 

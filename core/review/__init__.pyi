@@ -127,3 +127,4 @@ from ._project_summary import (
     stale_overrides as stale_overrides,
     to_curate as to_curate,
 )
+from ._repairs import Repair as Repair, repair as repair

@@ -24,6 +24,7 @@ from ..project import (
     doubles_of,
     log,
     put_judgment,
+    readable_texts,
     visible,
     write_end,
 )
@@ -92,7 +93,7 @@ _GIVEN = (
     "  arg_max(o.rating, o.override_key)::INTEGER FROM held_overrides h JOIN {overrides} o USING (override_key)"
     "  JOIN double_people p ON p.double_key = h.double_key AND p.name = o.author AND p.present"
     "  JOIN questions q USING (question_key) JOIN bank_at($version) r USING (question_key)"
-    "  LEFT JOIN question_texts t ON t.text_key = r.text_key"
+    "  LEFT JOIN {texts} t ON t.text_key = r.text_key"
     "  WHERE withdrawn_at IS NULL AND o.question_text_key = r.text_key GROUP BY ALL"
     " ) g ON g.double_key = d.double_key AND g.query_key = d.query_key JOIN passages USING (passage_key)"
     " WHERE d.ended_at IS NULL AND (d.passage_keys IS NULL OR list_contains(d.passage_keys, g.passage_key))"
@@ -124,7 +125,11 @@ def _contested(project: Project, among: list[Double], query_id: str | None) -> l
     done = done_queries(project)
     given: dict[Place, dict[str, int]] = {}
     about: dict[Place, tuple[int, str, str | None]] = {}
-    sql = _GIVEN.format(judgments=visible(project, "judgments"), overrides=visible(project, "overrides"))
+    sql = _GIVEN.format(
+        judgments=visible(project, "judgments"),
+        overrides=visible(project, "overrides"),
+        texts=readable_texts(project),
+    )
     for key, query, text, passage, question, words, name, value in project.rows(
         sql, {"prefix": PREFIX, "version": latest_version(project)}
     ):

@@ -54,6 +54,11 @@ from ._retriever_selection import (
     VerdictCounts as VerdictCounts,
     select as select,
 )
+from ._sealed_coverage import (
+    SealedCoverage as SealedCoverage,
+    SealedSystem as SealedSystem,
+    sealed_coverage as sealed_coverage,
+)
 from ._subsampling import (
     FEWEST_QUERIES as FEWEST_QUERIES,
     SampleSize as SampleSize,

@@ -20,7 +20,7 @@ from ..measures.item_response import (
     graded_information,
     information,
 )
-from ..project import Project
+from ..project import Project, readable_texts
 from ..text import how_many
 from ._question_verdicts import SUGGESTIONS, Verdict, answer_shares, question_verdicts
 
@@ -126,7 +126,10 @@ def bank_worth(
         if query_id is None:
             raise InputError("option-missing", "Analysing passages needs a query.", "Give --query Q.")
         return _of_passages(project, base, query_id)
-    return project.cached(("bank worth", base.key, policy, query_id), lambda: _of_systems(project, base, query_id))
+    return project.cached(
+        ("bank worth", base.key, policy, query_id, readable_texts(project)),
+        lambda: _of_systems(project, base, query_id),
+    )
 
 
 def _of_systems(project: Project, base: Basis, query_id: str | None) -> BankWorth:
@@ -171,7 +174,7 @@ def _systems(project: Project, base: Basis, query_id: str | None) -> _Asked:
         "SELECT name, query_id, question_id, coalesce(t.text, question_id), r.weight, first, usable FROM"
         f" {first_answers(base, RANKED, ('run_key', 'query_key'))} a JOIN runs USING (run_key)"
         " JOIN queries USING (query_key) JOIN bank_at($version) r USING (question_key)"
-        " JOIN question_texts t USING (text_key) JOIN questions USING (question_key)"
+        f" JOIN {readable_texts(project)} t USING (text_key) JOIN questions USING (question_key)"
         " WHERE w > 0 AND ($query IS NULL OR query_id = $query)"
         " ORDER BY a.query_key, r.position, question_key, run_key",
         base.parameters | {"cutoff": base.policy.cutoff, "query": query_id},

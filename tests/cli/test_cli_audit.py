@@ -9,7 +9,7 @@ import pytest
 
 from exam_workbench.project import open_project
 from tests.audit.test_elsewhere import filled
-from tests.made.audits import fill_audited
+from tests.made.audits import QUERIES, fill_audited, truth
 from tests.made.refusals import check_error, mentions
 from tests.made.shell import Run, printed, shell_on
 
@@ -38,6 +38,13 @@ def test_an_audit_goes_from_plan_to_board_and_into_the_bundle(exam: Run, tmp_pat
     code, out, err = exam("audit", "leaderboard")
     assert code == 0 and "bias" in out and "precision" in err
     assert exam("audit", "calibrate")[0] == 0
+    assert len(printed(exam("audit", "graders", "--json"))["graders"]) == 1
+    Path("theirs.qrels").write_text(
+        "".join(f"{q} 0 {q}p{i} {truth(q, f'{q}p{i}')}\n" for q in QUERIES for i in range(1, 10))
+    )
+    assert exam("import", "labels", "theirs.qrels", "--name", "theirs")[0] == 0
+    chosen = printed(exam("audit", "graders", "--json"))
+    assert chosen["chosen"] == "theirs" and len(chosen["graders"]) == 2
     assert "Poisson" in exam("audit", "methods")[1]
     assert "exam audit leaderboard --audit first" in exam("leaderboard", "--measure", "P@5")[2]
     assert exam("export", "bundle", "-o", "b.zip")[0] == 0

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -13,8 +14,8 @@ from exam_workbench import audit as room, bank
 from exam_workbench.audit import Goal
 from exam_workbench.project import Project, judgments
 from exam_workbench.types import Question
-from tests.made.audits import SYSTEMS, deal, fill_audited, judge_batch, next_card, truth
-from tests.made.projects import copy_of
+from tests.made.audits import QUERIES, SYSTEMS, deal, fill_audited, judge_batch, next_card, truth
+from tests.made.projects import SPEC, copy_of, grade
 from tests.made.screens import (
     holds,
     links,
@@ -31,6 +32,8 @@ from tests.made.screens import (
 )
 
 __all__ = ["served"]  # fixtures
+
+SECOND = replace(SPEC, name="second", model="second")
 
 
 def said(app: AppTest) -> str:
@@ -243,6 +246,19 @@ def test_labels_are_explained_and_a_min_rating_is_proposed_and_never_set(done: P
     found = room.calibration(done, room.find_audit(done))
     assert shows(app, "balanced") == (found.balanced is not None)
     assert shows(app, "about-audit", 4)
+
+
+def test_all_graders_are_compared_once_a_second_one_has_labels(done: Project) -> None:
+    assert shows(visit("audit", view="Graders"), "empty")
+    pairs = [(f"What of {query}?", f"{query}p{i}") for query in QUERIES for i in range(1, 10)]
+    grade(done, {(text, passage): truth(text[8:-1], passage) + 2 for text, passage in pairs}, SECOND)
+    audit = room.design(done, "graded", "DCG@3", Goal("best"), batch_size=12, seed=3, author="org")
+    room.draw(done, audit, "org")
+    judge_batch(done, audit, "ben")
+    app = visit("audit", view="Graders", audit="graded")
+    found = room.choose_grader(done, audit)
+    assert shows(app, "chosen-grader", found.chosen)
+    assert app.dataframe[0].value["Grader"].tolist() == [one.grader for one in found.graders]
 
 
 def test_a_model_that_plays_two_roles_is_warned_of_once_somebody_says_so(done: Project) -> None:

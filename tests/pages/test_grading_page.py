@@ -14,11 +14,20 @@ from urllib.parse import parse_qs
 import pytest
 from streamlit.testing.v1 import AppTest
 
-from exam_workbench.bank import find_grader, graders, named_graders, prices, save_named_grader, set_price
+from exam_workbench.audit import find_card
+from exam_workbench.bank import (
+    find_grader,
+    graders,
+    named_graders,
+    prices,
+    remember_settings,
+    save_named_grader,
+    set_price,
+)
 from exam_workbench.errors import GradingError
 from exam_workbench.graders import GRADERS, Price, make_grader
 from exam_workbench.graders._access import keys as secret_keys
-from exam_workbench.grading import Request, start_job
+from exam_workbench.grading import Request, run_job, start_job
 from exam_workbench.jobs import BackgroundJob, current_job, jobs
 from exam_workbench.project import Project
 from exam_workbench.types import Grade, GraderSpec, Question
@@ -27,7 +36,19 @@ from pages.parts.graders.trial_form import DEFAULTED, waiting
 from pages.parts.shared import job_plan, look, ui
 from pages.parts.shared.job_plan import Chosen
 from tests.grading.test_failures import say
-from tests.made.endpoint_server import EndpointServer, Reply, Seen, chat, no_structure, rate, refuse, status, well
+from tests.made.audits import fill_audited
+from tests.made.endpoint_server import (
+    EndpointServer,
+    Reply,
+    Seen,
+    chat,
+    digit,
+    no_structure,
+    rate,
+    refuse,
+    status,
+    well,
+)
 from tests.made.projects import SPEC, fill, grade, judge
 from tests.made.refusals import mentions
 from tests.made.screens import (
@@ -89,6 +110,24 @@ def looked_at(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Project]:
     """The same for all tests that only look at it."""
     with looking_at(tmp_path_factory.mktemp("asked"), put_asked) as project:
         yield project
+
+
+def test_a_grader_at_an_endpoint_is_watched_and_its_change_is_noted_on_the_leaderboard(project: Project) -> None:
+    fill_audited(project)
+    with EndpointServer() as server:
+        parameters = {"model": "m", "base_url": server.url}
+        grader = make_grader("self-rating", parameters)
+        remember_settings(project, grader, "self-rating", parameters, "ann")
+        run_job(project, grader, Request(), "ann")
+        name = grader.spec.name
+        app = press(press(visit("grading", trusted=name), "probe"), "make card")
+        assert find_card(project, find_grader(project, name)).content["flips"] and shows(app, "card")
+        app = press(visit("grading", trusted=name), "watch")
+        assert shows(app, "drift", "0") and not shows(visit("leaderboard", grader=name), "trust 1")
+        server.behave = lambda seen: rate(seen, (digit(seen.prompt) + 1) % 6)
+        app = press(visit("grading", trusted=name), "watch")
+    assert "watch" not in [button.key for button in app.button]
+    assert shows(visit("leaderboard", grader=name), "trust 0", name)
 
 
 @pytest.fixture(autouse=True)

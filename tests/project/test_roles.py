@@ -11,7 +11,16 @@ from typing import Any
 import pytest
 
 from exam_workbench import audit, bank, exchange, labels, review, study
-from exam_workbench.bank import find_grader, graders, set_price, stored_graders, succession
+from exam_workbench.bank import (
+    drift,
+    find_grader,
+    flip_rates,
+    graders,
+    set_price,
+    stored_graders,
+    succession,
+    trust_notes,
+)
 from exam_workbench.errors import NotAllowed, WorkbenchError
 from exam_workbench.exchange import exporting, import_files, recorded
 from exam_workbench.formats import Source
@@ -62,6 +71,7 @@ from exam_workbench.project import (
     remove_member,
     run_names,
     run_sizes,
+    sealed_questions,
     set_due,
     set_guidelines,
     set_member,
@@ -283,6 +293,10 @@ OPEN: dict[str, Callable[[Project], Any]] = {
     "readiness_line": lambda p: readiness_line(p, Policy(), "nDCG@10"),
     "leading": lambda p: review.leading(p, Policy(), "nDCG@10", None),
     "nugget_board": lambda p: nugget_board(p, Policy()),
+    "sealed_questions": lambda p: sealed_questions(p),
+    "flip_rates": lambda p: flip_rates(p, stored_graders(p)[0].spec),
+    "trust_notes": lambda p: trust_notes(p, stored_graders(p)[0].spec),
+    "drift": lambda p: drift(p, stored_graders(p)[0].spec),
     "usual_min_judgment": lambda p: labels.usual_min_judgment(p),
 }
 

@@ -60,9 +60,15 @@ def read_elsewhere(apart: Path, tmp_path_factory: pytest.TempPathFactory) -> Ite
         yield path
 
 
-# A grader would be loaded twice for a line of the one; each backup of the other has another name.
+# A grader would be loaded twice for a line of the one; each backup of the other has another name; and the project has
+# too few systems to compare graders.
 @pytest.mark.parametrize(
-    "command", [one.name for one in every_operation() if one.may_read and one.name not in ("graders test", "backup")]
+    "command",
+    [
+        one.name
+        for one in every_operation()
+        if one.may_read and one.name not in ("graders test", "backup", "audit graders")
+    ],
 )
 def test_a_reading_command_works_while_another_process_reads_and_prints_the_same_bytes_through_the_server(
     read_elsewhere: Path,

@@ -15,7 +15,9 @@ _TYPES: Mapping[str, tuple[tuple[type, ...], str]] = {
     **dict.fromkeys(_TEXTS, ((str,), 'text (in a command, write digits as NAME="1234")')),
     # Commands read --set model=123 as a number.
     **dict.fromkeys(("model", "verify_model"), ((str, int), "the name of a model")),
-    **dict.fromkeys(("attempts", "max_tokens_in", "num_beams", "thinking_tokens"), ((int,), "a whole number")),
+    **dict.fromkeys(
+        ("attempts", "max_tokens_in", "num_beams", "thinking_tokens", "edition"), ((int,), "a whole number")
+    ),
     **dict.fromkeys(("timeout_s", "temperature"), ((int, float), "a number")),
     "extra": ((dict,), 'a JSON object such as {"seed": 1}'),
 }

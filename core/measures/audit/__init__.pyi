@@ -18,6 +18,12 @@ from ._audited_scores import (
     compare as compare,
     estimates as estimates,
 )
+from ._cards import (
+    clustered as clustered,
+    cross_fitted as cross_fitted,
+    kappas as kappas,
+    relevant_shares as relevant_shares,
+)
 from ._gain_estimates import (
     Batch as Batch,
     Corrected as Corrected,
@@ -30,6 +36,7 @@ from ._gain_estimates import (
     predict_batches as predict_batches,
     residual_spread as residual_spread,
 )
+from ._grader_sets import GraderSet as GraderSet, compare_graders as compare_graders
 from ._label_quality import (
     Quality as Quality,
     Rate as Rate,

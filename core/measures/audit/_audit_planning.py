@@ -14,7 +14,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from ...errors import InputError
-from ._audited_scores import CONFIDENCE, Estimates, compare, estimates, quantile
+from ._audited_scores import CONFIDENCE, Comparisons, Estimates, compare, estimates, quantile
 from ._gain_estimates import Corrected
 from ._sampling_design import FLOOR, Array, Flags, chances
 
@@ -232,13 +232,18 @@ def best(w: Array, found: Corrected, level: float) -> Told:
     """
     if len(w) < 2:
         return Told(True, tuple(range(len(w))))
-    pairs = compare(w, found)
-    beyond = pairs.p / 2 <= level / (len(w) - 1)
-    worse = np.zeros(len(w), bool)
-    worse[pairs.second[beyond & (pairs.difference.value > 0)]] = True
-    worse[pairs.first[beyond & (pairs.difference.value < 0)]] = True
-    left = tuple(np.flatnonzero(~worse).tolist())
+    left = tuple(np.flatnonzero(unbeaten(compare(w, found), len(w), level)).tolist())
     return Told(len(left) == 1, left)
+
+
+def unbeaten(pairs: Comparisons, count: int, level: float) -> Flags:
+    """Return which of `count` things are not worse than another one at the one-sided level / (count - 1), shape
+    (count,)."""
+    beyond = pairs.p / 2 <= level / max(1, count - 1)
+    kept = np.ones(count, bool)
+    kept[pairs.second[beyond & (pairs.difference.value > 0)]] = False
+    kept[pairs.first[beyond & (pairs.difference.value < 0)]] = False
+    return kept
 
 
 def precise(w: Array, found: Corrected, half_width: float, level: float) -> Told:

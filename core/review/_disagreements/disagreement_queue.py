@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from ...bank import latest_version
 from ...labels import basis, graded_pairs
-from ...project import Project
+from ...project import Project, readable_texts
 from .check_next import Check, CheckNext, check_next, disagreeing
 from .label_agreement import Pair
 from .settlement_record import Place, Settling, settled
@@ -234,7 +234,7 @@ def _pairs(project: Project, shown: pd.DataFrame) -> list[Pair]:
     columns.append(shown["question_id"].tolist() if "question_id" in shown else [None] * len(shown))
     columns += [shown[name].tolist() for name in ("left", "right")]
     queries, passages, questions = (
-        dict(project.rows(sql, {"ids": list(dict.fromkeys(ids))} | more))
+        dict(project.rows(sql.format(texts=readable_texts(project)), {"ids": list(dict.fromkeys(ids))} | more))
         for sql, ids, more in zip(_TEXTS, columns[:3], ({}, {}, {"version": latest_version(project)}), strict=True)
     )
     return [
@@ -248,7 +248,7 @@ _TEXTS = (
     "SELECT passage_id, text FROM passages LEFT JOIN passage_texts USING (text_key)"
     " WHERE passage_id IN (SELECT unnest($ids::VARCHAR[]))",
     "SELECT question_id, text FROM bank_at($version) JOIN questions USING (question_key)"
-    " JOIN question_texts USING (text_key) WHERE question_id IN (SELECT unnest($ids::VARCHAR[]))",
+    " JOIN {texts} USING (text_key) WHERE question_id IN (SELECT unnest($ids::VARCHAR[]))",
 )
 
 
@@ -266,7 +266,7 @@ def _given_by(project: Project, side: Side, pairs: Sequence[Pair]) -> dict[tuple
         f" FROM ({graded_pairs(base)}) p JOIN queries USING (query_key) JOIN passages USING (passage_key)"
         f" JOIN wanted USING (query_id, passage_id) JOIN questions USING (question_key)"
         f" JOIN bank_at($version) r USING (question_key)"
-        " JOIN question_texts t ON t.text_key = r.text_key WHERE rating > 0 AND p.weight > 0"
+        f" JOIN {readable_texts(project)} t ON t.text_key = r.text_key WHERE rating > 0 AND p.weight > 0"
         " ORDER BY rating DESC, r.position, question_key",
         base.parameters | {"queries": [query for query, _ in wanted], "passages": [passage for _, passage in wanted]},
     ):

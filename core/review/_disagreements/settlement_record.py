@@ -8,7 +8,7 @@ from typing import Any
 
 from ...bank import latest_version
 from ...errors import InputError
-from ...project import Project, visible
+from ...project import Project, readable_texts, visible
 from ...tables import csv_text
 from ...types import Act
 
@@ -116,7 +116,7 @@ _CASES = (
     " JOIN queries USING (query_key) JOIN passages USING (passage_key) LEFT JOIN questions q USING (question_key)"
     " LEFT JOIN questions touched ON touched.question_key = touched_question_key"
     " LEFT JOIN bank_at($version) r ON r.question_key = coalesce(touched_question_key, s.question_key)"
-    " LEFT JOIN question_texts words ON words.text_key = r.text_key"
+    " LEFT JOIN {texts} words ON words.text_key = r.text_key"
 )
 
 
@@ -155,7 +155,8 @@ def _settlings(project: Project, rest: str, parameters: dict[str, Any]) -> list[
         return []
     seen = {"overrides": visible(project, "overrides"), "settlings": visible(project, "settlings")}
     rows = project.rows(
-        (_CASES + rest).format(**seen, settled=_SETTLED), parameters | {"version": latest_version(project)}
+        (_CASES + rest).format(**seen, settled=_SETTLED, texts=readable_texts(project)),
+        parameters | {"version": latest_version(project)},
     )
     return [Settling(row[0], Case(*row[1:8]), *row[8:]) for row in rows]
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from ...labels import Basis, Policy, basis, graded_pairs
-from ...project import Project, find_source, visible
+from ...project import Project, find_source, readable_texts, visible
 
 
 @dataclass(frozen=True)
@@ -71,7 +71,7 @@ def strays(project: Project, policy: Policy, source: str, limit: int = 10, offse
         " SELECT count(*) OVER (), query_id, q.text, coalesce(question_id, query_id), coalesce(t.text, question_id,"
         " q.text), found.weight, stray, fitting, passages[:$named] FROM found JOIN queries q USING (query_key)"
         f" LEFT JOIN questions USING (question_key) LEFT JOIN bank_at($version) r USING (question_key)"
-        " LEFT JOIN question_texts t ON t.text_key = r.text_key"
+        f" LEFT JOIN {readable_texts(project)} t ON t.text_key = r.text_key"
         " ORDER BY stray DESC, q.query_key, r.position, question_key LIMIT $limit OFFSET $offset",
         _parameters(project, base, source, limit, offset) | {"tau": base.min_rating, "named": PASSAGES_NAMED},
     )

@@ -8,7 +8,16 @@ from typing import Any, Literal
 
 import numpy as np
 
-from ...bank import StoredGrader, asked_questions, bank_for, find_grader, graders, latest_version, query_as_question
+from ...bank import (
+    StoredGrader,
+    asked_questions,
+    bank_for,
+    find_grader,
+    graders,
+    latest_version,
+    query_as_question,
+    readable,
+)
 from ...errors import InputError
 from ...injection_signs import Sign, signs
 from ...labels import MISSING, Basis, Override, Policy, basis, labels_of, overrides, ratings, weights_of
@@ -151,7 +160,7 @@ def _asked(
     text_key: int | None,
 ) -> list[AskedQuestion]:
     version = base.version if base else latest_version(project)
-    active = [q for q in asked_questions(project, version, query_id) if q.active]
+    active = [q for q in readable(project, asked_questions(project, version, query_id)) if q.active]
     said = {g.spec.name: _said(project, g, version, query_key, text_key) for g in looked_at}
     counting = {} if base is None else _counting(project, base, query_key, text_key)
     same_text = {

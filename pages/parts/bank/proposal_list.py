@@ -25,6 +25,8 @@ CHOOSE = {
 def panel(project: Project, query: bank.QueryOverview) -> None:
     """Draw the proposals of the open query, and the buttons that request more."""
     found = bank.proposals(project, query.query_id)
+    if _assessors_first(project, query.query_id):
+        return
     with st.container(key="proposals"):
         more = st.container(horizontal=True)
         if (
@@ -59,6 +61,23 @@ def panel(project: Project, query: bank.QueryOverview) -> None:
         _decided(project, query.query_id)
 
 
+def _assessors_first(project: Project, query_id: str) -> bool:
+    """Draw the switch for organizers; return whether suggestions are hidden from this person for now."""
+    on = bank.assessors_first(project)
+    if project.allows("organize"):
+        wanted = st.toggle(
+            "Assessors first", on, key=f"assessors first {on}",
+            help="Shows suggestions only to people who have written a question of their own for the query.",
+        )  # fmt: skip
+        if wanted != on:
+            with ui.errors(rerun=True):
+                bank.set_assessors_first(project, wanted, ui.author())
+    hidden = query_id in bank.queries_awaiting_own(project, ui.person())
+    if hidden:
+        st.container(key="own-first").caption("Write a question of your own first. Then the suggestions appear here.")
+    return hidden
+
+
 @st.fragment
 def _opened(project: Project, query_id: str) -> None:
     """Draw the open proposals; a click in them redraws nothing else."""
@@ -88,7 +107,9 @@ def _opened(project: Project, query_id: str) -> None:
     pages = -(-len(found) // PROPOSALS_A_PAGE)
     page = st.pagination(pages, key=f"proposals page {query_id}") if pages > 1 else 1
     shown = found[(page - 1) * PROPOSALS_A_PAGE : page * PROPOSALS_A_PAGE]
-    questions = {q.question_id: q.text or "" for q in bank.drafted_bank(project, ui.person(), query_id)}
+    questions = {
+        q.question_id: q.text or "" for q in bank.readable(project, bank.drafted_bank(project, ui.person(), query_id))
+    }
     passages = passage_texts(project, [one.passage_id for one in shown if one.passage_id])
     for one in shown:
         about = ""

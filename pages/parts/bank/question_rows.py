@@ -5,13 +5,15 @@ from typing import Any
 import streamlit as st
 
 from exam_workbench import bank, study, types
-from exam_workbench.project import Project
+from exam_workbench.project import Project, hidden_questions
 from exam_workbench.text import how_many
 from pages.parts.bank import bank_panels as bank_review, editing_window as bank_window
 from pages.parts.shared import components, ui
 
 LIST = "questions"
 """Key of the component with the questions."""
+SEALED = {"text": "Sealed question", "lost": False, "twin": "hidden until an organizer opens it"}
+"""Data of a sealed question, for people who did not write it."""
 
 
 def editor(
@@ -29,9 +31,10 @@ def editor(
         place: number of the query, number of queries, and ids of the neighbours.
     """
     here, person = bank_window.window(), ui.person()
-    questions = bank.drafted_bank(project, person, query.query_id)
-    saved = {q.question_id: q for q in bank.questions(project, query_id=query.query_id)}
+    questions = bank.readable(project, bank.drafted_bank(project, person, query.query_id))
+    saved = {q.question_id: q for q in bank.readable(project, bank.questions(project, query_id=query.query_id))}
     bank_window.show(project, questions)
+    hidden = hidden_questions(project)
     subtopics = list(dict.fromkeys(q.subtopic_id for q in questions if q.subtopic_id))
     twins: dict[str, str] = {}
     if here.near:
@@ -60,7 +63,11 @@ def editor(
         "about": ""
         if whole is None
         else f"{whole} grades passages for the whole query and uses none of these questions.",
-        "rows": [_row(one, saved.get(one.question_id), diagnosis, twins.get(one.question_id)) for one in questions],
+        "rows": [
+            _row(one, saved.get(one.question_id), diagnosis, twins.get(one.question_id))
+            | (SEALED if one.question_id in hidden else {})
+            for one in questions
+        ],
     }
     components.draw("questions", LIST, data)
     _asked_dialog(project, query.query_id, questions)

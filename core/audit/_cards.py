@@ -1,0 +1,169 @@
+"""Cards of graders: what an audit, its jobs, the drift watch and the robustness probe show about one grader."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+
+import numpy as np
+
+from ..bank import StoredGrader, drift, flip_rates, latest_version
+from ..labels import Policy
+from ..measures.audit import (
+    Rate,
+    clustered,
+    combined_weights,
+    cross_fitted,
+    kappas,
+    relevant_shares,
+    shares as shares_of_batches,
+)
+from ..project import Project, log
+from ._audit_data import gather, labels_of
+from ._audit_records import Audit, audits, batches
+from ._passage_gains import estimation
+
+
+@dataclass(frozen=True)
+class GraderCard:
+    """The card of a grader.
+
+    Args:
+        content: its numbers, see `make_card`.
+        stale: names of what changed since: judgments, questions, overrides, probe or grades.
+    """
+
+    grader: str
+    author: str
+    made_at: datetime
+    content: Mapping[str, Any]
+    stale: list[str]
+
+    @property
+    def says(self) -> str:
+        """Agreement and state of the card, in sentences."""
+        agreement = self.content["agreement"]
+        if agreement is None:
+            said = "Not calibrated: no audit has judged passages with its labels."
+        else:
+            blind = "Calibrated with blind judgments" if agreement["blind"] else "Not calibrated: labels were revealed"
+            kappa = agreement["kappa"]
+            value = "undefined" if kappa["value"] is None else f"{kappa['value']:z.2f}"
+            said = f"{blind} ({agreement['judged']:,}). Cross-fitted kappa {value}{_range(kappa)}."
+        changed = f" Stale: {', '.join(self.stale)} changed." if self.stale else ""
+        return f"{said} Card of {self.made_at:%Y-%m-%d}.{changed}"
+
+    def as_dict(self) -> dict[str, Any]:
+        """Return the card as plain values, as `--json` prints it."""
+        return {**vars(self), "says": self.says}
+
+
+def _range(rate: Mapping[str, float | None]) -> str:
+    return "" if rate["low"] is None else f" [{rate['low']:z.2f}, {rate['high']:z.2f}]"
+
+
+def find_card(project: Project, grader: StoredGrader) -> GraderCard | None:
+    """Return the newest card of a grader; None without one."""
+    rows = project.rows(
+        "SELECT content, marks, author, made_at FROM grader_cards WHERE grader_key = ?"
+        " ORDER BY grader_card_key DESC LIMIT 1",
+        [grader.key],
+    )
+    if not rows:
+        return None
+    content, marks, author, made_at = rows[0]
+    before, now = json.loads(marks), _marks(project, grader)
+    stale = [name for name, value in now.items() if before.get(name) != value]
+    return GraderCard(grader.spec.name, author, made_at, json.loads(content), stale)
+
+
+def make_card(project: Project, grader: StoredGrader, author: str) -> GraderCard:
+    """Make and store the card of a grader.
+
+    Its content: bank version; agreement with the judgments of the newest audit with a finished batch, as kappa, share
+    relevant by label, and kappa by system; shares of failed and defaulted pairs; share of ratings that were the same
+    when asked again; flip rates; calls and cost.
+    """
+    defaulted = project.value("SELECT count(*) FROM grades WHERE grader_key = ? AND defaulted", [grader.key])
+    ((calls, cost),) = project.rows(
+        "SELECT sum(calls)::BIGINT, sum(cost) FROM jobs WHERE kind = 'grading' AND subject_key = ?", [grader.key]
+    )
+    asked, watched = grader.grades + grader.failures, drift(project, grader.spec)
+    content = {
+        "bank_version": latest_version(project),
+        "agreement": _agreement(project, grader),
+        "failed": grader.failures / asked if asked else None,
+        "defaulted": defaulted / asked if asked else None,
+        "consistent": None if watched is None else 1 - watched.changed / watched.pairs,
+        "flips": [
+            {"change": one.change, "pairs": one.pairs, "share": one.share, "low": one.low, "high": one.high}
+            for one in flip_rates(project, grader.spec)
+        ],
+        "calls": calls,
+        "cost": cost,
+    }
+    with project.transaction(act="organize", author=author) as cursor:
+        cursor.execute(
+            "INSERT INTO grader_cards VALUES (nextval('keys'), ?, ?, ?, ?, now()::TIMESTAMP)",
+            [grader.key, json.dumps(content), json.dumps(_marks(project, grader)), author],
+        )
+        log(cursor, author, "make card", grader=grader.spec.name)
+    made = find_card(project, grader)
+    assert made is not None
+    return made
+
+
+def _marks(project: Project, grader: StoredGrader) -> dict[str, Any]:
+    """Return numbers that change with the inputs of a card."""
+    ((judged, judgments, given, withdrawn, probes),) = project.rows(
+        "SELECT (SELECT count(*) FROM audit_verdicts), (SELECT sum(hash(j))::VARCHAR FROM judgments j),"
+        " (SELECT coalesce(max(override_key), 0) FROM overrides),"
+        " (SELECT count(*) FROM overrides WHERE withdrawn_at IS NOT NULL),"
+        " (SELECT count(*) FROM probe_answers WHERE grader_key = $grader)",
+        {"grader": grader.key},
+    )
+    return {
+        "judgments": [judged, judgments],
+        "questions": latest_version(project),
+        "overrides": [given, withdrawn],
+        "probe": probes,
+        "grades": [grader.grades, grader.failures],
+    }
+
+
+def _agreement(project: Project, grader: StoredGrader) -> dict[str, Any] | None:
+    """Return the agreement with the newest audit with a finished batch; None without one, or without labels in it."""
+    done: list[Audit] = [one for one in audits(project) if any(batch.done for batch in batches(project, one))]
+    if not done:
+        return None
+    found = estimation(gather(project, done[-1]))
+    assert found is not None
+    facts, w = found.facts, found.facts.weights
+    column = {item: i for i, item in enumerate(w.items)}
+    labels = labels_of(project, done[-1], grader.spec.fingerprint, column)
+    weight, _ = combined_weights(found.batches, shares_of_batches(found.planned[: len(found.batches)]))
+    judged = np.flatnonzero(~np.isnan(labels) & ~np.isnan(facts.judged) & (weight > 0))
+    if not len(judged):
+        return None
+    relevant, levels = facts.judged[judged] >= max(Policy.min_judgment, facts.min_judgment), labels[judged]
+    own, queries = weight[judged], found.pool.queries[judged]
+    predicted = cross_fitted(levels, relevant, own, queries)
+
+    def rate(value: Any, at: np.ndarray) -> dict[str, float | int | None]:
+        return _plain(clustered(value, own[at], predicted[at], relevant[at], queries[at])) | {"judged": int(at.sum())}
+
+    return {
+        "audit": done[-1].name,
+        "judged": len(judged),
+        "blind": not any(batch.looked for batch in facts.batches),
+        "kappa": rate(kappas, np.ones(len(judged), bool)),
+        "by_label": {str(int(level)): rate(relevant_shares, levels == level) for level in np.unique(levels)},
+        "by_system": {run: rate(kappas, w.w[i, judged] > 0) for i, run in enumerate(w.systems)},
+    }
+
+
+def _plain(rate: Rate) -> dict[str, float | int | None]:
+    return {name: None if np.isnan(value) else value for name, value in vars(rate).items() if name != "error"}

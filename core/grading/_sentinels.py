@@ -1,0 +1,88 @@
+"""Drift watch: graded pairs that are asked again in every job, to notice a changed model behind an endpoint."""
+
+from __future__ import annotations
+
+from ..bank import Drift, drift, grader_key, prompts, refuse_drifted, remember_settings, settings_again
+from ..errors import InputError
+from ..graders import Control, Grader, is_remote, make_grader
+from ..project import Project, log
+from ..types import GraderSpec
+from ._needed_pairs import with_texts
+
+SENTINELS, AGAIN, FEWEST = 200, 10, 20
+"""Number of pairs that measure the noise, number of them that each job asks again, and the fewest to measure noise."""
+
+
+def watch(project: Project, grader: Grader, author: str, control: Control, pairs: int | None = None) -> Drift:
+    """Begin to watch a grader, or check it again now.
+
+    Args:
+        pairs: number of random graded pairs to ask again; by default `SENTINELS` at first, later `AGAIN`.
+
+    Raises:
+        GradingError: the model changed.
+        InputError: the grader is no endpoint, or has too few grades.
+    """
+    project.require("grade", author=author)
+    begun = refuse_drifted(project, grader.spec)
+    if not is_remote(grader):
+        raise InputError(
+            "grader-pinned",
+            f"'{grader.spec.name}' cannot change: its fingerprint contains its weights.",
+            "Watch a grader at an endpoint.",
+        )
+    _ask_again(project, grader, author, control, pairs or (SENTINELS if begun is None else AGAIN), begun is not None)
+    found = drift(project, grader.spec)
+    assert found is not None
+    return found
+
+
+def check_again(project: Project, grader: Grader, author: str, control: Control) -> None:
+    """Ask some sentinel pairs again at the start of a job, if the grader is watched.
+
+    Raises:
+        GradingError: the model changed.
+    """
+    if refuse_drifted(project, grader.spec) is not None:
+        _ask_again(project, grader, author, control, AGAIN, begun=True)
+        refuse_drifted(project, grader.spec)
+
+
+def _ask_again(project: Project, grader: Grader, author: str, control: Control, count: int, begun: bool) -> None:
+    key = project.read(lambda cursor: grader_key(cursor, grader.spec))
+    known = "sentinel_answers WHERE round = 0 AND" if begun else "grades WHERE"
+    pairs = project.rows(
+        f"SELECT question_text_key, passage_text_key FROM {known} grader_key = ? ORDER BY random() LIMIT {count:d}",
+        [key],
+    )
+    if len(pairs) < FEWEST and not begun:
+        raise InputError(
+            "too-few-grades",
+            f"'{grader.spec.name}' has {len(pairs)} grades; the watch needs {FEWEST}.",
+            f"Grade first: exam grade --grader '{grader.spec.name}'",
+        )
+    texts = with_texts(project, grader.spec, pairs)
+    outcomes = [one for batch in grader.grade(texts.questions, texts.passages, texts.pairs, control) for one in batch]
+    if not outcomes:
+        return
+    with project.transaction(act="grade", author=author) as cursor:
+        ((number,),) = cursor.execute(
+            "SELECT coalesce(max(round) + 1, 0) FROM sentinel_answers WHERE grader_key = ?", [key]
+        ).fetchall()
+        cursor.executemany(
+            "INSERT INTO sentinel_answers VALUES (?, ?, ?, ?, ?, now()::TIMESTAMP)",
+            [[key, question, passage, number, grade.rating] for question, passage, grade in outcomes],
+        )
+    found = drift(project, grader.spec)
+    if found is not None and found.alarm is not None:
+        _begin_edition(project, grader.spec, author)
+
+
+def _begin_edition(project: Project, spec: GraderSpec, author: str) -> None:
+    """Save the grader with a new fingerprint under a name of its own, if its settings are known."""
+    with project.transaction(act="grade", author=author) as cursor:
+        log(cursor, author, "notice changed model", grader=spec.name)
+    if (known := settings_again(project, spec)) is not None:
+        parameters = known.parameters | {"edition": known.parameters.get("edition", 1) + 1}
+        renewed = make_grader(known.kind, parameters, prompts(project))
+        remember_settings(project, renewed, known.kind, parameters, author)

@@ -1,0 +1,126 @@
+"""Repair of questions: a rewording is chosen on one half of the known pairs, and tested once on the other half."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass, replace
+from hashlib import blake2b
+from typing import Any
+
+import numpy as np
+
+from .. import bank
+from ..bank import grader_again
+from ..errors import InputError
+from ..grading import Request, run_job
+from ..labels import MISSING, Policy, basis, load_ratings, overrides
+from ..measures import HELD_OUT, RepairTest, rewording_test, spent
+from ..project import Project, find_source, judgments, log, refuse_hidden
+from ..types import ANSWERED, Question
+
+
+@dataclass(frozen=True)
+class Repair:
+    """The outcome of a repair.
+
+    Args:
+        wording: the wording that was best on the first half.
+        number: number of the question's test, from 1; each later test has a stricter level.
+        test: the test on the other half.
+    """
+
+    question: str
+    wording: str
+    number: int
+    test: RepairTest
+
+    @property
+    def says(self) -> str:
+        """The outcome in two sentences."""
+        test = self.test
+        if test.accepted is None:
+            return f"Too few to tell: {test.pairs} held-out pairs, {HELD_OUT} needed. The test was not counted."
+        said = "Accepted and drafted" if test.accepted else "Not accepted"
+        return (
+            f"{said}: “{self.wording}”. Of {test.pairs} held-out pairs, {test.gains} became right and"
+            f" {test.losses} wrong (p {test.p:.3f}, level {test.level:.3f} of test {self.number})."
+        )
+
+    def as_dict(self) -> dict[str, Any]:
+        """Return the outcome as plain values, as `--json` prints it."""
+        return {**asdict(self), "says": self.says}
+
+
+def repair(
+    project: Project, question_id: str, wordings: Sequence[str], policy: Policy, source: str, author: str
+) -> Repair:
+    """Test rewordings of a question, and draft the best one if it is better.
+
+    A rating is right if it answers the question exactly for passages that do: by an override of the question, or else
+    by the judgment of the passage. Missing pairs of the wordings are graded first.
+
+    Args:
+        wordings: new wordings by people or models.
+        source: the judgments. They count from `policy.min_judgment` on.
+
+    Raises:
+        InputError: the question, grader or source is unknown, no wording is new, or no pair can be compared.
+        GradingError: the grader cannot grade the wordings here.
+    """
+    project.require("grade", author=author)
+    refuse_hidden(project, [question_id])
+    base = basis(project, replace(policy, overrides=False))
+    question = next((one for one in bank.questions(project, base.version) if one.question_id == question_id), None)
+    texts = [text for text in dict.fromkeys(one.strip() for one in wordings) if text]
+    if question is None or not texts or question.text in texts:
+        raise InputError(
+            "nothing-to-repair", f"No new wording of question '{question_id}'.", "Give its id and another wording."
+        )
+    variants = [replace(question, text=text) for text in texts]
+    if (grader := grader_again(project, base.grader.spec)) is not None:
+        run_job(project, grader, Request(trial=tuple(variants)), author)
+    before, after, held_out = _pairs(project, [question, *variants], base, policy, source)
+    key = project.value("SELECT question_key FROM questions WHERE question_id = ?", [question_id])
+    number = 1 + project.value("SELECT count(*) FROM repairs WHERE question_key = ?", [key])
+    test = rewording_test(before, after, held_out, spent(number))
+    found = Repair(question_id, texts[test.chosen], number, test)
+    if test.accepted is None:
+        return found
+    with project.transaction(act="grade", author=author) as cursor:
+        cursor.execute(
+            "INSERT INTO repairs VALUES (nextval('keys'), ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, now()::TIMESTAMP)",
+            [key, base.grader.key, found.wording, test.pairs, test.gains, test.losses, test.p, test.level,
+             test.accepted, author],
+        )  # fmt: skip
+        log(cursor, author, "test rewording", question=question_id, accepted=test.accepted)
+    if test.accepted:
+        bank.put_draft(project, author, replace(question, text=found.wording))
+    return found
+
+
+def _pairs(
+    project: Project, asked: Sequence[Question], base: Any, policy: Policy, source: str
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Return which pairs the present wording rates right, which each new one does, and which are held out."""
+    query_id = asked[0].query_id
+    known = load_ratings(project, base, query_id, asked)
+    ratings = known.of(asked)
+    judged = judgments(project, find_source(project, source)).get(query_id, {})
+    truth = {passage: value >= policy.min_judgment for passage, value in judged.items()}
+    mine = [one for one in overrides(project, query_id) if one.question_id == asked[0].question_id and not one.stale]
+    truth |= {one.passage_id: one.rating >= ANSWERED for one in mine}
+    rows = [
+        at
+        for at, passage in enumerate(known.passage_ids)
+        if passage in truth and known.pooled[at] and (ratings[at] != MISSING).all()
+    ]
+    if not rows:
+        raise InputError(
+            "no-known-pairs",
+            f"No passage of query '{query_id}' has a judgment or override, and ratings of all wordings.",
+            "Judge passages, or grade with a grader that can run here.",
+        )
+    names = [known.passage_ids[at] for at in rows]
+    right = np.array([truth[name] for name in names]) == (ratings[rows] >= base.min_rating).T
+    held_out = np.array([blake2b(name.encode(), digest_size=1).digest()[0] % 2 == 1 for name in names])
+    return right[0], right[1:], held_out

@@ -1,0 +1,63 @@
+"""Assessors first: suggestions of a query wait for a person's own question."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from exam_workbench import bank
+from exam_workbench.project import Project
+from exam_workbench.types import Question
+from tests.made.projects import fill
+from tests.made.screens import served, shows, visit
+from tests.made.shell import printed, shell_on
+
+__all__ = ["served"]
+
+
+def put(project: Project) -> None:
+    fill(project, [Question(f"{query}/a", query, f"What of {query}?") for query in ("q1", "q2")], {}, {})
+
+
+def test_suggestions_wait_for_an_own_question_and_no_longer(project: Project) -> None:
+    put(project)
+    assert bank.queries_awaiting_own(project, "ann") == frozenset()
+    bank.set_assessors_first(project, True, "olga")
+    assert bank.queries_awaiting_own(project, "tester") == frozenset()
+    assert bank.queries_awaiting_own(project, "ann") == {"q1", "q2"}
+    # Another wording of a known question, or a question without text, is none of her own.
+    bank.put_draft(project, "ann", replace(bank.questions(project, query_id="q1")[0], text="What of it?"))
+    empty = bank.new_question("q1")
+    bank.put_draft(project, "ann", empty)
+    assert bank.queries_awaiting_own(project, "ann") == {"q1", "q2"}
+    bank.take_back(project, "ann", [empty.question_id])
+    bank.put_draft(project, "ann", bank.new_question("q1", "What else of q1?"))
+    assert bank.queries_awaiting_own(project, "ann") == {"q2"}
+    assert bank.queries_awaiting_own(project, "ben") == {"q1", "q2"}
+    bank.save_drafts(project, "ann")
+    assert bank.queries_awaiting_own(project, "ann") == {"q2"}
+    bank.set_assessors_first(project, False, "olga")
+    assert bank.queries_awaiting_own(project, "ann") == frozenset()
+
+
+def test_the_screen_hides_suggestions_until_then(project: Project) -> None:
+    put(project)
+    bank.set_assessors_first(project, True, "olga")
+    app = visit("question_bank", query="q1")
+    assert shows(app, "own-first") and "suggest questions" not in [button.key for button in app.button]
+    bank.put_draft(project, "ann", bank.new_question("q1", "What else of q1?"))
+    app = visit("question_bank", query="q1")
+    assert not shows(app, "own-first") and "suggest questions" in [button.key for button in app.button]
+    app.toggle(key="assessors first True").set_value(False).run()
+    assert not bank.assessors_first(project)
+
+
+def test_a_shell_turns_the_switch(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    exam = shell_on(put, tmp_path, monkeypatch, capsys)
+    assert exam("proposals", "assessors-first", "--on")[0] == 0
+    assert printed(exam("proposals", "list", "--json"))["proposals"] == []
+    assert exam("proposals", "assessors-first", "--off")[0] == 0

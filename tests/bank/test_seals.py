@@ -1,0 +1,133 @@
+"""Sealed questions: drawn by a seed, hidden from everyone but their authors and from files, and used to find leaks."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from exam_workbench import bank, exchange, study
+from exam_workbench.exchange import exporting
+from exam_workbench.labels import Policy, overrides
+from exam_workbench.measures._sealed import sealed_test
+from exam_workbench.project import Project, activity, hidden_questions, sealed_questions
+from exam_workbench.review import read_passage
+from exam_workbench.types import Question
+from tests.made.projects import copy_of, fill
+from tests.made.refusals import refusal
+from tests.made.shell import printed, shell_on
+
+QUERIES = [f"q{i}" for i in range(1, 9)]
+RUNS = ("cheat", "fair", "good", "poor")
+
+
+def put(project: Project) -> None:
+    """Put eight queries with six questions each, and four systems of which the first answers all but sealed ones."""
+    questions = [Question(f"{query}/{i}", query, f"Secret {i} of {query}?") for query in QUERIES for i in range(6)]
+    sealed = {one for ids in drawn(questions).values() for one in ids}
+    share = {"good": 4, "fair": 3, "poor": 1}
+    ratings = {}
+    for question in questions:
+        place = int(question.question_id[-1])
+        for run in RUNS:
+            known = question.question_id not in sealed if run == "cheat" else (place + int(question.query_id[1])) % 6
+            answered = known if run == "cheat" else int(known) < share[run]
+            ratings[question.text or "", f"{question.query_id}{run}"] = 5 if answered else 0
+    fill(project, questions, ratings, {run: {query: [f"{query}{run}"] for query in QUERIES} for run in RUNS})
+
+
+def drawn(questions: list[Question]) -> dict[str, list[str]]:
+    """Return the questions that the seed 3 draws."""
+    import random
+
+    return {
+        query: sorted(
+            random.Random(f"3 {query}").sample(sorted(q.question_id for q in questions if q.query_id == query), 3)
+        )
+        for query in QUERIES
+    }
+
+
+@pytest.fixture
+def project(tmp_path: Path) -> Iterator[Project]:
+    yield from copy_of(put, tmp_path)
+
+
+def test_the_seed_draws_the_same_questions_and_a_leak_is_found(project: Project) -> None:
+    found = bank.seal(project, "olga", seed=3)
+    assert found == drawn(bank.questions(project))
+    assert sealed_questions(project) == {one for ids in found.values() for one in ids}
+    compared = study.sealed_coverage(project, Policy())
+    assert compared.queries == 8
+    first, *rest = compared.systems
+    assert (first.run, first.public, first.sealed, first.flagged) == ("cheat", 1.0, 0.0, True)
+    assert not any(one.flagged for one in rest)
+    with refusal("already-sealed"):
+        bank.seal(project, "olga")
+    assert bank.open_sealed(project, "olga") == 24
+    assert study.sealed_coverage(project, Policy()).systems == []
+
+
+@pytest.mark.parametrize(("per_query", "code"), [(1, "too-few-seals"), (4, "too-few-questions")])
+def test_too_few_or_too_many_sealed_questions_are_refused(project: Project, per_query: int, code: str) -> None:
+    with refusal(code):
+        bank.seal(project, "olga", per_query)
+    assert sealed_questions(project) == frozenset()
+
+
+def test_other_people_and_files_get_no_word_of_a_sealed_question(project: Project) -> None:
+    ids = bank.seal(project, "olga", seed=3)["q1"]
+    texts = [q.text or "" for q in bank.questions(project) if q.question_id in ids]
+    author, other = project.seen_by("tester"), project.seen_by("ben")
+    assert hidden_questions(author) == frozenset() and set(ids) <= hidden_questions(other)
+    ways = [
+        lambda p: bank.readable(p, bank.questions(p)),
+        lambda p: [bank.history(p, one) for one in ids],
+        lambda p: read_passage(p, Policy(), "q1", "q1cheat"),
+        lambda p: study.bank_worth(p, Policy()),
+        lambda p: activity(p),
+        lambda p: overrides(p),
+        lambda p: bank.find_question(p, "ben", ids[0]),
+    ]
+    for way in ways:
+        assert not [text for text in texts if text in repr(way(other))]
+    assert all(text in repr(ways[0](author)) for text in texts)
+    # A file may reach anyone, so it leaves them out for their author, too.
+    files = [exporting.bank_jsonl, exporting.bank_csv, exporting.graded_file, lambda p: exporting.bank_in_form(p, "v3")]
+    for export in files:
+        content = export(author)
+        content = __import__("gzip").decompress(content).decode() if isinstance(content, bytes) else content
+        assert not [text for text in texts if text in content]
+    question = next(q for q in bank.readable(other, bank.questions(other)) if q.question_id == ids[0])
+    for act in (lambda: bank.save(other, [question], "x", "ben"), lambda: bank.put_draft(other, "ben", question)):
+        with refusal("question-sealed", ids[0]):
+            act()
+    for act in (
+        lambda: exchange.bundle(author, Policy(), "tester"),
+        lambda: exchange.project_zip(author, "tester"),
+    ):
+        with refusal("questions-sealed", "24"):
+            act()
+    bank.open_sealed(project, "olga")
+    assert all(text in exporting.bank_jsonl(other) for text in texts)
+
+
+def test_a_shell_seals_compares_and_opens(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    exam = shell_on(put, tmp_path, monkeypatch, capsys)
+    assert len(printed(exam("bank", "seal", "--seed", "3", "--json"))["sealed"]) == 8
+    assert "Secret 0 of q1?" in exam("bank", "list", "--query", "q1")[1] or "(text unknown)" in exam("bank", "list")[1]
+    assert printed(exam("bank", "sealed", "--json"))["flagged"] == ["cheat"]
+    assert exam("bank", "open")[0] == 0
+    assert printed(exam("bank", "sealed", "--json"))["queries"] == 0
+
+
+def test_weights_count_and_systems_that_answer_alike_have_no_surplus() -> None:
+    answered = [np.array([[1, 1, 0, 0], [1, 1, 0, 0], [1, 1, 0, 0]], bool)] * 6
+    sealed = [np.array([False, True, False, True])] * 6
+    told = sealed_test(answered, [np.array([3.0, 1.0, 1.0, 1.0])] * 6, sealed, draws=200)
+    assert told.public == pytest.approx(0.75) and told.sealed == pytest.approx(0.5)
+    assert told.surplus == pytest.approx(0) and told.adjusted.tolist() == [1, 1, 1]

@@ -1,0 +1,129 @@
+"""The drift watch: pairs that are asked again show a changed model, and their answers never become grades."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from exam_workbench.bank import drift, find_grader, make_named, remember_settings
+from exam_workbench.errors import GradingError
+from exam_workbench.graders import Control, Grader, make_grader
+from exam_workbench.grading import Request, run_job, watch
+from exam_workbench.measures._drift import DRIFT_ALARM, drift_evidence, noise_bound
+from exam_workbench.project import Project
+from exam_workbench.types import Question
+from tests.made.audits import fill_audited
+from tests.made.endpoint_calls import key
+from tests.made.endpoint_server import EndpointServer, digit, rate
+from tests.made.projects import import_bank
+from tests.made.refusals import mentions, refusal
+from tests.made.shell import printed, shell_on
+
+__all__ = ["key"]
+
+
+@pytest.fixture
+def server() -> Iterator[EndpointServer]:
+    with EndpointServer() as started:
+        yield started
+
+
+@pytest.fixture
+def filled(project: Project) -> Project:
+    fill_audited(project)
+    return project
+
+
+def graded(project: Project, server: EndpointServer) -> Grader:
+    """Grade all pairs at the endpoint, and begin to watch its grader."""
+    parameters = {"model": "m", "base_url": server.url}
+    grader = make_grader("self-rating", parameters)
+    remember_settings(project, grader, "self-rating", parameters, "ann")
+    assert run_job(project, grader, Request(), "ann").state == "done"
+    return grader
+
+
+def more(project: Project) -> None:
+    """Add a question, so that further pairs are to be graded."""
+    import_bank(project, [Question("q1/new", "q1", "And what else of q1?")])
+
+
+def test_a_changed_model_ends_the_next_job_and_its_next_edition_grades_anew(
+    filled: Project, server: EndpointServer
+) -> None:
+    grader = graded(filled, server)
+    before = filled.rows("FROM grades ORDER BY ALL")
+    found = watch(filled, grader, "ann", Control(), pairs=40)
+    assert (found.pairs, found.changed, found.checks) == (40, 0, [])
+    assert filled.rows("FROM grades ORDER BY ALL") == before
+    more(filled)
+    assert run_job(filled, grader, Request(), "ann").state == "done"
+    found = drift(filled, grader.spec)
+    assert found is not None and [(one.asked, one.changed) for one in found.checks] == [(10, 0)]
+    server.behave = lambda seen: rate(seen, (digit(seen.prompt) + 1) % 6)
+    import_bank(filled, [Question("q2/new", "q2", "And what else of q2?")])
+    ended = run_job(filled, grader, Request(), "ann")
+    assert (ended.state, ended.graded) == ("failed", 0)
+    found = drift(filled, grader.spec)
+    assert found is not None and found.alarm is not None
+    # Grades that the change may have reached are those of the job after the last quiet check.
+    assert found.suspect == 9
+    asked = len(server.seen)
+    with refusal("grader-drifted", grader.spec.name, kind=GradingError):
+        watch(filled, grader, "ann", Control())
+    assert len(server.seen) == asked
+    renewed, _, parameters = make_named(filled, f"{grader.spec.name} edition 2", {})
+    assert parameters["edition"] == 2 and renewed.spec.fingerprint != grader.spec.fingerprint
+    assert run_job(filled, renewed, Request(), "ann").graded == 72
+    assert find_grader(filled, renewed.spec.name).grades == 72
+
+
+def test_the_watch_is_begun_at_a_shell_and_its_alarm_is_noted_with_the_leaderboard(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], server: EndpointServer
+) -> None:
+    exam = shell_on(fill_audited, tmp_path, monkeypatch, capsys)
+    settings = ("--grader", "self-rating", "--model", "m", "--base-url", server.url)
+    assert exam("grade", *settings)[0] == 0
+    assert printed(exam("graders", "drift", "--json")) == {"graders": []}
+    state = printed(exam("graders", "watch", "Self-rating (m)", "--json"))
+    assert (state["pairs"], state["changed"], state["alarm"]) == (54, 0, None)
+    assert printed(exam("graders", "drift", "--json")) == {"graders": [state]}
+    board = ("leaderboard", "--grader", "Self-rating (m)", "--measure", "nDCG@5")
+    quiet = exam(*board)[2]
+    server.behave = lambda seen: rate(seen, (digit(seen.prompt) + 1) % 6)
+    state = printed(exam("graders", "watch", "Self-rating (m)", "--json"))
+    assert state["alarm"] and state["checks"][0]["changed"] == 10
+    assert exam(*board)[2].startswith(quiet.splitlines()[0]) and mentions(exam(*board)[2], "Self-rating (m) changed")
+
+
+def test_only_a_grader_that_can_change_and_has_grades_is_watched(filled: Project, server: EndpointServer) -> None:
+    grader = make_grader("self-rating", {"model": "m", "base_url": server.url})
+    with refusal("too-few-grades", grader.spec.name, "20"):
+        watch(filled, grader, "ann", Control())
+    with refusal("grader-pinned"):
+        watch(filled, make_grader("embedding", {}), "ann", Control())
+    assert server.seen == [] and drift(filled, grader.spec) is None
+    with refusal("useless-parameter"):
+        make_grader("self-rating", {"edition": 2})
+
+
+def test_evidence_stays_low_for_noise_and_grows_with_changes() -> None:
+    bound = noise_bound(4, 200)
+    assert 0.04 < bound < 0.08
+    assert noise_bound(200, 200) == 1 and drift_evidence([(10, 10)], 1.0).tolist() == [0.0]
+    assert drift_evidence([], bound).shape == (0,)
+    quiet = drift_evidence([(10, 0)] * 50, bound)
+    assert np.all(np.diff(quiet) < 0)
+    # As many checks at once are the same evidence as one after another.
+    assert drift_evidence([(30, 12)], bound)[-1] == pytest.approx(drift_evidence([(10, 4)] * 3, bound)[-1])
+    assert drift_evidence([(10, 4)] * 3, bound)[-1] > DRIFT_ALARM
+
+
+def test_the_expected_evidence_under_noise_is_at_most_one() -> None:
+    dice = np.random.default_rng(0)
+    changed = dice.binomial(10, 0.06, size=(4000, 5))
+    ends = [np.exp(drift_evidence([(10, int(x)) for x in row], 0.06)[-1]) for row in changed]
+    assert np.mean(ends) < 1.3
