@@ -10,7 +10,7 @@ from scipy.stats import kendalltau
 
 from bench.audited import Collection, Way, dl20, label_sets, made, simulate
 from exam_workbench.grading import AGAIN, SENTINELS
-from exam_workbench.measures._drift import DRIFT_ALARM, drift_evidence, noise_bound
+from exam_workbench.measures._drift_test import DRIFT_ALARM, drift_evidence, noise_bound
 from exam_workbench.measures._repair import RepairTest, rewording_test, spent
 from exam_workbench.measures._sealed import SEALED_LEVEL, sealed_test
 from exam_workbench.measures.audit import compare_graders, importance, pool_of

@@ -217,7 +217,7 @@ WHOLE = {
     "core/project/_judgments.py": "a source without judgments goes with its last one, as part of a write",
     "core/project/_replaced_data.py": "counts what rests on a passage before it is replaced, as part of a write",
     "core/labels/_overrides.py": "finds whose override is withdrawn, as part of a write",
-    "core/audit/_cards.py": "counts and hashes the inputs of a card, to find it stale",
+    "core/audit/_grader_cards.py": "counts and hashes the inputs of a card, to find it stale",
     "core/exchange/_publication.py": "records which overrides count, as part of a write",
 }
 """Files that read all rows of tables from which an open double assignment hides rows, and why."""

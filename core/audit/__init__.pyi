@@ -40,8 +40,8 @@ from ._calibration import (
     accept_cut_points as accept_cut_points,
     calibration as calibration,
 )
-from ._cards import GraderCard as GraderCard, find_card as find_card, make_card as make_card
 from ._circularity import Circularity as Circularity, Role as Role, circularity as circularity
+from ._grader_cards import GraderCard as GraderCard, find_card as find_card, make_card as make_card
 from ._grader_choice import GraderChoice as GraderChoice, ScoredGrader as ScoredGrader, choose_grader as choose_grader
 from ._judging_sheets import sentence as sentence, sheet as sheet, take_in as take_in
 from ._methods_section import methods as methods

@@ -38,7 +38,7 @@ from ._drafts import (
     take_back as take_back,
     undo as undo,
 )
-from ._drift import Drift as Drift, DriftCheck as DriftCheck, drift as drift, refuse_drifted as refuse_drifted
+from ._drift_watch import Drift as Drift, DriftCheck as DriftCheck, drift as drift, refuse_drifted as refuse_drifted
 from ._duplicate_questions import (
     NEAR as NEAR,
     Repeat as Repeat,
@@ -130,7 +130,7 @@ from ._saved_graders import (
     stored_spec as stored_spec,
 )
 from ._saving import is_wordless as is_wordless, restore as restore, save as save, save_questions as save_questions
-from ._seals import SEALED_PER_QUERY as SEALED_PER_QUERY, open_sealed as open_sealed, seal as seal
+from ._sealing import SEALED_PER_QUERY as SEALED_PER_QUERY, open_sealed as open_sealed, seal as seal
 from ._suspect_passages import speaking_passages as speaking_passages
 from ._topics import (
     add_topics as add_topics,

@@ -19,7 +19,7 @@ from ._correlation import (
     correlate as correlate,
     correlate_by as correlate_by,
 )
-from ._drift import DRIFT_ALARM as DRIFT_ALARM, drift_evidence as drift_evidence, noise_bound as noise_bound
+from ._drift_test import DRIFT_ALARM as DRIFT_ALARM, drift_evidence as drift_evidence, noise_bound as noise_bound
 from ._intents import Answers as Answers, answers_of as answers_of, make_intent_evaluator as make_intent_evaluator
 from ._means import (
     Array as Array,

@@ -252,7 +252,7 @@ from ._runs import (
     write_runs as write_runs,
 )
 from ._schema import expected_objects as expected_objects, read_objects as read_objects
-from ._seals import (
+from ._sealed_questions import (
     SEALED as SEALED,
     add_seals as add_seals,
     hidden_questions as hidden_questions,

@@ -11,7 +11,7 @@ from typing import Any
 from ..tables import csv_text
 from ._activity_sentences import Place, place_of, sentence
 from ._project import SCORELESS, Project
-from ._seals import readable_texts
+from ._sealed_questions import readable_texts
 from ._visible import visible
 
 # The log refers to objects by id or key. Questions are shown with their text at the time of the action. Questions of

@@ -18,12 +18,6 @@ from ._audited_scores import (
     compare as compare,
     estimates as estimates,
 )
-from ._cards import (
-    clustered as clustered,
-    cross_fitted as cross_fitted,
-    kappas as kappas,
-    relevant_shares as relevant_shares,
-)
 from ._gain_estimates import (
     Batch as Batch,
     Corrected as Corrected,
@@ -35,6 +29,12 @@ from ._gain_estimates import (
     pool_of as pool_of,
     predict_batches as predict_batches,
     residual_spread as residual_spread,
+)
+from ._grader_agreement import (
+    clustered as clustered,
+    cross_fitted as cross_fitted,
+    kappas as kappas,
+    relevant_shares as relevant_shares,
 )
 from ._grader_sets import GraderSet as GraderSet, compare_graders as compare_graders
 from ._label_quality import (
