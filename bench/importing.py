@@ -14,7 +14,7 @@ from bench.figures import Figure, in_child, in_this_process, peak_megabytes, pro
 from bench.large import PASSAGES_A_QUERY, QUERIES, RUNS, make_large
 from exam_workbench.exchange import graded_file, import_files
 from exam_workbench.formats import Source
-from exam_workbench.project import create
+from exam_workbench.store import create
 
 
 def importing(tiny: bool) -> Iterator[Figure]:

@@ -48,18 +48,8 @@ from exam_workbench.grading import Request, run_job
 from exam_workbench.jobs import Progress
 from exam_workbench.labels import Policy, override
 from exam_workbench.operations.export import Asked as ToExport
-from exam_workbench.project import (
-    Project,
-    backup,
-    close_interrupted,
-    create,
-    judging,
-    migrations,
-    open_project,
-    restore,
-    set_aside,
-)
-from exam_workbench.project._backups import verify
+from exam_workbench.records import close_interrupted, judging
+from exam_workbench.store import Project, backup, create, migrations, open_project, restore, set_aside, verify
 from exam_workbench.types import Asked, Grade, GraderSpec, Question
 
 ROUNDS_A_PROJECT = 40

@@ -6,7 +6,8 @@ from math import gcd
 from pathlib import Path
 
 from exam_workbench.bank import put_grader
-from exam_workbench.project import Project, create, log, refresh_pool
+from exam_workbench.records import refresh_pool
+from exam_workbench.store import Project, create, log
 from exam_workbench.types import GraderSpec
 
 QUERIES = 131

@@ -27,7 +27,7 @@ import pyarrow.parquet as pq
 from exam_workbench.graders import _plan_files as adapter, grade_plan, make_grader
 from exam_workbench.graders._plan_files import GraderOnWorker
 from exam_workbench.grading import Request, Scope, run_job, take_in_grades, write_missing
-from exam_workbench.project import Project, open_project
+from exam_workbench.store import Project, open_project
 
 SETTINGS = {"cuts": [0.31, 0.41, 0.51, 0.61, 0.71]}
 """Settings of a grader that no project has, so that every pair is missing."""

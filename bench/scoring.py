@@ -18,8 +18,9 @@ from bench.figures import Figure, in_child, in_this_process, processor_seconds
 from bench.large import PASSAGES_A_QUERY, QUERIES, RUNS, make_large
 from exam_workbench.bank import questions
 from exam_workbench.labels import Policy, basis, coverage, label_qrels, labels, leaderboard, score_runs
-from exam_workbench.project import Project, open_project, rankings
+from exam_workbench.records import rankings
 from exam_workbench.review import changes
+from exam_workbench.store import Project, open_project
 from exam_workbench.types import Question
 
 Means = dict[str, dict[str, float]]

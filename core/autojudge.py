@@ -38,7 +38,7 @@ from .formats import Source, read_bank
 from .graders import acting, naming
 from .grading import make_drafter, suggest
 from .labels import Policy, basis, label_qrels, leaderboard
-from .project import Project as StoredProject, create, open_project
+from .store import Project as StoredProject, create, open_project
 
 AUTHOR = "autojudge"
 SPEC = LeaderboardSpec(

@@ -30,7 +30,7 @@ from .labels import (
     leaderboard,
     usual_min_judgment,
 )
-from .project import Project as StoredProject, create as create_project, current_author, open_project
+from .store import Project as StoredProject, create as create_project, current_author, open_project
 
 if TYPE_CHECKING:
     from altair import LayerChart

@@ -8,8 +8,8 @@ from typing import Literal
 from .audit import audited_by, under_way
 from .labels import FEWEST_GRADED, Policy, basis, pairs_needed
 from .measures import parse_measure
-from .project import Project, as_act
 from .review import agreeing
+from .store import Project, as_act
 
 Audited = Literal["audited", "audit in progress", "not audited"]
 

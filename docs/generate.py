@@ -130,8 +130,8 @@ def parameters_of(route: Mapping[str, Any]) -> list[tuple[str, str, str, str]]:
 def api_page() -> str:
     """Return the page with each route of the API, and the operations that only a shell has."""
     from exam_workbench.operations import every_operation
-    from exam_workbench.project import ACTS
     from exam_workbench.server import PREFIX, made_api
+    from exam_workbench.store import ACTS
 
     operations = {f"{PREFIX}/{one.name.replace(' ', '/')}": one for one in every_operation()}
     parts = [API_INTRODUCTION]
@@ -258,7 +258,7 @@ def measures() -> str:
 def roles() -> str:
     """Return each action with the roles that may do it, and its screens, commands and routes."""
     from exam_workbench.operations import every_operation
-    from exam_workbench.project import ACTS, ROLES
+    from exam_workbench.store import ACTS, ROLES
     from pages.parts.shared.screens import SCREENS
 
     def commands(act: str) -> list[str]:

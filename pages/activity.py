@@ -2,7 +2,8 @@
 
 import streamlit as st
 
-from exam_workbench.project import Act, Project, Sought, activity, activity_csv, bring_back, kinds_of_act, people
+from exam_workbench.records import Act, Sought, activity, activity_csv, bring_back, kinds_of_act, people
+from exam_workbench.store import Project
 from exam_workbench.text import how_many
 from pages.parts.shared import html, presses, screens, ui
 

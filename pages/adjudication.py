@@ -5,7 +5,8 @@ from collections import Counter
 import streamlit as st
 
 from exam_workbench import review, types
-from exam_workbench.project import SCALE, Project, passage_texts
+from exam_workbench.records import SCALE, passage_texts
+from exam_workbench.store import Project
 from pages.parts.review import contested_places, passage_panel
 from pages.parts.shared import html, ui
 

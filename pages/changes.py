@@ -6,7 +6,7 @@ from typing import Any
 import streamlit as st
 
 from exam_workbench import bank, labels, review, types
-from exam_workbench.project import Project
+from exam_workbench.store import Project
 from pages.parts.review import change_views, flips
 from pages.parts.shared import address, html, policy_widgets, streamlit_bridge, ui
 

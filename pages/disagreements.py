@@ -3,7 +3,8 @@
 import streamlit as st
 
 from exam_workbench import bank, labels, review
-from exam_workbench.project import Project, for_tuning
+from exam_workbench.records import for_tuning
+from exam_workbench.store import Project
 from pages.parts.review import case_acts, disagreement_tables as parts, disagreements_address, further_lists
 from pages.parts.shared import policy_widgets, ui
 

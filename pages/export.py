@@ -3,7 +3,7 @@
 import streamlit as st
 
 from exam_workbench import exchange, labels, text
-from exam_workbench.project import Project
+from exam_workbench.store import Project
 from pages.parts.export.export_files import download, others, publishing
 from pages.parts.shared import policy_widgets, readiness, ui
 

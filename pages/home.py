@@ -5,7 +5,7 @@ from datetime import timedelta
 import streamlit as st
 
 from exam_workbench import bank, errors, exchange, labels, review
-from exam_workbench.project import Project
+from exam_workbench.store import Project
 from pages.parts.home import creation, file_imports, panels, project_names, tour
 from pages.parts.shared import policy_widgets, readiness, ui
 

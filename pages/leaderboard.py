@@ -6,7 +6,8 @@ import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
 from exam_workbench import audit, exchange, labels, measures, study
-from exam_workbench.project import Project, boards
+from exam_workbench.records import boards
+from exam_workbench.store import Project
 from pages.parts.audit import audit_state
 from pages.parts.boards import leaderboard_table as board_table
 from pages.parts.boards.coverage_views import by_budget, sample_sizes

@@ -7,7 +7,8 @@ import streamlit as st
 
 from exam_workbench import bank, errors, labels, study, text, types
 from exam_workbench.measures import MEASURES as KNOWN, Ties
-from exam_workbench.project import Project, boards, official_sources
+from exam_workbench.records import boards, official_sources
+from exam_workbench.store import Project
 from pages.parts.boards import agreement_table, leaderboard_table
 from pages.parts.shared import policy_widgets, ui, view_choice
 

@@ -6,9 +6,8 @@ from datetime import date
 import streamlit as st
 
 from exam_workbench import audit, review
-from exam_workbench.project import (
+from exam_workbench.records import (
     Double,
-    Project,
     claim_double,
     decline_double,
     doubles,
@@ -18,6 +17,7 @@ from exam_workbench.project import (
     pooled_queries,
     run_names,
 )
+from exam_workbench.store import Project
 from exam_workbench.text import how_many
 from pages.parts.home import panels
 from pages.parts.shared import address, login, policy_widgets, presses, ui

@@ -7,16 +7,8 @@ from typing import Any, Literal, TypeVar
 import streamlit as st
 
 from exam_workbench import bank, labels, review, types
-from exam_workbench.project import (
-    Project,
-    doubles,
-    judged_values,
-    pooled_queries,
-    response_runs,
-    run_names,
-    source_of,
-    sources,
-)
+from exam_workbench.records import doubles, judged_values, pooled_queries, response_runs, run_names, source_of, sources
+from exam_workbench.store import Project
 from pages.parts.review import (
     citation_desk,
     judging,

@@ -6,18 +6,8 @@ from typing import Any, cast
 import streamlit as st
 
 from exam_workbench import errors, review
-from exam_workbench.project import (
-    ABOUT_ROLES,
-    ROLES,
-    Member,
-    Project,
-    Role,
-    change_member,
-    queries_of,
-    remove_member,
-    set_member,
-    undo_member,
-)
+from exam_workbench.records import change_member, queries_of, remove_member, set_member, undo_member
+from exam_workbench.store import ABOUT_ROLES, ROLES, Member, Project, Role
 from pages.parts.people import assignments
 from pages.parts.shared import login, presses, ui
 

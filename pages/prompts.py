@@ -5,7 +5,7 @@ from collections.abc import Mapping
 import streamlit as st
 
 from exam_workbench import bank, errors, graders, grading
-from exam_workbench.project import Project
+from exam_workbench.store import Project
 from pages.parts.graders import grader_setup, trial_form
 from pages.parts.shared import presses, ui
 

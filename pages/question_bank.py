@@ -5,7 +5,8 @@ from urllib.parse import urlencode
 import streamlit as st
 
 from exam_workbench import bank, text
-from exam_workbench.project import Project, for_tuning
+from exam_workbench.records import for_tuning
+from exam_workbench.store import Project
 from pages.parts.bank import bank_panels, editing_window, impact_panel, question_rows, repair
 from pages.parts.shared import address, people_here, pick_list, policy_widgets, streamlit_bridge, ui
 from pages.parts.shared.awaited_edits import TO_EDIT

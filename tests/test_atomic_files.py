@@ -201,7 +201,7 @@ exam("backup")
 exam("export", "bank", "-o", "bank.jsonl")
 exam("export", "project", "-o", "out/project")
 exam("restore", str(next(Path("backups").iterdir())), "--project", "back.duckdb")
-from exam_workbench.project import open_project, Project
+from exam_workbench.store import open_project, Project
 from exam_workbench.atomic_files import WorkingFolder
 project = open_project(Path("some.duckdb"))
 with project.transaction() as cursor:
@@ -249,9 +249,9 @@ ELSEWHERE = {
     "core/exchange/_parquet.py": 3,
     # Standard input, before it is sent.
     "core/cli/through.py": 3,
-    "core/project/_backups.py": 2,
-    "core/project/_door_file.py": 1,
-    "core/project/_opening.py": 1,
+    "core/store/_backups.py": 2,
+    "core/store/_door_file.py": 1,
+    "core/store/_opening.py": 1,
     "core/server/_api_requests.py": 1,
 }
 

@@ -21,8 +21,8 @@ from exam_workbench import __version__
 from exam_workbench.cli import cli
 from exam_workbench.operations import every_operation
 from exam_workbench.operations.export import EXPORTS
-from exam_workbench.project import ACTS
 from exam_workbench.server._api import made_api
+from exam_workbench.store import ACTS
 from pages.parts.shared import screens
 
 ROOT = Path(__file__).resolve().parents[1]

@@ -212,10 +212,10 @@ def _normal(name: str) -> str:
 
 HIDDEN = re.compile(r"(?<!DELETE )\b(?:FROM|JOIN) (?:judgments|overrides|support_values|activity|settlings)\b")
 WHOLE = {
-    "core/project/_visible.py": "says what may be seen",
-    "core/project/_pool.py": "the pool has every judged passage, as part of a write",
-    "core/project/_judgments.py": "a source without judgments goes with its last one, as part of a write",
-    "core/project/_replaced_data.py": "counts what rests on a passage before it is replaced, as part of a write",
+    "core/records/_visible.py": "says what may be seen",
+    "core/records/_pool.py": "the pool has every judged passage, as part of a write",
+    "core/records/_judgments.py": "a source without judgments goes with its last one, as part of a write",
+    "core/records/_replaced_data.py": "counts what rests on a passage before it is replaced, as part of a write",
     "core/labels/_overrides.py": "finds whose override is withdrawn, as part of a write",
     "core/audit/_grader_cards.py": "counts and hashes the inputs of a card, to find it stale",
     "core/exchange/_publication.py": "records which overrides count, as part of a write",
@@ -247,7 +247,7 @@ SEVERAL = {
 
 
 def test_a_table_is_written_by_one_module() -> None:
-    tables = set(re.findall(r"CREATE TABLE (\w+)", "".join(map(text_of, (ROOT / "core/project/sql").glob("*.sql")))))
+    tables = set(re.findall(r"CREATE TABLE (\w+)", "".join(map(text_of, (ROOT / "core/store/sql").glob("*.sql")))))
     writers: dict[str, set[Path]] = {}
     for path in (ROOT / "core").rglob("*.py"):
         for node in ast.walk(ast.parse(text_of(path))):

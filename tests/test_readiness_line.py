@@ -9,10 +9,11 @@ import pytest
 from exam_workbench import audit, bank
 from exam_workbench.audit import Goal
 from exam_workbench.labels import Policy, leaderboard
-from exam_workbench.project import Project, set_member
 from exam_workbench.readiness_line import ReadinessLine, readiness_line
+from exam_workbench.records import set_member
 from exam_workbench.review import Judgments, Labels, queue, settle_by_comment
 from exam_workbench.review._disagreements.settling import case_of
+from exam_workbench.store import Project
 from tests.made.audits import fill_audited, judge_batch
 from tests.made.screens import QUESTIONS, put_small
 

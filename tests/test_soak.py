@@ -10,7 +10,7 @@ from playwright.sync_api import Browser
 
 from exam_workbench.exchange import make_demo
 from exam_workbench.graders import make_grader
-from exam_workbench.project import open_project
+from exam_workbench.store import open_project
 from tests.made.projects import examples, grade
 from tests.soak.person import Unsaved
 from tests.soak.walk import Soak

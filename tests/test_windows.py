@@ -20,8 +20,8 @@ from exam_workbench.exchange import exporting
 from exam_workbench.locations import is_reserved
 from exam_workbench.operations import serve
 from exam_workbench.operations.opening import Opening
-from exam_workbench.project import Project
-from exam_workbench.project._engine_errors import check_kind, explained
+from exam_workbench.store import Project
+from exam_workbench.store._engine_errors import check_kind, explained
 from exam_workbench.types import Question
 from tests.made.projects import fill
 from tests.made.refusals import check_error, refusal
@@ -81,7 +81,7 @@ def test_a_file_that_cannot_be_shared_is_left_to_the_engine(tmp_path: Path, monk
 def test_a_backup_of_an_open_project_is_refused_with_the_reason(
     project: Project, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    backups = sys.modules["exam_workbench.project._backups"]
+    backups = sys.modules["exam_workbench.store._backups"]
     denied = subprocess.CompletedProcess([], 1, "", "13\n")
     monkeypatch.setattr(backups.subprocess, "run", lambda *_, **__: denied)
     with pytest.raises(PermissionError):

@@ -30,11 +30,9 @@ from ..graders import (
 from ..grading import PriceTag, sampled_price
 from ..jobs import ALL_MISSING, BackgroundJob, Extent, Progress, Report
 from ..measures.answers import TEXT_SCORES, best, greedy_f1
-from ..project import (
+from ..records import (
     AnswerModel,
     Comparison,
-    Cursor,
-    Project,
     add_comparisons,
     answer_models,
     answer_text_keys,
@@ -42,6 +40,7 @@ from ..project import (
     comparisons_of,
     fingerprint_of,
 )
+from ..store import Cursor, Project
 from ._answer_jobs import COMPARISONS, Work, run_job, start_answer_job
 
 Compared: TypeAlias = tuple[str, Sequence[str]]

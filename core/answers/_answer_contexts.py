@@ -7,16 +7,14 @@ from dataclasses import dataclass
 
 from ..errors import InputError, Report, unknown_name
 from ..exams import DEPTH, Retriever, rank_passages
-from ..project import (
+from ..records import (
     GOLD,
     GOLD_RUN,
     AnswerModel,
     Keeper,
-    Project,
     check_runs,
     generated_of,
     gold_name,
-    log,
     refresh_pool,
     run_names,
     sources,
@@ -25,6 +23,7 @@ from ..project import (
     write_responses,
     write_runs,
 )
+from ..store import Project, log
 from ..text import clean_text, first_few, how_many, one_line
 from ..types import Ranked, Response
 

@@ -40,18 +40,9 @@ from ..graders import (
 )
 from ..grading import PriceTag, sampled_price
 from ..jobs import ALL_MISSING, BackgroundJob, Extent, Progress, Report
-from ..project import (
-    AnswerModel,
-    AnswerPlace,
-    Cursor,
-    Generated,
-    Project,
-    add_generated,
-    answer_models,
-    fingerprint_of,
-    generated_of,
-)
+from ..records import AnswerModel, AnswerPlace, Generated, add_generated, answer_models, fingerprint_of, generated_of
 from ..sentences import split_sentences
+from ..store import Cursor, Project
 from ..text import how_many
 from ._answer_contexts import (
     USUAL_GOLD,

@@ -8,7 +8,8 @@ from typing import Any, TypeVar
 
 from ..graders import BackEnd, Control, said_of_models
 from ..jobs import BackgroundJob, Caps, Carrier, Progress, Report, carry, job_control, start_background
-from ..project import AnswerModel, Cursor, Project, add_job, log, put_answer_model
+from ..records import AnswerModel, add_job, put_answer_model
+from ..store import Cursor, Project, log
 
 Result = TypeVar("Result")
 

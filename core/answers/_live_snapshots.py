@@ -18,11 +18,9 @@ from ..graders import Fetched, FetchMethod, Manners, checked_host, fetch_all
 from ..labels import Policy, leaderboard
 from ..measures import randomisation_test
 from ..plain_yaml import read_yaml
-from ..project import (
-    Cursor,
+from ..records import (
     Freeze,
     FrozenQuery,
-    Project,
     add_frozen,
     add_passages,
     begin_freeze,
@@ -32,13 +30,13 @@ from ..project import (
     fingerprint_of,
     freezes,
     frozen_so_far,
-    log,
     refresh_pool,
     run_names,
     stage_rankings,
     write_responses,
     write_runs,
 )
+from ..store import Cursor, Project, log
 from ..text import clean_text, fault_of_id, how_many, quoted
 from ..types import Passage, Ranked, Response
 from ._answer_contexts import AskedQuery, Read, asked_queries, passage_id_of, passage_texts, tops

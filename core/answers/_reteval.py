@@ -16,18 +16,18 @@ from ..exams import kept_vectors
 from ..labels import Policy, basis, labels, leaderboard
 from ..measures import Table
 from ..measures.answers import NEAR, Conventional, Retrieved, Scored, conventional, likeness, retrieved, score
-from ..project import (
+from ..records import (
     GOLD_RUN,
     AnswerModel,
     AnswerPlace,
     Generated,
-    Project,
     answer_models,
     answer_verdicts,
     find_answer_model,
     generated_of,
     split_response,
 )
+from ..store import Project
 from ._answer_checks import WAITING, Pair, Verdict, answer_judge, pair, verdicts
 from ._answer_contexts import (
     USUAL_GOLD,

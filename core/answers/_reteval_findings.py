@@ -31,15 +31,13 @@ from ..measures.answers import (
     settled,
     threshold_curve,
 )
-from ..project import (
+from ..records import (
     AnswerModel,
     CasePlace,
     ConfirmedCase,
-    Project,
     answer_models,
     answer_texts,
     answer_verdicts,
-    as_name,
     confirm,
     confirmed_cases,
     judging,
@@ -47,6 +45,7 @@ from ..project import (
     run_names,
     withdraw_case,
 )
+from ..store import Project, as_name
 from ..tables import LATEX
 from ..text import how_many
 from ._answer_checks import JUDGES, AnswerJudge, Pair, pair, verdicts

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from ..bank import find_grader
 from ..labels import Basis, Policy, basis, graded_pairs, labels
 from ..measures.audit import Array, Weights, linear_measure
-from ..project import Project
+from ..store import Project
 from ._audit_plan import Ranked, measure_of, ranks_of, weights_from
 from ._audit_records import LAST_SAID, Audit, Goal, batches
 

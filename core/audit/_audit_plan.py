@@ -14,7 +14,8 @@ from ..errors import InputError
 from ..formats import LARGEST
 from ..labels import Policy, basis, label_qrels
 from ..measures.audit import LinearMeasure, Weights, linear_measure
-from ..project import SCALE, Project, as_name, check_new, check_runs, judged_values, log, run_names
+from ..records import SCALE, check_new, check_runs, judged_values, run_names
+from ..store import Project, as_name, log
 from ._audit_records import Audit, Goal, batches, find_audit
 
 BATCH_SIZE, LOOKS = 100, 4

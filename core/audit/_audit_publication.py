@@ -13,7 +13,7 @@ from ..bank import find_grader
 from ..errors import InputError, WorkbenchError
 from ..labels import Policy
 from ..measures.audit import linear_measure
-from ..project import Project, as_act
+from ..store import Project, as_act
 from ._audit_data import Drawn, Facts, Values, gather
 from ._audit_plan import weights_from
 from ._audit_records import Audit, Goal, audits, batches

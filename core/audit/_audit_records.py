@@ -11,7 +11,7 @@ from typing import Any, Literal
 from ..errors import InputError, unknown_name
 from ..labels import Policy
 from ..measures.audit import linear_measure
-from ..project import Project
+from ..store import Project
 
 Aim = Literal["best", "pair", "width", "budget"]
 """The aim of an audit. `best`: find the best system. `pair`: find the better of two systems. `width`: know every score

@@ -25,7 +25,7 @@ from ..measures.audit import (
     missing_bounds,
     true_correlation,
 )
-from ..project import Project
+from ..store import Project
 from ..text import first_few
 from ._audit_data import Facts, gather
 from ._audit_records import Audit

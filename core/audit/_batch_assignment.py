@@ -9,7 +9,8 @@ from functools import partial
 
 from ..bank import asked_questions, find_query, readable
 from ..errors import InputError
-from ..project import Cursor, Project, as_name, passage_texts
+from ..records import passage_texts
+from ..store import Cursor, Project, as_name
 from ..types import Query, Question, Said
 from ._audit_records import Audit, audits, batches
 from ._batch_state import Claim, Place, State, read_state

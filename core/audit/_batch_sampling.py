@@ -10,7 +10,8 @@ import numpy as np
 
 from ..errors import InputError
 from ..measures.audit import FLOOR, Array, chances, draw as drawn_of, expected_spread, importance
-from ..project import Project, as_name, judgments, log, stage
+from ..records import judgments
+from ..store import Project, as_name, log, stage
 from ._audit_data import Facts, gather
 from ._audit_plan import measure_of
 from ._audit_records import Audit, Batch, Goal, batches

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from datetime import datetime
 
 from ..errors import InputError
-from ..project import Cursor
+from ..store import Cursor
 from ..types import Said
 from ._audit_records import LAST_SAID, Audit
 

@@ -23,7 +23,7 @@ from ..measures.audit import (
     shares,
     thresholds,
 )
-from ..project import Project
+from ..store import Project
 from ..types import MAX_RATING
 from ._audit_data import Facts, Values, gather
 from ._audit_records import Audit

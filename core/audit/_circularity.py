@@ -8,7 +8,8 @@ from dataclasses import dataclass
 
 from ..bank import graders
 from ..labels import Policy, basis
-from ..project import Project, as_act, run_names, stated_families
+from ..records import run_names, stated_families
+from ..store import Project, as_act
 from ..text import first_few
 
 _STEMS = (

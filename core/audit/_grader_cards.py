@@ -21,7 +21,7 @@ from ..measures.audit import (
     relevant_shares,
     shares as shares_of_batches,
 )
-from ..project import Project, log
+from ..store import Project, log
 from ._audit_data import gather, labels_of
 from ._audit_records import Audit, audits, batches
 from ._passage_gains import estimation

@@ -10,7 +10,7 @@ import numpy as np
 from ..bank import graders
 from ..errors import InputError
 from ..measures.audit import compare_graders
-from ..project import Project
+from ..store import Project
 from ._audit_data import basis_of, columns_of, gather, labels_of
 from ._audit_records import Audit
 from ._passage_gains import estimation

@@ -8,7 +8,8 @@ from dataclasses import dataclass, replace
 from ..bank import asked_questions, public
 from ..errors import InputError, Report
 from ..formats import SheetForm, SheetLine, Source, read_sheet, write_sheet
-from ..project import Cursor, Project, log, passage_texts, queries_of
+from ..records import passage_texts, queries_of
+from ..store import Cursor, Project, log
 from ..text import how_many
 from ..types import Said
 from ._audit_records import Audit

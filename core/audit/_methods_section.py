@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from ..bank import find_grader
-from ..project import Project
+from ..store import Project
 from ..text import first_few, how_many
 from ._audit_data import Facts, gather
 from ._audit_records import Audit, batches

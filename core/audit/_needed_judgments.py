@@ -20,7 +20,7 @@ from ..measures.audit import (
     level_at,
     residual_spread,
 )
-from ..project import Project
+from ..store import Project
 from ._audit_data import Facts, gather
 from ._audit_records import Audit, Goal
 from ._audited_leaderboard import AuditBoard, audit_board

@@ -7,7 +7,8 @@ from datetime import timedelta
 
 from ..errors import InputError
 from ..labels import basis, label_qrels
-from ..project import JUDGE, SCALE, WITHDRAW, Cursor, Project, log, put_judgment
+from ..records import JUDGE, SCALE, WITHDRAW, put_judgment
+from ..store import Cursor, Project, log
 from ..types import Said
 from ._audit_records import Audit
 from ._batch_assignment import LEASE, assessor_name, renew, take

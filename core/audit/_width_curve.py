@@ -11,7 +11,8 @@ from ..bank import without_answered_by_topic
 from ..errors import InputError
 from ..labels import Policy, basis, label_qrels
 from ..measures.audit import linear_measure
-from ..project import SCALE, Project, check_runs, run_names
+from ..records import SCALE, check_runs, run_names
+from ..store import Project
 from ._audit_data import Facts
 from ._audit_plan import ALPHA, BATCH_SIZE, LOOKS, weights_from
 from ._audit_records import Goal

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ..project import Cursor, Project
+from ..store import Cursor, Project
 from ..types import SEPARATOR, GraderSpec
 from ._cited_passages import CITING
 from ._topics import EXAMS, asks

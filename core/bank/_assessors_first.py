@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ..project import Project, log, put_setting, setting
+from ..store import Project, log, put_setting, setting
 
 SETTING = "assessors_first"
 

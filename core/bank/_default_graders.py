@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from datetime import datetime
 
-from ..project import Project, as_act
+from ..store import Project, as_act
 from ._grader_catalogue import graders, place_among
 
 

@@ -11,7 +11,8 @@ from datetime import datetime
 from typing import Any, Literal
 
 from ..errors import InputError
-from ..project import Cursor, Project, log, refuse_hidden
+from ..records import refuse_hidden
+from ..store import Cursor, Project, log
 from ..text import clean_text, how_many
 from ..types import Question
 from . import draft_notes

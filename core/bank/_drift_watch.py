@@ -8,7 +8,7 @@ from typing import Any
 
 from ..errors import GradingError
 from ..measures import DRIFT_ALARM, drift_evidence, noise_bound
-from ..project import Project, as_act
+from ..store import Project, as_act
 from ..types import GraderSpec
 from ._grader_catalogue import grader_key
 

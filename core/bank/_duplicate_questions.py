@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
-from ..project import Project
+from ..store import Project
 from ..types import Question
 from ._drafts import drafted_bank
 from ._proposals import STATES, Proposal, proposals

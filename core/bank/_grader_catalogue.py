@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from .. import graders as all_graders
 from ..errors import InputError, unknown_name
-from ..project import Cursor, Project, as_act
+from ..store import Cursor, Project, as_act
 from ..types import GraderSpec
 from ._saved_graders import SPEC_COLUMNS, fingerprints_of, grade_command, stored_spec
 

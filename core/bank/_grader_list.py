@@ -7,7 +7,7 @@ from typing import Any
 
 from ..errors import GradingError, InputError
 from ..graders import make_grader
-from ..project import Project
+from ..store import Project
 from ._grader_catalogue import stored_graders
 from ._prompt_versions import prompts
 from ._saved_graders import named_graders, settings_again

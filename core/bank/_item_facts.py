@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from ..errors import InputError, unknown_name
-from ..project import Cursor, Project, log, stage
+from ..store import Cursor, Project, log, stage
 from ..text import clean_text
 
 Scheme = Literal["bloom", "question type"]

@@ -7,7 +7,7 @@ import math
 
 from ..errors import InputError
 from ..graders import BATCH_SHARE, Price
-from ..project import Project, log, put_setting, setting
+from ..store import Project, log, put_setting, setting
 
 _SETTING = "prices"
 

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from ..project import Project, as_act, visible
+from ..records import visible
+from ..store import Project, as_act
 from ..text import how_many
 from ..types import GraderSpec
 from ._asked_questions import bank_for

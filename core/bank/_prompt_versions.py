@@ -7,7 +7,7 @@ from datetime import datetime
 
 from ..errors import InputError
 from ..graders import Prompt, built_in, read_prompt, write_prompt
-from ..project import Project, log
+from ..store import Project, log
 
 
 @dataclass(frozen=True)

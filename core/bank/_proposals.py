@@ -10,7 +10,7 @@ from datetime import datetime
 from typing import Any, Literal
 
 from ..errors import InputError
-from ..project import Cursor, Project
+from ..store import Cursor, Project
 from ..types import Question
 from ._drafts import drafts, new_question, put_drafts
 from ._questions import questions, readable

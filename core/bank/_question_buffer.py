@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from ..errors import InputError
 from ..limits import exceeded, limit
-from ..project import Cursor, quoted_path
+from ..store import Cursor, quoted_path
 from ..types import Question
 from ._question_texts import Words, take_words_of
 from ._questions import as_question

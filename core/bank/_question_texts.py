@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from ..project import Cursor
+from ..store import Cursor
 from ..types import Question
 from ._saving import questions_lent
 

@@ -9,7 +9,8 @@ from datetime import datetime
 from typing import Any
 
 from ..errors import InputError
-from ..project import Cursor, Project, as_act, cache, hidden_questions, sealed_questions
+from ..records import hidden_questions, sealed_questions
+from ..store import Cursor, Project, as_act, cache
 from ..types import Query, Question, Subtopic
 
 

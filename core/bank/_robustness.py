@@ -7,7 +7,7 @@ from datetime import datetime
 
 from ..graders import CHANGES
 from ..measures import wilson
-from ..project import Project, as_act
+from ..store import Project, as_act
 from ..types import ANSWERED, GraderSpec
 from ._drift_watch import drift
 from ._grader_catalogue import grader_key

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from .. import graders
 from ..errors import GradingError, InputError, unknown_name
-from ..project import Project, as_name, log
+from ..store import Project, as_name, log
 from ..types import GraderSpec
 from ._prompt_versions import prompts
 

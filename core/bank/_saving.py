@@ -10,7 +10,8 @@ from operator import attrgetter
 from typing import TYPE_CHECKING, Any
 
 from ..errors import InputError
-from ..project import Cursor, Project, as_name, check_new, kept_as_they_are, lent, log, refuse_hidden, table_of
+from ..records import check_new, kept_as_they_are, refuse_hidden
+from ..store import Cursor, Project, as_name, lent, log, table_of
 from ..text import all_clean, clean_or_none, clean_text
 from ..types import KINDS, MAX_WEIGHT, Question
 from ._questions import questions

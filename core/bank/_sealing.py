@@ -6,7 +6,8 @@ import random
 import secrets
 
 from ..errors import InputError
-from ..project import Project, add_seals, log, open_seals, sealed_questions
+from ..records import add_seals, open_seals, sealed_questions
+from ..store import Project, log
 from ._questions import questions
 
 LEAST, SEALED_PER_QUERY = 2, 3

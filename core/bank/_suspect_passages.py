@@ -6,7 +6,7 @@ import threading
 from dataclasses import dataclass, field
 
 from ..injection_signs import ANY, repeatable
-from ..project import Project
+from ..store import Project
 from ..types import GraderSpec
 from ._asked_questions import bank_for
 from ._questions import latest_version

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 
-from ..project import Cursor, Keeper, Project, add_queries, stage
+from ..records import Keeper, add_queries
+from ..store import Cursor, Project, stage
 from ..types import Query, Question
 from ._questions import questions as bank_questions
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Sequence
 
-from ..project import Project
+from ..store import Project
 from ..types import Question
 
 SHOWN_QUERY = 60

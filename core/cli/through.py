@@ -23,7 +23,7 @@ from ..atomic_files import make_folder, written
 from ..errors import InputError, ProjectError, WorkbenchError
 from ..operations.describing import DATE
 from ..operations.door import HEALTH_SECONDS, authorization
-from ..project import Door, current_author, no_room
+from ..store import Door, current_author, no_room
 from .table import Description
 
 LONGEST_ADDRESS = 4000

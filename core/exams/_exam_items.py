@@ -21,7 +21,8 @@ from ..bank import (
 )
 from ..errors import InputError
 from ..graders import bare_choices, key_position
-from ..project import CLOSED_BOOK, ORACLE, Project, passage_texts
+from ..records import CLOSED_BOOK, ORACLE, passage_texts
+from ..store import Project
 from ..types import Asked, Question
 
 EXAM = "exam"

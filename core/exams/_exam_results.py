@@ -27,7 +27,8 @@ from ..measures.item_response import (
     improve,
     plant,
 )
-from ..project import CLOSED_BOOK, NOT_RETRIEVED, ORACLE, Project, Student
+from ..records import CLOSED_BOOK, NOT_RETRIEVED, ORACLE, Student
+from ..store import Project
 from ._examinee_answers import UNSTATED, Responses, responses
 
 LEAST = 10

@@ -12,7 +12,8 @@ from ..bank import check_version, questions
 from ..errors import InputError
 from ..formats import ExamItem, exam_files, write_matrix
 from ..measures import Array
-from ..project import ELSEWHERE, Project, Student, find_students, passage_texts, retrieved, verdicts
+from ..records import ELSEWHERE, Student, find_students, passage_texts, retrieved, verdicts
+from ..store import Project
 from ..text import first_few, written_text
 from ._exam_items import Given, Task, contexts, digest_of, exam_items, tasks, tasks_named, text_keys
 

@@ -21,7 +21,8 @@ from ..graders import (
     fill,
     make_grader,
 )
-from ..project import CLOSED_BOOK, NOT_RETRIEVED, ORACLE, Project, Student, find_students, fingerprint_of, put_student
+from ..records import CLOSED_BOOK, NOT_RETRIEVED, ORACLE, Student, find_students, fingerprint_of, put_student
+from ..store import Project
 from ..text import how_many
 from ._exam_items import Task, tasks
 from ._item_retrievals import retrievals

@@ -21,7 +21,7 @@ from ..bank import NEAR, SCHEMES, STATES, accept, item_categories, proposals
 from ..errors import FileError, InputError, Problem
 from ..graders import unit_vectors
 from ..plain_yaml import read_yaml
-from ..project import Project, log, put_setting, setting
+from ..store import Project, log, put_setting, setting
 from ..types import Question
 from ._exam_items import Item, exam_items, proposed_items
 from ._item_generation import PARTS, Part, Unparsed, parse_item

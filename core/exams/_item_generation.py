@@ -16,7 +16,8 @@ from ..errors import InputError
 from ..graders import CUT_OFF, EMPTY, Call, Completion, Control, Prompt, fill, without_thoughts
 from ..grading import Asked, Drafter, PriceTag, Report, blank, find_prompt, run_drafting, sampled_price
 from ..jobs import UNCAPPED, BackgroundJob, Caps, Report as Watch, job_control, start_background
-from ..project import Project, add_queries, check_runs, passage_texts
+from ..records import add_queries, check_runs, passage_texts
+from ..store import Project
 from ..text import clean_text, without_marks
 from ..types import Query
 from ._exam_items import EXAM

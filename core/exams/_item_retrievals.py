@@ -17,7 +17,8 @@ from ..formats import Source, read_run_lines
 from ..graders import model_identity, pair_scores, unit_vectors
 from ..grading import ProjectVectors
 from ..measures import trec_order
-from ..project import NOT_RETRIEVED, Cursor, Project, log, passage_texts, put_retrieval
+from ..records import NOT_RETRIEVED, passage_texts, put_retrieval
+from ..store import Cursor, Project, log
 from ..text import how_many, normalise
 from ._exam_items import tasks
 

@@ -31,8 +31,9 @@ from ..graders import (
 from ..grading import ProjectVectors
 from ..jobs import BackgroundJob, Carrier, Extent, Progress, Report, carry, job_control, start_background
 from ..limits import limit
-from ..project import NOT_RETRIEVED, Answer, Project, Student, add_answers, add_job, find_students, log, verdicts
+from ..records import NOT_RETRIEVED, Answer, Student, add_answers, add_job, find_students, verdicts
 from ..sentences import split_sentences
+from ..store import Project, log
 from ..text import first_few, how_many, normalise
 from ..types import Grade
 from ._exam_items import Context, Given, Task, tasks, text_keys

@@ -14,7 +14,8 @@ from ..errors import GradingError, InputError, Problem, Report, unknown_name
 from ..formats import Source, passage_files, query_files, trec_qrels
 from ..labels import SETTING_OF_MIN_JUDGMENT
 from ..locations import APP_FOLDER
-from ..project import Cursor, Project, Terms, as_act, create, keep_terms, log, put_setting
+from ..records import Terms, keep_terms
+from ..store import Cursor, Project, as_act, create, log, put_setting
 from ..text import how_many
 from ..types import Passage, Query
 from ._exam_import import EXAM

@@ -12,12 +12,11 @@ from .. import graders
 from ..bank import ItemFacts, put_items, question_text_key, save_questions, take_queries
 from ..errors import InputError, Report
 from ..formats import AnswerVerdict, ExamItem, Factors, SatElsewhere, WrittenAnswer, factors_in_name, item_id
-from ..project import (
+from ..records import (
     ELSEWHERE,
     GOLD_RUN,
     Answer,
     AnswerModel,
-    Cursor,
     Generated,
     Keeper,
     add_answers,
@@ -33,10 +32,10 @@ from ..project import (
     put_retrieval,
     put_student,
     retrieved,
-    stage,
     state_factors,
     students_of,
 )
+from ..store import Cursor, stage
 from ..text import clean_text, first_few, how_many, quoted
 from ..types import Asked, Passage, Query, Question
 

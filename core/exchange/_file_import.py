@@ -42,20 +42,15 @@ from ..formats import (
     read_samples,
     trec_qrels,
 )
-from ..project import (
-    Cursor,
+from ..records import (
     Keeper,
     PassageFiles,
-    Project,
     Replaced,
     add_kept_passages,
     add_passages,
-    connected,
     keep_objects,
     kept_objects,
     known_responses,
-    log,
-    migrations,
     refresh_pool,
     stage_judgments,
     unknown_queries,
@@ -64,6 +59,7 @@ from ..project import (
     write_judgments,
     write_responses,
 )
+from ..store import Cursor, Project, connected, log, migrations
 from ..text import first_few, how_many
 from ..types import Board, Judgment, KeptObject, Query, Question
 from ._exam_import import (

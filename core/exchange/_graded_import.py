@@ -17,8 +17,7 @@ import pyarrow.compute as pc
 from ..bank import QuestionFile, add_topics, put_grader, question_text_key, take_queries
 from ..errors import InputError, Report
 from ..grading import write_grades
-from ..project import (
-    Cursor,
+from ..records import (
     Keeper,
     PassageFiles,
     RankingFile,
@@ -26,14 +25,12 @@ from ..project import (
     add_kept_passages,
     check_new,
     end_job,
-    lent,
-    let_go,
     list_keys,
     refresh_pool,
-    table_of,
     write_judged_keys,
     write_stated_rankings,
 )
+from ..store import Cursor, lent, let_go, table_of
 from ..text import clean_text, how_many
 from ..types import (
     GradeBlocks,

@@ -21,28 +21,30 @@ from ..formats import LARGEST, REPORT, Source, query_files, read_bank, read_resp
 from ..graders import read_prompt
 from ..labels import SETTING_OF_MIN_JUDGMENT, Policy
 from ..measures.audit import linear_measure
-from ..project import (
+from ..records import (
     HOLD_OUT,
     HOLD_OUT_FORM,
     JOB_SUBJECTS,
     LONGEST_GUIDELINES,
     MOST_WANTED,
     PARTS,
-    ROLES,
     SCALE,
-    SETTING_OF_BACKUPS,
     SETTING_OF_TERMS,
     TURNS,
+    pool_rows,
+    read_terms,
+)
+from ..store import (
+    ROLES,
+    SETTING_OF_BACKUPS,
     Cursor,
     Project,
     expected_objects,
     first_line,
     migrations,
-    pool_rows,
     quoted_name,
     read_objects,
     read_schedule,
-    read_terms,
     unreadable_tables,
 )
 from ..text import LONGEST_ID, fault_of_id, how_many

@@ -23,7 +23,8 @@ from ..formats import (
     write_objects,
 )
 from ..labels import Basis, Policy, basis, label_qrels
-from ..project import SEALED, Cursor, Project, add_passages, kept_objects
+from ..records import SEALED, add_passages, kept_objects
+from ..store import Cursor, Project
 from ..text import clean_text, how_many, written_text
 from ..types import GradeBlocks, GradedQuery, Judgment, Passage, Ranked
 from .exporting import check_file_name, zipped

@@ -23,7 +23,8 @@ from ..atomic_files import WorkingFolder, make_folder, put, put_new, writing
 from ..bank import bank_for, without_answered_by_topic
 from ..errors import FileError, InputError, Problem
 from ..labels import Policy, basis, failed_pairs, graded_pairs, label_qrels
-from ..project import (
+from ..records import refuse_sealed
+from ..store import (
     MARK,
     Cursor,
     Project,
@@ -37,7 +38,6 @@ from ..project import (
     quoted_name,
     quoted_path,
     record,
-    refuse_sealed,
 )
 from ._integrity import LARGEST_KEY, faults, with_rows
 from .exporting import write_zip

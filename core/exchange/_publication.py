@@ -16,7 +16,8 @@ from uuid import uuid4
 from .. import __version__
 from ..errors import InputError, ProjectError
 from ..labels import Leaderboard, Policy, basis, leaderboard, overrides, readiness
-from ..project import Cursor, Project, log, put_setting, rankings, record, refuse_sealed, setting, terms_of, visible
+from ..records import rankings, refuse_sealed, terms_of, visible
+from ..store import Cursor, Project, log, put_setting, record, setting
 from ..tables import csv_text, disarmed
 from ..types import GraderSpec
 from .exporting import bank_csv, bank_jsonl, board_latex, qrels, zipped

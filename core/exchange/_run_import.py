@@ -16,7 +16,8 @@ from ..bank import add_topics
 from ..errors import Report
 from ..formats import Source, name_runs, read_run_lines
 from ..limits import exceeded, limit
-from ..project import Cursor, Keeper, clear_runs, name_passages_of, quoted_path, stage, unknown_queries
+from ..records import Keeper, clear_runs, name_passages_of, unknown_queries
+from ..store import Cursor, quoted_path, stage
 from ..text import first_few, quoted
 
 LINES_A_BATCH = 50_000

@@ -37,17 +37,8 @@ from ..formats import (
 from ..grading import NO_USABLE_RATING
 from ..labels import Leaderboard, Policy, basis, label_qrels, progress
 from ..locations import is_reserved
-from ..project import (
-    Project,
-    find_source,
-    judgments,
-    kept_objects,
-    queries_of,
-    record,
-    sealed_questions,
-    sources,
-    visible,
-)
+from ..records import find_source, judgments, kept_objects, queries_of, sealed_questions, sources, visible
+from ..store import Project, record
 from ..text import written_text
 from ..types import SEPARATOR, GradeColumns, GradeDetail, GradedQuery, GraderSpec, Judgment, Passage, Question, Ranked
 

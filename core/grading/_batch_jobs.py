@@ -37,7 +37,8 @@ from ..graders import (
     used_by,
 )
 from ..jobs import Caps, Progress, find_job, job_control, jobs, record_usage, usage_of
-from ..project import Cursor, Job, Project, add_job, end_job, log, stage, wait_for_batches
+from ..records import Job, add_job, end_job, wait_for_batches
+from ..store import Cursor, Project, log, stage
 from ..types import GraderSpec
 from ._grading_request import Request, asked_of
 from ._needed_pairs import ordered_pairs, with_texts

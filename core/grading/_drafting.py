@@ -30,7 +30,8 @@ from ..graders import (
 )
 from ..jobs import Caps, Carrier, Progress, Report as Watch, carry, job_control
 from ..labels import MISSING, Policy, basis, load_ratings
-from ..project import Cursor, Project, add_job, check_queries, judgments, log, passage_texts, queries_of, sources
+from ..records import add_job, check_queries, judgments, passage_texts, queries_of, sources
+from ..store import Cursor, Project, log
 from ..types import Query, Question, Subtopic
 
 Kind = Literal["question", "nugget"]

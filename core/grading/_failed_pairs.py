@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from ..bank import StoredGrader, asked_bank, asked_pool
-from ..project import Project
+from ..store import Project
 from ..types import Asked
 
 Which = Literal["failed", "defaulted"]

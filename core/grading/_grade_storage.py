@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from ..graders import Outcome
-from ..project import Cursor, lent, table_of
+from ..store import Cursor, lent, table_of
 from ..text import clean_or_none
 
 if TYPE_CHECKING:

@@ -9,7 +9,8 @@ from functools import partial
 from ..bank import check_version, put_grader
 from ..graders import Control, Grader, Outcome, is_remote, said_of_models
 from ..jobs import BackgroundJob, Carrier, Progress, Report, carry, job_control, start_background
-from ..project import Project, add_job, log
+from ..records import add_job
+from ..store import Project, log
 from ._batch_jobs import run_batches
 from ._grade_storage import add_outcomes
 from ._grading_request import Request, asked_of

@@ -21,7 +21,8 @@ from ..bank import (
 )
 from ..errors import InputError
 from ..graders import Grader, PairsToGrade, in_order
-from ..project import Project, check_queries, check_runs, pool_depth, run_names
+from ..records import check_queries, check_runs, pool_depth, run_names
+from ..store import Project
 from ..types import Asked, GraderSpec, Question
 from ._grading_request import EVERYTHING, Scope
 

@@ -36,7 +36,8 @@ from ..graders import (
     write_pairs,
 )
 from ..jobs import record_usage
-from ..project import Cursor, Project, add_job, count_results, end_job, log
+from ..records import add_job, count_results, end_job
+from ..store import Cursor, Project, log
 from ..types import Asked, Grade
 from ._grade_storage import add_outcomes
 from ._grading_request import EVERYTHING, Scope

@@ -25,7 +25,7 @@ from ..graders import (
     is_remote,
 )
 from ..jobs import jobs
-from ..project import Project
+from ..store import Project
 from ..text import how_many
 from ._grading_request import EVERYTHING, Scope
 from ._needed_pairs import pairs_to_grade, with_texts

@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from ..bank import grader_key
 from ..errors import InputError
 from ..graders import CHANGES, Control, Grader
-from ..project import Project, log
+from ..store import Project, log
 from ..types import ANSWERED
 from ._needed_pairs import with_texts
 

@@ -10,7 +10,8 @@ from ..errors import InputError
 from ..graders import GRADERS, OWNER, Grader, Messages, Prompt, ReadingGrader, acting, fill, make_grader, variables
 from ..jobs import jobs
 from ..labels import Policy, basis, label_qrels
-from ..project import Project, passage_texts, queries_of, visible
+from ..records import passage_texts, queries_of, visible
+from ..store import Project
 from ..types import Asked, GraderSpec, Question
 from ._drafting import IN_WORDS, values_of
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from ..bank import Drift, drift, grader_key, prompts, refuse_drifted, remember_settings, settings_again
 from ..errors import InputError
 from ..graders import Control, Grader, is_remote, make_grader
-from ..project import Project, log
+from ..store import Project, log
 from ..types import GraderSpec
 from ._needed_pairs import with_texts
 

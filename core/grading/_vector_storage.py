@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 from ..graders import Kept
-from ..project import Cursor, Project, stage
+from ..store import Cursor, Project, stage
 
 _COLUMNS = {"encoder": "VARCHAR", "role": "VARCHAR", "digest": "BLOB", "vector": "BLOB", "sentences": "BLOB"}
 

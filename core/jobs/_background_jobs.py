@@ -13,7 +13,7 @@ from typing import Any
 
 from ..errors import GradingError, WorkbenchError
 from ..graders import Control, acting, current
-from ..project import Project
+from ..store import Project
 from ._job_run import Progress
 
 LOGGED_LINES = 200

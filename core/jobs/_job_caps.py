@@ -9,7 +9,7 @@ from typing import Any
 from ..bank import prices
 from ..errors import InputError
 from ..graders import BackEnd, Control, Grader, OfferedEndpoint
-from ..project import Project
+from ..store import Project
 
 PATIENCE = 3600.0
 """Default number of seconds for which a job waits for an unreachable endpoint."""

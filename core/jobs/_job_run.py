@@ -9,7 +9,8 @@ from typing import Any, Generic, TypeVar
 
 from ..errors import WorkbenchError
 from ..graders import NOTHING_USED, Control, Usage
-from ..project import Cursor, Job, JobKind, Project, count_results, end_job, recorded_jobs, set_usage, written_results
+from ..records import Job, JobKind, count_results, end_job, recorded_jobs, set_usage, written_results
+from ..store import Cursor, Project
 
 
 @dataclass(frozen=True)

@@ -7,7 +7,7 @@ from typing import Any
 
 from ..bank import StoredGrader, check_version, find_grader
 from ..errors import InputError
-from ..project import Project, as_act
+from ..store import Project, as_act
 from ._policy import Policy
 from ._rules import label_sql, parse_cuts
 

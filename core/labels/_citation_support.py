@@ -9,7 +9,8 @@ from typing import Any
 from ..bank import StoredGrader, bank_for, find_grader, stored_graders
 from ..errors import InputError
 from ..measures import SUPPORT_RECALL, SUPPORTED_COVER, CrossTable, Measure, cross_table
-from ..project import Project, as_act, lengths, visible
+from ..records import lengths, visible
+from ..store import Project, as_act
 from . import Basis, Policy, Scores, basis, first_answers, ratings
 from ._leaderboard import Leaderboard, order_systems, without_waiting
 from ._measure_needs import queries_with_questions

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from ..bank import question_text_key
 from ..errors import InputError
-from ..project import Project, as_name, log
+from ..store import Project, as_name, log
 from ..text import clean_text
 
 SUPPORT = {0: "no support", 1: "partial support", 2: "full support"}

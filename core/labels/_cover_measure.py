@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from ..bank import questions
 from ..errors import InputError
 from ..measures import COVER, parse_measure, trec_order
-from ..project import Project, cache
+from ..store import Project, cache
 from ..text import first_few
 from ..types import Question
 from . import MISSING, Basis, Policy, Ratings, basis, coverage_of, grades_table, weights_of

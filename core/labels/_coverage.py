@@ -14,7 +14,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..bank import bank_for
-from ..project import GOLD, Project, array_of, by_query, cache
+from ..records import GOLD
+from ..store import Project, array_of, by_query, cache
 from ._basis import Basis
 from ._matrices import Layout, matrices
 from ._ratings import ratings

@@ -8,7 +8,8 @@ from typing import Any
 
 from ..errors import InputError
 from ..measures import COVER, system_score
-from ..project import Project, as_act, check_runs, pool_depth, rankings
+from ..records import check_runs, pool_depth, rankings
+from ..store import Project, as_act
 from . import Policy, basis, coverage_by_rank
 from ._leaderboard_making import leaderboard
 

@@ -11,7 +11,8 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from ..bank import bank_for
-from ..project import Project, array_of, cache, visible
+from ..records import visible
+from ..store import Project, array_of, cache
 from ._basis import Basis
 from ._labels import label_pairs, pooled_labels, pooled_passages
 from ._ratings import graded, graded_pairs, overriding

@@ -12,7 +12,8 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from ..measures import Answers, answers_of
-from ..project import Project, Qrels, array_of, by_query, cache
+from ..records import Qrels
+from ..store import Project, array_of, by_query, cache
 from ._basis import Basis
 from ._matrices import Layout, Matrices, matrices
 from ._rules import MISSING, Ratings, labels_of, weights_that_count

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from ..measures import correlate, system_score
-from ..project import Length
+from ..records import Length
 from ..text import first_few, how_many
 from . import Policy, Scores
 

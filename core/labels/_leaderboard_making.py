@@ -9,7 +9,8 @@ from typing import Any
 from ..bank import how_to_grade, without_answered_by_topic
 from ..errors import InputError
 from ..measures import Measure, MeasureBasis, parse_measure
-from ..project import Project, Qrels, as_act, boards, find_source, judgments, lengths, rankings
+from ..records import Qrels, boards, find_source, judgments, lengths, rankings
+from ..store import Project, as_act
 from . import Basis, Policy, Scores, basis, coverage, label_pairs, label_qrels
 from ._citation_support import citation_grader, support_board
 from ._leaderboard import Leaderboard, System, order_systems, without_waiting

@@ -17,7 +17,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..bank import bank_for
-from ..project import DEFAULT_POOL_DEPTH, Project, array_of, cache
+from ..records import DEFAULT_POOL_DEPTH
+from ..store import Project, array_of, cache
 from ._basis import Basis
 from ._ratings import graded, overriding
 from ._rules import MISSING, Ratings

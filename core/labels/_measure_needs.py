@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from ..bank import bank_for
 from ..measures import Measure
-from ..project import Project, cache
+from ..store import Project, cache
 from . import Basis, pooled_labels, pooled_passages, ungraded_pairs
 
 

@@ -9,7 +9,8 @@ from dataclasses import dataclass
 from ..bank import how_to_grade
 from ..errors import InputError
 from ..measures import Measure, Skipped, mean_and_standard_error
-from ..project import Project, gold_name
+from ..records import gold_name
+from ..store import Project
 from . import Basis, Scores, coverage, reference_coverage
 
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from ..bank import graders
 from ..errors import InputError
 from ..measures import NUGGETS_SUPPORTED, NuggetScores, mean_nugget_scores, nugget_scores
-from ..project import Project, as_act
+from ..store import Project, as_act
 from . import Policy, basis
 
 VITAL = 1.0

@@ -9,7 +9,8 @@ from typing import Any, Literal
 import numpy as np
 
 from ..measures import Correlation, Ties, bootstrap_samples, correlate, parse_measure
-from ..project import Project, as_act, boards, find_source
+from ..records import boards, find_source
+from ..store import Project, as_act
 from . import Policy
 from ._leaderboard import Leaderboard, order_systems, queries_with_ungraded
 from ._leaderboard_making import leaderboard

@@ -8,7 +8,8 @@ from datetime import datetime
 
 from ..bank import latest_version
 from ..errors import InputError, unknown_name
-from ..project import Cursor, Project, as_name, check_undecided, log, readable_texts, visible
+from ..records import check_undecided, readable_texts, visible
+from ..store import Cursor, Project, as_name, log
 from ..text import clean_text
 from ..types import RATINGS
 

@@ -10,7 +10,8 @@ import duckdb
 
 from ..errors import InputError
 from ..measures import make_evaluator, parse_measure
-from ..project import by_rank, first_line, quoted_path, scratch
+from ..records import by_rank
+from ..store import first_line, quoted_path, scratch
 from ..types import MAX_RATING
 from . import Policy, label_sql
 from ._leaderboard import Leaderboard, order_systems, without_waiting

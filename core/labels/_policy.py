@@ -6,7 +6,7 @@ from dataclasses import asdict, dataclass
 from typing import Any, Literal
 
 from ..errors import InputError
-from ..project import Project, as_act, setting
+from ..store import Project, as_act, setting
 from ..types import MAX_RATING
 from ._rules import LabelRule, parse_cuts, parse_rule
 

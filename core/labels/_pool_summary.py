@@ -6,7 +6,7 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from ..project import Project, array_of, cache
+from ..store import Project, array_of, cache
 from ._basis import Basis
 from ._grading_progress import failed_pairs
 from ._labels import pooled_ratings

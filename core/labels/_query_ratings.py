@@ -13,7 +13,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..bank import StoredGrader
-from ..project import Project, array_of, cache, ranked_keys
+from ..records import ranked_keys
+from ..store import Project, array_of, cache
 from ..types import SEPARATOR, GraderSpec, Question
 from ._basis import Basis
 from ._ratings import ratings as ratings_of

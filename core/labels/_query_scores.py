@@ -9,7 +9,8 @@ import numpy as np
 from ..bank import answered_by_topic
 from ..errors import InputError
 from ..measures import answers_of, make_intent_evaluator, parse_measure, trec_order
-from ..project import Project, cache, rankings
+from ..records import rankings
+from ..store import Project, cache
 from ..types import Question
 from . import MISSING, Basis, QueryRatings, Ratings, coverage_of, labels_of, scored, weights_of
 from ._run_scores import score_runs

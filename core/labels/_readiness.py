@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, fields
 
 from ..bank import speaking_passages
-from ..project import Project, as_act
+from ..store import Project, as_act
 from ._basis import Basis
 from ._grading_progress import PairCounts, progress
 

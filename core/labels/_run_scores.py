@@ -8,7 +8,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..measures import Answers, Measure, make_evaluator, make_intent_evaluator, trec_order
-from ..project import Project, Qrels, Runs, by_query, cache, judgments, rankings
+from ..records import Qrels, Runs, judgments, rankings
+from ..store import Project, by_query, cache
 from . import Basis, Scores, from_answers, label_qrels
 
 

@@ -5,7 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from statistics import fmean
 
-from ..project import Project, as_act, readable_texts, visible
+from ..records import readable_texts, visible
+from ..store import Project, as_act
 from . import Policy, basis, graded_pairs
 from ._leaderboard import Leaderboard
 

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from ..errors import InputError
 from ..measures import SIMILARITIES, Measure
-from ..project import Project, cache, gold_texts
+from ..records import gold_texts
+from ..store import Project, cache
 from . import Scores
 
 

@@ -10,7 +10,8 @@ from typing import Literal
 from ..bank import bank_for
 from ..errors import InputError
 from ..measures import Measure, make_intent_evaluator, parse_measure
-from ..project import Project, Runs, as_act, boards, find_source, rankings
+from ..records import Runs, boards, find_source, rankings
+from ..store import Project, as_act
 from . import RANKED, Basis, Policy, Scores, Skipped, basis, coverage_of_union, covered, first_answers, ratings
 from ._leaderboard import Leaderboard, order_systems
 from ._leaderboard_making import leaderboard

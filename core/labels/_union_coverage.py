@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from ..bank import bank_for
-from ..project import Project
+from ..store import Project
 from ._basis import Basis
 from ._coverage import RANKED, Scores, covered, first_answers
 from ._ratings import ratings

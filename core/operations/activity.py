@@ -6,7 +6,8 @@ from datetime import datetime
 from typing import Annotated
 
 from ..errors import InputError
-from ..project import Project, Sought, activity as activity_of, activity_csv, bring_back as put_back, current_author
+from ..records import Sought, activity as activity_of, activity_csv, bring_back as put_back
+from ..store import Project, current_author
 from .describing import Argument, Option
 from .opening import Opening
 from .output import Output

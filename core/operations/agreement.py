@@ -7,7 +7,6 @@ from typing import Annotated
 
 from ..errors import InputError
 from ..labels import Policy
-from ..project import Project
 from ..review import (
     Judgments,
     Labels,
@@ -19,6 +18,7 @@ from ..review import (
     table_csv,
     table_latex,
 )
+from ..store import Project
 from .describing import Option
 from .output import Output, at_most_one
 from .policy import PolicyOptions

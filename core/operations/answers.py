@@ -35,7 +35,8 @@ from ..formats import Source
 from ..graders import Control
 from ..grading import Request, make_control, run_job
 from ..jobs import Extent, jobs
-from ..project import AnswerModel, Project, current_author, find_answer_model, run_names
+from ..records import AnswerModel, find_answer_model, run_names
+from ..store import Project, current_author
 from .answer_options import (
     CapsOptions,
     DryRun,

@@ -9,7 +9,7 @@ from typing import Annotated
 from .. import audit as room
 from ..audit import AIMS, Aim, Audit, Goal, find_audit
 from ..formats import SHEET_FORMS, SheetForm, Source
-from ..project import Project
+from ..store import Project
 from ..text import how_many
 from .audit_board import AuditName
 from .console import counted, deliver, warn_of_terms

@@ -11,7 +11,7 @@ from ..audit import find_audit
 from ..bank import grade_command
 from ..formats import read_small
 from ..measures.audit import VARIANCES, Variance
-from ..project import Project
+from ..store import Project
 from .describing import Option
 from .opening import Opening
 from .options import Author

@@ -19,7 +19,7 @@ from ..bank import (
     word_difference,
 )
 from ..errors import InputError, Report, unknown_name
-from ..project import Project
+from ..store import Project
 from ..study import sealed_coverage
 from ..text import how_many
 from ..types import KINDS, Question

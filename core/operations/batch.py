@@ -9,7 +9,7 @@ from ..bank import remember_settings
 from ..errors import GradingError
 from ..grading import Request, Standing, call_batches, cancel, follow, outcome, send, step, waiting_jobs
 from ..jobs import jobs
-from ..project import Project, current_author
+from ..store import Project, current_author
 from .console import close_unfinished, counted, pause, tell
 from .describing import Option
 from .grader_options import GraderChoice, GraderOptions

@@ -7,8 +7,8 @@ from typing import Annotated, Any
 
 from ..errors import InputError
 from ..labels import DEFAULT_MEASURE
-from ..project import Project
 from ..review import StateChanges, changes as changes_between, flips_csv, state_changes, version_edits
+from ..store import Project
 from .describing import Option
 from .opening import Opening
 from .options import QueriesOption

@@ -24,7 +24,7 @@ from ..errors import InputError
 from ..text import with_escapes
 
 if TYPE_CHECKING:
-    from ..project import Project
+    from ..store import Project
 
 Stream = Literal["output", "error"]
 
@@ -124,7 +124,7 @@ def close_unfinished(project: Project) -> None:
     """Mark jobs whose process died. A server has done so when it opened the project; its jobs are alive."""
     if guest() is None:
         # Imported here, because operations that only read do not need it.
-        from ..project import close_interrupted
+        from ..records import close_interrupted
 
         close_interrupted(project)
 
@@ -229,7 +229,7 @@ def tell(message: str) -> None:
 def warn_of_terms(project: Project) -> None:
     """Warn before texts of data sets with terms of use are exported."""
     # Imported here, because most operations export no texts.
-    from ..project import terms_of
+    from ..records import terms_of
 
     for terms in terms_of(project):
         tell(f"warning: the export has texts of a data set. Check its terms before you share them. {terms}")

@@ -11,7 +11,7 @@ from ..errors import InputError
 from .console import guest
 
 if TYPE_CHECKING:
-    from ..project import Project
+    from ..store import Project
 
 MOST_DRAWS = 10_000
 """Largest number of draws or repeats that one request may ask for."""

@@ -6,7 +6,7 @@ from dataclasses import asdict
 from typing import Annotated, cast, get_args
 
 from ..errors import InputError
-from ..project import Project, check_queries, find_source
+from ..records import check_queries, find_source
 from ..review import (
     Judgments,
     Order,
@@ -24,6 +24,7 @@ from ..review import (
     settling,
     side_name,
 )
+from ..store import Project
 from .agreement import one_right_side, sides
 from .describing import Argument, Gathered, Option
 from .options import Author

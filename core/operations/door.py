@@ -10,7 +10,7 @@ from urllib.parse import urlsplit
 
 from .. import __version__
 from ..errors import ProjectError
-from ..project import Door, find_door
+from ..store import Door, find_door
 
 HEALTH_SECONDS = 20.0
 """Seconds that a server may take to answer."""

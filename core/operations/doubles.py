@@ -8,7 +8,7 @@ from typing import Annotated, get_args
 
 from ..errors import InputError
 from ..measures import Coefficient
-from ..project import Double, Project, assign_double, claim_double, decline_double, doubles, release_double, sample_of
+from ..records import Double, assign_double, claim_double, decline_double, doubles, release_double, sample_of
 from ..review import (
     STANDINGS,
     Contested,
@@ -22,6 +22,7 @@ from ..review import (
     end_double,
     undo_decision,
 )
+from ..store import Project
 from ..text import how_many
 from .describing import Argument, Option
 from .opening import Opening

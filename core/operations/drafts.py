@@ -9,7 +9,7 @@ from typing import Annotated, Literal
 from .. import bank
 from ..bank import authors, conflicts, draft_notes, questions, take_back
 from ..errors import InputError
-from ..project import Project
+from ..store import Project
 from .console import counted
 from .describing import Argument, Option
 from .opening import Opening

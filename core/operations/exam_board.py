@@ -7,7 +7,7 @@ from typing import Annotated, Any
 
 from .. import exams
 from ..exams import LEAST, TESTS, Comparison, Responses, Row, Score, Test, by_topic, grid, responses
-from ..project import Project
+from ..store import Project
 from ..text import said_interval
 from .console import counted
 from .describing import Option

@@ -38,7 +38,8 @@ from ..exchange import (
 )
 from ..formats import BOARD_FORMS, FORMS, read_small
 from ..labels import Policy, basis, leaderboard, progress, queries_with_ungraded, readiness
-from ..project import Project, current_author, log, refuse_sealed
+from ..records import refuse_sealed
+from ..store import Project, current_author, log
 from .console import at_a_shell, beside, counted, deliver, tell, warn_of_terms, write_bytes
 from .describing import Argument, Option
 from .opening import Opening

@@ -7,7 +7,7 @@ import errno
 import duckdb
 
 from ..errors import LONGEST_MESSAGE, InputError, WorkbenchError
-from ..project import no_room
+from ..store import no_room
 from ..text import one_line
 from .console import tell
 

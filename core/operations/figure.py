@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Annotated
 
 from ..errors import InputError
-from ..project import current_author, log
+from ..store import current_author, log
 from .console import deliver
 from .describing import Argument, Option
 from .opening import Opening

@@ -21,7 +21,7 @@ from ..exchange import (
 )
 from ..formats import BOARD_FORMS, Source
 from ..locations import projects_folder
-from ..project import current_author
+from ..store import current_author
 from ..types import MAX_RATING
 from .console import at_a_shell, tell
 from .describing import Argument, Option

@@ -11,7 +11,7 @@ from ..errors import GradingError, InputError
 from ..graders import Control
 from ..grading import KINDS, Drafter, Kind, Report, draft_answer_key, make_drafter, suggest
 from ..jobs import Caps, job_control
-from ..project import Project, current_author
+from ..store import Project, current_author
 from .answer_options import may_use_key, watch
 from .console import close_unfinished, counted
 from .describing import Argument, Gathered, Option

@@ -28,7 +28,8 @@ from ..grading import (
     write_missing,
 )
 from ..jobs import BackgroundJob, Progress
-from ..project import Project, current_author, find_source
+from ..records import find_source
+from ..store import Project, current_author
 from ..types import GraderSpec
 from .batch import grade_in_batches
 from .console import Guest, at_a_shell, close_unfinished, counted, guest, tell, warn_of_terms

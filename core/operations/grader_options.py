@@ -10,7 +10,7 @@ from typing import Annotated, Any
 from ..bank import make_named, prompts, save_prompt, settings
 from ..errors import InputError
 from ..graders import APIS, BACK_ENDS, DTYPES, GRADERS, MOST_BEAMS, NORMALISATIONS, Grader, Prompt, with_examples
-from ..project import Project, current_author
+from ..store import Project, current_author
 from .console import text_of
 from .describing import Gathered, Option
 

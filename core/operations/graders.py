@@ -13,7 +13,7 @@ from ..graders import BATCH_SHARE, InjectionTrial, Price, Trial, read_prompt, tr
 from ..grading import pair_to_try
 from ..jobs import trial_control
 from ..measures import DRIFT_ALARM
-from ..project import Project, current_author
+from ..store import Project, current_author
 from .console import text_of
 from .describing import Argument, Option
 from .grader_options import GraderOptions

@@ -24,7 +24,7 @@ from ..exams import (
     usual_thresholds,
     value_row,
 )
-from ..project import Project, current_author
+from ..store import Project, current_author
 from ..tables import disarmed
 from ..text import one_line
 from .console import text_of

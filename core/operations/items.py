@@ -25,7 +25,7 @@ from ..exchange import Options, import_files
 from ..formats import Source
 from ..grading import make_drafter
 from ..jobs import Caps
-from ..project import Project, current_author
+from ..store import Project, current_author
 from ..text import one_line
 from .answer_options import may_use_key, watch
 from .console import counted

@@ -9,7 +9,7 @@ from ..audit import notice
 from ..bank import find_grader, trust_notes
 from ..labels import DEFAULT_MEASURE, PERS, GradeFiles, Leaderboard, Per, compare, leaderboard_of_files, leaderboard_per
 from ..measures import Ties, correlate_by
-from ..project import MEMORY, SPILL, Project
+from ..store import MEMORY, SPILL, Project
 from .console import at_a_shell
 from .describing import Option
 from .options import QueriesOption

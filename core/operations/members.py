@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Annotated
 
-from ..project import ABOUT_ROLES, ROLES, Member, Project, Role, change_member, remove_member, set_member, undo_member
+from ..records import change_member, remove_member, set_member, undo_member
+from ..store import ABOUT_ROLES, ROLES, Member, Project, Role
 from ..text import how_many
 from .describing import Argument, Option
 from .options import Author

@@ -6,7 +6,7 @@ from typing import Annotated, cast
 
 from ..labels import Policy, Skipped, usual_min_judgment
 from ..measures import Ties
-from ..project import Project
+from ..store import Project
 from ..study import (
     COEFFICIENTS,
     META_MEASURES,

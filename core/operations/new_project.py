@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ..project import create
+from ..store import create
 from .opening import Opening
 from .registry import operation
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import asdict
 
 from ..labels import nugget_board
-from ..project import Project
+from ..store import Project
 from .output import Output
 from .policy import PolicyOptions
 from .registry import operation

@@ -7,7 +7,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from ..errors import InputError
-from ..project import ActName, Door, Project, open_project
+from ..store import ActName, Door, Project, open_project
 from .console import at_a_shell, guest, tell
 from .door import answering
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Annotated, Literal
 
 from ..errors import InputError
-from ..project import as_name, current_author
+from ..store import as_name, current_author
 from .describing import Option
 
 

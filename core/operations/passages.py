@@ -6,8 +6,9 @@ from dataclasses import asdict
 from typing import Annotated, Literal, get_args
 
 from ..errors import InputError, unknown_name
-from ..project import Project, find_source, pooled_queries, run_names, sources
+from ..records import find_source, pooled_queries, run_names, sources
 from ..review import NONE, Filters, State, search
+from ..store import Project
 from ..text import one_line
 from .describing import LARGEST, Argument, Option
 from .output import Output

@@ -8,8 +8,7 @@ from typing import Annotated
 
 from .. import labels
 from ..labels import overrides, write_withdrawal
-from ..project import (
-    Project,
+from ..records import (
     assessed,
     blind_judgments,
     for_confirming,
@@ -20,6 +19,7 @@ from ..project import (
     source_of,
     sources,
 )
+from ..store import Project
 from .console import counted
 from .describing import Argument, Option
 from .options import Author

@@ -13,7 +13,7 @@ from .. import audit, charts, exams, labels, study
 from ..errors import InputError, unknown_name
 from ..labels import Policy
 from ..measures import item_response
-from ..project import Project
+from ..store import Project
 
 NOTE_LENGTH = 80
 LINES = 5

@@ -22,7 +22,8 @@ from ..labels import (
     readiness,
 )
 from ..measures import parse_measure
-from ..project import Project, sources
+from ..records import sources
+from ..store import Project
 
 LINES = 5
 """Systems of the coverage curves."""

@@ -9,7 +9,8 @@ from ..bank import check_version, counts, find_grader, how_to_grade
 from ..exchange import publications as published
 from ..grading import Which, doubtful_pairs, reasons
 from ..jobs import jobs as recorded_jobs
-from ..project import JOB_SUBJECTS, Job, JobKind, Project, current_author, pool_depth, set_pool_depth
+from ..records import JOB_SUBJECTS, Job, JobKind, pool_depth, set_pool_depth
+from ..store import Project, current_author
 from .describing import Option
 from .output import Output
 from .registry import operation

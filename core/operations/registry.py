@@ -13,7 +13,7 @@ from inspect import Parameter as Declared, getdoc, signature
 from pathlib import Path
 from typing import Any, Literal, Union, get_args, get_origin, get_type_hints
 
-from ..project import ActName, Project
+from ..store import ActName, Project
 from .describing import Gathered, Given, Option, Parameter
 from .opening import Opening
 from .output import Output

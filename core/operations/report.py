@@ -6,7 +6,8 @@ from pathlib import Path
 from typing import Annotated
 
 from ..labels import DEFAULT_MEASURE
-from ..project import current_author, log, official_sources
+from ..records import official_sources
+from ..store import current_author, log
 from .console import deliver
 from .describing import Option
 from .opening import Opening

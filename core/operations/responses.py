@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import Annotated
 
-from ..project import Project, count_words, current_author, gold_name, gold_texts, mark_gold, response_runs
+from ..records import count_words, gold_name, gold_texts, mark_gold, response_runs
+from ..store import Project, current_author
 from .describing import Argument, Option
 from .output import Output, at_most_one
 from .registry import operation

@@ -30,7 +30,8 @@ from ..graders import Control
 from ..labels import Policy
 from ..measures import Choosing, Pairing
 from ..measures.answers import CASES
-from ..project import Project, add_gold_answer, current_author, judging, withdraw_gold_answer
+from ..records import add_gold_answer, judging, withdraw_gold_answer
+from ..store import Project, current_author
 from ..study import BESIDE, boards_to_choose_by, compare_choices
 from ..text import first_few, how_many
 from .answer_options import (

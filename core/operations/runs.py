@@ -7,7 +7,8 @@ from typing import Annotated, Any
 from ..audit import circularity
 from ..bank import find_grader
 from ..errors import InputError
-from ..project import Project, run_sizes, state_families, stated_families
+from ..records import run_sizes, state_families, stated_families
+from ..store import Project
 from .describing import Argument, Option
 from .opening import Opening
 from .options import Author

@@ -8,7 +8,7 @@ from typing import Annotated
 
 from ..errors import InputError, ProjectError
 from ..exchange import CHECKS, check as look_at_everything
-from ..project import (
+from ..store import (
     Backup,
     Project,
     Schedule,

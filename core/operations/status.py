@@ -6,7 +6,8 @@ from dataclasses import asdict
 from typing import TYPE_CHECKING
 
 from ..bank import counts, judged_queries, speaking_passages
-from ..project import Project, asked_models
+from ..records import asked_models
+from ..store import Project
 from .output import Output
 from .registry import operation
 

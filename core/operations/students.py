@@ -24,7 +24,8 @@ from ..exams import (
 )
 from ..formats import Source
 from ..graders import BACK_ENDS, DTYPES, NORMALISATIONS, Control, acting, naming
-from ..project import CLOSED_BOOK, Project, current_author, students as every_student
+from ..records import CLOSED_BOOK, students as every_student
+from ..store import Project, current_author
 from .answer_options import watch
 from .console import close_unfinished, counted, tell
 from .describing import Argument, Option

@@ -6,7 +6,7 @@ from typing import Annotated
 
 from ..bank import find_grader, how_to_grade
 from ..labels import DEFAULT_MAX_K, DEFAULT_MEASURE, MAX_K, Policy, cover_curves, leaderboard
-from ..project import Project
+from ..store import Project
 from ..study import (
     DEFAULT_TOP_K,
     LISTED,

@@ -16,7 +16,7 @@ from ..measures import (
     parse_measure,
     weighted_kappa,
 )
-from ..project import Project
+from ..store import Project
 from ..text import one_line
 from .describing import Argument, Option
 from .options import Author

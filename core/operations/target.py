@@ -12,7 +12,8 @@ from .. import answers
 from ..answers import LEVEL, Fall, Frozen, Target, diff_of_runs, measure_fall, read_target
 from ..errors import GradingError, InputError, unknown_name
 from ..graders import acting, naming
-from ..project import Project, current_author, drop_freeze, freezes, run_names
+from ..records import drop_freeze, freezes, run_names
+from ..store import Project, current_author
 from .console import counted, text_of
 from .describing import Argument, Option
 from .opening import Opening

@@ -10,8 +10,9 @@ from typing import Annotated
 
 from ..bank import graders
 from ..labels import Policy
-from ..project import Project, guidelines as guidelines_of, mark_done, set_due, set_guidelines
+from ..records import guidelines as guidelines_of, mark_done, set_due, set_guidelines
 from ..review import my_work
+from ..store import Project
 from ..text import how_many
 from .console import counted, text_of
 from .describing import Argument, Option

@@ -5,7 +5,8 @@ from __future__ import annotations
 from dataclasses import asdict
 from typing import Annotated
 
-from ..project import ROLES, Project, Role, make_token, tokens, withdraw_token
+from ..records import make_token, tokens, withdraw_token
+from ..store import ROLES, Project, Role
 from .describing import Argument, Option
 from .members import ROLE_HELP
 from .options import Author

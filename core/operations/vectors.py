@@ -6,7 +6,7 @@ from dataclasses import asdict
 from typing import Annotated
 
 from ..grading import count_vectors, drop_vectors
-from ..project import Project
+from ..store import Project
 from .console import counted
 from .describing import Option
 from .output import Output

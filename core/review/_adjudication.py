@@ -10,24 +10,21 @@ from typing import Literal, get_args
 from ..bank import latest_version
 from ..errors import InputError, NotAllowed
 from ..labels import write_override, write_withdrawal
-from ..project import (
+from ..records import (
     ADJUDICATED,
     PREFIX,
     SCALE,
-    Cursor,
     Double,
-    Project,
-    as_name,
     done_queries,
     double_of,
     doubles,
     doubles_of,
-    log,
     put_judgment,
     readable_texts,
     visible,
     write_end,
 )
+from ..store import Cursor, Project, as_name, log
 from ..text import clean_text
 
 Standing = Literal["differs", "agrees", "waiting", "decided"]

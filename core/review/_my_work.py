@@ -11,7 +11,8 @@ from typing import Literal, NamedTuple
 from ..bank import drafts, proposals
 from ..jobs import jobs
 from ..labels import Policy, basis, progress
-from ..project import PREFIX, Double, Dues, Job, Member, Project, done_queries, doubles, dues, judged_pairs, visible
+from ..records import PREFIX, Double, Dues, Job, done_queries, doubles, dues, judged_pairs, visible
+from ..store import Member, Project
 from ..text import how_many
 from ._project_summary import agreeing, at_a_glance, stale_overrides
 

@@ -11,7 +11,8 @@ from typing import Literal
 import numpy as np
 
 from ..measures import Coefficient, alpha_of, cohen_kappa, cross_table, krippendorff_alpha, weighted_kappa
-from ..project import PREFIX, SCALE, Project, visible
+from ..records import PREFIX, SCALE, visible
+from ..store import Project
 from ..types import RATINGS
 
 Kind = Literal["judgments", "ratings"]

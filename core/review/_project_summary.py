@@ -13,7 +13,8 @@ from ..bank import QueryOverview, drafts, overview, proposals, questions
 from ..errors import InputError
 from ..labels import Leaderboard, Override, Policy, Progress, compare, leaderboard, overrides
 from ..measures import Correlation
-from ..project import Project, as_act, for_tuning, rankings, sources
+from ..records import for_tuning, rankings, sources
+from ..store import Project, as_act
 from ._disagreements.confirming import confirmation
 from ._disagreements.disagreement_queue import count_open
 from ._disagreements.label_agreement import Agreement, agreement

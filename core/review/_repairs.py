@@ -15,7 +15,8 @@ from ..errors import InputError
 from ..grading import Request, run_job
 from ..labels import MISSING, Policy, basis, load_ratings, overrides
 from ..measures import HELD_OUT, RepairTest, rewording_test, spent
-from ..project import Project, find_source, judgments, log, refuse_hidden
+from ..records import find_source, judgments, refuse_hidden
+from ..store import Project, log
 from ..types import ANSWERED, Question
 
 

@@ -17,7 +17,8 @@ from starlette.responses import JSONResponse, Response
 from ..errors import EngineError, InputError, NotAllowed, WorkbenchError
 from ..limits import exceeded, limit, within
 from ..operations.failing import as_workbench_error
-from ..project import ActName, Project, acting_with, find_token
+from ..records import acting_with, find_token
+from ..store import ActName, Project
 from ._open_projects import held
 
 _log = logging.getLogger(__name__)

@@ -16,7 +16,7 @@ from .. import __version__
 from ..errors import InputError, unknown_name
 from ..operations import every_operation, find_operation, renamed
 from ..operations.registry import Operation
-from ..project import current_author
+from ..store import current_author
 from . import _api_requests as api_requests
 from ._access_control import NotReading, Visitor, guarded
 from ._api_answers import shell_of, steer, streamed, whole

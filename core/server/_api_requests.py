@@ -20,7 +20,7 @@ from ..atomic_files import WorkingFolder
 from ..errors import InputError, WorkbenchError, unknown_name
 from ..operations.describing import DATE, Parameter
 from ..operations.registry import Operation
-from ..project import no_room
+from ..store import no_room
 from ..text import one_line
 from ._access_control import TooMuch
 

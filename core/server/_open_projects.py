@@ -11,17 +11,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from ..errors import WorkbenchError
-from ..project import (
-    Door,
-    Project,
-    close_interrupted,
-    close_projects,
-    keep_backups,
-    make_door,
-    open_project,
-    peek_members,
-    remove_door,
-)
+from ..records import close_interrupted, peek_members
+from ..store import Door, Project, close_projects, keep_backups, make_door, open_project, remove_door
 
 _log = logging.getLogger(__name__)
 

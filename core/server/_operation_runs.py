@@ -20,7 +20,7 @@ from ..operations.failing import as_workbench_error, tell_failure
 from ..operations.opening import Opening
 from ..operations.output import print_result
 from ..operations.registry import Operation
-from ..project import Project, recorded_as
+from ..store import Project, recorded_as
 
 PLACING_SECONDS = 30.0
 """Seconds that a shell has to put files in their places. Meanwhile no other change of the project is made."""

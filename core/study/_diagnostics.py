@@ -13,7 +13,8 @@ from .. import bank
 from ..bank import asked_questions, overview
 from ..labels import MISSING, Policy, QueryRatings, Ratings, basis, ratings_beside, scored
 from ..measures import Array, trec_order
-from ..project import Project, judgments, rankings
+from ..records import judgments, rankings
+from ..store import Project
 from ..types import Question
 from ._question_verdicts import MEANINGS, Verdict, answer_shares, question_verdicts
 

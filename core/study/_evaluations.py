@@ -9,7 +9,8 @@ from ..bank import graders
 from ..errors import InputError
 from ..labels import Leaderboard, Policy
 from ..measures import Choosing, Table, choosing
-from ..project import Project, official_sources
+from ..records import official_sources
+from ..store import Project
 from ._figure_data import BoardChoice, make_board
 
 BESIDE = 3

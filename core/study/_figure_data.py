@@ -10,7 +10,8 @@ from ..bank import graders
 from ..errors import InputError, unknown_name
 from ..labels import Comparison, Leaderboard, Policy, QueryChoice, compare_boards, leaderboard
 from ..measures import COVER, Ties, parse_measure
-from ..project import Project, as_act, boards, sources
+from ..records import boards, sources
+from ..store import Project, as_act
 from ..text import how_many
 
 PANEL_MEASURES = ("AP", "nDCG@10", "nDCG@20", "Rprec", "RR", COVER)

@@ -19,7 +19,8 @@ from ..labels import (
     pairs_needed,
 )
 from ..measures import parse_measure
-from ..project import Project, Qrels, as_act, boards, judgments, sources
+from ..records import Qrels, boards, judgments, sources
+from ..store import Project, as_act
 
 MIN_RATINGS = (1, 3, 4, 5)
 """The min ratings of exam-plus-plus, table 3."""

@@ -9,7 +9,8 @@ from typing import Any, Literal
 from ..errors import InputError
 from ..labels import DEFAULT_MEASURE, Comparison, Leaderboard, Policy, Queries, QueryChoice, compare_boards
 from ..measures import COVER, Correlation, Ties, bootstrap, parse_measure
-from ..project import Project, as_act, boards, find_source, rankings
+from ..records import boards, find_source, rankings
+from ..store import Project, as_act
 from ._meta_rows import BatchScores, Row, row_boards, row_name
 
 COEFFICIENTS = ("spearman", "kendall", "tau_ap")

@@ -20,7 +20,8 @@ from ..measures.item_response import (
     graded_information,
     information,
 )
-from ..project import Project, readable_texts
+from ..records import readable_texts
+from ..store import Project
 from ..text import how_many
 from ._question_verdicts import SUGGESTIONS, Verdict, answer_shares, question_verdicts
 

@@ -23,7 +23,8 @@ from ..labels import (
     sides,
 )
 from ..measures import trec_order
-from ..project import Project, Qrels, boards, find_source, judgments, rankings
+from ..records import Qrels, boards, find_source, judgments, rankings
+from ..store import Project
 
 DEFAULT_TOP_K = 10
 SELECTION_MEASURES = ("nDCG@10", "P@10", "R@10", "AP", "RR", "Success@1", "Success@5", "Success@10")

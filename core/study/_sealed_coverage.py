@@ -10,7 +10,8 @@ import numpy as np
 from ..errors import InputError
 from ..labels import RANKED, Policy, basis, first_answers
 from ..measures import SEALED_LEVEL, sealed_test
-from ..project import Project, sealed_questions
+from ..records import sealed_questions
+from ..store import Project
 
 
 @dataclass(frozen=True)

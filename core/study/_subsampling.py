@@ -13,7 +13,7 @@ import numpy as np
 from ..bank import asked_questions
 from ..labels import Leaderboard, Policy, basis, leaderboard, load_ratings, order_systems, over, query_scores, scored
 from ..measures import Array, correlate, parse_measure, separable_differences
-from ..project import Project, as_act
+from ..store import Project, as_act
 from ._system_significance import score_table
 
 QUERY_SAMPLES, QUESTION_SAMPLES = 30, 5

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from ..labels import Comparison, Leaderboard
-from ..project import Project
+from ..store import Project
 from ._system_groups import Alike, alike
 from ._system_significance import Test, remembered_pairs
 

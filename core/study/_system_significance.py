@@ -12,7 +12,7 @@ import numpy as np
 from ..errors import InputError, unknown_name
 from ..labels import Leaderboard
 from ..measures import ALPHA, PERMUTATIONS, Array, holm, randomisation_test, t_test, tied
-from ..project import Project, as_act
+from ..store import Project, as_act
 
 Test = Literal["t", "randomisation"]
 Correction = Literal["holm", "none"]

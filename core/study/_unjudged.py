@@ -11,7 +11,8 @@ from ..errors import InputError
 from ..grading import missing_pairs
 from ..labels import Policy, basis, label_qrels
 from ..measures import mean_and_standard_error
-from ..project import Project, as_act, check_runs, judgments, pool_depth, rankings, sources
+from ..records import check_runs, judgments, pool_depth, rankings, sources
+from ..store import Project, as_act
 
 LISTED = 100
 """Maximum number of listed passages to grade next. Counts include all passages."""

@@ -9,7 +9,8 @@ from dataclasses import dataclass, field
 
 from exam_workbench.exchange import import_files
 from exam_workbench.formats import Source
-from exam_workbench.project import Project, add_passages, add_queries
+from exam_workbench.records import add_passages, add_queries
+from exam_workbench.store import Project
 from exam_workbench.types import Passage, Query
 from tests.made.endpoint_server import Reply, Seen, chat
 from tests.made.projects import judge

@@ -11,8 +11,9 @@ from exam_workbench.answers import View, agreement, evaluate, people_said
 from exam_workbench.errors import FileError
 from exam_workbench.exchange import Options, export_project, import_files, import_project
 from exam_workbench.formats import Source, detect
-from exam_workbench.project import Project, add_queries, queries_of
-from exam_workbench.project.migrations import MIGRATIONS
+from exam_workbench.records import add_queries, queries_of
+from exam_workbench.store import Project
+from exam_workbench.store.migrations import MIGRATIONS
 from exam_workbench.types import Query
 from tests.answers.made import Told, collection
 from tests.made.refusals import refusal

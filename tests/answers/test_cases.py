@@ -29,7 +29,8 @@ from exam_workbench.answers import (
     reteval_told,
     take_back_case,
 )
-from exam_workbench.project import Project, activity, add_gold_answer, confirmed_cases, queries_of, withdraw_gold_answer
+from exam_workbench.records import activity, add_gold_answer, confirmed_cases, queries_of, withdraw_gold_answer
+from exam_workbench.store import Project
 from tests.answers.made import Script, Told, collection
 from tests.made.endpoint_server import EndpointServer
 from tests.made.refusals import refusal

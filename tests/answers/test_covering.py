@@ -6,7 +6,8 @@ from exam_workbench.answers import View, answers_as_responses, choice_tables, co
 from exam_workbench.answers._reteval import cover_of_answers
 from exam_workbench.labels import Policy, leaderboard
 from exam_workbench.measures import choosing
-from exam_workbench.project import Project, find_answer_model
+from exam_workbench.records import find_answer_model
+from exam_workbench.store import Project
 from exam_workbench.study import boards_to_choose_by, compare_choices
 from exam_workbench.types import Question
 from tests.answers.made import question

@@ -30,7 +30,8 @@ from exam_workbench.exchange import import_files
 from exam_workbench.formats import Source
 from exam_workbench.graders import Control
 from exam_workbench.jobs import Extent, jobs
-from exam_workbench.project import Project, add_queries, close_interrupted, generated_of
+from exam_workbench.records import add_queries, close_interrupted, generated_of
+from exam_workbench.store import Project
 from exam_workbench.types import Query
 from tests.answers.made import Script, Told, collection, put_run, question
 from tests.made.endpoint_server import EndpointServer, Reply, Seen, chat, refuse

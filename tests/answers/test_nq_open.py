@@ -24,7 +24,8 @@ from exam_workbench.answers import (
 )
 from exam_workbench.exams._item_retrievals import BM25
 from exam_workbench.measures.answers._answer_texts import plain
-from exam_workbench.project import Project, add_passages, add_queries
+from exam_workbench.records import add_passages, add_queries
+from exam_workbench.store import Project
 from exam_workbench.types import Passage, Query
 from tests.answers.made import put_run
 from tests.made.endpoint_server import EndpointServer, Reply, Seen, chat

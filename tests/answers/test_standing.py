@@ -16,7 +16,8 @@ from exam_workbench.answers import (
     said_by_judge,
     usual_judge,
 )
-from exam_workbench.project import Project, add_gold_answer, find_answer_model
+from exam_workbench.records import add_gold_answer, find_answer_model
+from exam_workbench.store import Project
 from tests.answers.made import Told, collection, put_run
 from tests.made.answered import put_answered
 

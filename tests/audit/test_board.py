@@ -37,7 +37,8 @@ from exam_workbench.audit._needed_judgments import forecast_of
 from exam_workbench.exchange import bundle, bundle_again, export_project, import_project
 from exam_workbench.labels import Policy, leaderboard
 from exam_workbench.measures.audit import linear_measure
-from exam_workbench.project import Project, state_families
+from exam_workbench.records import state_families
+from exam_workbench.store import Project
 from exam_workbench.types import Question
 from tests.made.audits import QUERIES, SYSTEMS, deal, fill_audited, judge_batch, next_card, truth
 from tests.made.projects import copy_of, fill, judge as import_judgments, only_read

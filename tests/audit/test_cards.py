@@ -12,7 +12,7 @@ from exam_workbench.audit import Goal, design, draw, find_audit, find_card, look
 from exam_workbench.bank import find_grader
 from exam_workbench.labels import override
 from exam_workbench.measures.audit import clustered, cross_fitted, kappas, relevant_shares
-from exam_workbench.project import Project
+from exam_workbench.store import Project
 from exam_workbench.types import Question
 from tests.made.audits import SYSTEMS, deal, fill_audited, judge_batch
 from tests.made.projects import copy_of, import_bank

@@ -32,17 +32,8 @@ from exam_workbench.audit import (
 from exam_workbench.audit._batch_assignment import _hands, _own
 from exam_workbench.audit._batch_state import read_state
 from exam_workbench.errors import NotAllowed
-from exam_workbench.project import (
-    Project,
-    activity,
-    find_source,
-    judgments,
-    official_sources,
-    open_project,
-    set_member,
-    sources,
-    write_board,
-)
+from exam_workbench.records import activity, find_source, judgments, official_sources, set_member, sources, write_board
+from exam_workbench.store import Project, open_project
 from exam_workbench.types import Board, BoardRow
 from tests.made.audits import deal, fill_audited, next_card, truth
 from tests.made.projects import copy_of, judge as whole_judgments
@@ -115,7 +106,7 @@ JUDGE_AND_DIE = """
 import os, sys
 from pathlib import Path
 from exam_workbench.audit import deal_ahead, find_audit, judge
-from exam_workbench.project import open_project
+from exam_workbench.store import open_project
 
 project = open_project(Path(sys.argv[1]))
 audit = find_audit(project)

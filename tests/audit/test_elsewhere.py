@@ -21,7 +21,8 @@ from exam_workbench.audit import (
 )
 from exam_workbench.errors import FileError
 from exam_workbench.formats import Source
-from exam_workbench.project import Project, judgments
+from exam_workbench.records import judgments
+from exam_workbench.store import Project
 from tests.made.audits import deal, fill_audited, truth
 from tests.made.projects import copy_of
 from tests.made.refusals import refusal

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from exam_workbench.audit import Goal, audits, design, forecast, foresee
-from exam_workbench.project import Project
+from exam_workbench.store import Project
 from tests.made.audits import fill_audited
 from tests.made.projects import only_read
 from tests.made.refusals import refusal

@@ -11,7 +11,7 @@ import pytest
 
 from exam_workbench.audit import Goal, choose_grader, design, draw, find_audit
 from exam_workbench.measures.audit import Corrected, compare_graders
-from exam_workbench.project import Project
+from exam_workbench.store import Project
 from tests.made.audits import QUERIES, fill_audited, judge_batch, truth
 from tests.made.projects import SPEC, copy_of, grade
 from tests.made.refusals import refusal

@@ -25,7 +25,8 @@ from exam_workbench.audit._calibration import rating_cuts
 from exam_workbench.audit._circularity import family_of
 from exam_workbench.bank import named_graders
 from exam_workbench.labels import Policy
-from exam_workbench.project import Project, state_families
+from exam_workbench.records import state_families
+from exam_workbench.store import Project
 from exam_workbench.types import GraderSpec
 from tests.made.audits import deal, fill_audited, judge_batch
 from tests.made.projects import SPEC, copy_of, grade

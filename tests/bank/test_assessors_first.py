@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from exam_workbench import bank
-from exam_workbench.project import Project
+from exam_workbench.store import Project
 from exam_workbench.types import Question
 from tests.made.projects import fill
 from tests.made.screens import served, shows, visit

@@ -13,7 +13,8 @@ from hypothesis import HealthCheck, given, settings, strategies as st
 from exam_workbench import bank
 from exam_workbench.bank import drafted_bank, drafts, new_question, put_draft, save_drafts, take_back
 from exam_workbench.grading import make_plan
-from exam_workbench.project import Project, cache, open_project, refresh_pool
+from exam_workbench.records import refresh_pool
+from exam_workbench.store import Project, cache, open_project
 from exam_workbench.types import Question
 from tests.made.projects import SPEC, examples, fill, import_bank, new_project
 from tests.made.refusals import refusal

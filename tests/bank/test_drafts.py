@@ -14,7 +14,7 @@ from hypothesis import HealthCheck, given, settings, strategies as st
 
 from exam_workbench import bank
 from exam_workbench.bank import editing
-from exam_workbench.project import Project, create, migrations, open_project
+from exam_workbench.store import Project, create, migrations, open_project
 from exam_workbench.types import Question
 from tests.made.projects import examples, fill, new_project
 from tests.made.refusals import refusal

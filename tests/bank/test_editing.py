@@ -9,7 +9,7 @@ from hypothesis import given, strategies as st
 
 from exam_workbench import bank
 from exam_workbench.bank import duplicated, merged, moved, pasted, retired, split, weighted, word_difference
-from exam_workbench.project import Project
+from exam_workbench.store import Project
 from exam_workbench.types import Question
 from tests.made.projects import fill
 from tests.made.refusals import refusal

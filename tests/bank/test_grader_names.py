@@ -19,7 +19,7 @@ from exam_workbench.bank import (
     settings,
 )
 from exam_workbench.graders import make_grader
-from exam_workbench.project import Project
+from exam_workbench.store import Project
 from exam_workbench.types import Question
 from tests.cli.test_cli import Exam, exam, refused  # noqa: F401
 from tests.made.projects import SPEC, fill, grade, made_project

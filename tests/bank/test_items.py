@@ -23,7 +23,8 @@ from exam_workbench.errors import FileError, InputError
 from exam_workbench.exams import Item, exam_items, proposed_items, retire
 from exam_workbench.exchange import export_project, import_project
 from exam_workbench.exchange._integrity import faults
-from exam_workbench.project import Project, activity, add_passages, add_queries
+from exam_workbench.records import activity, add_passages, add_queries
+from exam_workbench.store import Project
 from exam_workbench.types import Passage, Query, Question
 from tests.made.refusals import refusal
 

@@ -12,8 +12,9 @@ from exam_workbench import bank, exchange, study
 from exam_workbench.exchange import exporting
 from exam_workbench.labels import Policy, overrides
 from exam_workbench.measures._sealed import sealed_test
-from exam_workbench.project import Project, activity, hidden_questions, sealed_questions
+from exam_workbench.records import activity, hidden_questions, sealed_questions
 from exam_workbench.review import read_passage
+from exam_workbench.store import Project
 from exam_workbench.types import Question
 from tests.made.projects import copy_of, fill
 from tests.made.refusals import refusal

@@ -10,7 +10,8 @@ import pytest
 from exam_workbench.bank import graders, put_grader, succession
 from exam_workbench.bank._default_graders import Succession
 from exam_workbench.jobs import jobs
-from exam_workbench.project import Project, add_job, count_results, end_job
+from exam_workbench.records import add_job, count_results, end_job
+from exam_workbench.store import Project
 from exam_workbench.types import GraderSpec, Question
 from tests.made.projects import fill, grade, new_project
 

@@ -7,7 +7,7 @@ import pytest
 from exam_workbench import bank
 from exam_workbench.grading._needed_pairs import trial_pairs
 from exam_workbench.labels import Policy, leaderboard, override, overrides
-from exam_workbench.project import Project, add_queries
+from exam_workbench.records import add_queries
 from exam_workbench.review import (
     Judgments,
     Labels,
@@ -20,6 +20,7 @@ from exam_workbench.review import (
     settle_by_override,
     state_changes,
 )
+from exam_workbench.store import Project
 from exam_workbench.types import Query, Question, Subtopic
 from tests.made.projects import SPEC, fill, judge
 

@@ -15,7 +15,8 @@ from exam_workbench.exchange import Imported, bank_jsonl, graded_file, import_fi
 from exam_workbench.formats import Source
 from exam_workbench.grading import left_out, make_plan
 from exam_workbench.labels import MISSING, Policy, basis, load_ratings, override, overrides
-from exam_workbench.project import Project, activity, open_project
+from exam_workbench.records import activity
+from exam_workbench.store import Project, open_project
 from exam_workbench.types import Question
 from tests.made.projects import copy_of, import_bank, new_project
 

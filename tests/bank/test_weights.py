@@ -14,8 +14,8 @@ from exam_workbench.errors import FileError
 from exam_workbench.exchange import import_files
 from exam_workbench.formats import Source
 from exam_workbench.labels import Policy, basis, coverage, labels
-from exam_workbench.project import Project
 from exam_workbench.review import changes
+from exam_workbench.store import Project
 from exam_workbench.types import MAX_WEIGHT, Question
 from tests.made.projects import fill, new_project
 from tests.made.refusals import refusal

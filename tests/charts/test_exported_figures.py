@@ -20,7 +20,8 @@ from exam_workbench.labels import Leaderboard, Policy
 from exam_workbench.labels._leaderboard import System
 from exam_workbench.operations import figure
 from exam_workbench.operations.project_figures import FIGURES, FigureRequest, draw_figure
-from exam_workbench.project import Project, activity, open_project
+from exam_workbench.records import activity
+from exam_workbench.store import Project, open_project
 from exam_workbench.study import SystemPoint
 from tests.made.projects import let_go, made_project
 from tests.made.refusals import refusal

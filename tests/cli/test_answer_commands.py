@@ -11,7 +11,7 @@ import pytest
 from click.testing import CliRunner
 
 from exam_workbench.cli import cli
-from exam_workbench.project import open_project
+from exam_workbench.store import open_project
 from exam_workbench.types import Question
 from tests.answers.made import Script, Told, collection, question
 from tests.made.endpoint_server import EndpointServer

@@ -26,7 +26,7 @@ from exam_workbench.exchange import _collections as collections
 from exam_workbench.labels import Policy, basis, label_qrels
 from exam_workbench.operations import MODULES, SECTIONS
 from exam_workbench.operations.output import Output
-from exam_workbench.project import Project, open_project
+from exam_workbench.store import Project, open_project
 from exam_workbench.types import Question
 from tests.made.browser import free_port, wait_until_healthy
 from tests.made.projects import File, fill, new_project, set_patience
@@ -608,12 +608,12 @@ def test_what_only_reads_loads_no_library_of_models_and_none_that_only_others_ne
     loaded: dict[str, set[str]], command: str
 ) -> None:
     heavy = {"torch", "transformers", "openai", "streamlit", "scipy", "simplemma", "nltk", "altair", "vl_convert"}
-    assert "exam_workbench.project" in loaded[command]
+    assert "exam_workbench.records" in loaded[command]
     assert heavy & loaded[command] == set()
 
 
 def test_what_only_counts_loads_no_library_of_numbers_either(loaded: dict[str, set[str]]) -> None:
-    assert "exam_workbench.project" in loaded["status"]
+    assert "exam_workbench.records" in loaded["status"]
     assert loaded["status"] & {"pandas", "numpy", "pyarrow", "scipy"} == set()
 
 

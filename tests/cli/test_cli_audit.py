@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from exam_workbench.project import open_project
+from exam_workbench.store import open_project
 from tests.audit.test_elsewhere import filled
 from tests.made.audits import QUERIES, fill_audited, truth
 from tests.made.refusals import check_error, mentions

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from exam_workbench import bank
-from exam_workbench.project import as_name, open_project
+from exam_workbench.store import as_name, open_project
 from tests.cli.test_cli import Exam, exam, refused  # noqa: F401
 from tests.cli.test_cli_people import A, B, shell  # noqa: F401
 

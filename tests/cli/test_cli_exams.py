@@ -11,7 +11,8 @@ from click.testing import CliRunner
 
 from exam_workbench import cli
 from exam_workbench.bank import DraftedItem, Generation, add_generations
-from exam_workbench.project import add_passages, add_queries, open_project
+from exam_workbench.records import add_passages, add_queries
+from exam_workbench.store import open_project
 from exam_workbench.types import Query
 from tests.made.exams import METALS, item, put_exam, source
 from tests.made.projects import new_project

@@ -8,7 +8,7 @@ import pytest
 from click.testing import CliRunner, Result
 
 from exam_workbench.cli import cli
-from exam_workbench.project import Project
+from exam_workbench.store import Project
 from exam_workbench.types import Question
 from tests.made.projects import fill
 from tests.made.refusals import check_error

@@ -8,7 +8,7 @@ import pytest
 
 from exam_workbench.errors import InputError, WorkbenchError
 from exam_workbench.operations.progress import ProgressLines
-from exam_workbench.project import Project
+from exam_workbench.store import Project
 from exam_workbench.types import Question
 from tests.cli.test_cli import Exam, exam, refused  # noqa: F401
 from tests.made.projects import file_of, fill, judge

@@ -15,7 +15,8 @@ import pytest
 from exam_workbench.errors import ProjectError
 from exam_workbench.exchange import bundle, bundled, publications, publish, reproduce
 from exam_workbench.labels import Policy
-from exam_workbench.project import Project, activity, no_room
+from exam_workbench.records import activity
+from exam_workbench.store import Project, no_room
 from pages.parts.shared import error_messages
 from tests.made.fuzz_parquet import exported, fill_most
 from tests.made.projects import file_of, made_project
@@ -26,7 +27,7 @@ from pathlib import Path
 from exam_workbench.atomic_files import PREFIX
 from exam_workbench.cli import run
 from exam_workbench.exchange import check, publications
-from exam_workbench.project import open_project
+from exam_workbench.store import open_project
 
 os.environ["EXAM_PROJECT"] = "some.duckdb"
 Path("new.tsv").write_text("".join(f"new-{i}\\t{i} {'word ' * 50}\\n" for i in range(5000)))

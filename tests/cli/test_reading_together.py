@@ -18,24 +18,20 @@ from exam_workbench import cli
 from exam_workbench.audit import Goal, design, draw, judge as give_verdict
 from exam_workbench.bank import question_text_key
 from exam_workbench.errors import ProjectError
-from exam_workbench.project import (
+from exam_workbench.records import (
     AnswerModel,
     Generated,
-    Project,
-    _database as database,
-    _file_holder as file_holder,
     add_generated,
     add_queries,
-    migrations,
-    open_project,
     put_answer_model,
     put_answer_verdicts,
 )
-from exam_workbench.project.migrations import MIGRATIONS
+from exam_workbench.store import Project, _database as database, _file_holder as file_holder, migrations, open_project
+from exam_workbench.store.migrations import MIGRATIONS
 from exam_workbench.types import Query
 from tests.made.projects import file_of, fill, judge, set_patience
 from tests.made.refusals import kept_failures, refusal
-from tests.project.test_reopening import QUESTIONS
+from tests.records.test_reopening import QUESTIONS
 
 HOLD = """
 import duckdb, sys

@@ -11,8 +11,9 @@ from exam_workbench import bank
 from exam_workbench.exams import Plan, Sit, add_student, sit
 from exam_workbench.grading import left_out
 from exam_workbench.labels import Policy, leaderboard
-from exam_workbench.project import Project, add_queries
+from exam_workbench.records import add_queries
 from exam_workbench.review import changes
+from exam_workbench.store import Project
 from exam_workbench.types import GraderSpec, Query, Question
 from tests.made.exams import item, put_exam
 from tests.made.screens import put_small

@@ -29,7 +29,8 @@ from exam_workbench.exams._exam_results import best_classical
 from exam_workbench.exchange import import_files
 from exam_workbench.formats import Source
 from exam_workbench.measures import mcnemar
-from exam_workbench.project import Project, Student
+from exam_workbench.records import Student
+from exam_workbench.store import Project
 from tests.made.exams import put_exam
 from tests.made.refusals import refusal
 

@@ -14,7 +14,7 @@ from hypothesis import given, strategies as st
 from exam_workbench.exams import Item, Thresholds, judged, usual_thresholds, value_row
 from exam_workbench.exams._item_filters import VALUE_COLUMNS, Checked, jaccard, measure, nearest_gram, rouge_l, words
 from exam_workbench.exams._item_retrievals import Encode, kept_vectors
-from exam_workbench.project import Project
+from exam_workbench.store import Project
 from tests.made.refusals import refusal
 
 SOURCE = "The moon pulls the water and so the tide comes in twice a day at most coasts"

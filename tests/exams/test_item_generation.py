@@ -30,16 +30,9 @@ from exam_workbench.graders import USES, Control, Price, built_in
 from exam_workbench.graders._prompts.prompt import fenced
 from exam_workbench.grading import Drafter, make_drafter
 from exam_workbench.jobs import jobs
-from exam_workbench.project import (
-    Project,
-    activity,
-    add_passages,
-    add_queries,
-    close_interrupted,
-    open_project,
-    write_runs,
-)
-from exam_workbench.project._runs import stage_rankings
+from exam_workbench.records import activity, add_passages, add_queries, close_interrupted, write_runs
+from exam_workbench.records._runs import stage_rankings
+from exam_workbench.store import Project, open_project
 from exam_workbench.types import Passage, Query, Ranked
 from tests.made.endpoint_server import EndpointServer, Reply, Seen, chat, no_structure, status
 from tests.made.projects import copy_of

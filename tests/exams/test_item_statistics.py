@@ -13,7 +13,8 @@ from exam_workbench.bank import set_categories
 from exam_workbench.errors import FileError
 from exam_workbench.exams import Item, categories, exam_items, set_keywords, statistics
 from exam_workbench.exams._item_filters import bloom, built_in_keywords, keywords, question_types
-from exam_workbench.project import Project, add_queries
+from exam_workbench.records import add_queries
+from exam_workbench.store import Project
 from exam_workbench.types import Query, Question
 from tests.exams.test_item_filters import check, counted
 from tests.made.projects import copy_of

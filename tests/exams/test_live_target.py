@@ -27,7 +27,8 @@ from exam_workbench.answers import (
 from exam_workbench.cli import cli
 from exam_workbench.errors import GradingError
 from exam_workbench.exchange import export_project, import_project
-from exam_workbench.project import Project, add_queries, drop_freeze, freezes, run_names
+from exam_workbench.records import add_queries, drop_freeze, freezes, run_names
+from exam_workbench.store import Project
 from exam_workbench.types import Query
 from tests.made.projects import copy_of, judge
 from tests.made.refusals import check_error, mentions, refusal

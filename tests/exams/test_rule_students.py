@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from exam_workbench.exams import abilities, responses, retrievals, sit_by_rules
-from exam_workbench.project import Project
+from exam_workbench.store import Project
 from tests.made.exams import put_exam
 
 

@@ -20,7 +20,8 @@ from exam_workbench.exams._examinee_setup import PROMPTS, lettered, values
 from exam_workbench.exchange import export_project, import_project
 from exam_workbench.graders import Access, Control, acting, fill, origin
 from exam_workbench.graders._local.loading import load_model
-from exam_workbench.project import Project, activity, answers_of, close_interrupted, find_students
+from exam_workbench.records import activity, answers_of, close_interrupted, find_students
+from exam_workbench.store import Project
 from tests.made.endpoint_server import EndpointServer, Reply, Seen, chat, refuse
 from tests.made.exams import put_exam, sittings
 from tests.made.refusals import refusal

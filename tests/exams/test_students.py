@@ -18,7 +18,8 @@ from exam_workbench.exams._examinee_setup import PROMPTS, make_student, values, 
 from exam_workbench.exams._item_retrievals import BM25, fuse
 from exam_workbench.formats import Source
 from exam_workbench.graders import fill, pair_scores
-from exam_workbench.project import Project, add_passages, passage_texts, put_student, retrieved, students
+from exam_workbench.records import add_passages, passage_texts, put_student, retrieved, students
+from exam_workbench.store import Project
 from exam_workbench.text import normalise
 from exam_workbench.types import Passage
 from tests.made.exams import METALS, put_exam

@@ -22,7 +22,7 @@ from exam_workbench.graders import Control
 from exam_workbench.graders._endpoint.unreachable_endpoint import ANSWERS_AGAIN
 from exam_workbench.grading import make_drafter
 from exam_workbench.jobs import Extent, jobs
-from exam_workbench.project import Project
+from exam_workbench.store import Project
 from tests.answers.made import Script, Told, collection
 from tests.made.endpoint_calls import until
 from tests.made.endpoint_server import EndpointServer, Reply, Seen, chat, status

@@ -12,7 +12,8 @@ from exam_workbench.errors import FileError, InputError
 from exam_workbench.exams import Plan, add_student, exam_items, responses
 from exam_workbench.exchange import Imported, Options, import_files
 from exam_workbench.formats import Source
-from exam_workbench.project import Project, students
+from exam_workbench.records import students
+from exam_workbench.store import Project
 from exam_workbench.types import Question
 from tests.made.exams import put_exam
 from tests.made.projects import new_project

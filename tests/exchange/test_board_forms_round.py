@@ -14,7 +14,8 @@ from exam_workbench.errors import FileError
 from exam_workbench.exchange import Options, board_in_form, import_files
 from exam_workbench.formats import BOARD_FORMS, Source
 from exam_workbench.labels import Policy, leaderboard
-from exam_workbench.project import Project, boards
+from exam_workbench.records import boards
+from exam_workbench.store import Project
 from exam_workbench.types import Question
 from tests.made.projects import fill, made_project
 from tests.made.refusals import refusal

@@ -13,7 +13,7 @@ from exam_workbench.errors import ProjectError
 from exam_workbench.exchange import bundle, bundle_again, publish
 from exam_workbench.exchange._publication import _WHAT
 from exam_workbench.labels import Policy, leaderboard
-from exam_workbench.project import Project
+from exam_workbench.store import Project
 from tests.exchange.test_publication import EDITS, JUDGE, Ran, earlier, exam, graded, later, unpacked  # noqa: F401
 from tests.made.refusals import refusal
 

@@ -19,8 +19,9 @@ from exam_workbench.formats.query_files import read_queries
 from exam_workbench.grading import make_plan
 from exam_workbench.grading._needed_pairs import pairs_to_grade, with_texts
 from exam_workbench.labels import Policy, basis, label_qrels, leaderboard, leaderboard_per, override
-from exam_workbench.project import Project, judgments, rankings
+from exam_workbench.records import judgments, rankings
 from exam_workbench.review import ratings_effect, read_passage
+from exam_workbench.store import Project
 from exam_workbench.types import GraderSpec, Query, Question, Subtopic
 from tests.labels.test_subtopics import BANK, RATINGS, RUNS
 from tests.made import car

@@ -11,11 +11,11 @@ import pytest
 from exam_workbench import cli
 from exam_workbench.exchange import CHECKS, _integrity as integrity, check
 from exam_workbench.exchange._integrity import Check
-from exam_workbench.project import Project, open_project
+from exam_workbench.store import Project, open_project
 from tests.made.fuzz_parquet import fill_most
 from tests.made.projects import file_of, made_project
 from tests.made.refusals import mentions
-from tests.project.test_bad_files import damage
+from tests.records.test_bad_files import damage
 
 WHAT: dict[str, Check] = {one.name: one for one in CHECKS}
 

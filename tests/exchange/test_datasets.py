@@ -29,7 +29,8 @@ from exam_workbench.labels import leaderboard, usual_min_judgment
 from exam_workbench.operations import find_operation
 from exam_workbench.operations.console import Guest, hosting
 from exam_workbench.operations.opening import Opening
-from exam_workbench.project import Project, Terms, judgments, sources, terms_of
+from exam_workbench.records import Terms, judgments, sources, terms_of
+from exam_workbench.store import Project
 from tests.made.refusals import refusal
 from tests.made.shell import Run, printed, shell_on
 

@@ -16,7 +16,7 @@ from exam_workbench.exchange._collections import FILES
 from exam_workbench.formats import Source
 from exam_workbench.labels import compare
 from exam_workbench.measures import correlate
-from exam_workbench.project import Project, open_project
+from exam_workbench.store import Project, open_project
 from exam_workbench.types import GraderSpec
 
 ANY_GRADER = GraderSpec("any", "self-rating", "")

@@ -16,7 +16,8 @@ import pytest
 
 from exam_workbench import bank
 from exam_workbench.exchange._collections import FILES
-from exam_workbench.project import boards, open_project
+from exam_workbench.records import boards
+from exam_workbench.store import open_project
 
 GUIDES = Path(__file__).parents[2] / "docs" / "how-to"
 BLOCK = re.compile(r"^```sh\n(.*?)^```", re.MULTILINE | re.DOTALL)

@@ -13,7 +13,8 @@ from exam_workbench.errors import FileError, InputError
 from exam_workbench.exams import Plan, add_student, answers_csv, exam_items, exam_json, responses, sit_by_rules
 from exam_workbench.exchange import import_files
 from exam_workbench.formats import Source
-from exam_workbench.project import Project, open_project, put_retrieval, retrieved
+from exam_workbench.records import put_retrieval, retrieved
+from exam_workbench.store import Project, open_project
 from tests.made.exams import put_exam
 from tests.made.projects import new_project
 

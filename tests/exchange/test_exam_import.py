@@ -15,7 +15,8 @@ from exam_workbench.errors import FileError, Report
 from exam_workbench.exams import exam_items
 from exam_workbench.exchange import Options, import_files
 from exam_workbench.formats import Source, detect, exam_files
-from exam_workbench.project import Project, add_passages, open_project, retrieved
+from exam_workbench.records import add_passages, retrieved
+from exam_workbench.store import Project, open_project
 from exam_workbench.types import Passage
 from tests.made.projects import new_project
 from tests.made.refusals import refusal

@@ -30,7 +30,8 @@ from exam_workbench.exchange import (
 from exam_workbench.formats import Source, read_boards
 from exam_workbench.grading._grade_storage import add_outcomes
 from exam_workbench.labels import Policy, leaderboard
-from exam_workbench.project import Project, add_queries
+from exam_workbench.records import add_queries
+from exam_workbench.store import Project
 from exam_workbench.types import Grade, GraderSpec, Query, Question, Subtopic
 from tests.made.projects import fill, grade, judge, made_project, new_project
 from tests.made.refusals import refusal

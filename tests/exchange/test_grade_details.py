@@ -17,7 +17,7 @@ from exam_workbench.formats import Source
 from exam_workbench.formats._graded_form import OURS
 from exam_workbench.formats.graded_files import read_graded
 from exam_workbench.grading._grade_storage import add_outcomes
-from exam_workbench.project import Project
+from exam_workbench.store import Project
 from exam_workbench.types import Grade, GraderSpec, Question
 from tests.made.projects import SPEC, fill, judge, made_project, new_project
 from tests.made.refusals import refusal

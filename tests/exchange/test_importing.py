@@ -25,8 +25,7 @@ from exam_workbench.exchange import (
 from exam_workbench.exchange._integrity import with_rows
 from exam_workbench.formats import KINDS_OF_FILE, Source
 from exam_workbench.labels import leaderboard
-from exam_workbench.project import (
-    Project,
+from exam_workbench.records import (
     _equal_texts as equal_texts,
     _passage_buffer as passage_buffer,
     _pool as pool,
@@ -34,6 +33,7 @@ from exam_workbench.project import (
     _writing_passages as writing_passages,
     boards,
 )
+from exam_workbench.store import Project
 from exam_workbench.types import Question
 from tests.made.projects import fill, made_project, new_project
 from tests.made.refusals import mentions, refusal

@@ -12,7 +12,8 @@ from exam_workbench.errors import FileError
 from exam_workbench.exchange import Options, _file_import as file_import, import_files
 from exam_workbench.formats import Source
 from exam_workbench.labels import Policy, basis, label_qrels, leaderboard
-from exam_workbench.project import Project, judgments, sources
+from exam_workbench.records import judgments, sources
+from exam_workbench.store import Project
 from tests.made.projects import grade
 from tests.made.refusals import refusal
 from tests.made.shell import printed, shell_on

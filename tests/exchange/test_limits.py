@@ -21,7 +21,7 @@ from exam_workbench.exchange import Options, import_files
 from exam_workbench.formats import Source, _json_shape as json_shape, _source as source, read_small
 from exam_workbench.formats._source import parse_json
 from exam_workbench.limits import LIMITS, limit
-from exam_workbench.project import Project
+from exam_workbench.store import Project
 from exam_workbench.types import Question
 from tests.made.projects import fill, new_project
 from tests.made.refusals import refusal
@@ -136,7 +136,7 @@ import duckdb, pyarrow
 from exam_workbench.errors import WorkbenchError
 from exam_workbench.exchange import import_files
 from exam_workbench.formats import Source
-from exam_workbench.project import open_project
+from exam_workbench.store import open_project
 
 def kibibytes(name):
     return int(open("/proc/self/status").read().split(name + ":")[1].split()[0])

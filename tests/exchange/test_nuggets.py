@@ -26,7 +26,8 @@ from exam_workbench.exchange._integrity import check
 from exam_workbench.formats import Source, detect
 from exam_workbench.labels import Policy, leaderboard, nugget_board
 from exam_workbench.measures import nugget_scores
-from exam_workbench.project import Project, add_queries, queries_of
+from exam_workbench.records import add_queries, queries_of
+from exam_workbench.store import Project
 from exam_workbench.types import Query, Question, Subtopic
 from tests.exchange.test_importing import snapshot
 from tests.made.projects import fill, new_project

@@ -13,7 +13,8 @@ import pytest
 from exam_workbench.errors import InputError
 from exam_workbench.exchange import bundle, bundle_again, check, export_project, import_project, publications, reproduce
 from exam_workbench.labels import Policy
-from exam_workbench.project import Project, Sought, activity, open_project
+from exam_workbench.records import Sought, activity
+from exam_workbench.store import Project, open_project
 from tests.made.cascades import QUERIES, fill_planned
 from tests.made.projects import copy_of
 from tests.made.shell import printed, shell_on

@@ -15,7 +15,8 @@ from exam_workbench.errors import FileError
 from exam_workbench.exchange import _integrity as rules, import_project
 from exam_workbench.exchange._integrity import LARGEST_KEY
 from exam_workbench.exchange._parquet import MANIFEST
-from exam_workbench.project import Project, write_board
+from exam_workbench.records import write_board
+from exam_workbench.store import Project
 from exam_workbench.types import Board, BoardRow
 from tests.made.fuzz_parquet import copied, exported, fit
 from tests.made.once import made_once

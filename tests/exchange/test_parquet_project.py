@@ -20,16 +20,8 @@ from exam_workbench.exchange import export_project, graded_file, import_project,
 from exam_workbench.exchange._parquet import CACHES, MANIFEST, SECRETS
 from exam_workbench.grading._grade_storage import add_outcomes
 from exam_workbench.labels import Policy, leaderboard, override, overrides, withdraw
-from exam_workbench.project import (
-    MARK,
-    Project,
-    add_passages,
-    add_queries,
-    create,
-    migrations,
-    open_project,
-    set_pool_depth,
-)
+from exam_workbench.records import add_passages, add_queries, set_pool_depth
+from exam_workbench.store import MARK, Project, create, migrations, open_project
 from exam_workbench.types import Grade, Passage, Query, Question, Subtopic
 from tests.made.projects import SPEC, fill, grade, judge, made_project
 from tests.made.refusals import mentions, refusal

@@ -41,17 +41,9 @@ from exam_workbench.exchange.exporting import write_zip
 from exam_workbench.formats import Source, read_boards
 from exam_workbench.grading._grade_storage import add_outcomes
 from exam_workbench.labels import Policy, Readiness, basis, confirm, override, readiness, withdraw
-from exam_workbench.project import (
-    Project,
-    add_passages,
-    add_queries,
-    log,
-    open_project,
-    refresh_pool,
-    set_pool_depth,
-    write_runs,
-)
-from exam_workbench.project._runs import stage_rankings
+from exam_workbench.records import add_passages, add_queries, refresh_pool, set_pool_depth, write_runs
+from exam_workbench.records._runs import stage_rankings
+from exam_workbench.store import Project, log, open_project
 from exam_workbench.types import Grade, GraderSpec, Passage, Query, Question, Ranked
 from tests.made.projects import (
     SPEC,

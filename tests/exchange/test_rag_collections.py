@@ -15,8 +15,9 @@ from exam_workbench.errors import FileError, Report
 from exam_workbench.exchange import Group, import_groups
 from exam_workbench.formats import BankFile, Source, detect, read_bank
 from exam_workbench.labels import leaderboard
-from exam_workbench.project import Project, count_words, open_project, response_runs
-from exam_workbench.project._responses import PASSAGE_WORDS
+from exam_workbench.records import count_words, response_runs
+from exam_workbench.records._responses import PASSAGE_WORDS
+from exam_workbench.store import Project, open_project
 from exam_workbench.types import Query, Question
 from tests.made.projects import citations, new_project
 from tests.made.refusals import check_problem, coded, refusal

@@ -14,7 +14,7 @@ import pytest
 from exam_workbench.exchange import exporting, import_files
 from exam_workbench.formats import Source
 from exam_workbench.labels import Policy, compare, leaderboard
-from exam_workbench.project import Project
+from exam_workbench.store import Project
 from tests.made import collections
 from tests.made.projects import examples, new_project
 

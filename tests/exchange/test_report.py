@@ -14,7 +14,8 @@ from exam_workbench import cli
 from exam_workbench.exchange import Figure, Section, Table, report_html
 from exam_workbench.labels import Policy, compare
 from exam_workbench.operations.project_report import ReportRequest, make_report
-from exam_workbench.project import Project, activity, open_project
+from exam_workbench.records import activity
+from exam_workbench.store import Project, open_project
 from exam_workbench.types import Question
 from tests.made.projects import copy_of, fill, judge
 from tests.made.refusals import refusal

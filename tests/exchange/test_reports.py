@@ -15,7 +15,7 @@ import pytest
 from exam_workbench import bank
 from exam_workbench.exchange import nugget_docs_zip, reports_jsonl
 from exam_workbench.labels import Policy
-from exam_workbench.project import Project
+from exam_workbench.store import Project
 from exam_workbench.types import Question
 from tests.exchange.test_nuggets import a_grade, lines, refuse, take
 from tests.made.projects import fill, new_project

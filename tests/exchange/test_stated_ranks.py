@@ -12,8 +12,9 @@ import pytest
 from exam_workbench.exchange import Options, graded_file, import_files
 from exam_workbench.formats import Source
 from exam_workbench.labels import cover_curves, leaderboard
-from exam_workbench.project import Project, set_pool_depth, write_runs
-from exam_workbench.project._runs import by_rank, stage_rankings
+from exam_workbench.records import set_pool_depth, write_runs
+from exam_workbench.records._runs import by_rank, stage_rankings
+from exam_workbench.store import Project
 from exam_workbench.types import Question, Ranked
 from tests.made.projects import examples, fill, judge, new_project
 

@@ -19,7 +19,7 @@ from exam_workbench.formats import Source, detect, read_replies
 from exam_workbench.graders import NOTHING_USED, read_grades
 from exam_workbench.graders._plan_files import grade_columns
 from exam_workbench.labels import GradeFiles, leaderboard_of_files
-from exam_workbench.project import migrations
+from exam_workbench.store import migrations
 from exam_workbench.types import Grade
 from tests.made.fuzz_parquet import check, copied, exported, fit
 from tests.made.odd_parquet import ODD

@@ -20,8 +20,9 @@ from exam_workbench.errors import FileError, InputError, WorkbenchError
 from exam_workbench.exchange import Options, exporting, import_files
 from exam_workbench.formats import Source
 from exam_workbench.labels import Policy, basis, labels, leaderboard
-from exam_workbench.project import Cursor, Project, boards, open_project, sources
-from exam_workbench.project._database import GIVEN_UP
+from exam_workbench.records import boards, sources
+from exam_workbench.store import Cursor, Project, open_project
+from exam_workbench.store._database import GIVEN_UP
 from exam_workbench.types import Question
 from tests.fuzz.round_trips import goes_round, one_line, read
 from tests.made.projects import examples, fill, judge, made_project

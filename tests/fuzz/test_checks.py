@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from exam_workbench.errors import InputError
-from exam_workbench.project import Project
+from exam_workbench.store import Project
 from tests.fuzz.checks import Bench, Hang, goes_out, in_time, one_line
 
 

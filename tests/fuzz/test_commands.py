@@ -14,7 +14,7 @@ from hypothesis.strategies import DrawFn
 
 from exam_workbench.cli import cli
 from exam_workbench.operations import find_operation
-from exam_workbench.project import open_project
+from exam_workbench.store import open_project
 from tests.fuzz.checks import Bench, fuzzed, in_time, one_line
 from tests.fuzz.strategies import FORMS, LONE, File, files, texts
 from tests.made.shell import run_words

@@ -15,7 +15,8 @@ from exam_workbench.bank import editing
 from exam_workbench.errors import WorkbenchError
 from exam_workbench.labels import Policy, leaderboard
 from exam_workbench.measures import MEASURES, parse_measure
-from exam_workbench.project import Project, judging
+from exam_workbench.records import judging
+from exam_workbench.store import Project
 from exam_workbench.types import Asked, GraderSpec
 from tests.fuzz.checks import AUTHOR, Bench, comes_again, fuzzed, goes_out, refused_well, sound
 from tests.fuzz.strategies import LONE, texts

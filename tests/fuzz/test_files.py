@@ -12,7 +12,7 @@ from hypothesis import given, strategies as st
 
 from exam_workbench.exchange import Options, import_files
 from exam_workbench.formats import KINDS_OF_FILE, Source, detect
-from exam_workbench.project import Project
+from exam_workbench.store import Project
 from tests.fuzz.checks import AUTHOR, Bench, comes_again, fuzzed, goes_out, in_time, one_line, sound
 from tests.fuzz.corpus import CORPUS
 from tests.fuzz.round_trips import goes_round

@@ -35,7 +35,7 @@ from exam_workbench.graders._endpoint.endpoint_back_end import EndpointBackEnd
 from exam_workbench.graders._local.loading import model_identity
 from exam_workbench.grading import Request, run_job
 from exam_workbench.jobs import trial_control
-from exam_workbench.project import Project
+from exam_workbench.store import Project
 from exam_workbench.types import Asked, GraderSpec, Question
 from tests.made.endpoint_server import EndpointServer, chat
 from tests.made.projects import fill

@@ -21,7 +21,7 @@ from exam_workbench.graders._local.transformers_back_end import TransformersBack
 from exam_workbench.graders._prompts.prompt import fenced
 from exam_workbench.graders._reading.calls import complete
 from exam_workbench.grading import Request, make_plan, run_job
-from exam_workbench.project import Project
+from exam_workbench.store import Project
 from exam_workbench.types import Asked, Grade, Question
 from tests.made.endpoint_server import EndpointServer, Reply, Seen, going_on
 from tests.made.projects import fill as fill_project

@@ -18,8 +18,9 @@ import duckdb
 import pytest
 
 from exam_workbench.bank import save
-from exam_workbench.project import Project, add_passages, add_queries, open_project, refresh_pool, write_runs
-from exam_workbench.project._runs import stage_rankings
+from exam_workbench.records import add_passages, add_queries, refresh_pool, write_runs
+from exam_workbench.records._runs import stage_rankings
+from exam_workbench.store import Project, open_project
 from exam_workbench.types import Passage, Query, Question, Ranked
 from tests.cli.test_cli import Exam, exam  # noqa: F401
 from tests.graders.test_parsing import SERVICE_MESSAGES

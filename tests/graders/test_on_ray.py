@@ -49,7 +49,7 @@ from exam_workbench.grading import (
 from exam_workbench.grading._needed_pairs import pairs_to_grade
 from exam_workbench.grading._offline_grading import Taking
 from exam_workbench.jobs import jobs
-from exam_workbench.project import Project, open_project
+from exam_workbench.store import Project, open_project
 from exam_workbench.types import Grade, GraderSpec, Question
 from tests.made.projects import copy_of, fill
 from tests.made.refusals import refusal

@@ -33,8 +33,9 @@ from exam_workbench.grading._needed_pairs import pairs_to_grade, with_texts
 from exam_workbench.grading._price_tag import first_prompt
 from exam_workbench.jobs import Progress
 from exam_workbench.labels import Policy, basis, coverage, labels, leaderboard, override
-from exam_workbench.project import Project, add_queries
+from exam_workbench.records import add_queries
 from exam_workbench.review import changes
+from exam_workbench.store import Project
 from exam_workbench.types import Asked, Query, Question
 from tests.made.endpoint_server import EndpointServer, Reply, Seen, chat, digit, rate, status
 from tests.made.projects import fill, judge, new_project

@@ -12,8 +12,9 @@ from exam_workbench import bank
 from exam_workbench.bank import speaking_passages
 from exam_workbench.injection_signs import ANY, PATTERNS, REPEATS, signs
 from exam_workbench.labels import Policy, basis, readiness
-from exam_workbench.project import Project, add_passages, refresh_pool
+from exam_workbench.records import add_passages, refresh_pool
 from exam_workbench.review import Filters, read_passage, search
+from exam_workbench.store import Project
 from exam_workbench.types import Passage, Question
 from tests.made.injections import INJECTIONS
 from tests.made.projects import fill, judge, list_passages, new_project

@@ -30,8 +30,9 @@ from exam_workbench.grading import (
 from exam_workbench.grading._grading_request import EVERYTHING, Scope
 from exam_workbench.grading._price_tag import billed
 from exam_workbench.jobs import jobs, usage_of
-from exam_workbench.project import Job, Project, close_interrupted, open_project
-from exam_workbench.project.migrations import MIGRATIONS, upgrade
+from exam_workbench.records import Job, close_interrupted
+from exam_workbench.store import Project, open_project
+from exam_workbench.store.migrations import MIGRATIONS, upgrade
 from tests.grading.test_elsewhere import KEYED, QUESTIONS, RUNS, words
 from tests.made.batch_server import Plan, Shelf
 from tests.made.endpoint_server import EndpointServer, Reply, Seen, chat, status

@@ -8,7 +8,7 @@ from exam_workbench.bank import find_grader, graders, list_of_graders
 from exam_workbench.graders import make_grader, remade_from
 from exam_workbench.grading import Request, Scope, doubtful_pairs, make_plan, run_job
 from exam_workbench.labels import Policy, basis
-from exam_workbench.project import Project
+from exam_workbench.store import Project
 from tests.made.cited import QUERIES, RATED, WRONG, put_cited, read
 from tests.made.endpoint_server import EndpointServer, chat
 from tests.made.refusals import refusal

@@ -16,7 +16,8 @@ from exam_workbench.graders import Control, ReadingGrader, fill, make_grader
 from exam_workbench.grading import Request, make_plan, price_tag, run_job
 from exam_workbench.grading._batch_jobs import run_batches
 from exam_workbench.jobs import Progress, jobs
-from exam_workbench.project import Project, close_interrupted, open_project, set_pool_depth
+from exam_workbench.records import close_interrupted, set_pool_depth
+from exam_workbench.store import Project, open_project
 from exam_workbench.types import Asked, Question
 from tests.made.endpoint_server import EndpointServer, Reply, Seen, chat, digit, moody
 from tests.made.projects import examples, fill as fill_project, new_project

@@ -19,7 +19,8 @@ from exam_workbench.graders import Grader, acting, make_grader, naming
 from exam_workbench.grading import Request, make_plan, run_job, take_in, write_missing
 from exam_workbench.grading._offline_grading import TakenIn
 from exam_workbench.jobs import jobs
-from exam_workbench.project import Project, add_passages
+from exam_workbench.records import add_passages
+from exam_workbench.store import Project
 from exam_workbench.types import Passage, Question
 from tests.made.endpoint_server import EndpointServer, Reply, Seen, chat
 from tests.made.projects import fill, new_project

@@ -30,7 +30,8 @@ from exam_workbench.grading import (
 from exam_workbench.grading._failed_pairs import DEFAULTS
 from exam_workbench.grading._grade_storage import add_outcomes
 from exam_workbench.grading._needed_pairs import pairs_to_grade
-from exam_workbench.project import Project, add_queries
+from exam_workbench.records import add_queries
+from exam_workbench.store import Project
 from exam_workbench.types import Asked, Grade, GraderSpec, Query, Question, Subtopic
 from tests.grading.test_grading import HashGrader
 from tests.made.projects import SPEC, copy_of, fill

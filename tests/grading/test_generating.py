@@ -40,7 +40,8 @@ from exam_workbench.grading import Report, draft_answer_key, make_drafter, passa
 from exam_workbench.grading._drafting import Drafter
 from exam_workbench.jobs import Progress, job_control, jobs
 from exam_workbench.labels import Policy
-from exam_workbench.project import Project, activity, add_passages, add_queries, asked_models, open_project
+from exam_workbench.records import activity, add_passages, add_queries, asked_models
+from exam_workbench.store import Project, open_project
 from exam_workbench.types import Passage, Query, Question, Subtopic
 from tests.made.endpoint_server import EndpointServer, Reply, Seen, chat, status, too_many
 from tests.made.projects import copy_of, grade, judge

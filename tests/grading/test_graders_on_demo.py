@@ -13,7 +13,7 @@ from exam_workbench.exchange import make_demo
 from exam_workbench.graders import Grader, make_grader
 from exam_workbench.grading import Request, Scope, make_plan, run_job
 from exam_workbench.labels import Policy, basis, compare, labels, leaderboard
-from exam_workbench.project import Project, open_project
+from exam_workbench.store import Project, open_project
 from tests.made.tiny_models import build_tiny_extractive, build_tiny_t5, shared_model
 
 RATES = {"salt": "5", "water": "4", "river": "3", "rivers": "3", "bridge": "5", "wind": "4", "deck": "3", "Sea": "2"}

@@ -25,8 +25,9 @@ from exam_workbench.grading import Plan, Request, Scope, judged_sample, make_pla
 from exam_workbench.grading._needed_pairs import pairs_to_grade
 from exam_workbench.jobs import Progress, _job_run as job_run, current_job, jobs
 from exam_workbench.labels import Policy, basis, readiness
-from exam_workbench.project import Project, add_passages, close_interrupted, open_project, pool_depth, refresh_pool
+from exam_workbench.records import add_passages, close_interrupted, pool_depth, refresh_pool
 from exam_workbench.review import changes
+from exam_workbench.store import Project, open_project
 from exam_workbench.types import Asked, Grade, GraderSpec, Passage, Question
 from tests.made.projects import fill, judge, new_project
 from tests.made.refusals import mentions, refusal
@@ -426,7 +427,7 @@ KILLED = """
     from pathlib import Path
     from exam_workbench import grading
     from exam_workbench.jobs import _job_run
-    from exam_workbench.project import open_project
+    from exam_workbench.store import open_project
     from tests.grading.test_grading import HashGrader
 
     def wait_to_be_killed(number):

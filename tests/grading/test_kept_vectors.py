@@ -29,7 +29,7 @@ from exam_workbench.grading import (
 )
 from exam_workbench.grading._vector_storage import ProjectVectors
 from exam_workbench.jobs import Progress
-from exam_workbench.project import Project, open_project
+from exam_workbench.store import Project, open_project
 from exam_workbench.types import Question
 from tests.made.engine_failure import break_database
 from tests.made.projects import copy_of, fill

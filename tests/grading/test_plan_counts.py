@@ -11,7 +11,8 @@ import pytest
 from exam_workbench.bank import latest_version, save
 from exam_workbench.grading import Scope, make_plan, missing_pairs
 from exam_workbench.grading._needed_pairs import _plan_parameters
-from exam_workbench.project import Project, add_queries, refresh_pool
+from exam_workbench.records import add_queries, refresh_pool
+from exam_workbench.store import Project
 from exam_workbench.types import GraderSpec, Query, Question
 from tests.made.projects import SPEC, examples, fill, grade, new_project
 

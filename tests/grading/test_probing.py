@@ -10,7 +10,7 @@ from exam_workbench.bank import flip_rates, remember_settings, robustness_note
 from exam_workbench.graders import CHANGES, Control, Grader, make_grader
 from exam_workbench.graders._reading.injections import INJECTIONS, NEUTRAL
 from exam_workbench.grading import Request, probe, run_job
-from exam_workbench.project import Project
+from exam_workbench.store import Project
 from tests.made.audits import fill_audited
 from tests.made.endpoint_calls import key
 from tests.made.endpoint_server import EndpointServer, Reply, Seen, digit, rate

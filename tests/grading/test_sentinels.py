@@ -13,7 +13,7 @@ from exam_workbench.errors import GradingError
 from exam_workbench.graders import Control, Grader, make_grader
 from exam_workbench.grading import Request, run_job, watch
 from exam_workbench.measures._drift_test import DRIFT_ALARM, drift_evidence, noise_bound
-from exam_workbench.project import Project
+from exam_workbench.store import Project
 from exam_workbench.types import Question
 from tests.made.audits import fill_audited
 from tests.made.endpoint_calls import key

@@ -27,7 +27,7 @@ from exam_workbench.labels import (
 )
 from exam_workbench.measures import weighted_kappa
 from exam_workbench.operations.support import show
-from exam_workbench.project import Project
+from exam_workbench.store import Project
 from exam_workbench.types import Question
 from tests.made.cited import SALTS, melts, put_cited, read
 from tests.made.endpoint_server import EndpointServer, Seen, rate

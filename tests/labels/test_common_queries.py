@@ -26,8 +26,8 @@ from exam_workbench.labels import (
 )
 from exam_workbench.labels._official_comparison import over
 from exam_workbench.measures import bootstrap_samples, correlate
-from exam_workbench.project import Project
 from exam_workbench.review import changes, ratings_effect, state_changes
+from exam_workbench.store import Project
 from exam_workbench.study import cell_comparison, choose_rows, meta_latex, meta_table, meta_tsv, select, system_points
 from exam_workbench.study._meta_table import Column
 from exam_workbench.types import Question

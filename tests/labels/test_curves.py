@@ -13,7 +13,7 @@ from exam_workbench.labels import Policy, cover_curves, leaderboard
 from exam_workbench.labels._official_comparison import over
 from exam_workbench.measures import make_intent_evaluator, parse_measure
 from exam_workbench.measures._intents import make_alpha_ndcg, make_err_ia, make_ndcg_ia
-from exam_workbench.project import Project
+from exam_workbench.store import Project
 from exam_workbench.types import Question
 from tests.made.projects import fill, new_project
 from tests.made.refusals import refusal

@@ -6,8 +6,9 @@ import pytest
 
 from exam_workbench import bank
 from exam_workbench.labels import Policy, compare, correlation_shift, leaderboard, official_board
-from exam_workbench.project import Project, set_pool_depth
+from exam_workbench.records import set_pool_depth
 from exam_workbench.review import leading
+from exam_workbench.store import Project
 from exam_workbench.study import cell_comparison, choose_rows, make_board, meta_table, offered_boards, system_points
 from exam_workbench.types import Question
 from pages.parts.home import panels

@@ -14,8 +14,8 @@ from exam_workbench.cli import cli
 from exam_workbench.labels import Leaderboard, Policy, basis, compare, leaderboard, leaderboard_per, progress, sides
 from exam_workbench.labels._official_comparison import over
 from exam_workbench.measures import correlate
-from exam_workbench.project import Project
 from exam_workbench.review import leading
+from exam_workbench.store import Project
 from exam_workbench.study import caption, choose_rows, meta_table, select, system_points
 from exam_workbench.types import Question
 from tests.made.projects import copy_of, fill, grade, judge, only_read

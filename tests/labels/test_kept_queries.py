@@ -13,8 +13,9 @@ import pytest
 from exam_workbench.bank import latest_version, questions, save
 from exam_workbench.errors import InputError
 from exam_workbench.labels import Policy, basis as find_basis, label_qrels, leaderboard, override, overrides, withdraw
-from exam_workbench.project import Project, by_query, judging
+from exam_workbench.records import judging
 from exam_workbench.review import state_changes
+from exam_workbench.store import Project, by_query
 from exam_workbench.study import choose_rows, meta_table
 from exam_workbench.types import Question
 from tests.made.projects import examples, fill, grade, judge, new_project

@@ -24,7 +24,8 @@ from exam_workbench.labels import (
     pool_summary,
     withdraw,
 )
-from exam_workbench.project import Project, judging, refresh_pool
+from exam_workbench.records import judging, refresh_pool
+from exam_workbench.store import Project
 from exam_workbench.types import Question
 from tests.made.projects import fill, new_project
 

@@ -18,7 +18,8 @@ from exam_workbench.exchange import Imported, Options, import_files
 from exam_workbench.formats import Source
 from exam_workbench.labels import Policy, compare, leaderboard
 from exam_workbench.measures import SIMILARITIES, parse_measure
-from exam_workbench.project import Project, gold_name, gold_texts, mark_gold, open_project, rankings
+from exam_workbench.records import gold_name, gold_texts, mark_gold, rankings
+from exam_workbench.store import Project, open_project
 from exam_workbench.types import Question
 from tests.made.projects import copy_of, fill, grade, judge, only_read
 from tests.made.refusals import refusal

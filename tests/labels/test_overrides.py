@@ -23,8 +23,8 @@ from exam_workbench.labels import (
     withdraw,
     withdraw_all,
 )
-from exam_workbench.project import Project
 from exam_workbench.review import changes, override_labels
+from exam_workbench.store import Project
 from exam_workbench.types import Question
 from tests.made.projects import SPEC, copy_of, fill, only_read
 from tests.made.refusals import refusal

@@ -12,8 +12,8 @@ from exam_workbench.bank import put_grader, questions
 from exam_workbench.exchange import publish, qrels, reproduce
 from exam_workbench.grading._grade_storage import add_outcomes
 from exam_workbench.labels import Policy, basis, label_qrels, labels_under, leaderboard, load_ratings
-from exam_workbench.project import Project
 from exam_workbench.review import state_changes
+from exam_workbench.store import Project
 from exam_workbench.types import Grade, GraderSpec, Question
 from tests.made.projects import SPEC, copy_of, fill
 from tests.made.refusals import refusal

@@ -16,7 +16,7 @@ from exam_workbench.bank import question_text_key, save
 from exam_workbench.errors import InputError
 from exam_workbench.labels import Policy, basis, coverage, labels, labels_of, leaderboard, override
 from exam_workbench.labels._rules import parse_rule
-from exam_workbench.project import Project
+from exam_workbench.store import Project
 from exam_workbench.types import GraderSpec, Question
 from tests.made.projects import (
     copy_of,

@@ -9,8 +9,8 @@ import pytest
 from scipy.stats import spearmanr
 
 from exam_workbench.labels import Leaderboard, Policy, correlation_shift, leaderboard, order_systems
-from exam_workbench.project import Project
 from exam_workbench.review import changes
+from exam_workbench.store import Project
 from exam_workbench.types import Question
 from tests.made.projects import fill, judge
 from tests.made.refusals import mentions

@@ -8,7 +8,7 @@ import json
 
 from exam_workbench.exchange import Options, import_files
 from exam_workbench.formats import Source
-from exam_workbench.project import Project
+from exam_workbench.store import Project
 from tests.answers.made import Told, collection
 
 GOLD = "The ship was built in Hamburg by Blohm for the navy of the north, and it sailed for thirty long years."

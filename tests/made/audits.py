@@ -7,7 +7,7 @@ from datetime import timedelta
 
 from exam_workbench.audit import Audit, Card, Hand, deal_ahead, judge
 from exam_workbench.audit._batch_assignment import LEASE
-from exam_workbench.project import Project
+from exam_workbench.store import Project
 from exam_workbench.types import Question
 from tests.made.projects import fill
 

@@ -21,7 +21,7 @@ from secrets import randbelow
 import pytest
 from playwright.sync_api import Browser, BrowserContext, Error, Locator, Page, ViewportSize, expect, sync_playwright
 
-from exam_workbench.project import Project, open_project
+from exam_workbench.store import Project, open_project
 from pages.parts.shared.screens import SCREENS, entry_of
 
 ROOT = Path(__file__).resolve().parents[2]

@@ -9,7 +9,7 @@ from typing import Any
 
 from exam_workbench.exchange import Options, import_files
 from exam_workbench.formats import Source
-from exam_workbench.project import Project
+from exam_workbench.store import Project
 
 OUTLINES = [
     {

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 
-from exam_workbench.project import Project, log
+from exam_workbench.store import Project, log
 from exam_workbench.types import GraderSpec, Question
 from tests.made.projects import fill, grade
 

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from exam_workbench.exchange import import_files
 from exam_workbench.formats import Source
-from exam_workbench.project import Project
+from exam_workbench.store import Project
 from tests.made.endpoint_server import Reply, Seen, rate
 
 SALTS = ("Avonite", "Borvite", "Cendrite", "Dolorite", "Erbenite", "Fanolite", "Gorvite", "Halmite")

@@ -9,7 +9,7 @@ import pytest
 
 from exam_workbench.exchange import Options, import_files
 from exam_workbench.formats import Source
-from exam_workbench.project import Project, open_project
+from exam_workbench.store import Project, open_project
 from tests.made.once import made_once
 from tests.made.projects import new_project
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 import duckdb
 import pytest
 
-from exam_workbench.project import Project
-from exam_workbench.project._database import Connection
+from exam_workbench.store import Project
+from exam_workbench.store._database import Connection
 
 
 def give_up(cursor: Connection) -> None:

@@ -6,7 +6,8 @@ from collections.abc import Sequence
 
 from exam_workbench import bank
 from exam_workbench.jobs import jobs
-from exam_workbench.project import Project, add_passages, add_queries
+from exam_workbench.records import add_passages, add_queries
+from exam_workbench.store import Project
 from exam_workbench.types import Passage, Query, Question
 from tests.made.projects import done_once
 

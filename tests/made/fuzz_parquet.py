@@ -28,7 +28,8 @@ from exam_workbench.exchange import export_project, import_project, publish, qre
 from exam_workbench.exchange._parquet import MANIFEST, sha256
 from exam_workbench.grading._grade_storage import add_outcomes
 from exam_workbench.labels import Policy, basis, coverage, labels, leaderboard, override, withdraw
-from exam_workbench.project import Project, set_pool_depth
+from exam_workbench.records import set_pool_depth
+from exam_workbench.store import Project
 from exam_workbench.types import Grade, Question
 from tests.made.projects import SPEC, fill, judge, made_project
 

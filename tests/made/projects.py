@@ -23,24 +23,18 @@ from exam_workbench.bank import put_grader
 from exam_workbench.exchange import Imported, import_files
 from exam_workbench.formats import Source
 from exam_workbench.grading._grade_storage import add_outcomes
-from exam_workbench.project import (
-    Cursor,
-    Project,
-    _database as database,
+from exam_workbench.records import (
     add_passages,
     add_queries,
-    create,
-    lent,
     list_keys,
     name_passages_of,
-    open_project,
     refresh_pool,
     stage_judgments,
-    table_of,
     write_judgments,
     write_runs,
 )
-from exam_workbench.project._runs import stage_rankings
+from exam_workbench.records._runs import stage_rankings
+from exam_workbench.store import Cursor, Project, _database as database, create, lent, open_project, table_of
 from exam_workbench.types import Grade, GraderSpec, Judgment, Passage, Query, Question, Ranked
 
 SPEC = GraderSpec("test grader", "self-rating", "none")

@@ -23,7 +23,7 @@ from streamlit.testing.v1 import AppTest, app_test, local_script_runner
 from streamlit.testing.v1.element_tree import Block
 from streamlit.testing.v1.local_script_runner import LocalScriptRunner
 
-from exam_workbench.project import Project
+from exam_workbench.store import Project
 from exam_workbench.types import Question
 from pages.parts.shared import person, visitor
 from tests.made.projects import fill, judge, let_go, new_project

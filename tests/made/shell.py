@@ -14,7 +14,7 @@ from unittest import mock
 import pytest
 
 from exam_workbench import cli
-from exam_workbench.project import Project
+from exam_workbench.store import Project
 from tests.made.projects import file_of
 from tests.made.refusals import kept_failures
 

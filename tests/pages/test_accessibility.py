@@ -15,7 +15,7 @@ from exam_workbench import audit as room, bank
 from exam_workbench.bank import save_prompt
 from exam_workbench.graders import built_in
 from exam_workbench.labels import override
-from exam_workbench.project import Project
+from exam_workbench.store import Project
 from pages.parts.shared.screens import SCREENS
 from pages.parts.shared.ui import NAME
 from tests.made.answered import put_answered, put_verdicts

@@ -11,9 +11,8 @@ import pytest
 from playwright.sync_api import Page, expect
 from streamlit.testing.v1 import AppTest
 
-from exam_workbench.project import (
+from exam_workbench.records import (
     ADJUDICATED,
-    Project,
     assign_double,
     double_of,
     doubles,
@@ -24,6 +23,7 @@ from exam_workbench.project import (
     set_member,
 )
 from exam_workbench.review import decide, decisions, judged_of
+from exam_workbench.store import Project
 from tests.made.browser import Server, as_it_is_now, note as box_of, ready, visit as go_to
 from tests.made.projects import new_project
 from tests.made.screens import (

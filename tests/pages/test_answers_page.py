@@ -13,7 +13,8 @@ from streamlit.testing.v1 import AppTest
 from exam_workbench.answers import View, agreement, cases, choice_tables, confirm_case, evaluate, people_said
 from exam_workbench.jobs import current_job
 from exam_workbench.measures import choosing
-from exam_workbench.project import Project, confirmed_cases, judging, queries_of
+from exam_workbench.records import confirmed_cases, judging, queries_of
+from exam_workbench.store import Project
 from tests.answers.made import collection
 from tests.made.answered import TOLD, put_answered, put_answers, put_verdicts
 from tests.made.refusals import mentions

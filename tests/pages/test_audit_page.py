@@ -12,7 +12,8 @@ from streamlit.testing.v1 import AppTest
 
 from exam_workbench import audit as room, bank
 from exam_workbench.audit import Goal
-from exam_workbench.project import Project, judgments
+from exam_workbench.records import judgments
+from exam_workbench.store import Project
 from exam_workbench.types import Question
 from tests.made.audits import QUERIES, SYSTEMS, deal, fill_audited, judge_batch, next_card, truth
 from tests.made.projects import SPEC, copy_of, grade

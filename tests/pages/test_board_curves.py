@@ -8,7 +8,8 @@ from exam_workbench.graders import make_grader
 from exam_workbench.grading import make_plan
 from exam_workbench.jobs import current_job
 from exam_workbench.labels import Policy, cover_curves
-from exam_workbench.project import Project, set_pool_depth
+from exam_workbench.records import set_pool_depth
+from exam_workbench.store import Project
 from exam_workbench.study import to_grade, unjudged
 from tests.made.projects import fill
 from tests.made.screens import (

@@ -17,7 +17,7 @@ from exam_workbench.formats import Source
 from exam_workbench.graders import make_grader
 from exam_workbench.grading import Request, run_job
 from exam_workbench.labels import Policy, compare, leaderboard
-from exam_workbench.project import Project, open_project
+from exam_workbench.store import Project, open_project
 from exam_workbench.types import Question
 from tests.made.browser import Server, button, come_to_the_front, empty_tab, field, go_to, heading, note, visit
 from tests.made.projects import fill, judge, new_project

@@ -9,7 +9,7 @@ import pytest
 from playwright.sync_api import Page, expect
 
 from exam_workbench.measures.answers import CASES
-from exam_workbench.project import confirmed_cases
+from exam_workbench.records import confirmed_cases
 from tests.answers.made import question
 from tests.made.answered import put_answered, put_verdicts
 from tests.made.browser import Server, as_it_is_now, ready, visit

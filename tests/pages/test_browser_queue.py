@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from playwright.sync_api import Page, expect
 
-from exam_workbench.project import done_queries
+from exam_workbench.records import done_queries
 from tests.made.browser import Server, as_it_is_now, css_class, ready, visit
 from tests.made.projects import new_project
 from tests.made.screens import put_small

@@ -19,18 +19,10 @@ from exam_workbench.graders import make_grader
 from exam_workbench.grading import Request, run_job
 from exam_workbench.grading._grade_storage import add_outcomes
 from exam_workbench.labels import Policy, leaderboard, override, withdraw
-from exam_workbench.project import (
-    Project,
-    add_passages,
-    add_queries,
-    open_project,
-    refresh_pool,
-    stage_judgments,
-    write_judgments,
-    write_runs,
-)
-from exam_workbench.project._runs import stage_rankings
+from exam_workbench.records import add_passages, add_queries, refresh_pool, stage_judgments, write_judgments, write_runs
+from exam_workbench.records._runs import stage_rankings
 from exam_workbench.review import Judgments, Labels, agreement, case_of, queue, settle_by_dispute
+from exam_workbench.store import Project, open_project
 from exam_workbench.types import Grade, GraderSpec, Judgment, Passage, Query, Question, Ranked
 from tests.made.browser import Server, button, follow, go_to, heading, note, ready, visit
 from tests.made.projects import new_project

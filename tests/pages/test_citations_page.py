@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from playwright.sync_api import Page
 
-from exam_workbench.project import Project
+from exam_workbench.store import Project
 from tests.made.browser import Server, as_it_is_now, button, note as box_of, ready
 from tests.made.cited import put_cited, sentence
 from tests.made.projects import new_project

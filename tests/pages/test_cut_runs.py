@@ -11,7 +11,7 @@ import streamlit as st
 from streamlit.runtime.scriptrunner import StopException
 
 from exam_workbench import bank
-from exam_workbench.project import Project
+from exam_workbench.store import Project
 from exam_workbench.types import Question
 from pages.parts.bank import editing_window as bank_window
 from tests.made.projects import fill

@@ -12,8 +12,8 @@ from streamlit.testing.v1 import AppTest
 from exam_workbench import bank
 from exam_workbench.labels import Policy, basis, labels, override, overrides
 from exam_workbench.measures import Coefficient
-from exam_workbench.project import Project, hold_out
-from exam_workbench.project.judging import judge as assess
+from exam_workbench.records import hold_out
+from exam_workbench.records.judging import judge as assess
 from exam_workbench.review import (
     Judgments,
     Labels,
@@ -24,6 +24,7 @@ from exam_workbench.review import (
     settle_by_override,
 )
 from exam_workbench.review._disagreements.settlement_record import record
+from exam_workbench.store import Project
 from exam_workbench.types import Question
 from pages.parts.review.disagreement_tables import digits
 from tests.made.projects import fill, judge

@@ -8,7 +8,7 @@ import pytest
 
 from exam_workbench import bank
 from exam_workbench.bank import draft_notes
-from exam_workbench.project import Project
+from exam_workbench.store import Project
 from exam_workbench.types import Question
 from tests.made.projects import fill
 

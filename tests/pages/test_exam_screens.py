@@ -26,7 +26,8 @@ from exam_workbench.exams import (
 )
 from exam_workbench.jobs import current_job
 from exam_workbench.measures.item_response import GRID
-from exam_workbench.project import Project, add_passages
+from exam_workbench.records import add_passages
+from exam_workbench.store import Project
 from pages.parts.exams import item_quality
 from pages.parts.exams.item_quality import CRITERION_NAMES
 from tests.made.endpoint_calls import until

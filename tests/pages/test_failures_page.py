@@ -11,14 +11,14 @@ from playwright.sync_api import Page, expect
 from streamlit.testing.v1 import AppTest
 from streamlit.testing.v1.local_script_runner import LocalScriptRunner
 
-from exam_workbench.project import Project
+from exam_workbench.store import Project
 from pages.parts.shared import error_messages
 from tests.made import screens
 from tests.made.browser import Server, heading, serving
 from tests.made.engine_failure import break_database
 from tests.made.projects import fill, new_project
 from tests.made.screens import DEADLINE, boxes, check_refused, errors, visit
-from tests.project.test_reopening import QUESTIONS
+from tests.records.test_reopening import QUESTIONS
 
 served = screens.served
 

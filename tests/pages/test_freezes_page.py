@@ -7,7 +7,8 @@ from collections.abc import Iterator
 
 import pytest
 
-from exam_workbench.project import Project, add_passages, add_queries, begin_freeze, end_freeze
+from exam_workbench.records import add_passages, add_queries, begin_freeze, end_freeze
+from exam_workbench.store import Project
 from exam_workbench.types import Passage, Query
 from tests.answers.made import put_run
 from tests.made.projects import judge

@@ -12,7 +12,8 @@ from streamlit.testing.v1 import AppTest
 
 from exam_workbench.bank import drafts
 from exam_workbench.exchange import publications
-from exam_workbench.project import Project, activity
+from exam_workbench.records import activity
+from exam_workbench.store import Project
 from tests.made.screens import edited, errors, holds, in_bank, leave, named, press, said, served, small, visit
 from tests.pages.test_failures_page import handled
 

@@ -9,7 +9,7 @@ from streamlit.testing.v1 import AppTest
 
 from exam_workbench.bank import named_graders
 from exam_workbench.cli import cli
-from exam_workbench.project import Project
+from exam_workbench.store import Project
 from exam_workbench.types import Question
 from tests.made.projects import fill
 from tests.made.screens import choose, enter, keyed, named, press, served, visit

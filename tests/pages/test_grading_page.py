@@ -29,7 +29,7 @@ from exam_workbench.graders import GRADERS, Price, make_grader
 from exam_workbench.graders._access import keys as secret_keys
 from exam_workbench.grading import Request, run_job, start_job
 from exam_workbench.jobs import BackgroundJob, current_job, jobs
-from exam_workbench.project import Project
+from exam_workbench.store import Project
 from exam_workbench.types import Grade, GraderSpec, Question
 from pages.parts.graders import grading_tables as tables
 from pages.parts.graders.trial_form import DEFAULTED, waiting

@@ -20,16 +20,8 @@ from exam_workbench.exchange import import_files
 from exam_workbench.exchange._collections import FILES
 from exam_workbench.formats import Source
 from exam_workbench.labels import override
-from exam_workbench.project import (
-    Project,
-    Schedule,
-    add_queries,
-    backups,
-    boards,
-    official_sources,
-    open_project,
-    schedule,
-)
+from exam_workbench.records import add_queries, boards, official_sources
+from exam_workbench.store import Project, Schedule, backups, open_project, schedule
 from exam_workbench.types import Query, Question
 from pages.parts.home import panels, tour
 from pages.parts.shared.screens import SCREENS

@@ -20,8 +20,7 @@ from exam_workbench.exchange import publish
 from exam_workbench.graders import make_grader
 from exam_workbench.grading._grade_storage import add_outcomes
 from exam_workbench.labels import Policy, override
-from exam_workbench.project import (
-    Project,
+from exam_workbench.records import (
     add_passages,
     add_queries,
     refresh_pool,
@@ -30,8 +29,9 @@ from exam_workbench.project import (
     write_judgments,
     write_runs,
 )
-from exam_workbench.project._runs import stage_rankings
-from exam_workbench.project.judging import judge as assess
+from exam_workbench.records._runs import stage_rankings
+from exam_workbench.records.judging import judge as assess
+from exam_workbench.store import Project
 from exam_workbench.types import (
     Board,
     BoardRow,

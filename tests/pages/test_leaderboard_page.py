@@ -7,8 +7,9 @@ from hypothesis import given, strategies as st
 
 from exam_workbench import bank
 from exam_workbench.labels import Policy, compare, leaderboard, per_query_scores
-from exam_workbench.project import Project, gold_name
+from exam_workbench.records import gold_name
 from exam_workbench.run_names import short_names
+from exam_workbench.store import Project
 from exam_workbench.study import alike
 from exam_workbench.study._system_significance import compare_all
 from exam_workbench.types import Question

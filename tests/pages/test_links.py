@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from exam_workbench.project import Project
+from exam_workbench.store import Project
 from pages.parts.shared.screens import MENU, SCREENS, entry_of
 from tests.made.screens import boxes, errors, holds, looked_at, served, shared, shows, visit
 

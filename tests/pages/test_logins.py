@@ -19,7 +19,7 @@ from playwright.sync_api import Page, expect
 from streamlit.proto.WidgetStates_pb2 import WidgetState
 from streamlit.web.server.starlette.starlette_app_utils import create_signed_value
 
-from exam_workbench.project import set_member
+from exam_workbench.records import set_member
 from exam_workbench.types import Question
 from tests.made.browser import button, field, go_to, heading, note, ready, serving, visit
 from tests.made.openid_provider import CLIENT, SECRET, OpenIdProvider

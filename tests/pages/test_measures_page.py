@@ -14,7 +14,7 @@ from streamlit.testing.v1 import AppTest
 from exam_workbench.exchange import import_files
 from exam_workbench.formats import Source
 from exam_workbench.labels import Policy
-from exam_workbench.project import Project
+from exam_workbench.store import Project
 from exam_workbench.study import MetaTable, cell_comparison, choose_rows, meta_table
 from pages.parts.boards import agreement_table
 from tests.made.projects import fill, judge

@@ -17,8 +17,9 @@ from exam_workbench import audit, bank
 from exam_workbench.audit import Goal, audits_to_judge
 from exam_workbench.grading import Request, run_job
 from exam_workbench.labels import Policy
-from exam_workbench.project import Project, done_queries, judging, mark_done, set_due
+from exam_workbench.records import done_queries, judging, mark_done, set_due
 from exam_workbench.review import Judgments, Labels, finished_jobs, queue
+from exam_workbench.store import Project
 from exam_workbench.types import Question
 from tests.grading.test_grading import HashGrader
 from tests.made.audits import fill_audited, judge_batch
@@ -182,7 +183,7 @@ def test_judging_counts_up(small: Project) -> None:
 @pytest.mark.parametrize("zone", ["America/New_York", "Asia/Tokyo"])
 def test_the_age_of_an_action_does_not_depend_on_the_time_zone(tmp_path: Path, zone: str) -> None:
     script = (
-        "import sys; from pathlib import Path; from exam_workbench.project import activity, create, set_guidelines;"
+        "import sys; from pathlib import Path; from exam_workbench.records import activity, create, set_guidelines;"
         " from pages.parts.home.panels import ago; project = create(Path(sys.argv[1]));"
         " set_guidelines(project, 'Read all.', 'ann'); print(ago(activity(project).acts[0].happened_at))"
     )

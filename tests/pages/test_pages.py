@@ -16,7 +16,8 @@ from exam_workbench.graders import make_grader
 from exam_workbench.grading import Scope, make_plan
 from exam_workbench.jobs import current_job, jobs
 from exam_workbench.labels import Policy, basis, labels
-from exam_workbench.project import Project, set_pool_depth
+from exam_workbench.records import set_pool_depth
+from exam_workbench.store import Project
 from exam_workbench.types import Question
 from tests.made.projects import fill, grade, judge, new_project, set_patience
 from tests.made.screens import (

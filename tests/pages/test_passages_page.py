@@ -16,8 +16,7 @@ from streamlit.testing.v1 import AppTest
 from exam_workbench.bank import put_grader, save
 from exam_workbench.grading._grade_storage import add_outcomes
 from exam_workbench.labels import override, overrides, withdraw
-from exam_workbench.project import (
-    Project,
+from exam_workbench.records import (
     add_passages,
     add_queries,
     assessed,
@@ -29,7 +28,8 @@ from exam_workbench.project import (
     stage_judgments,
     write_judgments,
 )
-from exam_workbench.project.judging import judge as assess
+from exam_workbench.records.judging import judge as assess
+from exam_workbench.store import Project
 from exam_workbench.text import clean_text
 from exam_workbench.types import Grade, GraderSpec, Judgment, Passage, Query, Question
 from pages.parts.shared import person

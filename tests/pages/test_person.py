@@ -7,7 +7,7 @@ from streamlit.testing.v1 import AppTest
 
 from exam_workbench import bank
 from exam_workbench.bank import change_draft, drafts, put_draft
-from exam_workbench.project import Project
+from exam_workbench.store import Project
 from exam_workbench.types import Question
 from pages.parts.shared import person
 from tests.made.projects import fill, judge

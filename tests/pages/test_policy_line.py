@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from exam_workbench.bank._asked_questions import question_text_key
-from exam_workbench.project import Project
+from exam_workbench.store import Project
 from exam_workbench.types import GraderSpec, Question
 from pages.parts.shared import policy_widgets
 from pages.parts.shared.policy_widgets import LABEL_RULES

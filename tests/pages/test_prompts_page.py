@@ -14,7 +14,7 @@ from streamlit.testing.v1 import AppTest
 from exam_workbench.bank import prompt_versions, prompts, save_prompt
 from exam_workbench.graders import built_in, write_prompt
 from exam_workbench.graders._prompts.prompt import Example
-from exam_workbench.project import Project
+from exam_workbench.store import Project
 from exam_workbench.types import Question
 from pages.parts.shared import look
 from tests.made.endpoint_server import EndpointServer, chat

@@ -11,7 +11,8 @@ from exam_workbench import bank
 from exam_workbench.bank import drafted_bank, drafts
 from exam_workbench.grading import make_plan
 from exam_workbench.labels import Policy
-from exam_workbench.project import Project, for_confirming, judgments, set_hold_out
+from exam_workbench.records import for_confirming, judgments, set_hold_out
+from exam_workbench.store import Project
 from exam_workbench.study import Examinees, bank_worth
 from exam_workbench.types import Question
 from pages.parts.bank.editing_window import UNSETTLED

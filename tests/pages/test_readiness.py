@@ -9,8 +9,8 @@ from streamlit.testing.v1 import AppTest
 
 from exam_workbench import bank
 from exam_workbench.labels import Policy
-from exam_workbench.project import Project
 from exam_workbench.readiness_line import readiness_line
+from exam_workbench.store import Project
 from pages.parts.shared.readiness import GREYED
 from tests.made.screens import QUESTIONS, board, boxes, looked_at, note, numbers, served, shared, small, visit
 

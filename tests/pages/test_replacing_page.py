@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from exam_workbench.project import activity, open_project
+from exam_workbench.records import activity
+from exam_workbench.store import open_project
 from tests.made.projects import fill, judge, new_project
 from tests.made.screens import named, note, numbers, press, served, shows, sound, visit
 

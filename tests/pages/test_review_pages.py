@@ -16,7 +16,8 @@ from streamlit.testing.v1 import AppTest
 from exam_workbench import bank, labels
 from exam_workbench.exchange import bundle, exporting, publications
 from exam_workbench.labels import Policy
-from exam_workbench.project import Project, activity
+from exam_workbench.records import activity
+from exam_workbench.store import Project
 from exam_workbench.types import Question
 from tests.made.projects import SPEC, fill, grade, judge
 from tests.made.screens import (

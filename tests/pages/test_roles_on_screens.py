@@ -9,8 +9,7 @@ from typing import Any
 import pytest
 from streamlit.testing.v1 import AppTest
 
-from exam_workbench.project import (
-    Project,
+from exam_workbench.records import (
     acted_since,
     change_member,
     done_queries,
@@ -19,6 +18,7 @@ from exam_workbench.project import (
     set_guidelines,
     set_member,
 )
+from exam_workbench.store import Project
 from pages.parts.shared import login, people_here, visitor
 from pages.parts.shared.screens import MENU, SCREENS, entry_of
 from tests.made.screens import (

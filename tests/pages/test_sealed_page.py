@@ -8,7 +8,8 @@ from pathlib import Path
 import pytest
 
 from exam_workbench import bank
-from exam_workbench.project import Project, sealed_questions
+from exam_workbench.records import sealed_questions
+from exam_workbench.store import Project
 from tests.bank.test_seals import put
 from tests.made.projects import copy_of
 from tests.made.screens import holds, press, served, shows, sound, visit

@@ -10,7 +10,7 @@ from streamlit.testing.v1 import AppTest
 
 from exam_workbench import bank
 from exam_workbench.labels import compare
-from exam_workbench.project import Project
+from exam_workbench.store import Project
 from exam_workbench.types import Question
 from tests.bank.test_unknown_words import BREAD, by_id
 from tests.made.projects import fill, judge

@@ -10,7 +10,7 @@ from streamlit.testing.v1 import AppTest
 from exam_workbench.bank import save_named_grader
 from exam_workbench.graders._access import endpoints
 from exam_workbench.jobs import current_job
-from exam_workbench.project import Project
+from exam_workbench.store import Project
 from exam_workbench.types import Question
 from pages.parts.shared import visitor
 from tests.made.endpoint_server import EndpointServer

@@ -15,7 +15,7 @@ from exam_workbench.cli import cli
 from exam_workbench.exams import Plan, Sit, add_student, start_sitting
 from exam_workbench.grading import Request, start_job
 from exam_workbench.jobs import _job_run as job_run, jobs
-from exam_workbench.project import open_project
+from exam_workbench.store import open_project
 from pages.parts.shared import ui
 from pages.parts.shared.job_progress import standing_still, state
 from pages.parts.shared.ui import plain

@@ -55,7 +55,7 @@ def _worked(path: Path) -> None:
 
 def _made(path: Path) -> None:
     """Make a small project with a cascade, an audit and invented grades."""
-    from exam_workbench.project import create
+    from exam_workbench.store import create
     from tests.server.hostile import fill_attacked
 
     project = create(path)

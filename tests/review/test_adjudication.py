@@ -11,9 +11,8 @@ import pytest
 from exam_workbench.errors import NotAllowed
 from exam_workbench.exchange import exporting
 from exam_workbench.labels import Policy, basis, label_qrels, official_board, override, overrides, withdraw
-from exam_workbench.project import (
+from exam_workbench.records import (
     ADJUDICATED,
-    Project,
     activity,
     activity_csv,
     assessed,
@@ -50,6 +49,7 @@ from exam_workbench.review import (
     undo_decision,
 )
 from exam_workbench.review._disagreements.settlement_record import Case
+from exam_workbench.store import Project
 from exam_workbench.types import Question
 from tests.made.projects import copy_of, fill
 from tests.made.refusals import refusal

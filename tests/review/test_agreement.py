@@ -31,7 +31,7 @@ from exam_workbench.measures import (
     weighted_kappa,
 )
 from exam_workbench.measures._agreement import krippendorff_alpha
-from exam_workbench.project import Project, judging, sources
+from exam_workbench.records import judging, sources
 from exam_workbench.review import (
     Filters,
     Judgments,
@@ -46,6 +46,7 @@ from exam_workbench.review import (
     table_latex,
 )
 from exam_workbench.review._disagreements.label_agreement import Pair
+from exam_workbench.store import Project
 from exam_workbench.types import GraderSpec, Question
 from tests.made import collections
 from tests.made.projects import copy_of, fill, grade, judge, only_read

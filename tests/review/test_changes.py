@@ -15,8 +15,9 @@ from hypothesis import HealthCheck, given, settings, strategies as st
 from exam_workbench import bank
 from exam_workbench.errors import InputError
 from exam_workbench.labels import Leaderboard, Policy, basis, labels, leaderboard
-from exam_workbench.project import Project, add_queries
+from exam_workbench.records import add_queries
 from exam_workbench.review import changes, version_edits
+from exam_workbench.store import Project
 from exam_workbench.types import Query, Question
 from tests.made.projects import examples, fill, new_project, only_read
 from tests.made.refusals import refusal

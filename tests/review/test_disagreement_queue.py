@@ -9,7 +9,7 @@ import pytest
 
 from exam_workbench import bank
 from exam_workbench.labels import Policy, basis, confirm, labels, override, overrides, withdraw
-from exam_workbench.project import Project, judging
+from exam_workbench.records import judging
 from exam_workbench.review import (
     Judgments,
     Labels,
@@ -23,6 +23,7 @@ from exam_workbench.review import (
     strays,
     uncovered,
 )
+from exam_workbench.store import Project
 from exam_workbench.study import diagnose
 from exam_workbench.types import GraderSpec, Question
 from tests.made.projects import SPEC, copy_of, fill, grade, judge, only_read

@@ -11,9 +11,10 @@ import pytest
 
 from exam_workbench.bank import Generation, add_generations, put_draft, reject, save_drafts
 from exam_workbench.errors import NotAllowed
-from exam_workbench.project import Project, done_queries, guidelines, judging, mark_done, set_guidelines, set_member
-from exam_workbench.project._teamwork import Guidelines
+from exam_workbench.records import done_queries, guidelines, judging, mark_done, set_guidelines, set_member
+from exam_workbench.records._teamwork import Guidelines
 from exam_workbench.review import Presence, my_work, shares
+from exam_workbench.store import Project
 from exam_workbench.types import Question
 from tests.made.projects import copy_of, fill
 from tests.made.refusals import refusal

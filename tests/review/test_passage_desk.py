@@ -23,9 +23,9 @@ from exam_workbench.labels import (
     withdraw,
     withdraw_all,
 )
-from exam_workbench.project import Project, assign_double, refresh_pool, write_runs
-from exam_workbench.project._runs import stage_rankings
-from exam_workbench.project.judging import judge as assess
+from exam_workbench.records import assign_double, refresh_pool, write_runs
+from exam_workbench.records._runs import stage_rankings
+from exam_workbench.records.judging import judge as assess
 from exam_workbench.review import (
     NONE,
     Filters,
@@ -43,6 +43,7 @@ from exam_workbench.review import (
     strongest_first,
     where_to_begin,
 )
+from exam_workbench.store import Project
 from exam_workbench.types import Grade, GraderSpec, Question, Ranked
 from tests.made.projects import SPEC, copy_of, fill, grade, judge, only_read
 from tests.made.refusals import mentions, refusal

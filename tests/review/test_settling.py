@@ -13,7 +13,6 @@ import pytest
 
 from exam_workbench.bank import questions, save
 from exam_workbench.labels import Policy, basis, confirm, labels, override, overrides, withdraw
-from exam_workbench.project import Project, open_project
 from exam_workbench.review import (
     AlreadySettled,
     Case,
@@ -36,6 +35,7 @@ from exam_workbench.review import (
     side_name,
 )
 from exam_workbench.review._disagreements.settlement_record import record
+from exam_workbench.store import Project, open_project
 from exam_workbench.types import Question
 from tests.made.projects import copy_of, fill, judge, new_project, only_read
 from tests.made.refusals import refusal

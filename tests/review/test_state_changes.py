@@ -15,8 +15,9 @@ import pytest
 from exam_workbench import bank
 from exam_workbench.errors import InputError
 from exam_workbench.labels import Policy, basis, compare, labels, leaderboard, override
-from exam_workbench.project import Project, mark_gold
+from exam_workbench.records import mark_gold
 from exam_workbench.review import changes, flips_csv, state_changes, version_edits, why_label
+from exam_workbench.store import Project
 from exam_workbench.types import GraderSpec, Question
 from tests.made.projects import copy_of, examples, fill, grade, judge, new_project, only_read
 from tests.made.refusals import mentions, refusal

@@ -21,8 +21,9 @@ from exam_workbench.labels import citation_grader, citations, response_support, 
 from exam_workbench.operations import every_operation
 from exam_workbench.operations.opening import Opening
 from exam_workbench.operations.output import print_result
-from exam_workbench.project import Project, assign_double, open_project
+from exam_workbench.records import assign_double
 from exam_workbench.review import end_double
+from exam_workbench.store import Project, open_project
 from tests.cli.test_reading_together import ARGUMENTS
 from tests.made.projects import made_project
 from tests.made.requests import requested

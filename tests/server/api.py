@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
-from exam_workbench.project import find_door
+from exam_workbench.store import find_door
 
 
 class Api:

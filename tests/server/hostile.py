@@ -9,8 +9,8 @@ from urllib.parse import urlencode
 from exam_workbench.audit import Goal, design, draw
 from exam_workbench.operations import every_operation
 from exam_workbench.operations.registry import Operation
-from exam_workbench.project import Project
 from exam_workbench.server._api_requests import asked_for
+from exam_workbench.store import Project
 from tests.made.cascades import fill_planned
 from tests.made.projects import judge
 

@@ -13,8 +13,8 @@ from pathlib import Path
 import uvicorn
 from starlette.applications import Starlette
 
-from exam_workbench.project._engine_memory import CONFIG
 from exam_workbench.server import hold, let_go, open_doors, routes, send_at_once
+from exam_workbench.store._engine_memory import CONFIG
 
 CONFIG["threads"] = 1
 

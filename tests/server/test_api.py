@@ -18,9 +18,10 @@ from exam_workbench.errors import NotAllowed
 from exam_workbench.operations import every_operation, find_operation
 from exam_workbench.operations.describing import Argument, Option
 from exam_workbench.operations.registry import operation
-from exam_workbench.project import ACTS, Project, make_token, open_project, withdraw_token
+from exam_workbench.records import make_token, withdraw_token
 from exam_workbench.server._access_control import TooOften, Visitor, check_host, check_rate
 from exam_workbench.server._api_requests import asked_for
+from exam_workbench.store import ACTS, Project, open_project
 from tests.made.browser import ROOT
 from tests.server.api import Api
 

@@ -9,9 +9,9 @@ from dataclasses import replace
 from pathlib import Path
 
 from exam_workbench.jobs import jobs
-from exam_workbench.project import open_project
 from exam_workbench.server import stopping_commands
 from exam_workbench.server._operation_runs import Asked, Running
+from exam_workbench.store import open_project
 from tests.made.endpoint_server import EndpointServer, Reply, Seen, well
 from tests.made.requests import requested
 

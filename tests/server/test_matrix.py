@@ -9,8 +9,9 @@ from pathlib import Path
 import pytest
 
 from exam_workbench.operations import every_operation, find_operation
-from exam_workbench.project import ACTS, ROLES, Project, Role, open_project, set_member
+from exam_workbench.records import set_member
 from exam_workbench.server._api import PREFIX, made_api
+from exam_workbench.store import ACTS, ROLES, Project, Role, open_project
 from pages.parts.shared import login
 from pages.parts.shared.screens import SCREENS
 from tests.server import hostile

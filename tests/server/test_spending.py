@@ -13,9 +13,10 @@ import pytest
 from exam_workbench.errors import InputError
 from exam_workbench.operations import find_operation
 from exam_workbench.operations.registry import Operation
-from exam_workbench.project import ACTS, Project, acting_with, find_token, make_token, open_project
+from exam_workbench.records import acting_with, find_token, make_token
 from exam_workbench.server._api_requests import asked_for, checked
 from exam_workbench.server._operation_runs import Asked, Running
+from exam_workbench.store import ACTS, Project, open_project
 from tests.made.endpoint_server import EndpointServer
 from tests.made.requests import requested
 from tests.server import hostile

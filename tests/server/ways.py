@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from exam_workbench.operations import every_operation
-from exam_workbench.project import ACTS, ActName
+from exam_workbench.store import ACTS, ActName
 
 FOR_EVERY_TOKEN = ("GET openapi.json", "GET door", "POST run/{number}", "DELETE run/{number}")
 """What says nothing of a project but its name, or is about what the same token asked for."""

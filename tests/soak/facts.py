@@ -21,7 +21,8 @@ from exam_workbench.exchange import check as check_project
 from exam_workbench.jobs import current_job
 from exam_workbench.labels import compare, leaderboard
 from exam_workbench.measures import parse_measure
-from exam_workbench.project import Project, open_project, sources
+from exam_workbench.records import sources
+from exam_workbench.store import Project, open_project
 
 APP = Path(__file__).resolve().parents[2] / "app.py"
 COUNTED = ("queries", "passages", "runs", "judgments", "questions", "grades")

@@ -15,7 +15,8 @@ from hypothesis import Phase, given, settings, strategies as st
 from exam_workbench import bank, graders
 from exam_workbench.bank import near_duplicates
 from exam_workbench.labels import Policy, Skipped
-from exam_workbench.project import Project, set_pool_depth
+from exam_workbench.records import set_pool_depth
+from exam_workbench.store import Project
 from exam_workbench.study import QueryDiagnosis, bank_summary, bank_worth, diagnose
 from exam_workbench.types import GraderSpec, Question
 from tests.made.projects import SPEC, examples, fill, grade, judge, new_project

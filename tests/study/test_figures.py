@@ -10,7 +10,8 @@ import pytest
 from exam_workbench.labels import Leaderboard, Policy, leaderboard
 from exam_workbench.labels._leaderboard import System
 from exam_workbench.measures import correlate
-from exam_workbench.project import Project, write_board
+from exam_workbench.records import write_board
+from exam_workbench.store import Project
 from exam_workbench.study import (
     PANEL_MEASURES,
     BoardChoice,

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 from hypothesis import given, strategies as st
 
-from exam_workbench.project import Project
+from exam_workbench.store import Project
 from exam_workbench.study import Difference, alike, remembered_pairs
 from exam_workbench.study._system_significance import NO_QUERIES, NO_SPREAD, SAME, compare_all
 from tests.study.test_significance import board_of, random_scores

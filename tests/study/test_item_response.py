@@ -9,7 +9,7 @@ import pytest
 
 from exam_workbench.errors import InputError
 from exam_workbench.labels import Policy
-from exam_workbench.project import Project
+from exam_workbench.store import Project
 from exam_workbench.study import bank_worth
 from exam_workbench.types import GraderSpec, Question
 from tests.made.projects import SPEC, copy_of, fill, new_project

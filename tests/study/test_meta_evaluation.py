@@ -22,7 +22,8 @@ from exam_workbench.exchange import import_files
 from exam_workbench.formats import Source
 from exam_workbench.labels import Policy, leaderboard
 from exam_workbench.measures import correlate
-from exam_workbench.project import Project, rankings
+from exam_workbench.records import rankings
+from exam_workbench.store import Project
 from exam_workbench.study import (
     COEFFICIENTS,
     Cell,

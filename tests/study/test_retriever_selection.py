@@ -12,7 +12,7 @@ from scipy.stats import pearsonr, zscore
 
 from exam_workbench import cli
 from exam_workbench.labels import Policy, leaderboard
-from exam_workbench.project import Project
+from exam_workbench.store import Project
 from exam_workbench.study import select
 from exam_workbench.study._retriever_selection import classify, standardised_pearson
 from exam_workbench.types import Question

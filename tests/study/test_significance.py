@@ -15,7 +15,7 @@ from exam_workbench.cli import cli
 from exam_workbench.labels import Leaderboard, Policy, leaderboard, order_systems
 from exam_workbench.labels._leaderboard import System
 from exam_workbench.measures import ALPHA, holm, randomisation_test, t_test, tied
-from exam_workbench.project import Project
+from exam_workbench.store import Project
 from exam_workbench.study import compare_neighbours, compare_systems
 from exam_workbench.study._system_significance import NO_QUERIES, NO_SPREAD, SAME, compare_all
 from exam_workbench.types import Question

@@ -8,7 +8,7 @@ from scipy import stats
 
 from exam_workbench.labels import Policy
 from exam_workbench.measures import ALPHA, holm, separable_differences, t_test
-from exam_workbench.project import Project
+from exam_workbench.store import Project
 from exam_workbench.study import sample_queries, sample_questions
 from exam_workbench.types import Question
 from tests.made.projects import fill

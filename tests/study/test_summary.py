@@ -6,7 +6,7 @@ import pytest
 
 from exam_workbench.labels import Leaderboard, Policy, compare, leaderboard
 from exam_workbench.labels._leaderboard import order_systems
-from exam_workbench.project import Project
+from exam_workbench.store import Project
 from exam_workbench.study import Summary, alike, remembered_pairs, summarize
 from tests.made.projects import fill, judge
 from tests.made.screens import JUDGED, QUESTIONS, RATINGS, RUNS

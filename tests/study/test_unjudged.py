@@ -14,7 +14,8 @@ from exam_workbench.formats import Source
 from exam_workbench.graders import Control
 from exam_workbench.grading import Request, Scope, make_plan, run_job
 from exam_workbench.labels import Policy, leaderboard
-from exam_workbench.project import Project, set_pool_depth
+from exam_workbench.records import set_pool_depth
+from exam_workbench.store import Project
 from exam_workbench.study import to_grade, unjudged
 from exam_workbench.types import Asked, Grade, Question
 from tests.made.projects import SPEC, fill, judge, new_project

@@ -10,7 +10,7 @@ from ... import bank
 from ...bank import asked_questions, bank_for, query_as_question, questions_by_query
 from ...errors import InputError
 from ...labels import Basis, Policy, QueryRatings, Ratings, basis, labels_under, load_ratings, overriding, scored
-from ...project import Project, cache
+from ...store import Project, cache
 from ...types import Question
 from .query_comparison import Asked, RatingRow, rating_rows, ratings_of_passage, responsible, scoring_part
 

@@ -30,7 +30,7 @@ from ...labels import (
     wording,
 )
 from ...measures import parse_measure
-from ...project import Project
+from ...store import Project
 from ...types import GraderSpec, Question
 from .query_comparison import RatingRow, rating_rows, ratings_of_passage, responsible, scoring_part
 from .rescoring import SystemChange, moves, rescored

@@ -26,7 +26,8 @@ from ...labels import (
     scored,
     weights_of,
 )
-from ...project import Project, visible
+from ...records import visible
+from ...store import Project
 from .rescoring import SystemChange, moves, rescored, shift_against
 
 

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
 from ...labels import Leaderboard, QueryChoice, Shift, correlation_shift, official_board, order_systems
-from ...project import Project
+from ...store import Project
 
 
 @dataclass(frozen=True)

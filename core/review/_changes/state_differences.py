@@ -29,7 +29,7 @@ from ...labels import (
     progress,
 )
 from ...measures import parse_measure
-from ...project import Project
+from ...store import Project
 from ...tables import csv_text
 from .causes import (
     Banks,

@@ -12,7 +12,8 @@ from numpy.typing import NDArray
 from ...errors import InputError
 from ...labels import Leaderboard, Policy, basis, label_qrels, leaderboard, score_runs
 from ...measures import CrossTable, cohen_kappa, cross_table, halves, matching, merge, parse_measure, trec_order
-from ...project import Project, Qrels, find_source, judgments, rankings
+from ...records import Qrels, find_source, judgments, rankings
+from ...store import Project
 from .sides import Judgments, Labels, Matched, Person, Rater, Side, match
 
 if TYPE_CHECKING:

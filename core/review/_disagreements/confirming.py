@@ -5,7 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from ...bank import latest_version
-from ...project import Project, for_confirming, hold_out
+from ...records import for_confirming, hold_out
+from ...store import Project
 from ...text import how_many
 from .label_agreement import Agreement, agreement
 from .sides import Judgments, Labels, Side

@@ -12,7 +12,8 @@ from numpy.typing import NDArray
 
 from ...bank import latest_version
 from ...labels import basis, graded_pairs
-from ...project import Project, readable_texts
+from ...records import readable_texts
+from ...store import Project
 from .check_next import Check, CheckNext, check_next, disagreeing
 from .label_agreement import Pair
 from .settlement_record import Place, Settling, settled

@@ -19,7 +19,7 @@ from ...measures import (
     per_level,
     weighted_kappa,
 )
-from ...project import Project
+from ...store import Project
 from ...tables import LATEX
 from .sides import Rater, Side, match
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from ...labels import Policy
 from ...measures import matching
-from ...project import Project
+from ...store import Project
 from .._passages.passage_details import label_with, read_passage
 from .disagreement_queue import Giving
 from .label_agreement import Pair

@@ -8,7 +8,8 @@ from typing import Any
 
 from ...bank import latest_version
 from ...errors import InputError
-from ...project import Project, readable_texts, visible
+from ...records import readable_texts, visible
+from ...store import Project
 from ...tables import csv_text
 from ...types import Act
 

@@ -8,7 +8,8 @@ from typing import Any
 from ...bank import find_grader
 from ...errors import InputError
 from ...labels import overrides, queries_of_questions, write_override, write_withdrawal
-from ...project import Cursor, Project, as_name, find_source, log
+from ...records import find_source
+from ...store import Cursor, Project, as_name, log
 from ...text import clean_text
 from ...types import Act
 from .label_agreement import Pair

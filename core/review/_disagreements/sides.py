@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING, TypeAlias
 from ...bank import latest_version
 from ...errors import InputError, unknown_name
 from ...labels import Basis, Policy, basis, graded_pairs, labels
-from ...project import PREFIX, SCALE, Project, blind_judgments, find_source, sources, visible
+from ...records import PREFIX, SCALE, blind_judgments, find_source, sources, visible
+from ...store import Project
 from ...types import RATINGS
 
 if TYPE_CHECKING:

@@ -5,7 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from ...labels import Basis, Policy, basis, graded_pairs
-from ...project import Project, find_source, readable_texts, visible
+from ...records import find_source, readable_texts, visible
+from ...store import Project
 
 
 @dataclass(frozen=True)

@@ -8,7 +8,8 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from ...labels import Policy
-from ...project import Project, source_of, visible
+from ...records import source_of, visible
+from ...store import Project
 from .passage_search import Filters, Listed, search_table, table_rows
 
 

@@ -21,7 +21,8 @@ from ...bank import (
 from ...errors import InputError
 from ...injection_signs import Sign, signs
 from ...labels import MISSING, Basis, Override, Policy, basis, labels_of, overrides, ratings, weights_of
-from ...project import Project, visible
+from ...records import visible
+from ...store import Project
 from ...types import Question, Status
 
 

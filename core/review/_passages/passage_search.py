@@ -11,7 +11,8 @@ import pyarrow as pa
 
 from ...bank import graders, speaking_passages
 from ...labels import Basis, Policy, basis, pool_summary
-from ...project import Cursor, Project, visible
+from ...records import visible
+from ...store import Cursor, Project
 
 State = Literal["failed", "ungraded", "complete"]
 

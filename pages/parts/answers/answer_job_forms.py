@@ -7,7 +7,8 @@ from typing import Any
 import streamlit as st
 
 from exam_workbench import answers, bank, graders, grading, jobs, text
-from exam_workbench.project import AnswerModel, Project, answer_models, run_names
+from exam_workbench.records import AnswerModel, answer_models, run_names
+from exam_workbench.store import Project
 from pages.parts.answers import answer_settings
 from pages.parts.shared import job_plan, job_progress, model_place, presses, ui
 

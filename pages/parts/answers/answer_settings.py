@@ -19,7 +19,8 @@ from exam_workbench.answers import (
     lacking,
     usual_judge,
 )
-from exam_workbench.project import AnswerModel, Project, answer_models, run_names
+from exam_workbench.records import AnswerModel, answer_models, run_names
+from exam_workbench.store import Project
 from exam_workbench.text import how_many
 from pages.parts.shared import address, ui
 

@@ -20,8 +20,8 @@ from exam_workbench.answers import (
     row_values,
 )
 from exam_workbench.measures.answers import QueryCorrelation, Scored
-from exam_workbench.project import Project
 from exam_workbench.run_names import short_names
+from exam_workbench.store import Project
 from pages.parts.answers import cases_desk
 from pages.parts.shared import actions, address, html, policy_widgets, ui
 

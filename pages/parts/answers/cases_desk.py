@@ -12,7 +12,8 @@ import streamlit as st
 
 from exam_workbench import answers, errors
 from exam_workbench.measures.answers import CASES, RECALL_FAILURES, RETEVAL_FAILURES, Verdict
-from exam_workbench.project import Project, add_gold_answer, judging, withdraw_gold_answer
+from exam_workbench.records import add_gold_answer, judging, withdraw_gold_answer
+from exam_workbench.store import Project
 from exam_workbench.text import how_many
 from pages.parts.answers import answer_settings
 from pages.parts.shared import actions, address, html, ui

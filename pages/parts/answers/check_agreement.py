@@ -3,7 +3,7 @@
 import streamlit as st
 
 from exam_workbench import answers, charts, exchange, formats, measures, text
-from exam_workbench.project import Project
+from exam_workbench.store import Project
 from pages.parts.answers import answer_job_forms, answer_settings, answer_tables
 from pages.parts.shared import html, presses, ui
 from pages.parts.shared.chart_display import draw_chart

@@ -3,7 +3,8 @@
 import streamlit as st
 
 from exam_workbench import audit as room, bank, errors, labels
-from exam_workbench.project import Project, run_names, sources
+from exam_workbench.records import run_names, sources
+from exam_workbench.store import Project
 from pages.parts.audit import audit_state
 from pages.parts.shared import policy_widgets, presses, ui
 

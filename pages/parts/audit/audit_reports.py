@@ -4,7 +4,8 @@ import streamlit as st
 
 from exam_workbench import audit as room, bank, errors
 from exam_workbench.formats import SHEET_FORMS, SheetForm, Source
-from exam_workbench.project import Project, state_families
+from exam_workbench.records import state_families
+from exam_workbench.store import Project
 from pages.parts.shared import look, presses, ui
 
 STYLE = """

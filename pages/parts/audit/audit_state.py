@@ -6,8 +6,8 @@ from typing import Any
 import streamlit as st
 
 from exam_workbench import audit as room, bank, charts, labels, text
-from exam_workbench.project import Project
 from exam_workbench.run_names import short_names
+from exam_workbench.store import Project
 from pages.parts.shared import components, html, presses, ui, view_choice
 from pages.parts.shared.chart_display import draw_chart
 

@@ -11,7 +11,7 @@ import streamlit as st
 
 from exam_workbench import audit as room
 from exam_workbench.errors import WorkbenchError
-from exam_workbench.project import Project
+from exam_workbench.store import Project
 from pages.parts.shared import actions, html, ui
 
 KEY = "judging"

@@ -8,7 +8,8 @@ from typing import cast
 import streamlit as st
 
 from exam_workbench import bank, grading, labels, measures, review, sentences, study, types
-from exam_workbench.project import Project, passage_texts, sources
+from exam_workbench.records import passage_texts, sources
+from exam_workbench.store import Project
 from pages.parts.bank import editing_window as bank_window, proposal_list as bank_proposals
 from pages.parts.shared import policy_widgets, presses, ui, view_choice
 from pages.parts.shared.awaited_edits import awaited

@@ -16,7 +16,7 @@ from typing import Any
 import streamlit as st
 
 from exam_workbench import bank, errors, review, text, types
-from exam_workbench.project import Project
+from exam_workbench.store import Project
 from pages.parts.shared import ui
 from pages.parts.shared.awaited_edits import AwaitedEdit, awaited
 

@@ -7,8 +7,9 @@ from dataclasses import dataclass
 import streamlit as st
 
 from exam_workbench import bank, grading, jobs, labels, measures, review, study, types
-from exam_workbench.project import Project, judgments, passage_texts
+from exam_workbench.records import judgments, passage_texts
 from exam_workbench.run_names import short_names
+from exam_workbench.store import Project
 from exam_workbench.text import first_few, how_many
 from pages.parts.bank import bank_panels as bank_review, editing_window as bank_window
 from pages.parts.shared import html, job_progress, policy_widgets, presses, ui, view_choice

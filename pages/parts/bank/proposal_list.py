@@ -6,7 +6,8 @@ from string import ascii_uppercase
 import streamlit as st
 
 from exam_workbench import bank, errors, grading, jobs
-from exam_workbench.project import Project, passage_texts
+from exam_workbench.records import passage_texts
+from exam_workbench.store import Project
 from pages.parts.bank import editing_window as bank_window
 from pages.parts.shared import model_place, policy_widgets, presses, ui
 

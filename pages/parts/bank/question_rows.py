@@ -5,7 +5,8 @@ from typing import Any
 import streamlit as st
 
 from exam_workbench import bank, study, types
-from exam_workbench.project import Project, hidden_questions
+from exam_workbench.records import hidden_questions
+from exam_workbench.store import Project
 from exam_workbench.text import how_many
 from pages.parts.bank import bank_panels as bank_review, editing_window as bank_window
 from pages.parts.shared import components, ui

@@ -3,7 +3,8 @@
 import streamlit as st
 
 from exam_workbench import bank, labels, review
-from exam_workbench.project import Project, sources
+from exam_workbench.records import sources
+from exam_workbench.store import Project
 from pages.parts.shared import presses, ui
 
 

@@ -6,7 +6,8 @@ from typing import Any
 import streamlit as st
 
 from exam_workbench import bank, charts, grading, labels, study, text
-from exam_workbench.project import Project, deepest_rank, passage_texts
+from exam_workbench.records import deepest_rank, passage_texts
+from exam_workbench.store import Project
 from pages.parts.boards.leaderboard_views import Screen
 from pages.parts.shared import job_plan, job_progress, presses, ui
 from pages.parts.shared.chart_display import draw_chart

@@ -8,8 +8,9 @@ from urllib.parse import urlencode
 import streamlit as st
 
 from exam_workbench import labels, study
-from exam_workbench.project import Project, sources
+from exam_workbench.records import sources
 from exam_workbench.run_names import short_names
+from exam_workbench.store import Project
 from exam_workbench.text import how_many
 from pages.parts.shared import address, components, ui
 

@@ -8,8 +8,9 @@ import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
 from exam_workbench import charts, labels, measures, text
-from exam_workbench.project import IMPORTED, Project, boards, gold_name, gold_texts, mark_gold, run_names
+from exam_workbench.records import IMPORTED, boards, gold_name, gold_texts, mark_gold, run_names
 from exam_workbench.run_names import short_names
+from exam_workbench.store import Project
 from exam_workbench.study import (
     PANEL_MEASURES as MEASURES,
     BoardChoice,

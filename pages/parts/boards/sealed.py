@@ -4,7 +4,7 @@ import streamlit as st
 
 from exam_workbench import bank, study
 from exam_workbench.errors import WorkbenchError
-from exam_workbench.project import sealed_questions
+from exam_workbench.records import sealed_questions
 from exam_workbench.text import how_many
 from pages.parts.boards.leaderboard_views import Screen
 from pages.parts.shared import presses, ui

@@ -6,7 +6,7 @@ from string import ascii_uppercase
 import streamlit as st
 
 from exam_workbench import bank, exams
-from exam_workbench.project import Project
+from exam_workbench.store import Project
 from pages.parts.shared import html, ui
 
 

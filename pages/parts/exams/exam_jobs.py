@@ -5,7 +5,8 @@ from typing import Any
 import streamlit as st
 
 from exam_workbench import exams, graders, grading, jobs
-from exam_workbench.project import CLOSED_BOOK, ORACLE, Project, find_students, run_names
+from exam_workbench.records import CLOSED_BOOK, ORACLE, find_students, run_names
+from exam_workbench.store import Project
 from pages.parts.shared import job_plan, job_progress, model_place, ui
 
 USUAL_NUMBER = 50

@@ -20,7 +20,7 @@ from exam_workbench.exams import (
     only_right,
 )
 from exam_workbench.measures.item_response import Bounded
-from exam_workbench.project import Project
+from exam_workbench.store import Project
 from exam_workbench.text import how_many, said_interval
 from pages.parts.shared import address, html, ui
 from pages.parts.shared.chart_display import draw_chart

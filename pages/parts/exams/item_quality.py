@@ -24,7 +24,7 @@ from exam_workbench.measures.item_response import (
     information,
     probability,
 )
-from exam_workbench.project import Project
+from exam_workbench.store import Project
 from pages.parts.exams import exam_facts
 from pages.parts.shared import presses, ui
 from pages.parts.shared.chart_display import draw_chart

@@ -8,7 +8,8 @@ import streamlit as st
 
 from exam_workbench import audit, bank, exams, exchange, formats, labels, text
 from exam_workbench.operations.project_report import ReportRequest, make_report
-from exam_workbench.project import Project, official_sources, rankings, terms_of
+from exam_workbench.records import official_sources, rankings, terms_of
+from exam_workbench.store import Project
 from pages.parts.shared import policy_widgets, presses, ui
 
 

@@ -11,7 +11,7 @@ from streamlit.delta_generator import DeltaGenerator
 
 from exam_workbench import bank, errors, graders
 from exam_workbench.graders import Prompt
-from exam_workbench.project import Project, as_name
+from exam_workbench.store import Project, as_name
 from pages.parts.shared import job_plan, model_place, policy_widgets, presses, ui
 
 

@@ -8,7 +8,7 @@ import streamlit as st
 
 from exam_workbench import bank, errors, grading, jobs
 from exam_workbench.graders import BATCH_SHARE, Price
-from exam_workbench.project import Project, cache
+from exam_workbench.store import Project, cache
 from pages.parts.shared import html, job_plan, look, presses, ui
 
 COUNTS = (

@@ -3,7 +3,8 @@
 import streamlit as st
 
 from exam_workbench import grading
-from exam_workbench.project import Project, passage_texts, sources
+from exam_workbench.records import passage_texts, sources
+from exam_workbench.store import Project
 from exam_workbench.text import how_many
 from pages.parts.shared import job_plan, policy_widgets, presses, ui
 

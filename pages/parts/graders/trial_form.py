@@ -7,7 +7,8 @@ from datetime import datetime
 import streamlit as st
 
 from exam_workbench import bank, errors, graders, grading, jobs, review, types
-from exam_workbench.project import Project, passage_texts
+from exam_workbench.records import passage_texts
+from exam_workbench.store import Project
 from pages.parts.shared import html, job_plan, look, presses, ui
 
 PASSAGES = 500

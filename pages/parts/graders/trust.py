@@ -7,7 +7,7 @@ import streamlit as st
 
 from exam_workbench import audit, bank, grading, jobs
 from exam_workbench.graders import Grader
-from exam_workbench.project import Project
+from exam_workbench.store import Project
 from exam_workbench.types import GraderSpec
 from pages.parts.shared import presses, ui
 

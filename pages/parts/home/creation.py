@@ -3,7 +3,8 @@
 import streamlit as st
 
 from exam_workbench import exams, exchange, locations
-from exam_workbench.project import (
+from exam_workbench.records import set_member
+from exam_workbench.store import (
     MOST_HOURS,
     MOST_KEPT,
     Backup,
@@ -16,7 +17,6 @@ from exam_workbench.project import (
     new_file,
     schedule,
     set_aside,
-    set_member,
     set_schedule,
 )
 from pages.parts.home.project_names import choose, removed

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 import streamlit as st
 
 from exam_workbench import errors, exchange, formats, text
-from exam_workbench.project import Project
+from exam_workbench.store import Project
 from pages.parts.shared import html, presses, request_guard, ui
 
 REPLACED_SHOWN = 8

@@ -8,8 +8,9 @@ from urllib.parse import urlencode
 import streamlit as st
 
 from exam_workbench import exchange, labels
-from exam_workbench.project import Act, Project, activity
+from exam_workbench.records import Act, activity
 from exam_workbench.review import Agreeing, Leading, ToCurate, Waiting
+from exam_workbench.store import Project
 from exam_workbench.text import how_many
 from pages.parts.shared import components, screens, ui
 from pages.parts.shared.address import of_cell, travelling

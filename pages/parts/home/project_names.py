@@ -3,14 +3,8 @@
 import streamlit as st
 
 from exam_workbench import server
-from exam_workbench.project import (
-    Project,
-    RemovedProject,
-    remove_project,
-    removed_projects,
-    rename_project,
-    restore_removed,
-)
+from exam_workbench.records import RemovedProject, remove_project, removed_projects, rename_project, restore_removed
+from exam_workbench.store import Project
 from pages.parts.shared import login, ui
 
 REMOVED = "removed project"

@@ -7,16 +7,8 @@ from functools import partial
 import streamlit as st
 
 from exam_workbench import errors, measures, review
-from exam_workbench.project import (
-    MOST_WANTED,
-    Double,
-    Project,
-    assign_double,
-    doubles,
-    release_double,
-    sample_of,
-    set_due,
-)
+from exam_workbench.records import MOST_WANTED, Double, assign_double, doubles, release_double, sample_of, set_due
+from exam_workbench.store import Project
 from exam_workbench.text import how_many
 from pages.parts.shared import login, presses, ui
 

@@ -8,7 +8,8 @@ from urllib.parse import urlencode
 import streamlit as st
 
 from exam_workbench import errors, labels, review
-from exam_workbench.project import Project, pooled_queries
+from exam_workbench.records import pooled_queries
+from exam_workbench.store import Project
 from exam_workbench.text import how_many
 from pages.parts.review import disagreement_tables, disagreements_address, settling_forms
 from pages.parts.shared import actions, address, html, policy_widgets, ui

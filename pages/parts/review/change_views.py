@@ -6,7 +6,8 @@ from typing import Any
 import streamlit as st
 
 from exam_workbench import answers, bank, measures, review, study, text
-from exam_workbench.project import Freeze, Project, pooled_queries
+from exam_workbench.records import Freeze, pooled_queries
+from exam_workbench.store import Project
 from pages.parts.shared import address, html, policy_widgets, ui
 
 QUESTIONS_A_PAGE = 10

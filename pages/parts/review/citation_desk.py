@@ -8,7 +8,8 @@ from itertools import groupby
 import streamlit as st
 
 from exam_workbench.labels import SUPPORT, Citation, citation_grader, citations, response_support, set_support
-from exam_workbench.project import Project, pooled_queries
+from exam_workbench.records import pooled_queries
+from exam_workbench.store import Project
 from pages.parts.shared import ui
 from pages.parts.shared.actions import Act, asked_of, save_all
 from pages.parts.shared.html import text_html, visible

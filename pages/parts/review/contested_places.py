@@ -6,7 +6,8 @@ from typing import Any
 import streamlit as st
 
 from exam_workbench import review, text, types
-from exam_workbench.project import SCALE, Project
+from exam_workbench.records import SCALE
+from exam_workbench.store import Project
 from pages.parts.shared import actions, address
 
 KEY = "deciding"

@@ -6,7 +6,8 @@ from typing import Any
 import streamlit as st
 
 from exam_workbench import bank, labels, measures, review, text
-from exam_workbench.project import Project, _held_out as held_out, sources
+from exam_workbench.records import _held_out as held_out, sources
+from exam_workbench.store import Project
 from pages.parts.review import disagreements_address
 from pages.parts.shared import address, presses, ui
 

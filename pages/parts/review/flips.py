@@ -6,7 +6,8 @@ from urllib.parse import urlencode
 import streamlit as st
 
 from exam_workbench import bank, review
-from exam_workbench.project import Project, passage_texts, pooled_queries
+from exam_workbench.records import passage_texts, pooled_queries
+from exam_workbench.store import Project
 from exam_workbench.text import how_many
 from pages.parts.shared import actions, address, html, policy_widgets, ui
 

@@ -5,7 +5,8 @@ from collections.abc import Callable, Hashable
 import streamlit as st
 
 from exam_workbench import labels, review
-from exam_workbench.project import Project, find_source, passage_texts, sources
+from exam_workbench.records import find_source, passage_texts, sources
+from exam_workbench.store import Project
 from exam_workbench.text import how_many
 from pages.parts.review import settling_forms as disagreement_settling
 from pages.parts.review.case_acts import act_words

@@ -7,7 +7,8 @@ import streamlit as st
 
 from exam_workbench import bank, labels, review
 from exam_workbench.errors import WorkbenchError
-from exam_workbench.project import SCALE, Project, doubles, guidelines, judging, own_judgment, passage_texts, withdraw
+from exam_workbench.records import SCALE, doubles, guidelines, judging, own_judgment, passage_texts, withdraw
+from exam_workbench.store import Project
 from pages.parts.review.passage_panel import guidelines_beside
 from pages.parts.shared import actions, address, html, people_here, ui
 

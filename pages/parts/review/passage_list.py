@@ -2,8 +2,9 @@
 
 from typing import Any
 
-from exam_workbench.project import Project, judgments as given_in, source_of
+from exam_workbench.records import judgments as given_in, source_of
 from exam_workbench.review import Found, Listed
+from exam_workbench.store import Project
 from pages.parts.shared import actions, html, ui
 
 KEY = "passage-list"

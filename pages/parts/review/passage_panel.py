@@ -2,8 +2,9 @@
 
 import streamlit as st
 
-from exam_workbench.project import Project, guidelines, judgment_history, set_guidelines
+from exam_workbench.records import guidelines, judgment_history, set_guidelines
 from exam_workbench.review import Desk
+from exam_workbench.store import Project
 from pages.parts.shared import html, presses, ui
 
 

@@ -7,7 +7,8 @@ from typing import Any
 import streamlit as st
 
 from exam_workbench import errors, labels, review, types
-from exam_workbench.project import Project, find_source
+from exam_workbench.records import find_source
+from exam_workbench.store import Project
 from pages.parts.shared import address, presses, ui
 from pages.parts.shared.awaited_edits import TO_EDIT, AwaitedEdit, awaited
 

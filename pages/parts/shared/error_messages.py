@@ -5,7 +5,7 @@ import secrets
 
 import streamlit as st
 
-from exam_workbench import errors, project
+from exam_workbench import errors, store
 from pages.parts.shared import ui
 
 _log = logging.getLogger(__name__)
@@ -22,7 +22,7 @@ def show(error: Exception) -> bool:
         True, so that Streamlit draws no box of its own.
     """
     number = secrets.token_hex(3).upper()
-    error = project.no_room("the project", error) or error
+    error = store.no_room("the project", error) or error
     if isinstance(error, errors.WorkbenchError):
         ui.show_error(error)
     else:

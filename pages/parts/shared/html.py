@@ -3,7 +3,7 @@
 import html
 from collections.abc import Mapping, Sequence
 
-from exam_workbench import labels, project, review, types
+from exam_workbench import labels, records, review, types
 from exam_workbench.text import how_many
 from pages.parts.shared import look, ui
 
@@ -106,7 +106,7 @@ def _label_html(desk: review.Desk) -> str:
     return f'<div class="label">Label {look.rating(desk.label)}{about}</div>'
 
 
-def known_html(desk: review.Desk, history: Sequence[project.JudgmentAct]) -> str:
+def known_html(desk: review.Desk, history: Sequence[records.JudgmentAct]) -> str:
     """Return judgments of all sources with their history, and the ranks of the passage."""
     parts = []
     if desk.judgments:

@@ -6,7 +6,8 @@ from typing import Any
 import streamlit as st
 
 from exam_workbench import bank, graders, grading, jobs, text, types
-from exam_workbench.project import Project, cache, pool_depth, run_names, set_pool_depth
+from exam_workbench.records import pool_depth, run_names, set_pool_depth
+from exam_workbench.store import Project, cache
 from pages.parts.shared import presses, ui
 
 PRICED_AT_ONCE = 200_000

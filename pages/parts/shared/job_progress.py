@@ -6,7 +6,7 @@ from functools import partial
 import streamlit as st
 
 from exam_workbench import bank, errors, graders, grading, jobs
-from exam_workbench.project import Project
+from exam_workbench.store import Project
 from pages.parts.shared import job_plan, policy_widgets, presses, ui
 
 LOG_LINES = 30

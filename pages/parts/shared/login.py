@@ -16,7 +16,8 @@ from streamlit.web.server.starlette.starlette_websocket import (
 )
 
 from exam_workbench.errors import InputError, NotAllowed, WorkbenchError
-from exam_workbench.project import ACTS, ActName, Member, Project, identity_of
+from exam_workbench.records import identity_of
+from exam_workbench.store import ACTS, ActName, Member, Project
 from pages.parts.shared import refused_logins, visitor
 
 HOURS_VARIABLE = "EXAM_LOGIN_HOURS"

@@ -8,7 +8,7 @@ from typing import Any
 import streamlit as st
 
 from exam_workbench import errors, graders, grading
-from exam_workbench.project import Project
+from exam_workbench.store import Project
 from pages.parts.shared import presses, ui, visitor
 
 OTHER = ""

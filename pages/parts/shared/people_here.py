@@ -3,7 +3,8 @@
 import streamlit as st
 
 from exam_workbench import errors, review
-from exam_workbench.project import Project, acted_since, latest_act
+from exam_workbench.records import acted_since, latest_act
+from exam_workbench.store import Project
 from pages.parts.shared import components, login, presses, ui
 
 LOOKS_EVERY = 15.0

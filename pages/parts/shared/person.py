@@ -6,7 +6,7 @@ from urllib.parse import unquote
 
 import streamlit as st
 
-from exam_workbench import errors, project
+from exam_workbench import errors, store
 from pages.parts.shared import components, login
 
 COOKIE = "exam-workbench-name"
@@ -15,7 +15,7 @@ LONGEST_NAME = 60
 
 def remembered() -> str:
     """Return the name that this browser remembers; empty for a new browser."""
-    return project.as_name(unquote(st.context.cookies.get(COOKIE, "")))[:LONGEST_NAME]
+    return store.as_name(unquote(st.context.cookies.get(COOKIE, "")))[:LONGEST_NAME]
 
 
 def known() -> str:
@@ -23,7 +23,7 @@ def known() -> str:
     if login.needed():
         found = login.member()
         return found.name if found else ""
-    return project.as_name(str(st.session_state.get("author") or ""))
+    return store.as_name(str(st.session_state.get("author") or ""))
 
 
 def author() -> str:
@@ -107,7 +107,7 @@ def _form() -> None:
     with st.form("who are you", border=False), st.container(horizontal=True, vertical_alignment="center"):
         st.text_input(
             "Your name",
-            project.current_author(),
+            store.current_author(),
             key="name given",
             max_chars=LONGEST_NAME,
             width=150,
@@ -122,7 +122,7 @@ def _form() -> None:
 
 
 def _given() -> None:
-    st.session_state["author"] = project.as_name(str(st.session_state["name given"]))
+    st.session_state["author"] = store.as_name(str(st.session_state["name given"]))
     _said()
 
 

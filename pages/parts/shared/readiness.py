@@ -5,8 +5,8 @@ from contextlib import contextmanager
 
 import streamlit as st
 
-from exam_workbench.project import Project
 from exam_workbench.readiness_line import ReadinessLine, readiness_line
+from exam_workbench.store import Project
 from exam_workbench.text import how_many
 from pages.parts.shared import policy_widgets, ui
 

@@ -17,7 +17,7 @@ from streamlit.delta_generator import DeltaGenerator
 
 from exam_workbench import bank, graders, limits, locations, server
 from exam_workbench.errors import FileError, NotAllowed, ProjectError, WorkbenchError
-from exam_workbench.project import Project, outsider
+from exam_workbench.store import Project, outsider
 from pages.parts.shared import address, login, look, person as who, screens, visitor
 
 NAME = "Exam Workbench"

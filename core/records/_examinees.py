@@ -1,0 +1,269 @@
+"""Writing and reading the examinees of exams and their answers."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from ..errors import InputError, unknown_name
+from ..store import Cursor, Project, as_name, log, stage
+from ..text import clean_or_none
+from ._queries import check_new
+
+CLOSED_BOOK, ORACLE = "closed-book", "oracle"
+NOT_RETRIEVED = (CLOSED_BOOK, ORACLE)
+"""Alternatives to a retrieval: no context, or the passage from which the item was made."""
+ELSEWHERE = ""
+"""Context of imported answers, because the texts that the examinees received are unknown."""
+
+
+@dataclass(frozen=True)
+class Student:
+    """An examinee: a pipeline that sits an exam.
+
+    Args:
+        name: shown to people; not part of the fingerprint.
+        fingerprint: hash of all settings that change its answers.
+        model: name of the model, or of the rule used instead; None if a file does not state it.
+        retrieval: closed-book, oracle, or the name of a retrieval; None if not stated.
+        k: number of passages from the retrieval; None without a retrieval, or if not stated.
+        icl: number of worked items before the question; None if not stated.
+        parameters: the settings from which it can be built again; empty for an imported examinee.
+        factors: level by factor, the components by which examinees are compared: the fields above, and others.
+        key: its key in the project; 0 before it is stored.
+    """
+
+    name: str
+    fingerprint: str
+    model: str | None = None
+    retrieval: str | None = None
+    k: int | None = None
+    icl: int | None = None
+    parameters: Mapping[str, Any] = field(default_factory=dict)
+    factors: Mapping[str, str] = field(default_factory=dict)
+    key: int = 0
+
+    @property
+    def sat_elsewhere(self) -> bool:
+        """Whether its answers came from a file, so that it cannot be run here."""
+        return not self.parameters
+
+
+@dataclass(frozen=True)
+class Answer:
+    """An answer of an examinee to an item.
+
+    Args:
+        item_text_key: of the item's text, with its answer key and choices.
+        context: digest of all other texts that the examinee received.
+        correct: whether its choice is right; None for a failure.
+        reason: why it failed; None for a success.
+        chosen: position of its choice, from 0; None if unknown.
+        scores: for each choice the value by which choices are compared: normalized log-likelihood, or similarity.
+        raw: the text that the model wrote.
+        note: other remarks.
+    """
+
+    item_text_key: int
+    context: str
+    correct: bool | None
+    reason: str | None = None
+    chosen: int | None = None
+    scores: tuple[float, ...] | None = None
+    raw: str | None = None
+    note: str | None = None
+
+
+def fingerprint_of(identity: Any) -> str:
+    """Return the fingerprint of an examinee: SHA-256 (16 hex digits) of a JSON value."""
+    canonical = json.dumps(identity, sort_keys=True, ensure_ascii=False, separators=(",", ":"))
+    return hashlib.sha256(canonical.encode()).hexdigest()[:16]
+
+
+def put_student(cursor: Cursor, student: Student, author: str) -> int:
+    """Return the key of an examinee; add it if its fingerprint is new. Its factors are updated.
+
+    Raises:
+        InputError: another examinee has this name, or the name has control characters.
+    """
+    known = cursor.execute(
+        "SELECT student_key, fingerprint FROM students WHERE fingerprint = ? OR name = ?",
+        [student.fingerprint, student.name],
+    ).fetchall()
+    key = next((key for key, fingerprint in known if fingerprint == student.fingerprint), None)
+    if key is None:
+        if known:
+            raise InputError(
+                "name-taken",
+                f"Another examinee is named '{student.name}'.",
+                "Use another name. See exam examinees list.",
+            )
+        check_new(cursor, "examinee", [student.name])
+        row = [student.fingerprint, student.name, student.model, student.retrieval, student.k, student.icl]
+        key = cursor.execute(
+            "INSERT INTO students VALUES (nextval('keys'), ?, ?, ?, ?, ?, ?, ?, ?, now()::TIMESTAMP)"
+            " RETURNING student_key",
+            [*row, json.dumps(dict(student.parameters), ensure_ascii=False, sort_keys=True), as_name(author)],
+        ).fetchall()[0][0]
+        log(cursor, author, "add student", name=student.name)
+    state_factors(cursor, {int(key): student.factors}, author)
+    return int(key)
+
+
+def elsewhere(name: str) -> Student:
+    """Return an examinee from a file that states only its name."""
+    return Student(name, fingerprint_of(["elsewhere", name]))
+
+
+def state_factors(cursor: Cursor, stated: Mapping[int, Mapping[str, str]], author: str) -> int:
+    """State the factors of examinees; earlier statements stay on record.
+
+    Args:
+        stated: level by factor, by examinee key.
+
+    Returns:
+        The number of changed levels.
+    """
+    known = _factors(cursor)
+    rows = [
+        (key, factor, level)
+        for key, levels in stated.items()
+        for factor, level in levels.items()
+        if known.get(key, {}).get(factor) != level
+    ]
+    for row in rows:
+        cursor.execute("INSERT INTO student_factors VALUES (?, ?, ?, ?, now()::TIMESTAMP)", [*row, as_name(author)])
+    return len(rows)
+
+
+def _factors(cursor: Cursor) -> dict[int, dict[str, str]]:
+    """Return the latest level by examinee key and factor, factors in the order of their first statement."""
+    found: dict[int, dict[str, str]] = {}
+    for key, factor, level in cursor.execute(
+        "SELECT student_key, factor, level FROM student_factors ORDER BY rowid"
+    ).fetchall():
+        found.setdefault(key, {})[factor] = level
+    return found
+
+
+def students(project: Project) -> list[Student]:
+    """Return every examinee, in the order in which they were added."""
+    return project.read(students_of)
+
+
+def students_of(cursor: Cursor) -> list[Student]:
+    """Return the same as `students` within a transaction."""
+    stated = _factors(cursor)
+    return [
+        Student(
+            name, fingerprint, model, retrieval, k, icl, json.loads(parameters),
+            _own_factors(model, retrieval, k, icl) | stated.get(key, {}), key,
+        )
+        for key, fingerprint, name, model, retrieval, k, icl, parameters in cursor.execute(
+            "SELECT student_key, fingerprint, name, model, retrieval, k, icl, parameters FROM students"
+            " ORDER BY student_key"
+        ).fetchall()
+    ]  # fmt: skip
+
+
+def _own_factors(model: str | None, retrieval: str | None, k: int | None, icl: int | None) -> dict[str, str]:
+    """Return the known components that every pipeline has (Guinet et al., section 3.3)."""
+    levels = {
+        "model": model,
+        "retrieval": retrieval if k in (None, 1) else f"{retrieval}@{k}",
+        "icl": None if icl is None else f"ICL@{icl}",
+    }
+    return {factor: level for factor, level in levels.items() if level is not None}
+
+
+def find_students(project: Project, names: Sequence[str] | None) -> list[Student]:
+    """Return the examinees with some names or fingerprints, in the given order; None returns all.
+
+    Raises:
+        InputError: unknown examinee.
+    """
+    every = students(project)
+    if names is None:
+        return every
+    known = {student.fingerprint: student for student in every} | {student.name: student for student in every}
+    for name in names:
+        if name not in known:
+            hint = "" if every else "Add an examinee: exam examinees add."
+            raise unknown_name("unknown-student", "examinee", name, [one.name for one in every], hint)
+    return list({known[name].name: known[name] for name in names}.values())
+
+
+_ANSWER_COLUMNS = {
+    "student_key": "INTEGER",
+    "item_text_key": "INTEGER",
+    "context": "VARCHAR",
+    "correct": "BOOLEAN",
+    "reason": "VARCHAR",
+    "chosen": "TINYINT",
+    "scores": "DOUBLE[]",
+    "raw": "VARCHAR",
+    "note": "VARCHAR",
+    "sitting_key": "INTEGER",
+}
+
+
+def add_answers(cursor: Cursor, student_key: int, answers: Sequence[Answer], sitting_key: int | None) -> int:
+    """Store answers of an examinee. Earlier answers stay and count.
+
+    Args:
+        sitting_key: the job that made them; None for a file.
+
+    Returns:
+        The number of rows written: new answers, and every failure.
+    """
+    columns: dict[str, list[Any]] = {name: [] for name in _ANSWER_COLUMNS}
+    for one in answers:
+        texts = [clean_or_none(text) for text in (one.reason, one.raw, one.note)]
+        values = (
+            *(student_key, one.item_text_key, one.context, one.correct, texts[0], one.chosen),
+            *(None if one.scores is None else list(one.scores), texts[1], texts[2], sitting_key),
+        )
+        for name, value in zip(_ANSWER_COLUMNS, values, strict=True):
+            columns[name].append(value)
+    stage(cursor, "new_answers", columns, _ANSWER_COLUMNS)
+    return int(
+        cursor.execute(
+            "INSERT INTO answers FROM new_answers n WHERE NOT EXISTS (SELECT * FROM answers a"
+            " WHERE a.student_key = n.student_key AND a.item_text_key = n.item_text_key AND a.context = n.context"
+            " AND a.correct IS NOT NULL) ORDER BY n.rowid"
+        ).fetchall()[0][0]
+    )
+
+
+Asked = tuple[int, str]
+"""The place of an answer: text key of the item, and digest of the context."""
+
+
+def answers_of(cursor: Cursor, student_key: int) -> dict[Asked, Answer]:
+    """Return, by place, an examinee's answer that counts: the first right or wrong answer, or else the last failure."""
+    found: dict[Asked, Answer] = {}
+    for row in cursor.execute(
+        "SELECT item_text_key, context, correct, reason, chosen, scores, raw, note FROM answers WHERE student_key = ?"
+        " ORDER BY rowid",
+        [student_key],
+    ).fetchall():
+        item, context, correct, reason, chosen, scores, raw, note = row
+        answer = Answer(item, context, correct, reason, chosen, None if scores is None else tuple(scores), raw, note)
+        known = found.get((item, context))
+        if known is None or known.correct is None:
+            found[item, context] = answer
+    return found
+
+
+def verdicts(project: Project) -> dict[tuple[int, int, str], bool | None]:
+    """Return, by (examinee key, item text key, context), whether the answer that counts is right; None if it failed."""
+    return {
+        (student, item, context): correct
+        for student, item, context, correct in project.rows(
+            "SELECT student_key, item_text_key, context, arg_min(correct, rowid) FILTER (correct IS NOT NULL)"
+            " FROM answers GROUP BY ALL"
+        )
+    }

@@ -1,0 +1,197 @@
+"""Renaming, removing and restoring a project: its file moves together with its copies and backups."""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import datetime
+from pathlib import Path
+from typing import Any
+
+from ..atomic_files import sync, writing
+from ..errors import InputError, ProjectError
+from ..locations import projects_folder
+from ..store import (
+    FOLDER,
+    STAMP,
+    Project,
+    _checkpoints as checkpoints,
+    backups,
+    check_free,
+    is_open,
+    log,
+    new_file,
+    open_project,
+)
+from ._job_records import recorded_jobs
+
+REMOVED = "removed"
+"""Name of the folder of removed projects in the projects folder."""
+_FOLDER = re.compile(r"(.+)-(\d{8}-\d{6})", re.DOTALL)
+
+
+@dataclass(frozen=True)
+class RemovedProject:
+    """A removed project.
+
+    Args:
+        name: its name, which it gets back.
+        removed_at: local time.
+        path: its file in a folder of its own.
+    """
+
+    name: str
+    removed_at: datetime
+    path: Path
+
+
+def rename_project(project: Project, name: str, author: str) -> Path:
+    """Close a project, give it another name in the same folder, and return the new path. Its backups get the name too.
+
+    Raises:
+        NotAllowed: the person is not an organizer.
+        InputError: invalid or taken name; the project may not be moved, or its folder cannot be written.
+        ProjectError: a job is running, or the project is in use. Nothing was changed.
+    """
+    project.require("organize", author=author)
+    target = new_file(name)
+    path = _closed(project)
+    _move(path, target)
+    _record(target, author, "rename project", name=path.stem, to=target.stem)
+    return target
+
+
+def remove_project(project: Project, author: str) -> RemovedProject:
+    """Close a project and move it, with its copies and backups, into a folder from which it can be restored.
+
+    Raises:
+        NotAllowed, InputError, ProjectError: as in `rename_project`.
+    """
+    project.require("organize", author=author)
+    path, removed_at = _closed(project), datetime.now().replace(microsecond=0)
+    folder = path.parent / REMOVED / f"{path.stem}-{removed_at:{STAMP}}"
+    with writing(folder):
+        folder.mkdir(parents=True)
+    _move(path, folder / path.name)
+    _record(folder / path.name, author, "remove project", name=path.stem)
+    return RemovedProject(path.stem, removed_at, folder / path.name)
+
+
+def removed_projects() -> list[RemovedProject]:
+    """Return the removed projects of the projects folder, the latest first."""
+    found = []
+    for path in (projects_folder() / REMOVED).glob("*/*.duckdb"):
+        if (named := _FOLDER.fullmatch(path.parent.name)) and named[1] == path.stem:
+            found.append(RemovedProject(path.stem, datetime.strptime(named[2], STAMP), path))
+    return sorted(found, key=lambda one: one.removed_at, reverse=True)
+
+
+def restore_removed(removed: RemovedProject, author: str, identity: str | None = None) -> Path:
+    """Move a removed project back to its place, with its copies and backups, and return its path.
+
+    Args:
+        identity: of the login; None without a login.
+
+    Raises:
+        NotAllowed: the person is not an organizer of the removed project.
+        InputError: another project has its name now, or the folder cannot be written.
+        ProjectError: the file cannot be opened.
+    """
+    check_free(removed.name)
+    project = open_project(removed.path)
+    try:
+        if identity is not None:
+            project.acting_as(identity).require("organize", author=author)
+    finally:
+        project.close()
+    target = projects_folder() / removed.path.name
+    _move(removed.path, target)
+    for emptied in (removed.path.parent / FOLDER, removed.path.parent):
+        if emptied.is_dir() and not any(emptied.iterdir()):
+            emptied.rmdir()
+    _record(target, author, "restore removed project", name=removed.name)
+    return target
+
+
+def _closed(project: Project) -> Path:
+    """Close a project that may be moved, and return its path."""
+    path, named = project.path, os.environ.get("EXAM_PROJECT")
+    if path.is_symlink() or path.parent.resolve() != projects_folder().resolve():
+        reason = "it is outside the projects folder"
+    elif named and Path(named).resolve() == path.resolve():
+        reason = "EXAM_PROJECT names it"
+    elif project.read_only:
+        reason = "it is open read-only"
+    else:
+        reason = ""
+    if reason:
+        raise InputError(
+            "project-not-movable",
+            f"Cannot rename or remove {path}: {reason}.",
+            "Close the program, then move the file.",
+        )
+    for state in ("running", "waiting"):
+        if jobs := recorded_jobs(project, state=state):
+            raise ProjectError(
+                "job-running", f"A job of this project is {state}: {jobs[0].name}.", "Wait until it ends, or cancel it."
+            )
+    if not project.close(when_unused=True) or is_open(path):
+        raise ProjectError("project-busy", f"{path.name} is in use by other work.", "Try again in a minute.")
+    if checkpoints.has_log(path):
+        raise ProjectError(
+            "project-busy",
+            f"The latest changes of {path.name} are still in its log.",
+            "Free some disk space, then try again.",
+        )
+    return path
+
+
+def _move(path: Path, target: Path) -> None:
+    """Rename the file of a closed project, its copies from before an upgrade or restore, and its backups.
+
+    The file itself is last, so that an interruption leaves a complete project.
+
+    Raises:
+        InputError: a file cannot be moved, or its new name is taken. Nothing was moved.
+    """
+    copies = re.compile(rf"{re.escape(path.name)}(\.(?:before|replaced)-[^.]*(?:\.wal)?)")
+    moves = {
+        one: target.with_name(f"{target.name}{named[1]}")
+        for one in path.parent.iterdir()
+        if (named := copies.fullmatch(one.name))
+    }
+    for backup in backups(path):
+        moves[backup.path] = target.parent / FOLDER / f"{target.stem}{backup.path.name.removeprefix(path.stem)}"
+    with writing(target):
+        if backups(path):
+            (target.parent / FOLDER).mkdir(exist_ok=True)
+        _rename_all({**moves, path: target})
+
+
+def _rename_all(moves: Mapping[Path, Path]) -> None:
+    """Rename files; undo all if one fails."""
+    done: list[tuple[Path, Path]] = []
+    try:
+        for source, target in moves.items():
+            if os.path.lexists(target):
+                raise InputError("file-exists", f"The file {target} already exists.", "Choose another name.")
+            source.rename(target)
+            done.append((source, target))
+    except BaseException:
+        for source, target in reversed(done):
+            target.rename(source)
+        raise
+    for folder in {one.parent for move in done for one in move}:
+        sync(folder)
+
+
+def _record(path: Path, author: str, act: str, **detail: Any) -> None:
+    """Log an act in a project that is closed."""
+    project = open_project(path)
+    try:
+        with project.transaction() as cursor:
+            log(cursor, author, act, **detail)
+    finally:
+        project.close()

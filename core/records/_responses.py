@@ -1,0 +1,290 @@
+"""Generated responses: split into passages the size of a paragraph, ranked as runs, with their citations."""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from ..errors import Report
+from ..sentences import split_sentences
+from ..store import Cursor, Project, stage
+from ..types import Passage, Query, Ranked, Response, Sentence
+from ._passages import add_passages
+from ._queries import add_queries, unknown_queries
+from ._replaced_data import Keeper
+from ._runs import stage_rankings, write_runs
+
+PASSAGE_WORDS = 120
+"""Maximum number of words per passage of a response; half a sentence more is allowed."""
+
+_PARAGRAPH = re.compile(r"\n\s*\n")
+
+
+@dataclass(frozen=True)
+class Part:
+    """A passage of a response: its text, and its sentences as spans of that text."""
+
+    text: str
+    sentences: tuple[Sentence, ...]
+
+
+def split_response(text: str, sentences: Sequence[Sentence] = (), limit: int = PASSAGE_WORDS) -> list[Part]:
+    """Split a response into passages the size of a paragraph (exam-plus-plus, section 4.2), never inside a sentence.
+
+    Consecutive paragraphs (separated by empty lines) share a passage if they fit. A longer
+    paragraph is split into the smallest possible number of passages, of about equal length, so that
+    no short remainder is left.
+
+    Args:
+        text: the response.
+        sentences: its sentences as spans, in order. If empty, the text is split into sentences by rule.
+        limit: maximum number of words per passage; half a sentence more is allowed.
+
+    Returns:
+        Passages in order, which together contain every sentence once; an empty list for a text without words.
+    """
+    cut = list(sentences) or [Sentence(begin, end) for begin, end in split_sentences(text)]
+    parts: list[list[Sentence]] = []
+    held = 0
+    for paragraph in _paragraphs(text, cut):
+        lengths = [count_words(text[s.begin : s.end]) for s in paragraph]
+        words = sum(lengths)
+        if parts and held + words <= limit:
+            parts[-1].extend(paragraph)
+            held += words
+            continue
+        even = words / max(1, math.ceil(words / limit))
+        before, last = 0, -1
+        for sentence, length in zip(paragraph, lengths, strict=True):
+            # A sentence belongs to the passage that contains its middle.
+            at = int((before + length / 2) / even) if even else 0
+            if at > last:
+                parts.append([])
+                last, held = at, 0
+            parts[-1].append(sentence)
+            before += length
+            held += length
+    return [_part(text, part) for part in parts]
+
+
+def count_words(text: str) -> int:
+    """Count whitespace-separated words."""
+    return len(text.split())
+
+
+def _paragraphs(text: str, sentences: Sequence[Sentence]) -> list[list[Sentence]]:
+    found: list[list[Sentence]] = []
+    end = 0
+    for sentence in sentences:
+        if not found or _PARAGRAPH.search(text, end, sentence.begin):
+            found.append([])
+        found[-1].append(sentence)
+        end = sentence.end
+    return found
+
+
+def _part(text: str, sentences: Sequence[Sentence]) -> Part:
+    start = sentences[0].begin
+    moved = tuple(Sentence(s.begin - start, s.end - start, s.citations) for s in sentences)
+    return Part(text[start : sentences[-1].end], moved)
+
+
+def known_responses(cursor: Cursor, found: Sequence[Response], report: Report, skip_unknown: bool) -> list[Response]:
+    """Return the responses to known queries. A query is added if a response includes its text.
+
+    Args:
+        report: collects an error for each unknown query, or a single remark with `skip_unknown`.
+        skip_unknown: whether to leave out responses to unknown queries instead of an error.
+    """
+    first_of: dict[str, Response] = {}
+    texts: dict[str, str] = {}
+    for response in found:
+        first_of.setdefault(response.query_id, response)
+        if response.query_text:
+            texts.setdefault(response.query_id, response.query_text)
+    if not skip_unknown:
+        add_queries(cursor, [Query(*query) for query in texts.items()], replace=False)
+    unknown = set(unknown_queries(cursor, list(first_of)))
+    for query_id, first in first_of.items():
+        if query_id not in unknown:
+            continue
+        if skip_unknown:
+            report.remark(first.file, first.line, "unknown-query", "left out because the query is not in the project")
+        else:
+            report.refuse(
+                first.file,
+                first.line,
+                "unknown-query",
+                f"query {query_id} is not in the project, and the file does not give its text",
+            )
+    return [response for response in found if response.query_id not in unknown]
+
+
+def write_responses(
+    cursor: Cursor, found: Sequence[Response], report: Report, keeper: Keeper | None = None
+) -> dict[str, int]:
+    """Store the responses of each system as a run, whose ranking is its passages in order.
+
+    Passages get the ids RUN/QUERY/1 and so on. New responses of a system replace its earlier ones.
+    A passage whose text changed gets the id RUN/QUERY/1~2, because the text of an id never changes.
+    If a retrieval run has the name of the system, the run of responses is called NAME-responses.
+
+    Args:
+        keeper: keeps replaced data; None discards it.
+
+    Returns:
+        Numbers of runs, responses and passages.
+    """
+    names = _names(cursor, found, report)
+    parts = [(names[r.run], r, split_response(r.text, r.sentences)) for r in found]
+    placed = place_parts(cursor, [(name, r.query_id, split) for name, r, split in parts], keeper)
+    rankings: dict[str, list[Ranked]] = {name: [] for name in names.values()}
+    for (name, response, split), ids in zip(parts, placed, strict=True):
+        rankings[name].extend(
+            Ranked(response.query_id, passage_id, rank, float(len(split) - rank + 1))
+            for rank, passage_id in enumerate(ids, 1)
+        )
+    files = {names[r.run]: (r.run, re.split(r"[/\\]", r.file)[-1]) for r in reversed(found)}
+    stage_rankings(cursor, rankings)
+    write_runs(cursor, [(name, *files[name]) for name in rankings], keeper)
+    _write_lengths(cursor, [(name, r.query_id, count_words(r.text)) for name, r, _ in parts])
+    return {"runs": len(rankings), "responses": len(parts), "passages of responses": sum(map(len, placed))}
+
+
+def _names(cursor: Cursor, found: Sequence[Response], report: Report) -> dict[str, str]:
+    """Return the name of each system's run in the project."""
+    # New responses replace only earlier responses of the same system, never a retrieval run or those of another system.
+    owners = dict(
+        cursor.execute(
+            "SELECT name, CASE WHEN run_key IN (SELECT run_key FROM responses) THEN tag END FROM runs"
+        ).fetchall()
+    )
+    names: dict[str, str] = {}
+    for response in found:
+        if response.run not in names:
+            name = response.run
+            while owners.get(name, response.run) != response.run or name in names.values():
+                name += "-responses"
+            names[response.run] = name
+            if name != response.run:
+                reason = f"another run is named {response.run}, so the responses are named {name}"
+                report.remark(response.file, response.line, "responses-renamed", reason)
+    return names
+
+
+def place_parts(
+    cursor: Cursor, responses: Sequence[tuple[str, str, Sequence[Part]]], keeper: Keeper | None = None
+) -> list[list[str]]:
+    """Add the passages of responses, with their sentences and citations.
+
+    Args:
+        responses: for each response: run, query id and passages.
+        keeper: keeps replaced sentences; None discards them.
+
+    Returns:
+        The ids of the passages of each response.
+    """
+    wanted = [
+        (f"{run}/{query_id}/{number}", part)
+        for run, query_id, parts in responses
+        for number, part in enumerate(parts, 1)
+    ]
+    ids = _free_ids(cursor, [(passage_id, part.text) for passage_id, part in wanted])
+    add_passages(cursor, [Passage(i, part.text) for i, (_, part) in zip(ids, wanted, strict=True)])
+    rows = {
+        (passage_id, position): (sentence.begin, sentence.end, list(sentence.citations))
+        for passage_id, (_, part) in zip(ids, wanted, strict=True)
+        for position, sentence in enumerate(part.sentences, 1)
+    }
+    stage(
+        cursor,
+        "new_sentences",
+        {
+            "passage_id": [passage_id for passage_id, _ in rows],
+            "position": [position for _, position in rows],
+            "begins": [row[0] for row in rows.values()],
+            "ends": [row[1] for row in rows.values()],
+            "citations": [row[2] for row in rows.values()],
+        },
+        {
+            "passage_id": "VARCHAR",
+            "position": "INTEGER",
+            "begins": "INTEGER",
+            "ends": "INTEGER",
+            "citations": "VARCHAR[]",
+        },
+    )
+    resaid = "SELECT passage_key FROM passages SEMI JOIN new_sentences USING (passage_id)"
+    if keeper is not None:
+        keeper.keep_sentences(resaid)
+    cursor.execute(f"DELETE FROM response_sentences WHERE passage_key IN ({resaid})")
+    cursor.execute(
+        "INSERT INTO response_sentences SELECT passage_key, position, begins, ends, citations"
+        " FROM new_sentences JOIN passages USING (passage_id) ORDER BY passage_key, position"
+    )
+    stream = iter(ids)
+    return [[next(stream) for _ in parts] for _, _, parts in responses]
+
+
+def _free_ids(cursor: Cursor, wanted: Sequence[tuple[str, str]]) -> list[str]:
+    """Return a passage id for each text: the wanted id, or its next revision if another text has the wanted id."""
+    ids: list[str] = [passage_id for passage_id, _ in wanted]
+    taken: dict[str, str] = {}
+    open_, revision = list(range(len(wanted))), 1
+    while open_:
+        stage(cursor, "wanted_ids", {"passage_id": [ids[i] for i in open_]}, {"passage_id": "VARCHAR"})
+        taken |= dict(
+            cursor.execute(
+                "SELECT passage_id, text FROM passages JOIN passage_texts USING (text_key)"
+                " SEMI JOIN wanted_ids USING (passage_id)"
+            ).fetchall()
+        )
+        clashing = [i for i in open_ if taken.setdefault(ids[i], wanted[i][1]) != wanted[i][1]]
+        revision += 1
+        for i in clashing:
+            ids[i] = f"{wanted[i][0]}~{revision}"
+        open_ = clashing
+    return ids
+
+
+def _write_lengths(cursor: Cursor, rows: Sequence[tuple[str, str, int]]) -> None:
+    columns = {name: [row[i] for row in rows] for i, name in enumerate(("run", "query_id", "words"))}
+    stage(cursor, "new_responses", columns, {"run": "VARCHAR", "query_id": "VARCHAR", "words": "INTEGER"})
+    cursor.execute(
+        "DELETE FROM responses WHERE run_key IN (SELECT run_key FROM runs JOIN new_responses n ON n.run = runs.name)"
+    )
+    cursor.execute(
+        "INSERT INTO responses SELECT run_key, query_key, words"
+        " FROM new_responses n JOIN runs ON runs.name = n.run JOIN queries USING (query_id) ORDER BY run_key, query_key"
+    )
+
+
+@dataclass(frozen=True)
+class ResponseRun:
+    """A generating system, with its numbers of responses, words, passages, sentences, and sentences
+    with citations.
+    """
+
+    run: str
+    responses: int
+    words: int
+    passages: int
+    sentences: int
+    cited: int
+
+
+def response_runs(project: Project) -> list[ResponseRun]:
+    """Return the systems with imported responses, in the order of their import."""
+    return [
+        ResponseRun(*row)
+        for row in project.rows(
+            "WITH sizes AS (SELECT run_key, count(*) AS responses, sum(words)::BIGINT AS words FROM responses"
+            "  GROUP BY run_key)"
+            " SELECT name, responses, words, count(DISTINCT passage_key), count(position),"
+            " count(position) FILTER (len(citations) > 0) FROM sizes JOIN runs USING (run_key)"
+            " JOIN rankings USING (run_key) LEFT JOIN response_sentences USING (passage_key)"
+            " GROUP BY run_key, name, responses, words ORDER BY run_key"
+        )
+    ]

@@ -1,0 +1,163 @@
+"""Writing any number of passages with their texts, in few statements that work on row numbers."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, NoReturn
+
+import numpy as np
+
+from ..errors import InputError
+from ..store import Cursor, lent, let_go, numbered
+from ._equal_texts import ROWS_A_PART, same_texts
+from ._replaced_data import Keeper
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+ROWS_A_STATEMENT = 10_000
+"""Passages per INSERT statement. Before each one DuckDB evicts earlier texts, which it would hold
+until the transaction ends.
+"""
+
+
+@dataclass(frozen=True)
+class WrittenPassages:
+    """The result of writing passages.
+
+    Args:
+        new: number of passages that had no text before.
+        keys: keys of the passages, by row.
+        text_keys: keys of their texts, by row; 0 for a passage without a text.
+    """
+
+    new: int
+    keys: NDArray[np.int32]
+    text_keys: NDArray[np.int32]
+
+
+def write_passages(cursor: Cursor, kept: str, rows: int, unclean: bool, keeper: Keeper | None) -> WrittenPassages:
+    """Write passages; see `project.passages.add_passages`.
+
+    Args:
+        kept: SQL for a table with the columns of `project.kept_passages.passage_table`.
+        rows: number of passages.
+        unclean: whether any text is in `given`.
+    """
+    # All decisions use row numbers. Texts never go into temporary tables, whose data stays in
+    # memory until the transaction ends.
+    kept = _with_clean_texts(cursor, kept) if unclean else kept
+    same, text_keys = same_texts(cursor, kept, rows)
+    texted, numbers = same >= 0, np.arange(rows, dtype=np.int32)
+    first = _first_rows(cursor, kept, texted)
+    differing = np.flatnonzero(texted & (same != same[first]))
+    if len(differing):
+        found = cursor.execute(f"SELECT passage_id FROM {kept} WHERE row = ?", [int(differing[0])]).fetchall()
+        _refuse_two_texts(found[0][0])
+    own = texted & (first == numbers)
+    known = cursor.execute(
+        f"SELECT row, passage_key, coalesce(p.text_key, 0) AS text_key FROM {kept} JOIN passages p USING (passage_id)"
+    ).fetchnumpy()
+    keys, before = np.zeros(rows, np.int32), np.zeros(rows, np.int32)
+    keys[known["row"]], before[known["row"]] = known["passage_key"], known["text_key"]
+    others = own & (before > 0) & (before != text_keys[same])
+    if others.any():
+        _replace_texts(cursor, keys[others], keeper)
+    created_texts = np.flatnonzero((same == numbers) & (text_keys == 0)).astype(np.int32)
+    text_keys[created_texts] = _keys(cursor, len(created_texts))
+    _insert(cursor, f"passage_texts SELECT c.text_key, text FROM {kept}", created_texts, text_key=text_keys)
+    text_keys = np.where(texted, text_keys[same], np.int32(0))
+    filled = own & (keys > 0) & (before == 0)
+    given = filled | others
+    if given.any():
+        with lent(cursor, "given", numbered(passage_key=keys[given], text_key=text_keys[given])):
+            cursor.execute(
+                "UPDATE passages SET text_key = g.text_key FROM given g WHERE g.passage_key = passages.passage_key"
+            )
+    if filled.any() and keeper is not None:
+        with lent(cursor, "filled", numbered(passage_key=keys[filled])):
+            cursor.execute("INSERT INTO given_texts FROM filled")
+    created = np.flatnonzero(own & (keys == 0)).astype(np.int32)
+    keys[created] = _keys(cursor, len(created))
+    into = f"passages SELECT c.passage_key, passage_id, c.text_key FROM {kept}"
+    _insert(cursor, into, created, passage_key=keys, text_key=text_keys)
+    return WrittenPassages(int(filled.sum()) + len(created), keys[first], text_keys)
+
+
+def _insert(cursor: Cursor, into: str, rows: NDArray[np.int32], **columns: NDArray[np.int32]) -> None:
+    """Insert some of the passages, in order.
+
+    Args:
+        into: SQL for the table and the inserted columns, with `c` for those of `columns`.
+        rows: rows of the passages to insert, ascending.
+        columns: values by column, for all passages.
+    """
+    for start in range(0, len(rows), ROWS_A_STATEMENT):
+        let_go(cursor)
+        part = rows[start : start + ROWS_A_STATEMENT]
+        with lent(cursor, "created", numbered(row=part, **{name: column[part] for name, column in columns.items()})):
+            cursor.execute(
+                f"INSERT INTO {into} JOIN created c USING (row) WHERE row BETWEEN {part[0]:d} AND {part[-1]:d}"
+            )
+
+
+def _with_clean_texts(cursor: Cursor, kept: str) -> str:
+    """Return SQL for the passages with clean texts. An unclean text that an earlier version stored
+    stays unchanged, because it has grades.
+    """
+    old = r"(SELECT DISTINCT text FROM passage_texts WHERE regexp_matches(text, '[\x00-\x08\x0b-\x1f\x7f]'))"
+    if not cursor.execute(f"SELECT EXISTS (FROM {kept} k JOIN {old} o ON o.text = k.given)").fetchall()[0][0]:
+        return kept
+    return (
+        "(SELECT row, passage_id, coalesce(o.text, k.text) AS text"
+        f" FROM {kept} k LEFT JOIN {old} o ON o.text = k.given)"
+    )
+
+
+def _first_rows(cursor: Cursor, kept: str, texted: NDArray[np.bool_]) -> NDArray[np.int32]:
+    """Return, by row, the first row with a text for the same passage; a row without a text maps to itself."""
+    first, parts = np.arange(len(texted), dtype=np.int32), len(texted) // ROWS_A_PART + 1
+    for part in range(parts):
+        found = cursor.execute(
+            f"SELECT row, least FROM {kept} JOIN (SELECT passage_id, min(row) AS least FROM {kept}"
+            f" WHERE hash(passage_id) % {parts} = {part} GROUP BY passage_id HAVING count(*) > 1) USING (passage_id)"
+            " ORDER BY row"
+        ).fetchnumpy()
+        has = texted[found["row"]]
+        rows = found["row"][has]
+        _, place, of = np.unique(found["least"][has], return_index=True, return_inverse=True)
+        first[rows] = rows[place][of]
+    return first
+
+
+def _replace_texts(cursor: Cursor, keys: NDArray[np.int32], keeper: Keeper | None) -> None:
+    """Keep the texts of passages before their replacement.
+
+    Raises:
+        InputError: this import itself set one of the texts, `keeper` is None, or other data depends on a text.
+    """
+    with lent(cursor, "replaced", numbered(passage_key=keys)):
+        others = cursor.execute("SELECT p.* FROM replaced JOIN passages p USING (passage_key)").to_arrow_table()
+    named = zip(others["passage_key"].to_pylist(), others["passage_id"].to_pylist(), strict=True)
+    # A text that this import itself set does not count as replaceable.
+    own = set() if keeper is None else {key for (key,) in cursor.execute(keeper.among_replaced()).fetchall()}
+    for key, passage_id in named:
+        if keeper is None or key > keeper.first_key or key in own:
+            _refuse_two_texts(passage_id)
+    if keeper is not None:
+        with lent(cursor, "other_texts", others):
+            keeper.keep_passages("other_texts")
+
+
+def _refuse_two_texts(passage_id: str) -> NoReturn:
+    raise InputError(
+        "passage-with-two-texts",
+        f"Passage {passage_id} has two different texts.",
+        "Give each text its own passage id.",
+    )
+
+
+def _keys(cursor: Cursor, count: int) -> NDArray[np.int32]:
+    """Return new keys in ascending order."""
+    found = cursor.execute("SELECT nextval('keys')::INTEGER AS key FROM range(?)", [count]).fetchnumpy()
+    return np.sort(np.asarray(found["key"], np.int32))

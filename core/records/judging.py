@@ -1,0 +1,213 @@
+"""Judgments that assessors give in the app: one source per assessor, with every change in the activity log."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from datetime import datetime
+
+from ..errors import InputError, unknown_name
+from ..store import Cursor, Project, as_name, log
+from ._double_assignments import check_undecided
+from ._judgments import put_judgment
+from ._teamwork import find_query
+from ._visible import visible
+
+SCALE = {0: "not relevant", 1: "related", 2: "highly relevant", 3: "perfectly relevant"}
+"""The values and their meaning: the four levels of the TREC Deep Learning tracks."""
+
+PREFIX = "assessor: "
+ADJUDICATED = "adjudicated"
+"""The source of adjudicated judgments, from double assignments."""
+JUDGE, WITHDRAW = "judge", "withdraw judgment"
+
+
+@dataclass(frozen=True)
+class JudgmentAct:
+    """A step in the history of a judgment; `value` is None for a withdrawal.
+
+    `blind` is whether the assessor had not seen the labels of the passage; None if that is not recorded.
+    """
+
+    author: str
+    happened_at: datetime
+    value: int | None
+    note: str
+    blind: bool | None = None
+
+
+def source_of(author: str) -> str:
+    """Return the source of an assessor's judgments.
+
+    Raises:
+        InputError: the name is empty.
+    """
+    if not (author := as_name(author)):
+        raise InputError(
+            "empty-name", "The name of the assessor is empty.", "Give the name to record with the judgment."
+        )
+    return PREFIX + author
+
+
+def judge(
+    project: Project,
+    query_id: str,
+    passage_id: str,
+    value: int,
+    author: str,
+    note: str = "",
+    blind: bool | None = None,
+) -> None:
+    """Store a judgment. It replaces an earlier judgment by the same assessor.
+
+    Args:
+        value: 0 to 3, see `SCALE`.
+        author: the assessor.
+        note: reason; kept in the history.
+        blind: whether the assessor had not seen the labels of the passage; None if unknown.
+
+    Raises:
+        InputError: value out of range, empty name, or unknown query or passage.
+    """
+    if value not in SCALE:
+        raise InputError(
+            "judgment-out-of-range", f"Judgment {value} is out of range.", f"Use {min(SCALE)} to {max(SCALE)}."
+        )
+    source = source_of(author)
+    with project.transaction(act="judge passages", queries=[query_id], author=author) as cursor:
+        query, passage = _keys(cursor, query_id, passage_id)
+        check_undecided(cursor, author, query, passage, None)
+        put_judgment(cursor, source, query, passage, value)
+        log(
+            cursor,
+            author.strip(),
+            JUDGE,
+            query=query_id,
+            passage=passage_id,
+            value=value,
+            note=note.strip(),
+            **_seeing(blind),
+        )
+
+
+def withdraw(project: Project, query_id: str, passage_id: str, author: str, blind: bool | None = None) -> None:
+    """Withdraw an assessor's judgment; a source is removed with its last judgment.
+
+    Args:
+        blind: as in `judge`. A blind judgment that is withdrawn blind is not kept by `blind_judgments`.
+
+    Raises:
+        InputError: the assessor has not judged this passage.
+    """
+    source = source_of(author)
+    with project.transaction(act="judge passages", queries=[query_id], author=author) as cursor:
+        query, passage = _keys(cursor, query_id, passage_id)
+        check_undecided(cursor, author, query, passage, None)
+        if not put_judgment(cursor, source, query, passage, None):
+            raise InputError(
+                "no-own-judgment",
+                f"{author.strip()} has not judged this passage.",
+                "You can withdraw only your own judgments.",
+            )
+        log(cursor, author.strip(), WITHDRAW, query=query_id, passage=passage_id, **_seeing(blind))
+
+
+def _seeing(blind: bool | None) -> dict[str, bool]:
+    return {} if blind is None else {"blind": blind}
+
+
+def blind_judgments(project: Project, author: str) -> dict[tuple[str, str], int]:
+    """Return the first blind judgment of each passage by an assessor, by query and passage id.
+
+    Later judgments, given after seeing labels, do not replace it. A withdrawal removes it only if it was blind too.
+    """
+    found: dict[tuple[str, str], int] = {}
+    for query_id, passage_id, value, blind in project.rows(
+        "SELECT detail->>'$.query', detail->>'$.passage', (detail->>'$.value')::INTEGER, detail->>'$.blind' = 'true'"
+        f" FROM {visible(project, 'activity')} WHERE act IN (?, ?) AND author = ? ORDER BY activity_key",
+        [JUDGE, WITHDRAW, as_name(author)],
+    ):
+        if blind and value is None:
+            found.pop((query_id, passage_id), None)
+        elif blind:
+            found.setdefault((query_id, passage_id), value)
+    return found
+
+
+def own_judgment(project: Project, query_id: str, passage_id: str, author: str) -> int | None:
+    """Return the judgment of an assessor; None if the passage is unjudged."""
+    found = project.value(
+        f"SELECT value FROM {visible(project, 'judgments')}"
+        " JOIN sources USING (source_key) JOIN queries USING (query_key)"
+        " JOIN passages USING (passage_key) WHERE name = ? AND query_id = ? AND passage_id = ?",
+        [source_of(author), query_id, passage_id],
+    )
+    return None if found is None else int(found)
+
+
+@dataclass(frozen=True)
+class Assessed:
+    """A judgment that an assessor gave in the app."""
+
+    author: str
+    query_id: str
+    passage_id: str
+    value: int
+
+
+def assessed(project: Project, query_id: str | None = None, author: str | None = None) -> list[Assessed]:
+    """Return the judgments that assessors gave in the app, by assessor and query.
+
+    Args:
+        query_id: restricts the result to a query; None for all.
+        author: restricts the result to an assessor; None for all.
+    """
+    return [
+        Assessed(*row)
+        for row in project.rows(
+            "SELECT substr(name, length($prefix) + 1) AS author, query_id, passage_id, value"
+            f" FROM {visible(project, 'judgments')} JOIN sources USING (source_key) JOIN queries USING (query_key)"
+            " JOIN passages USING (passage_key) WHERE starts_with(name, $prefix)"
+            " AND ($query IS NULL OR query_id = $query) AND ($author IS NULL OR name = $prefix || $author)"
+            " ORDER BY author, query_key, passage_key",
+            {"prefix": PREFIX, "query": query_id, "author": author},
+        )
+    ]
+
+
+def judged_pairs(project: Project, author: str) -> set[tuple[str, str]]:
+    """Return every (query id, passage id) that an assessor has judged."""
+    return {
+        (query_id, passage_id)
+        for query_id, passage_id in project.rows(
+            f"SELECT query_id, passage_id FROM {visible(project, 'judgments')}"
+            " JOIN sources USING (source_key) JOIN queries"
+            " USING (query_key) JOIN passages USING (passage_key) WHERE name = ?",
+            [source_of(author)],
+        )
+    }
+
+
+def judgment_history(project: Project, query_id: str, passage_id: str) -> list[JudgmentAct]:
+    """Return all judgments and withdrawals of assessors for a query and a passage, newest first."""
+    found = []
+    for author, happened_at, detail in project.rows(
+        f"SELECT author, happened_at, detail FROM {visible(project, 'activity')} WHERE act IN (?, ?)"
+        " ORDER BY activity_key DESC",
+        [JUDGE, WITHDRAW],
+    ):
+        said = json.loads(detail)
+        if (said["query"], said["passage"]) == (query_id, passage_id):
+            found.append(JudgmentAct(author, happened_at, said.get("value"), said.get("note", ""), said.get("blind")))
+    return found
+
+
+def _keys(cursor: Cursor, query_id: str, passage_id: str) -> tuple[int, int]:
+    query = find_query(cursor, query_id)
+    passage = cursor.execute(
+        "SELECT passage_key FROM passages WHERE passage_id = ? AND text_key IS NOT NULL", [passage_id]
+    ).fetchall()
+    if not passage:
+        hint = "Check the id, or import the passage with its text."
+        raise unknown_name("unknown-passage", "passage", passage_id, (), hint)
+    return query, int(passage[0][0])

@@ -1,0 +1,5 @@
+"""The file of a project: opening, migrations, transactions, permissions, cache and backups."""
+
+import lazy_loader
+
+__getattr__, __dir__, __all__ = lazy_loader.attach_stub(__name__, __file__)

@@ -1,0 +1,78 @@
+"""A path of a project that is a link: to a file, to nothing, to itself, or to a file of another kind."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from exam_workbench.cli import run
+from exam_workbench.errors import InputError, WorkbenchError
+from exam_workbench.server import hold, let_go, with_role
+from exam_workbench.store import create, find_door
+from pages.parts.shared import login, ui
+from tests.made.projects import new_project
+from tests.made.screens import served, visit
+
+__all__ = ["served"]  # fixture
+
+
+@pytest.fixture
+def links(tmp_path: Path) -> Path:
+    """A folder of links."""
+    folder = tmp_path / "projects"
+    new_project(tmp_path / "real.duckdb").close()
+    (tmp_path / "notes.txt").write_text("These are notes.\n")
+    new_project(folder / "own.duckdb").close()
+    for name, target in ("real", "real.duckdb"), ("none", "none.duckdb"), ("notes", "notes.txt"):
+        (folder / f"{name}.duckdb").symlink_to(tmp_path / target)
+    (folder / "loop.duckdb").symlink_to("loop.duckdb")
+    return folder
+
+
+def test_a_link_that_leads_to_no_project_is_refused_with_a_sentence(links: Path) -> None:
+    for name in "none", "loop", "notes":
+        path = links / f"{name}.duckdb"
+        assert find_door(path) is None
+        assert with_role({name: path}, "ann@x.org") == {}
+        assert run(["status", "--project", str(path)]) in (1, 2)
+        with pytest.raises(WorkbenchError):
+            hold(path)
+    assert (links.parent / "notes.txt").read_text() == "These are notes.\n"
+
+
+def test_a_link_leads_to_the_project_that_is_open_already(links: Path) -> None:
+    try:
+        assert hold(links / "real.duckdb") is hold(links.parent / "real.duckdb")
+    finally:
+        let_go()
+
+
+def test_no_project_is_made_where_a_link_leads(links: Path) -> None:
+    for name in "none", "loop", "real":
+        with pytest.raises(InputError):
+            create(links / f"{name}.duckdb")
+    assert not (links.parent / "none.duckdb").exists()
+
+
+def test_a_link_that_leads_to_no_project_is_a_sentence_on_the_screen(
+    links: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("EXAM_PROJECTS_DIR", str(links))
+    monkeypatch.delenv("EXAM_PROJECT", raising=False)
+    for name in "none", "loop", "notes":
+        app = visit("home", project=name)
+        assert app.error and not app.exception
+
+
+def test_a_shared_server_offers_no_links(links: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("EXAM_PROJECTS_DIR", str(links))
+    monkeypatch.delenv("EXAM_PROJECT", raising=False)
+    assert sorted(ui.project_files()) == ["loop", "none", "notes", "own", "real"]
+    monkeypatch.setenv(login.DEMAND_VARIABLE, "1")
+    assert sorted(ui.project_files()) == ["own"]
+    # The folder may be a link, and so may the project that is named at start: who runs the server has named them.
+    (links.parent / "folder").symlink_to(links)
+    monkeypatch.setenv("EXAM_PROJECTS_DIR", str(links.parent / "folder"))
+    monkeypatch.setenv("EXAM_PROJECT", str(links / "real.duckdb"))
+    assert sorted(ui.project_files()) == ["own", "real"]

@@ -1,0 +1,314 @@
+"""Generated responses: read, split into passages that can be traced, and ranked beside retrieval runs."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from click.testing import CliRunner
+from scipy.stats import spearmanr
+
+from exam_workbench.cli import cli
+from exam_workbench.errors import FileError, Report
+from exam_workbench.exchange import Group, Imported, Options, import_files, import_groups
+from exam_workbench.formats import Source, detect, read_responses
+from exam_workbench.labels import leaderboard
+from exam_workbench.records import (
+    _queries as collection,
+    add_passages,
+    count_words,
+    rankings,
+    refresh_pool,
+    response_runs,
+    write_responses as keep_responses,
+    write_runs,
+)
+from exam_workbench.records._responses import PASSAGE_WORDS, split_response
+from exam_workbench.records._runs import stage_rankings
+from exam_workbench.store import Project, log
+from exam_workbench.types import Passage, Query, Question, Ranked, Response, Sentence
+from tests.made.projects import citations, fill, new_project
+from tests.made.refusals import check_problem, coded, mentions, refusal
+
+SENTENCE = "This is a sentence of exactly ten words, no more. "
+
+RAG = {
+    "run_id": "sys",
+    "topic_id": "q1",
+    "topic": "why is the sky blue",
+    "references": ["doc-a", "doc-b"],
+    "answer": [
+        {"text": "Air scatters blue light.", "citations": [0, 1]},
+        {"text": " It does so more than red. ", "citations": []},
+        {"text": "Hence the sky.", "citations": ["doc-c"]},
+    ],
+}
+
+
+def jsonl(*rows: object, name: str = "answers.jsonl") -> Source:
+    return Source(name, data="".join(json.dumps(row) + "\n" for row in rows).encode())
+
+
+def read(*sources: Source) -> tuple[list[Response], Report]:
+    report = Report()
+    return read_responses(sources, report), report
+
+
+def plain(query_id: str, run: str, text: str) -> dict[str, str]:
+    return {"query_id": query_id, "run": run, "text": text}
+
+
+def import_responses(project: Project, *sources: Source, **options: Any) -> Imported:
+    return import_files(project, "responses", sources, "tester", Options(**options))
+
+
+def add_queries(project: Project, *query_ids: str) -> None:
+    with project.transaction() as cursor:
+        collection.add_queries(cursor, [Query(q, f"query {q}") for q in query_ids], replace=True)
+
+
+def ranked(project: Project, run: str, query_id: str) -> list[str]:
+    return [
+        passage_id
+        for (passage_id,) in project.rows(
+            "SELECT passage_id FROM rankings JOIN runs USING (run_key) JOIN queries USING (query_key)"
+            " JOIN passages USING (passage_key) WHERE name = ? AND query_id = ? ORDER BY rank",
+            [run, query_id],
+        )
+    ]
+
+
+# Reading
+
+
+def test_cited_sentences_of_trec_rag_keep_the_documents_that_they_cite() -> None:
+    ((response,), report) = read(jsonl(RAG))
+    assert (response.run, response.query_id, response.query_text) == ("sys", "q1", "why is the sky blue")
+    assert response.text == "Air scatters blue light. It does so more than red. Hence the sky."
+    assert [response.text[s.begin : s.end] for s in response.sentences] == [
+        "Air scatters blue light.",
+        "It does so more than red.",
+        "Hence the sky.",
+    ]
+    assert [s.citations for s in response.sentences] == [("doc-a", "doc-b"), (), ("doc-c",)]
+    assert not report.notes
+
+
+def test_run_and_topic_may_stand_in_metadata_as_trec_rag_2025_has_it() -> None:
+    row = {"metadata": {"run_id": "sys", "narrative_id": 14, "narrative": "I wonder"}, **RAG}
+    for key in ("run_id", "topic_id", "topic"):
+        del row[key]
+    ((response,), _) = read(jsonl(row))
+    assert (response.run, response.query_id, response.query_text) == ("sys", "14", "I wonder")
+
+
+def test_plain_jsonl_and_json_maps_hold_a_text_a_query() -> None:
+    wanted = [("a", "q1", "One."), ("b", "q1", "Two."), ("a", "q2", "Three.")]
+    rows = [plain(query, run, text) for run, query, text in wanted]
+    of_map = Source("m.json", data=json.dumps({"q1": {"a": "One.", "b": "Two."}, "q2": {"a": "Three."}}).encode())
+    over_lines = Source("m.json", data=b'{\n "q1": {"a": "One.", "b": "Two."},\n"q2": {"a": "Three."}}')
+    for source in (jsonl(*rows), of_map, over_lines):
+        assert [(r.run, r.query_id, r.text) for r in read(source)[0]] == wanted
+
+
+def test_a_file_without_run_names_is_the_run_of_its_own_name() -> None:
+    assert [r.run for r in read(jsonl({"query_id": "q", "text": "t"}, name="mine.jsonl"))[0]] == ["mine"]
+    assert [r.run for r in read(Source("mine.json", data=b'{"q": "t"}'))[0]] == ["mine"]
+
+
+@pytest.mark.parametrize(
+    ("line", "said"),
+    [
+        ("{", ("invalid-json",)),
+        ("[]", ("not-an-object",)),
+        (
+            '{"query_id": "q", "run": "b"}',
+            ("value-missing", "query_id", "run", "answer"),
+        ),
+        (
+            '{"run": "b", "text": "t"}',
+            ("value-missing", "run", "text", "topic_id"),
+        ),
+        ('{"query_id": "q", "run": "b", "text": 7}', ("not-a-text",)),
+        ('{"query_id": "q", "run": "b", "answer": ["t"]}', ("not-an-object", "1")),
+        ('{"query_id": "q", "run": "b", "answer": [{"citations": []}]}', ("empty-value", "1")),
+        (
+            '{"query_id": "q", "run": "b", "answer": [{"text": "t", "citations": 3}]}',
+            ("not-a-list", "1"),
+        ),
+        ('{"query_id": "q", "run": "a", "text": "again"}', ("duplicate-response", "a", "q", "f.jsonl:1")),
+    ],
+)
+def test_bad_lines_are_refused_by_number(line: str, said: tuple[str, ...]) -> None:
+    good = '{"query_id": "q", "run": "a", "text": "t"}'
+    _, report = read(Source("f.jsonl", data=f"{good}\n{line}\n".encode()))
+    (problem,) = report.problems
+    code, *values = said
+    check_problem(problem, f"f.jsonl:2 {code}", *values)
+
+
+def test_a_query_twice_in_a_json_map_is_refused() -> None:
+    _, report = read(Source("m.json", data=b'{"q": {"a": "One."}, "q": {"a": "Two."}}'))
+    (problem,) = report.problems
+    check_problem(problem, "m.json duplicate-response", "a", "q", "m.json")
+
+
+def test_an_empty_response_is_a_skipped_query_and_a_dangling_citation_is_left_out_with_a_note() -> None:
+    row = {**RAG, "topic_id": "q2", "answer": [{"text": "Only this.", "citations": [1, 2]}]}
+    responses, report = read(jsonl(plain("q1", "sys", "  "), row))
+    assert [(r.query_id, r.sentences[0].citations) for r in responses] == [("q2", ("doc-b",))]
+    assert [coded(note) for note in report.notes] == [
+        "answers.jsonl:1 empty-response",
+        "answers.jsonl:2 citation-out-of-range",
+    ]
+
+
+def test_files_of_responses_are_recognised() -> None:
+    assert detect(jsonl(RAG)) == "responses"
+    assert detect(jsonl(plain("q", "a", "t"))) == "responses"
+    assert detect(Source("m.json", data=b'{\n  "q": {\n    "a": "t",\n    "b": "u"}}')) == "responses"
+    assert detect(jsonl({"query_id": "q", "text": "t"}, name="queries.jsonl")) == "queries"
+
+
+# Splitting
+
+
+def test_a_short_response_is_one_passage_as_it_was_written() -> None:
+    text = "First line.\n- an item\n- another item"
+    (part,) = split_response(text)
+    assert part.text == text
+
+
+def test_a_long_paragraph_becomes_passages_of_about_equal_length_that_end_with_a_sentence() -> None:
+    parts = split_response(SENTENCE * 30)
+    assert [count_words(part.text) for part in parts] == [100, 100, 100]
+    assert all(part.text.endswith("more.") for part in parts)
+
+
+def test_paragraphs_share_a_passage_while_they_fit() -> None:
+    paragraphs = [SENTENCE * 5, SENTENCE * 5, SENTENCE * 3, SENTENCE * 8]
+    parts = split_response("\n\n".join(paragraphs))
+    assert [len(part.sentences) for part in parts] == [10, 11]
+    assert all(count_words(part.text) <= PASSAGE_WORDS + 10 for part in parts)
+
+
+def test_no_sentence_is_lost_doubled_or_cut_and_citations_stay_with_it() -> None:
+    text, sentences = "", []
+    for number in range(40):
+        words = f"Sentence {number} " + "word " * (number % 17) + "ends."
+        begin = len(text) + 1 if text else 0
+        text = f"{text} {words}" if text else words
+        sentences.append(Sentence(begin, len(text), (f"doc{number}",)))
+    parts = split_response(text, sentences)
+    found = [(part.text[s.begin : s.end], s.citations) for part in parts for s in part.sentences]
+    assert found == [(text[s.begin : s.end], s.citations) for s in sentences]
+    assert " ".join(part.text for part in parts) == text
+    assert split_response("") == []
+
+
+# Importing
+
+
+def test_a_response_becomes_a_run_of_its_passages_in_order_with_ids_that_can_be_traced(project: Project) -> None:
+    add_queries(project, "q1")
+    done = import_responses(project, jsonl(plain("q1", "sys", SENTENCE * 30)))
+    assert done.counts == {"runs": 1, "responses": 1, "passages of responses": 3}
+    assert ranked(project, "sys", "q1") == ["sys/q1/1", "sys/q1/2", "sys/q1/3"]
+    assert project.value("SELECT count(*) FROM pool WHERE text_key IS NOT NULL") == 3
+
+
+def test_the_query_comes_with_its_response_and_citations_can_be_read_back(project: Project) -> None:
+    import_responses(project, jsonl(RAG))
+    assert project.rows("SELECT query_id, text FROM queries") == [("q1", "why is the sky blue")]
+    assert citations(project, "sys/q1/1") == [("doc-a", "doc-b"), (), ("doc-c",)]
+    (run,) = response_runs(project)
+    assert (run.run, run.responses, run.words, run.passages, run.sentences, run.cited) == ("sys", 1, 13, 1, 3, 2)
+
+
+def test_an_unknown_query_refuses_the_whole_import_or_is_left_out_where_asked(project: Project) -> None:
+    add_queries(project, "q1")
+    source = jsonl(plain("q1", "sys", "Known."), plain("q9", "sys", "Unknown."))
+    with refusal("unknown-query", "answers.jsonl:2", "q9", kind=FileError):
+        import_responses(project, source)
+    assert project.value("SELECT count(*) FROM runs") == project.value("SELECT count(*) FROM passages") == 0
+    done = import_responses(project, source, skip_unknown=True)
+    assert done.counts["responses"] == 1
+    assert [coded(note) for note in done.notes] == ["answers.jsonl:2 unknown-query"]
+
+
+def test_responses_imported_again_replace_the_old_ones_and_texts_stay_final(project: Project) -> None:
+    add_queries(project, "q1", "q2")
+    import_responses(project, jsonl(plain("q1", "sys", "First version."), plain("q2", "sys", "Stays.")))
+    import_responses(project, jsonl(plain("q1", "sys", "Second version.")), replace=True)
+    assert ranked(project, "sys", "q1") == ["sys/q1/1~2"]
+    assert ranked(project, "sys", "q2") == []
+    assert project.rows(
+        "SELECT passage_id, text FROM pool JOIN passages USING (passage_key) JOIN passage_texts t"
+        " ON t.text_key = passages.text_key"
+    ) == [("sys/q1/1~2", "Second version.")]
+    import_responses(project, jsonl(plain("q1", "sys", "First version.")), replace=True)
+    assert ranked(project, "sys", "q1") == ["sys/q1/1"]
+    assert [run.words for run in response_runs(project)] == [2]
+
+
+def test_a_retrieval_run_of_the_same_name_stays(project: Project) -> None:
+    add_queries(project, "q1")
+    with project.transaction() as cursor:
+        add_passages(cursor, [Passage("p", "text")])
+        stage_rankings(cursor, {"sys": [Ranked("q1", "p", 1, 1.0)]})
+        write_runs(cursor, [("sys", "sys", "sys.run")])
+    done = import_responses(project, jsonl(plain("q1", "sys", "Words.")))
+    assert done.notes[0].code == "responses-renamed" and mentions(done.notes[0].reason, "sys-responses")
+    assert (ranked(project, "sys", "q1"), ranked(project, "sys-responses", "q1")) == (["p"], ["sys-responses/q1/1"])
+    import_responses(project, jsonl(plain("q1", "sys", "Other words.")), replace=True)
+    assert list(rankings(project)) == ["sys", "sys-responses"]
+
+
+def test_responses_and_the_bank_that_names_their_queries_import_together(project: Project) -> None:
+    queries = Source("queries.json", data=b'{"q1": "why"}')
+    groups = [Group("responses", [jsonl(plain("q1", "sys", "Because."))]), Group("queries", [queries])]
+    assert [done.kind for done in import_groups(project, groups, "tester")] == ["queries", "responses"]
+
+
+def test_the_shell_imports_and_lists_responses(tmp_path: Path) -> None:
+    path = tmp_path / "p.duckdb"
+    new_project(path).close()
+    (tmp_path / "answers.jsonl").write_text(json.dumps(RAG) + "\n")
+    imported = CliRunner().invoke(
+        cli, ["import", "responses", str(tmp_path / "answers.jsonl"), "--project", str(path), "--json"]
+    )
+    assert json.loads(imported.stdout)["counts"] == {"runs": 1, "responses": 1, "passages of responses": 1}
+    listed = CliRunner().invoke(cli, ["responses", "--project", str(path), "--json"])
+    assert json.loads(listed.stdout)["runs"] == [
+        {"run": "sys", "responses": 1, "words": 13, "passages": 1, "sentences": 3, "cited": 2}
+    ]
+    rows = CliRunner().invoke(cli, ["responses", "--project", str(path)]).stdout.splitlines()
+    assert rows[-1].split() == ["sys", "1", "13", "1", "3", "2"]
+
+
+def test_length_stands_beside_every_measure_where_responses_were_written(project: Project) -> None:
+    fill(project, [Question("q1/a", "q1", "A?")], {("A?", "d1"): 4, ("A?", "d2"): 5}, {"r": {"q1": ["d1"]}})
+    assert leaderboard(project, "nDCG@10").lengths == {}
+    with project.transaction() as cursor:
+        for system, text in (("long", "text of d1 and more"), ("short", "text of d2")):
+            keep_responses(cursor, [Response(system, "q1", text, file=system)], Report())
+        refresh_pool(cursor)
+        log(cursor, "ann", "import responses")
+    board = leaderboard(project, "nDCG@10")
+    assert {run: length.words for run, length in board.lengths.items()} == {"r": 3.0, "long": 5.0, "short": 3.0}
+    assert board.scores["short"] > board.scores["r"] > board.scores["long"] == 0.0
+    assert board.length_correlation() == pytest.approx(spearmanr([1.0, 0.5, 0.0], [3, 3, 5]).statistic)
+
+
+def test_responses_of_another_system_do_not_replace_those_of_a_system_that_had_to_be_renamed(project: Project) -> None:
+    fill(project, [], {}, {"r": {"q1": ["d1"]}})
+    for system in ("r", "r-responses", "r"):
+        with project.transaction() as cursor:
+            keep_responses(cursor, [Response(system, "q1", f"By {system}.", file=system)], Report())
+            refresh_pool(cursor)
+    assert [(one.run, one.responses) for one in response_runs(project)] == [
+        ("r-responses", 1),
+        ("r-responses-responses", 1),
+    ]

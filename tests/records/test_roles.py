@@ -1,0 +1,512 @@
+"""Who may do what: each act by each role, in the queries that are theirs, under the name of the login alone."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from exam_workbench import audit, bank, exchange, labels, review, study
+from exam_workbench.bank import (
+    drift,
+    find_grader,
+    flip_rates,
+    graders,
+    set_price,
+    stored_graders,
+    succession,
+    trust_notes,
+)
+from exam_workbench.errors import NotAllowed, WorkbenchError
+from exam_workbench.exchange import exporting, import_files, recorded
+from exam_workbench.formats import Source
+from exam_workbench.graders import make_grader
+from exam_workbench.grading import Request, Scope, make_drafter, make_plan, price_tag, start_job, suggest
+from exam_workbench.jobs import jobs, trial_control
+from exam_workbench.labels import (
+    Policy,
+    basis,
+    compare,
+    cover_curves,
+    inspect_query,
+    leaderboard,
+    leaderboard_per,
+    nugget_board,
+    official_board,
+    per_query_scores,
+    response_support,
+    support_agreement,
+)
+from exam_workbench.operations.project_report import ReportRequest, make_report
+from exam_workbench.readiness_line import readiness_line
+from exam_workbench.records import (
+    activity,
+    activity_csv,
+    add_gold_answer,
+    assessed,
+    assign_double,
+    boards,
+    bring_back,
+    change_member,
+    decline_double,
+    deepest_rank,
+    find_source,
+    gold_name,
+    gold_texts,
+    identity_of,
+    judging,
+    judgments,
+    mark_done,
+    official_sources,
+    passage_texts,
+    remove_member,
+    run_names,
+    run_sizes,
+    sealed_questions,
+    set_due,
+    set_guidelines,
+    set_member,
+    undo_member,
+)
+from exam_workbench.store import ACTS, ROLES, ActName, Member, Project, backup
+from exam_workbench.types import Question
+from tests.made.projects import SPEC, fill, judge, made_project
+from tests.made.refusals import refusal
+
+ROOT = Path(__file__).resolve().parents[2]
+SECRET = "Zanzibar"
+"""A word of every question, of what a grader extracted, of a reason and of every note about the bank."""
+BANK = [
+    Question("q1/a", "q1", f"What is A of {SECRET}?", note=SECRET),
+    Question("q2/b", "q2", f"What is B of {SECRET}?", answer_key=SECRET),
+]
+GRADES = {(question.text or "", passage): at for question in BANK for at, passage in enumerate(("p1", "p2", "p3"), 1)}
+RANKED = {"q1": ["p1", "p2", "p3"], "q2": ["p3", "p1", "p2"]}
+RUNS = {name: {q: p[at:] + p[:at] for q, p in RANKED.items()} for at, name in enumerate(("one", "two", "three"))}
+NAMES = {"viewer": "vera", "assessor": "asta", "organizer": "olga"}
+LIMITED = "lea"
+
+
+def make(project: Project) -> None:
+    fill(project, BANK, GRADES, RUNS)
+    judge(project, {("q1", "p1"): 1, ("q2", "p3"): 1, ("q2", "p1"): 0})
+    with project.transaction() as cursor:
+        cursor.execute("UPDATE grades SET answer = ?, raw = ?", [SECRET, SECRET])
+        cursor.execute("UPDATE bank_versions SET note = ?", [SECRET])
+    labels.override(project, "q1/a", "p1", 4, SECRET, "olga")
+    for role, name in NAMES.items():
+        set_member(project, f"{name}@x.org", role, "shell")  # type: ignore[arg-type]
+    set_member(project, f"{LIMITED}@x.org", "assessor", "shell", queries=["q1"])
+    assign_double(project, "q2", "olga", ["zoe"], adjudicator="asta")
+
+
+@pytest.fixture(scope="module")
+def project(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Project]:
+    found = made_project(tmp_path_factory.mktemp("roles") / "roles.duckdb", make)
+    yield found
+    found.close()
+
+
+def as_(project: Project, name: str) -> Project:
+    return project.acting_as(f"{name}@x.org")
+
+
+def a_question(project: Project, query: str = "q1") -> Question:
+    return bank.questions(project, query_id=query)[0]
+
+
+def a_case(project: Project, query: str = "q1") -> review.Case:
+    return review.Case("labels", "judgments: assessors", query, "p1", None, 4, 1)
+
+
+def settled(project: Project, by: str) -> None:
+    review.settle_by_comment(project, a_case(project), "so it is", by)
+
+
+def edited(project: Project, by: str) -> None:
+    bank.put_draft(project, by, replace(BANK[0], weight=0.5))
+
+
+def imported(project: Project, by: str) -> None:
+    import_files(project, "queries", [Source("q.tsv", data=b"q9\tanother\n")], by)
+
+
+def graded(project: Project, by: str) -> None:
+    start_job(project, make_grader("embedding", {}), Request(Scope(queries=())), by).wait()
+
+
+def asked(project: Project, by: str) -> None:
+    suggest(project, make_drafter({"model": "m", "base_url": "http://localhost:9"}), ["q1"], by)
+
+
+def designed(project: Project, by: str) -> None:
+    audit.design(project, "a", "P@3", audit.Goal("best"), author=by)
+
+
+def taken_out(project: Project, by: str) -> None:
+    exchange.project_zip(project, by)
+
+
+DONE: dict[ActName, Callable[[Project, str], Any]] = {
+    "see boards": lambda project, by: leaderboard(project, "nDCG@10"),
+    "read the bank": lambda project, by: bank.questions(project),
+    "edit questions": edited,
+    "save the bank": lambda project, by: bank.save(project, [replace(BANK[0], weight=0.5)], "less", by),
+    "override ratings": lambda project, by: labels.override(project, "q1/a", "p1", 3, "no", by),
+    "judge passages": lambda project, by: judging.judge(project, "q1", "p1", 2, by),
+    "settle disagreements": settled,
+    "judge audits": lambda project, by: project.require("judge audits", ["q1"], by),
+    "confirm cases": lambda project, by: add_gold_answer(project, "q1", f"an answer of {by}", by),
+    "mark work": lambda project, by: mark_done(project, "q1", True, by),
+    "claim work": lambda project, by: decline_double(project, "q2", by),
+    "adjudicate": lambda project, by: review.decide(project, ("q2", "p1", None), 1, "so", by),
+    "download": lambda project, by: recorded(project, by, "bank", "b", lambda: exporting.bank_jsonl(project)),
+    "import files": imported,
+    "grade": graded,
+    "ask models": lambda project, by: trial_control(project, make_grader("self-rating", {})),
+    "write with models": asked,
+    "run exams": lambda project, by: project.require("run exams", author=by),
+    "plan audits": designed,
+    "publish": lambda project, by: exchange.publish(project, Policy(), by),
+    "take everything out": taken_out,
+    "bring back": lambda project, by: bring_back(project, 1, by),
+    "organize": lambda project, by: set_price(project, "m", None, by),
+    "set guidelines": lambda project, by: set_guidelines(project, "Read first.", by),
+    "manage people": lambda project, by: set_member(project, f"new-{by}@x.org", "viewer", by),
+    "assign work": lambda project, by: set_due(project, ["q1"], None, by),
+}
+
+
+def test_only_who_may_take_everything_out_makes_a_backup(project: Project) -> None:
+    made = []
+    for role, name in NAMES.items():
+        if not refused(lambda name=name: made.append(backup(as_(project, name), author=name))):
+            assert role == "organizer"
+    assert len(made) == 1
+
+
+def refused(work: Callable[[], Any]) -> bool:
+    """Whether somebody's role was the reason that something was not done."""
+    try:
+        work()
+    except NotAllowed:
+        return True
+    except WorkbenchError:
+        return False
+    return False
+
+
+@pytest.mark.parametrize("role", ROLES)
+def test_each_role_may_do_what_the_table_says_and_nothing_else(project: Project, role: str) -> None:
+    assert list(DONE) == list(ACTS)
+    name = NAMES[role]
+    may = [act for act, do in DONE.items() if not refused(lambda do=do: do(as_(project, name), name))]
+    assert may == [act for act, rule in ACTS.items() if ROLES.index(rule.role) <= ROLES.index(role)]  # type: ignore[arg-type]
+
+
+def test_whoever_has_the_file_may_do_everything_under_any_name(project: Project) -> None:
+    assert [act for act, do in DONE.items() if refused(lambda do=do: do(project, "anybody"))] == []
+    assert project.member() is None and project.allows("manage people")
+
+
+def test_a_refusal_says_which_role_is_needed_and_whom_to_ask(project: Project) -> None:
+    with refusal("role-needed", "organizer", "asta", "assessor", "olga", kind=NotAllowed):
+        imported(as_(project, "asta"), "asta")
+    with refusal("no-role", "stray@x.org", kind=NotAllowed):
+        leaderboard(as_(project, "stray"), "nDCG@10")
+
+
+@pytest.mark.parametrize(
+    ("name", "reads", "writes"), [("vera", False, False), ("asta", True, False), ("olga", True, True)]
+)
+def test_what_no_act_names_is_read_by_assessors_and_written_by_organizers(
+    project: Project, name: str, reads: bool, writes: bool
+) -> None:
+    handle = as_(project, name)
+    read: list[Callable[[], Any]] = [
+        lambda: handle.rows("SELECT text FROM question_texts"),
+        lambda: handle.value("SELECT 1"),
+        lambda: handle.table("SELECT 1 AS one"),
+        lambda: handle.read(lambda cursor: cursor.execute("SELECT 1").fetchall()),
+        lambda: handle.cursor().__enter__(),
+        lambda: handle.cached("known", lambda: SECRET),
+    ]
+    assert [refused(do) for do in read] == [not reads] * len(read)
+    assert refused(lambda: handle.write(lambda cursor: None)) is not writes
+    if not writes:
+        assert refused(lambda: handle.transaction().__enter__())
+
+
+# What a viewer may call, each with what it gives them: nothing of it holds a word of a question or an answer.
+OPEN: dict[str, Callable[[Project], Any]] = {
+    "is_demo": exchange.is_demo,
+    "basis": lambda p: basis(p, Policy()).key,
+    "readiness": lambda p: labels.readiness(p, basis(p, Policy())),
+    "leaderboard": lambda p: leaderboard(p, "nDCG@10"),
+    "leaderboard_per": lambda p: leaderboard_per(p, "EXAM-Cover@3", "exam", Policy()),
+    "official_board": lambda p: official_board(p, "assessors", "nDCG@10", Policy(), "nDCG@10"),
+    "compare": lambda p: compare(p, "nDCG@10", "assessors"),
+    "cover_curves": lambda p: cover_curves(p, Policy(), 3),
+    "per_query_scores": lambda p: per_query_scores(p, leaderboard(p, "nDCG@10"), None, "one"),
+    "make_board": lambda p: study.make_board(p, next(iter(study.offered_boards(p, ["AP"]).values())), Policy()),
+    "offered_boards": lambda p: study.offered_boards(p, ["AP"]),
+    "query_points": lambda p: study.query_points(p, (b := leaderboard(p, "nDCG@10")), "one", b, "two"),
+    "remembered_pairs": lambda p: study.remembered_pairs(p, leaderboard(p, "nDCG@10"), "t"),
+    "sample_queries": lambda p: study.sample_queries(p, leaderboard(p, "nDCG@10")),
+    "sample_questions": lambda p: study.sample_questions(p, "nDCG@10", Policy()),
+    "labelled": lambda p: study.labelled(p, Policy(), 3),
+    "choose_rows": lambda p: study.choose_rows(p, [], [4], ["max"], [None], Policy()),
+    "methods": lambda p: study.methods(p),
+    "meta_table": lambda p: a_table(p),
+    "cell_comparison": lambda p: study.cell_comparison(p, a_table(p).rows[0].row, a_table(p).columns[0], Policy()),
+    "audited_by": lambda p: audit.audited_by(p, Policy()),
+    "under_way": lambda p: audit.under_way(p, Policy()),
+    "circularity": lambda p: audit.circularity(p, Policy()),
+    "boards": lambda p: boards(p),
+    "official_sources": lambda p: official_sources(p),
+    "find_source": lambda p: find_source(p, "assessors"),
+    "run_names": lambda p: run_names(p),
+    "run_sizes": lambda p: run_sizes(p),
+    "deepest_rank": lambda p: deepest_rank(p),
+    "gold_name": lambda p: gold_name(p),
+    "latest_version": lambda p: bank.latest_version(p),
+    "check_version": lambda p: bank.check_version(p, 1),
+    "versions": lambda p: bank.versions(p),
+    "counts": lambda p: bank.counts(p),
+    "parts_without_content": lambda p: bank.parts_without_content(p),
+    "has_probabilities": lambda p: labels.has_probabilities(p, find_grader(p, None)),
+    "graders": lambda p: graders(p),
+    "stored_graders": lambda p: stored_graders(p),
+    "response_support": lambda p: response_support(p, None),
+    "support_agreement": lambda p: support_agreement(p, stored_graders(p)[0]),
+    "find_grader": lambda p: find_grader(p, None),
+    "succession": lambda p: succession(p),
+    "readiness_line": lambda p: readiness_line(p, Policy(), "nDCG@10"),
+    "leading": lambda p: review.leading(p, Policy(), "nDCG@10", None),
+    "nugget_board": lambda p: nugget_board(p, Policy()),
+    "sealed_questions": lambda p: sealed_questions(p),
+    "flip_rates": lambda p: flip_rates(p, stored_graders(p)[0].spec),
+    "trust_notes": lambda p: trust_notes(p, stored_graders(p)[0].spec),
+    "drift": lambda p: drift(p, stored_graders(p)[0].spec),
+    "usual_min_judgment": lambda p: labels.usual_min_judgment(p),
+}
+
+
+def a_table(project: Project) -> study.MetaTable:
+    rows = study.choose_rows(project, [], [4], ["max"], [None], Policy())
+    return study.meta_table(project, rows, ["assessors"], ["AP"], None, Policy(), "average")
+
+
+def test_what_is_open_to_viewers_is_exactly_this_and_holds_no_secret(project: Project) -> None:
+    opened = {
+        name
+        for path in (ROOT / "core").rglob("*.py")
+        for name in re.findall(r'@as_act\("see boards"\)\ndef (\w+)', path.read_text(encoding="utf-8"))
+    }
+    assert opened == set(OPEN)
+    viewer = as_(project, "vera")
+    assert [name for name, ask in OPEN.items() if SECRET in repr(ask(viewer))] == []
+
+
+# Ways to a question, an answer, a grade or a judgment: all that a viewer may try, and more.
+WAYS: list[Callable[[Project], Any]] = [
+    lambda p: bank.questions(p),
+    lambda p: bank.questions(p, version=1, query_id="q1"),
+    lambda p: bank.history(p, "q1/a"),
+    lambda p: bank.drafted_edits(p, "vera"),
+    lambda p: bank.overview(p),
+    lambda p: bank.drafts(p, "vera"),
+    lambda p: bank.drafted_bank(p, "vera", "q1"),
+    lambda p: bank.others(p, "vera"),
+    lambda p: bank.proposals(p),
+    lambda p: bank.conflicts(p, "vera"),
+    lambda p: bank.find_question(p, "vera", "q1/a"),
+    lambda p: bank.put_draft(p, "vera", BANK[0]),
+    lambda p: bank.save(p, [BANK[0]], "", "vera"),
+    lambda p: bank.item_facts(p),
+    lambda p: exporting.bank_jsonl(p),
+    lambda p: exporting.bank_csv(p, 1),
+    lambda p: exporting.graded_file(p),
+    lambda p: exporting.qrels(p, Policy()),
+    lambda p: exchange.qrels_head(p, Policy(), False),
+    lambda p: exchange.bundle(p, Policy(), "vera"),
+    lambda p: make_report(p, ReportRequest(questions=True)),
+    lambda p: exchange.project_zip(p, "vera"),
+    lambda p: backup(p),
+    lambda p: exchange.publications(p),
+    lambda p: labels.overrides(p),
+    lambda p: labels.pool_summary(p, basis(p, Policy())),
+    lambda p: labels.labels(p, basis(p, Policy())),
+    lambda p: labels.label_qrels(p, basis(p, Policy())),
+    lambda p: inspect_query(p, "one", "q1", Policy(), None),
+    lambda p: review.read_passage(p, Policy(), "q1", "p1"),
+    lambda p: review.search(p, Policy(), review.Filters(), 5),
+    lambda p: review.record(p),
+    lambda p: review.strays(p, Policy(), "assessors"),
+    lambda p: study.diagnose(p, Policy(), "q1", BANK, None),
+    lambda p: study.to_grade(p, Policy(), "one", 3, 3),
+    lambda p: activity(p),
+    lambda p: activity_csv(p),
+    lambda p: judgments(p, "assessors"),
+    lambda p: assessed(p),
+    lambda p: passage_texts(p, ["p1"]),
+    lambda p: gold_texts(p),
+    lambda p: jobs(p),
+    lambda p: make_plan(p, SPEC, 1),
+]
+
+
+def test_a_viewer_cannot_get_at_a_question_or_a_grade_by_any_way(project: Project) -> None:
+    # Somebody who may has asked all of it just before, so that it lies in the memory of the process.
+    for way in WAYS:
+        refused(lambda way=way: way(as_(project, "olga")))
+    assert [at for at, way in enumerate(WAYS) if not refused(lambda way=way: way(as_(project, "vera")))] == []
+
+
+def test_an_assessor_learns_what_a_job_would_take_that_was_never_asked_before(project: Project) -> None:
+    direct = make_grader("direct", {"back_end": "openai", "model": "new", "base_url": "http://127.0.0.1:9"})
+    texts = "SELECT count(*) FROM question_texts"
+    before = project.value(texts)
+    assert price_tag(as_(project, "asta"), direct, 1).pairs > 0
+    assert project.value(texts) > before
+    refused(lambda: price_tag(as_(project, "vera"), direct, 1))
+
+
+def test_only_the_project_itself_reaches_the_database_past_the_check() -> None:
+    past = re.compile(r"(?<!self)(?<!from )\.(_database|_known|_read|_cursor|_transaction|_identity|unattended)\b")
+    found = {
+        (path.relative_to(ROOT).as_posix(), name)
+        for folder in ("core", "pages")
+        for path in (ROOT / folder).rglob("*.py")
+        if path.name not in ("_project.py", "_acting_person.py")
+        for name in past.findall(path.read_text(encoding="utf-8"))
+    }
+    assert found == {
+        ("core/exchange/_publication.py", "_database"),
+        ("core/jobs/_background_jobs.py", "unattended"),
+        ("core/server/_health.py", "unattended"),
+    }
+
+
+def test_an_assessor_acts_in_the_queries_that_are_theirs_alone(project: Project) -> None:
+    lea = as_(project, LIMITED)
+    tries: dict[str, Callable[[str], Any]] = {
+        "edit": lambda q: bank.put_draft(lea, LIMITED, a_question(project, q)),
+        "change": lambda q: bank.change_draft(lea, LIMITED, a_question(project, q), "weight", 0.25),
+        "save": lambda q: bank.save(lea, [replace(a_question(project, q), weight=0.75)], "", LIMITED),
+        "override": lambda q: labels.override(lea, f"{q}/{'a' if q == 'q1' else 'b'}", "p1", 2, "no", LIMITED),
+        "judge": lambda q: judging.judge(lea, q, "p1", 1, LIMITED),
+        "settle": lambda q: review.settle_by_comment(lea, a_case(project, q), "so", LIMITED),
+        "mark": lambda q: mark_done(lea, q, True, LIMITED),
+        "answer": lambda q: add_gold_answer(lea, q, "a new answer", LIMITED),
+    }
+    assert [name for name, do in tries.items() if refused(lambda do=do: do("q1"))] == []
+    assert [name for name, do in tries.items() if not refused(lambda do=do: do("q2"))] == []
+    with refusal("query-not-assigned", "q2", "lea", kind=NotAllowed):
+        review.settle_by_override(lea, a_case(project), ["q2/b"], 2, "by a case of q1", LIMITED)
+    with refusal("query-not-assigned", "q2", "lea", kind=NotAllowed):
+        tries["judge"]("q2")
+    # Everything is read, as judging by the example of others is.
+    assert len(bank.questions(lea)) == 2
+
+
+def test_an_act_is_recorded_under_the_login_and_no_other_name(project: Project) -> None:
+    before = project.value("SELECT count(*) FROM activity"), project.value("SELECT count(*) FROM overrides")
+    olga = as_(project, "olga")
+    for do in (
+        lambda: labels.override(olga, "q1/a", "p1", 3, "no", "asta"),
+        lambda: bank.put_draft(olga, "asta", BANK[0]),
+        lambda: import_files(olga, "queries", [Source("q.tsv", data=b"q8\tanother\n")], "asta"),
+        lambda: set_member(olga, "zoe@x.org", "viewer", "shell"),
+        lambda: set_price(olga, "m", None, "somebody"),
+    ):
+        with refusal("author-is-another", "olga", kind=NotAllowed):
+            do()
+    assert (project.value("SELECT count(*) FROM activity"), project.value("SELECT count(*) FROM overrides")) == before
+
+
+def test_a_change_of_role_counts_from_the_next_act_on(project: Project) -> None:
+    handle = as_(project, "tom")
+    set_member(project, "Tom@X.org", "assessor", "shell")
+    bank.put_draft(handle, "tom", replace(BANK[0], weight=0.3))
+    change_member(project, "tom@x.org", "shell", role="viewer")
+    assert refused(lambda: bank.drafts(handle, "tom")) and not refused(lambda: leaderboard(handle, "nDCG@10"))
+    remove_member(project, "tom@x.org", "shell")
+    assert refused(lambda: leaderboard(handle, "nDCG@10"))
+    undo_member(project, "tom@x.org", "shell")
+    assert not refused(lambda: leaderboard(handle, "nDCG@10"))
+    undo_member(project, "tom@x.org", "shell")
+    assert "tom@x.org" not in project.members()
+
+
+def test_the_last_organizer_stays(project: Project) -> None:
+    for leave in (
+        lambda: remove_member(as_(project, "olga"), "olga@x.org", "olga"),
+        lambda: change_member(project, "olga@x.org", "shell", role="viewer"),
+    ):
+        with refusal("last-organizer", "olga"):
+            leave()
+    assert project.members()["olga@x.org"] == Member("olga@x.org", "olga", "organizer")
+
+
+def test_what_is_said_of_people_is_checked(project: Project) -> None:
+    for said, reason in (
+        (lambda: set_member(project, "x@x.org", "king", "shell"), ("unknown-role",)),  # type: ignore[arg-type]
+        (lambda: set_member(project, " ", "viewer", "shell"), ("invalid-identity",)),
+        (lambda: set_member(project, "x@x.org", "viewer", "shell", "olga"), ("name-taken", "olga@x.org")),
+        (lambda: set_member(project, "x@x.org", "assessor", "shell", queries=["q7"]), ("unknown-query", "q7")),
+        (lambda: set_member(project, "x@x.org", "viewer", "shell", queries=["q1"]), ("queries-for-no-assessor",)),
+        (lambda: remove_member(project, "x@x.org", "shell"), ("unknown-member",)),
+        (lambda: undo_member(project, "x@x.org", "shell"), ("nothing-to-undo",)),
+    ):
+        with refusal(*reason):
+            said()
+    assert "x@x.org" not in project.members()
+
+
+@pytest.mark.parametrize(
+    ("claims", "identity"),
+    [
+        ({"email": "Ann@X.org", "sub": "7"}, "ann@x.org"),
+        ({"email": "ann@x.org", "email_verified": True}, "ann@x.org"),
+        ({"email": "ann@x.org", "email_verified": False, "sub": "7"}, "7"),
+        ({"email": "ann@x.org", "email_verified": "false", "sub": "7"}, "7"),
+        ({"sub": 7}, "7"),
+        # A subject that looks like an address, or like such a subject, is neither.
+        ({"email": "eve@x.org", "email_verified": False, "sub": "Olga@x.org"}, "subject:Olga@x.org"),
+        ({"sub": "olga@x.org"}, "subject:olga@x.org"),
+        ({"sub": "subject:olga@x.org"}, "subject:subject:olga@x.org"),
+        ({"sub": "subject:7"}, "subject:subject:7"),
+        # Nor does an address become a subject, or another address.
+        ({"email": "7", "sub": "8"}, "8"),
+        ({"email": "subject:olga@x.org", "sub": "8"}, "8"),
+        ({"email": "\N{KELVIN SIGN}ate@x.org", "sub": "8"}, "8"),
+    ],
+)
+def test_a_login_is_known_by_a_verified_address_or_its_subject(claims: dict[str, Any], identity: str) -> None:
+    assert identity_of(claims) == identity
+
+
+def test_a_role_given_to_an_address_is_not_that_of_a_subject(project: Project) -> None:
+    set_member(project, "olga@x.org", "organizer", "shell")
+    set_member(project, "7", "assessor", "shell", "ann")
+    subject = identity_of({"sub": "olga@x.org"})
+    with pytest.raises(NotAllowed):
+        project.acting_as(subject).require("see boards")
+    # As the refusal names it, an organizer gives it a role of its own; one that was given to a plain subject stays.
+    member = set_member(project, subject, "viewer", "shell", "eve")
+    assert project.acting_as(subject).member() == member and member.role == "viewer"
+    kept = project.acting_as(identity_of({"sub": "7"})).member()
+    assert kept is not None and kept.name == "ann"
+    cased = identity_of({"sub": "Bob@Corp"})
+    assert set_member(project, cased, "viewer", "shell").identity == cased
+    assert project.acting_as(cased).member() is not None
+
+
+def test_a_login_that_says_nothing_is_nobody() -> None:
+    with refusal("login-without-identity"):
+        identity_of({"name": "Ann"})
