@@ -31,10 +31,12 @@ from pages.parts.shared import policy_widgets, readiness, ui, view_choice
 BOARD = "Board"
 # The views and the More menu stay on one line in a narrow window, too.
 STYLE = """
-@media (max-width: 1000px) {
+@media (max-width: 1350px) {
   .st-key-board-head { gap: 0.5rem; }
-  .st-key-board-head button { padding: 0.2rem 0.22rem; }
-  .st-key-board-head button p { font-size: 0.78rem; } }
+  .st-key-board-head button { padding-inline: 0.45rem; } }
+@media (max-width: 1000px) {
+  .st-key-board-head button { padding: 0.2rem 0.15rem; }
+  .st-key-board-head button p { font-size: 0.74rem; } }
 .st-key-summary { gap: 0.1rem 0.5rem; flex-wrap: wrap; }
 .st-key-summary button { min-height: 1.8rem; padding: 0; }
 .st-key-summary button p { font-size: 1rem; text-decoration: underline dotted; text-underline-offset: 0.25rem; }
