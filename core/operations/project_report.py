@@ -218,7 +218,7 @@ def _questions(project: Project, policy: Policy) -> Iterator[Section]:
     titles = {query.query_id: query.text for query in bank.overview(project)}
     by_query: dict[str, list[str]] = {}
     exams = bank.exam_queries(project, bank.check_version(project, policy.bank_version))
-    for one in bank.questions(project, policy.bank_version):
+    for one in bank.public(project, bank.questions(project, policy.bank_version)):
         if one.active and one.query_id not in exams:
             by_query.setdefault(one.query_id, []).append(one.text or one.question_id)
     for query, texts in by_query.items():

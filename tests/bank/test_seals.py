@@ -8,10 +8,11 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from exam_workbench import bank, exchange, study
+from exam_workbench import bank, exchange, review, study
 from exam_workbench.exchange import exporting
 from exam_workbench.labels import Policy, overrides
 from exam_workbench.measures._sealed import sealed_test
+from exam_workbench.operations.project_report import ReportRequest, make_report
 from exam_workbench.records import activity, hidden_questions, sealed_questions
 from exam_workbench.review import read_passage
 from exam_workbench.store import Project
@@ -89,6 +90,7 @@ def test_other_people_and_files_get_no_word_of_a_sealed_question(project: Projec
         lambda p: read_passage(p, Policy(), "q1", "q1cheat"),
         lambda p: study.bank_worth(p, Policy()),
         lambda p: activity(p),
+        lambda p: review.why_label(p, Policy(), Policy(min_rating=3), "q1", "q1cheat"),
         lambda p: overrides(p),
         lambda p: bank.find_question(p, "ben", ids[0]),
     ]
@@ -96,7 +98,13 @@ def test_other_people_and_files_get_no_word_of_a_sealed_question(project: Projec
         assert not [text for text in texts if text in repr(way(other))]
     assert all(text in repr(ways[0](author)) for text in texts)
     # A file may reach anyone, so it leaves them out for their author, too.
-    files = [exporting.bank_jsonl, exporting.bank_csv, exporting.graded_file, lambda p: exporting.bank_in_form(p, "v3")]
+    files = [
+        exporting.bank_jsonl,
+        exporting.bank_csv,
+        exporting.graded_file,
+        lambda p: exporting.bank_in_form(p, "v3"),
+        lambda p: make_report(p, ReportRequest(questions=True)),
+    ]
     for export in files:
         content = export(author)
         content = __import__("gzip").decompress(content).decode() if isinstance(content, bytes) else content

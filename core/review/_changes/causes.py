@@ -166,7 +166,7 @@ def why_label(project: Project, before: Policy, after: Policy, query_id: str, pa
     """
     states = [_ratings_of_passage(project, basis(project, policy), query_id, passage_id) for policy in (before, after)]
     (old, was), (new, now) = states
-    return rating_rows(old, new, was, now)
+    return rating_rows(project, old, new, was, now)
 
 
 def _ratings_of_passage(

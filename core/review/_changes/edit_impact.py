@@ -179,7 +179,7 @@ def why(project: Project, policy: Policy, query_id: str, after: Sequence[Questio
     was, now = (
         ratings_of_passage(base, delta.ratings, list(asked.values()), row) for asked in (delta.before, delta.after)
     )
-    return rating_rows(delta.before, delta.after, was, now)
+    return rating_rows(project, delta.before, delta.after, was, now)
 
 
 def version_edits(project: Project, before: int, after: int) -> dict[str, list[Question]]:

@@ -8,7 +8,9 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from ... import bank
 from ...labels import MISSING, Basis, QueryRatings, Ratings, scored, wording
+from ...store import Project
 from ...types import GraderSpec, Question
 
 Asked = Mapping[str, Question]
@@ -32,17 +34,23 @@ class RatingRow:
 
 
 def rating_rows(
-    before: Asked, after: Asked, was: Mapping[str, int | None], now: Mapping[str, int | None]
+    project: Project,
+    before: Asked,
+    after: Asked,
+    was: Mapping[str, int | None],
+    now: Mapping[str, int | None],
 ) -> list[RatingRow]:
     """Return the ratings behind a label in two states, question by question, for questions that count in either state.
 
     Args:
         was, now: ratings in the two states by id of a question that counts; None for a missing rating.
     """
+    asked = {**before, **after}
+    keys = [key for key in asked if key in was or key in now]
+    shown = bank.readable(project, [asked[key] for key in keys])
     return [
-        RatingRow(key, (after.get(key) or before[key]).shown, was.get(key), now.get(key), now.get(key, 0) is not None)
-        for key in {**before, **after}
-        if key in was or key in now
+        RatingRow(key, one.shown, was.get(key), now.get(key), now.get(key, 0) is not None)
+        for key, one in zip(keys, shown, strict=True)
     ]
 
 

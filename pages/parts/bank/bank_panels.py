@@ -147,7 +147,7 @@ def versions(project: Project) -> None:
     ends = st.container(horizontal=True, vertical_alignment="bottom")
     before = ends.selectbox("From", numbers, index=1, width=110)
     after = ends.selectbox("To", numbers, index=0, width=110)
-    found = bank.difference(bank.questions(project, before), bank.questions(project, after))
+    found = bank.difference(*(bank.readable(project, bank.questions(project, one)) for one in (before, after)))
     for sign, questions in (("added", found.added), ("removed", found.removed)):
         for question in questions:
             st.caption(f"{sign}: {ui.plain(question.shown)}")

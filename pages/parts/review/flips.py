@@ -161,7 +161,7 @@ def _wordings(project: Project, found: review.StateChanges, flips: list[review.L
         question.question_id: question.shown
         for policy in (found.before, found.after)
         for query_id in dict.fromkeys(flip.query_id for flip in flips if flip.questions)
-        for question in bank.questions(project, policy.bank_version, query_id)
+        for question in bank.readable(project, bank.questions(project, policy.bank_version, query_id))
     }
 
 

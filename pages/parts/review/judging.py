@@ -182,7 +182,11 @@ def _shown(
             if one in judged
         ]
     query = bank.find_query(project, query_id)
-    questions = [html.as_shown(one.shown) for one in bank.questions(project, query_id=query_id) if one.active]
+    questions = [
+        html.as_shown(one.shown)
+        for one in bank.readable(project, bank.questions(project, query_id=query_id))
+        if one.active
+    ]
     following = turn.following if wanted.query_id is None else None
     return {
         "queries": {
