@@ -11,7 +11,7 @@ from typing import Any, TypeVar
 
 import orjson
 
-from ..bank import grader_key, prices, prompts, put_grader
+from ..bank import grader_key, prices, prompts, put_grader, refuse_drifted
 from ..errors import InputError, Report
 from ..formats import PARQUET, Reply, Source, WrittenCall, read_replies, write_calls
 from ..graders import (
@@ -368,8 +368,10 @@ def write_missing(
 
     Raises:
         FileError: a file of answers is unusable.
+        GradingError: the model of the grader changed, see `bank.refuse_drifted`.
         InputError: the file cannot be written, or this grader has no calls and the file is not Parquet.
     """
+    refuse_drifted(project, grader.spec)
     if not is_remote(grader):
         if path.suffix != PARQUET or answers:
             raise InputError(

@@ -11,7 +11,7 @@ import pytest
 from exam_workbench.bank import drift, find_grader, make_named, remember_settings
 from exam_workbench.errors import GradingError
 from exam_workbench.graders import Control, Grader, make_grader
-from exam_workbench.grading import Request, run_job, watch
+from exam_workbench.grading import Request, run_job, watch, write_missing
 from exam_workbench.measures._drift_test import DRIFT_ALARM, drift_evidence, noise_bound
 from exam_workbench.store import Project
 from exam_workbench.types import Question
@@ -52,7 +52,7 @@ def more(project: Project) -> None:
 
 
 def test_a_changed_model_ends_the_next_job_and_its_next_edition_grades_anew(
-    filled: Project, server: EndpointServer
+    filled: Project, server: EndpointServer, tmp_path: Path
 ) -> None:
     grader = graded(filled, server)
     before = filled.rows("FROM grades ORDER BY ALL")
@@ -74,6 +74,8 @@ def test_a_changed_model_ends_the_next_job_and_its_next_edition_grades_anew(
     asked = len(server.seen)
     with refusal("grader-drifted", grader.spec.name, kind=GradingError):
         watch(filled, grader, "ann", Control())
+    with refusal("grader-drifted", grader.spec.name, kind=GradingError):
+        write_missing(filled, grader, tmp_path / "plan.jsonl", version=1)
     assert len(server.seen) == asked
     renewed, _, parameters = make_named(filled, f"{grader.spec.name} edition 2", {})
     assert parameters["edition"] == 2 and renewed.spec.fingerprint != grader.spec.fingerprint
