@@ -112,7 +112,7 @@ def test_every_use_has_built_in_prompts_that_read_without_complaint() -> None:
 
 
 def test_a_built_in_prompt_is_found_under_its_name_in_a_file_of_that_name() -> None:
-    folder = Path(__file__).resolve().parents[2] / "core" / "graders" / "prompts"
+    folder = Path(__file__).resolve().parents[2] / "core" / "graders" / "_prompts"
     assert sorted(built_in()) == sorted(file.stem for file in folder.glob("*.yaml"))
     assert all(name == prompt.name for name, prompt in built_in().items())
 

@@ -289,7 +289,7 @@ def test_the_focus_goes_on_nearby_when_what_had_it_goes(link: str, tab_of: Calla
     page.keyboard.press("Enter")
     expect(box(page, 3)).to_have_count(0)
     expect(box(page, 2)).to_be_focused()
-    paste = page.get_by_role("button", name="Paste questions")
+    paste = page.locator("[data-key='paste']")
     paste.press("Enter")
     dialog = page.get_by_role("dialog")
     expect(dialog).to_be_visible()

@@ -183,7 +183,8 @@ def test_judging_counts_up(small: Project) -> None:
 @pytest.mark.parametrize("zone", ["America/New_York", "Asia/Tokyo"])
 def test_the_age_of_an_action_does_not_depend_on_the_time_zone(tmp_path: Path, zone: str) -> None:
     script = (
-        "import sys; from pathlib import Path; from exam_workbench.records import activity, create, set_guidelines;"
+        "import sys; from pathlib import Path; from exam_workbench.records import activity, set_guidelines;"
+        " from exam_workbench.store import create;"
         " from pages.parts.home.panels import ago; project = create(Path(sys.argv[1]));"
         " set_guidelines(project, 'Read all.', 'ann'); print(ago(activity(project).acts[0].happened_at))"
     )

@@ -10,9 +10,10 @@ from pathlib import Path
 import duckdb
 import pytest
 
-from exam_workbench.bank import save
-from exam_workbench.exchange import check, graded_file, import_files
+from exam_workbench.bank import _questions, save
+from exam_workbench.exchange import check, exporting, graded_file, import_files
 from exam_workbench.formats import Source
+from exam_workbench.records import _sealed_questions
 from exam_workbench.store import Project, _opening as projects, create, migrations, open_project
 from exam_workbench.types import Question
 from tests.made.projects import fill
@@ -30,7 +31,7 @@ def test_the_second_of_two_upgrades_leaves_the_copy_of_the_first(
 ) -> None:
     path = tmp_path / "old.duckdb"
     with monkeypatch.context() as old_program:
-        old_program.setattr(migrations, "MIGRATIONS", migrations.MIGRATIONS[:-1])
+        run_older_program(old_program, -1)
         create(path).close()
     step = migrations.MIGRATIONS[-1][0]
     connect, opened = projects.connect, []
@@ -49,12 +50,19 @@ def test_the_second_of_two_upgrades_leaves_the_copy_of_the_first(
         assert step not in migrations.applied(copy)
 
 
+def run_older_program(old_program: pytest.MonkeyPatch, migration: int) -> None:
+    """Act like the program before a migration, which knew no sealed questions."""
+    old_program.setattr(migrations, "MIGRATIONS", migrations.MIGRATIONS[:migration])
+    for module in (_sealed_questions, _questions, exporting):
+        old_program.setattr(module, "sealed_questions", lambda project: frozenset())
+
+
 def test_a_project_whose_large_tables_had_keys_goes_on_as_it_was(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     path, older = tmp_path / "old.duckdb", [name for name, _ in migrations.MIGRATIONS].index("0026_keyless")
     with monkeypatch.context() as old_program:
-        old_program.setattr(migrations, "MIGRATIONS", migrations.MIGRATIONS[:older])
+        run_older_program(old_program, older)
         project = create(path)
         fill(project, QUESTIONS, RATINGS, {"one": {"q1": ["p1", "p2"]}})
         given = graded_file(project)
@@ -93,7 +101,7 @@ def test_an_upgrade_that_no_checkpoint_followed_is_read_back_from_the_log(
 ) -> None:
     path = tmp_path / "old.duckdb"
     with monkeypatch.context() as old_program:
-        old_program.setattr(migrations, "MIGRATIONS", migrations.MIGRATIONS[:-1])
+        run_older_program(old_program, -1)
         project = create(path)
         fill(project, QUESTIONS, RATINGS, {})
         project.close()

@@ -225,7 +225,7 @@ KINDS.questions = class extends Part {
         h("button.main", { "data-key": "add", title: "Alt+N", "aria-keyshortcuts": "Alt+N",
           "aria-label": "Add question", onclick: () => this.add() },
           "+ Add question", keyHint("Alt+N")),
-        h("button", { onclick: () => this.act("dialog", { name: "paste" }) }, "Paste questions"),
+        h("button", { "data-key": "paste", onclick: () => this.act("dialog", { name: "paste" }) }, "Paste questions"),
         h("label", { title: "Mark questions that the embedding model finds similar." },
           h("input", { type: "checkbox", checked: data.near, onchange: ({ target }) =>
             this.act("near", { on: target.checked }) }),
