@@ -16,7 +16,7 @@ from pages.parts.review import (
     passage_panel as beside,
     rating_overrides as desk_parts,
 )
-from pages.parts.shared import address, html, people_here, policy_widgets, ui
+from pages.parts.shared import address, html, people_here, policy_widgets, seen_labels, ui
 
 T = TypeVar("T")
 
@@ -240,7 +240,7 @@ def _desk(project: Project, policy: labels.Policy | None, shown: list[str], want
     if place is None or place[1] is None:
         place = review.where_to_begin(project, policy, wanted, None if place is None else place[0])
         found = find(project, policy, wanted, place, turned)
-    judging.show_labels(project, [(row.query_id, row.passage_id) for row in found.rows])
+    seen_labels.show(project, [(row.query_id, row.passage_id) for row in found.rows])
     with st.container(key="desk"):
         with st.container(key="desk-list"):
             graded = policy is not None
@@ -254,7 +254,7 @@ def _desk(project: Project, policy: labels.Policy | None, shown: list[str], want
 
 def _passage(project: Project, policy: labels.Policy | None, shown: list[str], at: tuple[str, str]) -> None:
     read = review.read_passage(project, policy, *at, shown if policy else ())
-    judging.show_labels(project, [at])
+    seen_labels.show(project, [at])
     # The link to the desk opens this passage even if the desk was opened with it before.
     judging.here().link = ()
     named = st.query_params.get("query")

@@ -112,6 +112,23 @@ def withdraw(project: Project, query_id: str, passage_id: str, author: str, blin
         log(cursor, author.strip(), WITHDRAW, query=query_id, passage=passage_id, **_seeing(blind))
 
 
+def undo_judgment(project: Project, query_id: str, passage_id: str, author: str, blind: bool | None = None) -> None:
+    """Restore the judgment that an assessor's last one replaced, with its note; withdraw a first judgment.
+
+    Args:
+        blind: as in `withdraw`.
+
+    Raises:
+        InputError: the assessor has not judged this passage.
+    """
+    past = [one for one in judgment_history(project, query_id, passage_id) if one.author == author.strip()]
+    replaced = past[1] if len(past) > 1 and past[0].value is not None else None
+    if replaced is None or replaced.value is None:
+        withdraw(project, query_id, passage_id, author, blind)
+    else:
+        judge(project, query_id, passage_id, replaced.value, author, replaced.note, replaced.blind)
+
+
 def _seeing(blind: bool | None) -> dict[str, bool]:
     return {} if blind is None else {"blind": blind}
 

@@ -442,7 +442,7 @@ class TestOverriding:
 
 
 class TestJudging:
-    def test_a_judgment_is_kept_under_the_assessors_name_and_can_be_replaced_and_withdrawn(
+    def test_a_judgment_is_kept_under_the_assessors_name_and_can_be_replaced_and_undone(
         self, small: Project
     ) -> None:
         app = visit("passages")
@@ -456,8 +456,12 @@ class TestJudging:
         other = visit("passages")
         back = {"do": "take back", "query": "q1", "passage": "p1"}
         at_desk(app, back)
-        assert own_judgment(small, "q1", "p1", "ann") is None
-        assert desk(at_desk(other, back))["error"] is None
+        assert own_judgment(small, "q1", "p1", "ann") == 2
+        judge_at_desk(app, "q1", "p2", 3)
+        again = back | {"passage": "p2"}
+        at_desk(app, again)
+        assert own_judgment(small, "q1", "p2", "ann") is None
+        assert desk(at_desk(other, again))["error"] is None
 
     def test_blind_is_the_default_and_shows_nothing_of_others(self, small: Project) -> None:
         assess(small, "q1", "p1", 3, "bob", "bob's note")

@@ -122,5 +122,7 @@ def test_directions_count_towards_judgments() -> None:
         return LabelChange("q", passage, before, after, (), 0)
 
     found = [change("a", 1, 4), change("b", 4, 0), change("c", None, 2), change("d", 3, None), change("e", 2, 3)]
-    counted = directions(found, {"q": {"a": 2, "b": 3, "c": 0, "d": 0}}, 1)
-    assert (counted.up, counted.down, counted.towards, counted.away) == (3, 2, 2, 2)
+    found.append(change("f", 5, 4))
+    counted = directions(found, {"q": {"a": 2, "b": 3, "c": 0, "d": 0, "f": 1}}, 5, 3)
+    # Lowering the label of a passage judged 1 of 3 from 5 to 4 brings it closer. Labels that come or go are neither.
+    assert (counted.up, counted.down, counted.towards, counted.away) == (3, 3, 2, 1)

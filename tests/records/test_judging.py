@@ -18,7 +18,7 @@ from exam_workbench.records import (
     sources,
     withdraw,
 )
-from exam_workbench.records.judging import judge
+from exam_workbench.records.judging import judge, undo_judgment
 from exam_workbench.store import Project
 from exam_workbench.types import Question
 from tests.made.projects import copy_of, fill, judge as import_judgments
@@ -104,6 +104,17 @@ def test_the_first_blind_judgment_is_kept_unless_it_was_undone_blind(graded: Pro
     assert blind_judgments(graded, "ann") == {("q1", "p1"): 1}
     assert blind_judgments(graded, "ben") == {("q1", "p2"): 1}
     assert judgment_history(graded, "q1", "p3")[0].blind is None
+
+
+def test_undoing_restores_the_replaced_judgment_and_withdraws_a_first_one(graded: Project) -> None:
+    judge(graded, "q1", "p1", 2, "ann", "names the key", blind=True)
+    judge(graded, "q1", "p1", 3, "ann", blind=True)
+    judge(graded, "q1", "p1", 0, "ben", blind=True)
+    undo_judgment(graded, "q1", "p1", "ann")
+    newest = judgment_history(graded, "q1", "p1")[0]
+    assert (own_judgment(graded, "q1", "p1", "ann"), newest.note, newest.blind) == (2, "names the key", True)
+    undo_judgment(graded, "q1", "p1", "ben")
+    assert own_judgment(graded, "q1", "p1", "ben") is None
 
 
 def test_withdrawing_takes_back_the_own_judgment_alone_and_is_recorded(graded: Project) -> None:

@@ -102,8 +102,8 @@ class Directions:
 
     Args:
         up, down: numbers of labels that are higher or lower now; a new label is higher, and a lost one lower.
-        towards, away: numbers of judged passages whose label goes up if they are relevant and down if not, or the
-            other way.
+        towards, away: numbers of judged passages whose label comes closer to the judgment, or moves away from it, on
+            scales from 0 to 1; a label that appears or disappears is neither.
     """
 
     up: int
@@ -112,20 +112,29 @@ class Directions:
     away: int
 
 
-def directions(found: Sequence[LabelChange], judged: Mapping[str, Mapping[str, int]], min_judgment: int) -> Directions:
+def directions(
+    found: Sequence[LabelChange], judged: Mapping[str, Mapping[str, int]], highest: int, highest_judgment: int
+) -> Directions:
     """Count the directions of changed labels.
 
     Args:
-        judged: judgments by query and passage id; passages are relevant from `min_judgment` on.
+        judged: judgments by query and passage id.
+        highest, highest_judgment: the greatest label and the greatest judgment of their scales.
     """
 
     def rises(change: LabelChange) -> bool:
         return change.before is None or (change.after is not None and change.after > change.before)
 
     up = sum(map(rises, found))
-    known = [(one, value) for one in found if (value := judged.get(one.query_id, {}).get(one.passage_id)) is not None]
-    towards = sum(rises(one) == (value >= min_judgment) for one, value in known)
-    return Directions(up, len(found) - up, towards, len(known) - towards)
+    towards = away = 0
+    for change in found:
+        judgment = judged.get(change.query_id, {}).get(change.passage_id)
+        if judgment is None or change.before is None or change.after is None:
+            continue
+        was, now = (abs(label / highest - judgment / highest_judgment) for label in (change.before, change.after))
+        towards += now < was
+        away += now > was
+    return Directions(up, len(found) - up, towards, away)
 
 
 def changes(project: Project, measure: str, policy: Policy, edits: Edits) -> Changes:

@@ -7,12 +7,12 @@ from dataclasses import dataclass
 import streamlit as st
 
 from exam_workbench import bank, grading, jobs, labels, measures, review, study, types
-from exam_workbench.records import judgments, passage_texts
+from exam_workbench.records import SCALE, judgments, passage_texts
 from exam_workbench.run_names import short_names
 from exam_workbench.store import Project
 from exam_workbench.text import first_few, how_many
 from pages.parts.bank import bank_panels as bank_review, editing_window as bank_window
-from pages.parts.shared import html, job_progress, policy_widgets, presses, ui, view_choice
+from pages.parts.shared import html, job_progress, policy_widgets, presses, seen_labels, ui, view_choice
 
 FLIPS_SHOWN = 5
 QUERY = 40
@@ -135,11 +135,12 @@ def _headline(flips: Sequence[review.LabelChange], shown: _Shown, so_far: bool) 
     )
     if not flips:
         return count
-    found = review.directions(flips, shown.judged, shown.policy.min_judgment)
-    unjudged = len(flips) - found.towards - found.away
-    if unjudged == len(flips):
+    highest = bank.find_grader(shown.project, shown.policy.grader).spec.max_rating
+    found = review.directions(flips, shown.judged, highest, max(SCALE))
+    others = len(flips) - found.towards - found.away
+    if others == len(flips):
         return f"{count}: {found.up:,} up, {found.down:,} down"
-    rest = f", {unjudged:,} unjudged" if unjudged else ""
+    rest = f", {others:,} neither" if others else ""
     return f"{count}: {found.towards:,} towards the assessors, {found.away:,} away{rest}"
 
 
@@ -228,6 +229,7 @@ def _queries(texts: Mapping[str, str], query_ids: Sequence[str]) -> str:
 
 def _flips(shown: _Shown, which: str, flips: Sequence[review.LabelChange]) -> None:
     """Draw the labels that flip, or may flip: those of the open query, then those of the others, folded by query."""
+    seen_labels.show(shown.project, [(change.query_id, change.passage_id) for change in flips])
     by_query: dict[str, list[review.LabelChange]] = {}
     order = sorted(flips, key=lambda one: (one.query_id != shown.query_id, -abs((one.after or 0) - (one.before or 0))))
     for change in order:

@@ -7,10 +7,10 @@ import streamlit as st
 
 from exam_workbench import bank, labels, review
 from exam_workbench.errors import WorkbenchError
-from exam_workbench.records import SCALE, doubles, guidelines, judging, own_judgment, passage_texts, withdraw
+from exam_workbench.records import SCALE, doubles, guidelines, judging, own_judgment, passage_texts
 from exam_workbench.store import Project
 from pages.parts.review.passage_panel import guidelines_beside
-from pages.parts.shared import actions, address, html, people_here, ui
+from pages.parts.shared import actions, address, html, people_here, seen_labels, ui
 
 KEY = "passage-judging"
 AHEAD = 6
@@ -19,9 +19,6 @@ ROWS = 300
 """Largest number of passages in the list of a query."""
 
 Place = tuple[str, str]
-
-SEEN: dict[tuple[str, str], set[Place]] = {}
-"""By project and person: passages whose labels any window has shown since the app started."""
 
 
 @dataclass
@@ -49,15 +46,6 @@ class Here:
 def here() -> Here:
     """Return the state of this browser tab."""
     return st.session_state.setdefault("judging here", Here())
-
-
-def show_labels(project: Project, places: list[Place]) -> None:
-    """Record that the person was shown the labels of passages. Later judgments of them are not blind."""
-    _seen(project, ui.person()).update(places)
-
-
-def _seen(project: Project, person: str) -> set[Place]:
-    return SEEN.setdefault((str(project.path), person), set())
 
 
 def draw(project: Project, policy: labels.Policy | None, wanted: review.Filters, blind: bool) -> None:
@@ -135,14 +123,14 @@ def _do(project: Project, policy: labels.Policy | None, place: Here, person: str
         return
     at = str(act["query"]), str(act["passage"])
     place.go(*at)
-    blind = not act.get("seen") and at not in _seen(project, person)
+    blind = not act.get("seen") and at not in seen_labels.seen(project, person)
     if what == "judge":
         judging.judge(project, *at, int(act["value"]), person, str(act.get("note") or ""), blind)
     elif what == "take back" and own_judgment(project, *at, person) is not None:
         # If another window has withdrawn it already, nothing is left to do.
-        withdraw(project, *at, person, blind)
+        judging.undo_judgment(project, *at, person, blind)
     elif what == "look" and policy is not None:
-        _seen(project, person).add(at)
+        seen_labels.show(project, [at])
         label = review.read_passage(project, policy, *at).label
         told = _label(project, policy, at, label, "Your judgment is recorded as given after seeing it.")
         place.labels.setdefault((str(project.path), person), []).append(told)
@@ -173,7 +161,7 @@ def _shown(
     texts = passage_texts(project, loaded)
     seen: list[dict[str, Any]] = []
     if not blind:
-        show_labels(project, [(query_id, row.listed.passage_id) for row in rows])
+        seen_labels.show(project, [(query_id, row.listed.passage_id) for row in rows])
     if not blind and policy is not None:
         judged = {row.listed.passage_id: row.listed for row in rows}
         seen = [

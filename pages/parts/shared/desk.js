@@ -55,6 +55,10 @@ class Desk extends Part {
   key(event) {
     if (event.ctrlKey || event.metaKey || (event.shiftKey && /^[a-z]$/i.test(event.key)) || behindDialog()) return;
     const name = nameOf(event);
+    if (name === "escape" && this.helps) {
+      this.helps = false;
+      return this.redraw();
+    }
     const fits = (one) => one.getAttribute("aria-keyshortcuts").toLowerCase() === name;
     const button = [...this.root.querySelectorAll("[aria-keyshortcuts]")].find(fits);
     if (!button || (!event.altKey && isUsed(event, this.elsewhere?.(event)))) return;
