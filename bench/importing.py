@@ -9,9 +9,10 @@ import json
 import tempfile
 from collections.abc import Iterator
 from pathlib import Path
+from time import process_time
 
-from bench.figures import Figure, in_child, in_this_process, peak_megabytes, processor_seconds
-from bench.large import PASSAGES_A_QUERY, QUERIES, RUNS, make_large
+from bench.figures import Figure, in_child, peak_megabytes, timed
+from bench.large import large_size, make_large
 from exam_workbench.exchange import graded_file, import_files
 from exam_workbench.formats import Source
 from exam_workbench.store import create
@@ -23,16 +24,14 @@ def importing(tiny: bool) -> Iterator[Figure]:
     Raises:
         AssertionError: the import and the parser count different numbers of grades.
     """
-    few, many = (2, 5) if tiny else (QUERIES // 5, QUERIES)
-    passages = 101 if tiny else PASSAGES_A_QUERY
-    run = in_this_process if tiny else in_child
+    sizes = [large_size(tiny, share) for share in (5, 1)]
     peaks = []
-    for queries in (few, many):
+    for size in sizes:
         with tempfile.TemporaryDirectory() as folder:
             file = Path(folder) / "graded.jsonl.gz"
-            run(_export, file, queries, passages, 3 if tiny else RUNS)
-            seconds, grades, peak = run(_import, file)
-            parsing, parsed = run(_parse, file)
+            in_child(tiny, _export, file, *size)
+            seconds, grades, peak = in_child(tiny, _import, file)
+            parsing, parsed = in_child(tiny, timed, process_time, _parse, file)
         assert grades == parsed, f"{grades} grades are in the project, {parsed} in the file"
         peaks.append(peak)
     yield Figure(
@@ -45,6 +44,7 @@ def importing(tiny: bool) -> Iterator[Figure]:
     )
     small, large = (max(peak, 1.0) for peak in peaks)
     growth = large / small
+    few, many = sizes[0][0], sizes[1][0]
     yield Figure(
         f"memory of it, {many} queries to {few}",
         f"+{large:,.0f} MB",
@@ -65,23 +65,19 @@ def _import(file: Path) -> tuple[float, int, float]:
     """Return processor seconds, grades, and the growth of the peak memory in MB."""
     project = create(file.with_name("imported.duckdb"))
     before = peak_megabytes()
-    seconds, _ = processor_seconds(lambda: import_files(project, "graded", [Source.of(file)], "bench"))
+    seconds, _ = timed(process_time, import_files, project, "graded", [Source.of(file)], "bench")
     peak = peak_megabytes() - before
     grades = int(project.value("SELECT count(*) FROM grades"))
     project.close()
     return seconds, grades, peak
 
 
-def _parse(file: Path) -> tuple[float, int]:
-    """Return processor seconds of reading the file with the standard library, and the number of ratings."""
-
-    def parse() -> int:
-        grades = 0
-        with gzip.open(file) as lines:
-            for line in lines:
-                for passage in json.loads(line)[1]:
-                    for entry in passage.get("exam_grades") or []:
-                        grades += len(entry["correctAnswered"]) + len(entry["wrongAnswered"])
-        return grades
-
-    return processor_seconds(parse)
+def _parse(file: Path) -> int:
+    """Read the file with the standard library, and return the number of ratings."""
+    grades = 0
+    with gzip.open(file) as lines:
+        for line in lines:
+            for passage in json.loads(line)[1]:
+                for entry in passage.get("exam_grades") or []:
+                    grades += len(entry["correctAnswered"]) + len(entry["wrongAnswered"])
+    return grades

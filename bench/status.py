@@ -6,12 +6,11 @@ import os
 import statistics
 import subprocess
 import sys
-import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 
 from bench.figures import Figure
-from bench.large import PASSAGES_A_QUERY, QUERIES, RUNS, make_large
+from bench.large import large_file, large_size
 
 ROOT = Path(__file__).resolve().parents[1]
 COMMAND = "import sys; from exam_workbench.cli import main; sys.exit(main())"
@@ -26,10 +25,8 @@ print(project.execute("SELECT rating, count(*) FROM grades GROUP BY ALL").df())
 
 def status(tiny: bool) -> Iterator[Figure]:
     """Measure the median processor time of three runs, including the start of Python."""
-    with tempfile.TemporaryDirectory() as folder:
-        path = Path(folder) / "large.duckdb"
-        make_large(path, *((2, 101, 3) if tiny else (QUERIES, PASSAGES_A_QUERY, RUNS))).close()
-        times = 1 if tiny else 3
+    times = 1 if tiny else 3
+    with large_file(large_size(tiny)) as path:
         command = [sys.executable, "-c", COMMAND, "status", "--project", str(path)]
         took = statistics.median(_processor_seconds(command) for _ in range(times))
         script = [sys.executable, "-c", SCRIPT, str(path)]
