@@ -14,7 +14,7 @@ import pytrec_eval
 from numpy.typing import NDArray
 
 from exam_workbench.audit._audit_plan import weights_from
-from exam_workbench.measures import audit
+from exam_workbench.measures import audit as audits
 from exam_workbench.measures.audit import Batch, Corrected, Estimates, Pool, Weights, importance, pool_of
 
 Array = NDArray[np.float64]
@@ -99,7 +99,7 @@ class Drawn:
 
     def until(self, t: int) -> Corrected:
         """Return the corrected gains after the first t batches."""
-        return audit.correct(self.batches[:t], self.planned, self.gains, self.predicted[:t])
+        return audits.correct(self.batches[:t], self.planned, self.gains, self.predicted[:t])
 
 
 def dl20(shared: Path, measure: str, condensed: bool = False) -> Collection:
@@ -110,12 +110,7 @@ def dl20(shared: Path, measure: str, condensed: bool = False) -> Collection:
         condensed: remove passages without a NIST judgment from the rankings; otherwise they count as 0.
     """
     folder = shared / "dl20"
-    judged, runs = _read(folder)
-    if condensed:
-        runs = {
-            run: {query: [one for one in ranked if (query, one) in judged] for query, ranked in ranking.items()}
-            for run, ranking in runs.items()
-        }
+    judged, runs = _read(folder, condensed)
     kinds = {"questions label": QUESTIONS, "nuggets label": NUGGETS}
     rated = {name: _qrels(folder / "rubric-qrels" / f"{kind}.qrel") for name, kind in kinds.items()}
     return _collection(runs, judged, rated, measure)
@@ -176,7 +171,7 @@ def _collection(
     measure: str,
 ) -> Collection:
     """Unjudged passages count as 0, as in trec_eval."""
-    linear = audit.linear_measure(measure)
+    linear = audits.linear_measure(measure)
     queries = {query for query, _ in judged}
     ranks = [
         (run, query, passage, rank)
@@ -201,14 +196,17 @@ def _qrels(file: Path) -> dict[Item, int]:
     return {(query, passage): int(value) for query, _, passage, value in rows}
 
 
-def _read(folder: Path) -> tuple[dict[Item, int], dict[str, dict[str, list[str]]]]:
+def _read(folder: Path, condensed: bool = False) -> tuple[dict[Item, int], dict[str, dict[str, list[str]]]]:
     """Return the judgments of a collection, and for each run and query the passages by falling score."""
-    runs = {}
+    judged, runs = _qrels(folder / "qrels-nist.txt"), {}
     for file in sorted((folder / "runs").glob("*.run")):
         with file.open(encoding="utf-8") as lines:
             scores = pytrec_eval.parse_run(lines)
-        runs[file.stem] = {query: sorted(own, key=own.get, reverse=True) for query, own in scores.items()}
-    return _qrels(folder / "qrels-nist.txt"), runs
+        runs[file.stem] = {
+            query: [one for one in sorted(own, key=own.get, reverse=True) if not condensed or (query, one) in judged]
+            for query, own in scores.items()
+        }
+    return judged, runs
 
 
 def ways(held: Collection) -> list[Way]:
@@ -239,26 +237,27 @@ def simulate(held: Collection, way: Way, budget: float, seed: int) -> Drawn:
     """Simulate an audit: draw batches and reveal the judgments of the drawn passages."""
     n, each = len(held.gains), budget / way.batches
     floor = 1.0 if np.ptp(way.size) == 0 else 0.1
-    planned = audit.planned_chances(way.size, [each] * way.batches, floor)
+    planned = audits.planned_chances(way.size, [each] * way.batches, floor)
     if way.one_share:
         planned = np.full_like(planned, 1e-9)
     known, size = np.zeros(n, bool), way.size
     gains = np.full(n, np.nan)
     batches: list[Batch] = []
     for t in range(way.batches):
-        chance = audit.chances(size, each, floor, ~known)
-        drawn = audit.draw(chance, seed, t + 1, held.weights.items)
+        chance = audits.chances(size, each, floor, ~known)
+        drawn = audits.draw(chance, seed, t + 1, held.weights.items)
         batches.append(Batch(chance, drawn, drawn, known))
         known = known | drawn
         gains[drawn] = held.gains[drawn]
         if (way.learn or way.contenders) and t + 1 < way.batches:
-            predicted = audit.predict_batches(way.pool, batches, planned, gains)
+            predicted = audits.predict_batches(way.pool, batches, planned, gains)
             size = way.size
             if way.contenders:
-                left = audit.best(held.weights.w, audit.correct(batches, planned, gains, predicted), 0.05).systems
+                corrected = audits.correct(batches, planned, gains, predicted)
+                left = audits.best(held.weights.w, corrected, 0.05).systems
                 size = importance(held.weights.w[list(left)], "differences") if len(left) > 1 else size
-            size = size * audit.expected_spread(way.pool, batches, planned, gains, predicted)
-    return Drawn(batches, planned, audit.predict_batches(way.pool, batches, planned, gains), gains)
+            size = size * audits.expected_spread(way.pool, batches, planned, gains, predicted)
+    return Drawn(batches, planned, audits.predict_batches(way.pool, batches, planned, gains), gains)
 
 
 def missed(told: Estimates, truth: Array) -> NDArray[np.bool_]:

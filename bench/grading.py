@@ -27,8 +27,6 @@ MODELS: tuple[tuple[str, Callable[[Path], Path], str], ...] = (
 ENDPOINTS = ((0.2, 8, 160), (1.0, 64, 640), (2.0, 256, 5100))
 """Latency in seconds, calls in flight, calls."""
 
-Texts = tuple[dict[int, Asked], dict[int, str]]
-
 
 def local(tiny: bool) -> Iterator[Figure]:
     """Measure pairs per second of small local models, compared with `generate` for one pair at a time.
@@ -76,7 +74,7 @@ def endpoint(tiny: bool) -> Iterator[Figure]:
         )
 
 
-def _texts(questions: int, passages: int) -> Texts:
+def _texts(questions: int, passages: int) -> tuple[dict[int, Asked], dict[int, str]]:
     """Make texts of different lengths from the words of the small models; most passages contain a rating."""
     dice = random.Random(1)
     ratings = [word for word, answer in ANSWERS.items() if answer in "012345"]

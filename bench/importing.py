@@ -6,16 +6,16 @@ from __future__ import annotations
 
 import gzip
 import json
-import tempfile
 from collections.abc import Iterator
+from contextlib import closing
 from pathlib import Path
 from time import process_time
 
 from bench.figures import Figure, in_child, peak_megabytes, timed
-from bench.large import large_size, make_large
+from bench.large import large_file, large_size
 from exam_workbench.exchange import graded_file, import_files
 from exam_workbench.formats import Source
-from exam_workbench.store import create
+from exam_workbench.store import create, open_project
 
 
 def importing(tiny: bool) -> Iterator[Figure]:
@@ -27,9 +27,10 @@ def importing(tiny: bool) -> Iterator[Figure]:
     sizes = [large_size(tiny, share) for share in (5, 1)]
     peaks = []
     for size in sizes:
-        with tempfile.TemporaryDirectory() as folder:
-            file = Path(folder) / "graded.jsonl.gz"
-            in_child(tiny, _export, file, *size)
+        with large_file(size) as path:
+            file = path.with_name("graded.jsonl.gz")
+            with closing(open_project(path)) as project:
+                file.write_bytes(graded_file(project))
             seconds, grades, peak = in_child(tiny, _import, file)
             parsing, parsed = in_child(tiny, timed, process_time, _parse, file)
         assert grades == parsed, f"{grades} grades are in the project, {parsed} in the file"
@@ -43,22 +44,15 @@ def importing(tiny: bool) -> Iterator[Figure]:
         seconds / parsing <= 1.5,
     )
     small, large = (max(peak, 1.0) for peak in peaks)
-    growth = large / small
     few, many = sizes[0][0], sizes[1][0]
     yield Figure(
         f"memory of it, {many} queries to {few}",
         f"+{large:,.0f} MB",
         f"+{small:,.0f} MB",
-        growth,
+        large / small,
         f"far below {many / few:.1f} (file)",
-        growth < 1 + (many / few - 1) / 3,
+        large / small < 1 + (many / few - 1) / 3,
     )
-
-
-def _export(file: Path, queries: int, passages: int, runs: int) -> None:
-    project = make_large(file.with_name("source.duckdb"), queries, passages, runs)
-    file.write_bytes(graded_file(project))
-    project.close()
 
 
 def _import(file: Path) -> tuple[float, int, float]:

@@ -48,8 +48,6 @@ from exam_workbench.types import Asked, Grade, GraderSpec, Question
 
 ROUNDS_A_PROJECT = 40
 """Rounds in one project; a new project keeps the rounds short."""
-LONGEST = 2.0
-"""Latest time of a kill, in seconds of work."""
 QUERIES, PASSAGES = 4, 12
 OUT = "out"
 """Folder for exported files."""
@@ -112,7 +110,7 @@ def work(folder: str, seed: int, kind: str, acks: Connection) -> None:
         project = open_project(place / "drill.duckdb")
         close_interrupted(project)
         for number in count():
-            acks.send(("begun", number))
+            acks.send(("begun", [number]))
             acks.send((kind, ACTS[kind](project, f"{seed}-{number}", dice, lambda *said: acks.send(said))))
     except Exception as error:
         acks.send(("failed", [f"{type(error).__name__}: {error}"]))
@@ -209,11 +207,8 @@ def look(folder: str, known: list[Ack]) -> list[str]:
     """Open and check the project as after a restart; return faults and losses as sentences."""
     lost: list[str] = []
     try:
-        project = open_project(Path(folder) / "drill.duckdb")
-        close_interrupted(project)
-        # `exam check` is incomplete right after an opening that read the log, so the project is opened twice.
-        project.close()
-        with closing(open_project(project.path)) as project:
+        with closing(_reopened(Path(folder) / "drill.duckdb")) as project:
+            close_interrupted(project)
             lost += [str(one) for findings in exchange.check(project).values() for one in findings]
             for kind, what in known:
                 if not SEEN[kind](project, *what):
@@ -271,12 +266,15 @@ def _is_restored(project: Project, path: str) -> bool:
 
 
 def _is_sound(path: str, sql: str) -> bool:
-    """Open a project twice, since the first opening reads the log; return whether `exam check` finds no fault and a
-    query finds a row.
-    """
-    open_project(Path(path)).close()
-    with closing(open_project(Path(path))) as project:
+    """Return whether `exam check` finds no fault in a project, and a query finds a row."""
+    with closing(_reopened(Path(path))) as project:
         return not any(exchange.check(project).values()) and project.value(sql) is not None
+
+
+def _reopened(path: Path) -> Project:
+    """Open a project twice, since `exam check` is incomplete right after an opening that read the log."""
+    open_project(path).close()
+    return open_project(path)
 
 
 def _is_published(project: Project, manifest: dict[str, Any]) -> bool:
@@ -303,7 +301,7 @@ ONCE = ("copied", "migrate", "backup", "placed", "restore", "publish", "export")
 """Kinds that are checked after their own round only; `exam check` reproduces publications in each round."""
 
 
-def drill(each: int, seed: int, say: Callable[[str], None] = print, longest: float = LONGEST) -> list[str]:
+def drill(each: int, seed: int, say: Callable[[str], None] = print, longest: float = 2.0) -> list[str]:
     """Kill a process `each` times during each kind of action; return all losses and faults as sentences.
 
     Args:
@@ -312,26 +310,24 @@ def drill(each: int, seed: int, say: Callable[[str], None] = print, longest: flo
     """
     context = multiprocessing.get_context("forkserver")
     context.set_forkserver_preload(["bench.kill"])
-    dice, known, faults = random.Random(seed), list[Ack](), list[str]()
+    dice, faults = random.Random(seed), list[str]()
     kills, acknowledged = Counter[str](), Counter[str]()
-    place = tempfile.TemporaryDirectory(prefix="kill-")
-    for number, kind in enumerate([kind for _ in range(each) for kind in ACTS]):
-        if number % ROUNDS_A_PROJECT == 0:
-            place.cleanup()
-            place = tempfile.TemporaryDirectory(prefix="kill-")
-            known = []
-            begin(Path(place.name))
-        acts, begun = _killed(context, place.name, seed * 100_000 + number, kind, dice, longest)
-        done = [act for act in acts if act[0] != "failed"]
-        kills[kind] += begun
-        acknowledged[kind] += sum(name == kind for name, _ in done)
-        wrong = [f"an act failed before the kill: {what[0]}" for name, what in acts if name == "failed"]
-        wrong += _looked(context, place.name, known + done)
-        known += [act for act in done if act[0] not in ONCE]
-        for fault in wrong:
-            faults.append(f"round {number}, killed during {kind}: {fault}")
-            say(faults[-1])
-    place.cleanup()
+    kinds = list(ACTS) * each
+    for first in range(0, len(kinds), ROUNDS_A_PROJECT):
+        with tempfile.TemporaryDirectory(prefix="kill-") as place:
+            known: list[Ack] = []
+            begin(Path(place))
+            for number, kind in enumerate(kinds[first : first + ROUNDS_A_PROJECT], first):
+                acts = _killed(context, place, seed * 100_000 + number, kind, dice, longest)
+                done = [act for act in acts if act[0] in SEEN]
+                kills[kind] += any(name == "begun" for name, _ in acts)
+                acknowledged[kind] += sum(name == kind for name, _ in done)
+                wrong = [f"an act failed before the kill: {what[0]}" for name, what in acts if name == "failed"]
+                wrong += _looked(context, place, known + done)
+                known += [act for act in done if act[0] not in ONCE]
+                for fault in wrong:
+                    faults.append(f"round {number}, killed during {kind}: {fault}")
+                    say(faults[-1])
     say("| act | kills | of these during an act | acts acknowledged |\n| --- | --- | --- | --- |")
     for kind in ACTS:
         say(f"| {kind} | {each} | {kills[kind]} | {acknowledged[kind]} |")
@@ -347,12 +343,8 @@ def _looked(context: Any, folder: str, known: list[Ack]) -> list[str]:
             return ["the process that looked died"]
 
 
-def _killed(
-    context: Any, folder: str, seed: int, kind: str, dice: random.Random, longest: float
-) -> tuple[list[Ack], bool]:
-    """Run a process for a random time and kill it; return its acknowledged actions, and whether it had begun an
-    action.
-    """
+def _killed(context: Any, folder: str, seed: int, kind: str, dice: random.Random, longest: float) -> list[Ack]:
+    """Run a process for a random time and kill it; return its messages."""
     receiving, sending = context.Pipe(duplex=False)
     process = context.Process(target=work, args=(folder, seed, kind, sending))
     process.start()
@@ -367,7 +359,7 @@ def _killed(
     with receiving, suppress(EOFError, OSError):
         while True:
             messages.append(receiving.recv())
-    return [message for message in messages if message[0] != "begun"], any(name == "begun" for name, _ in messages)
+    return messages
 
 
 if __name__ == "__main__":

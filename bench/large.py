@@ -18,16 +18,10 @@ PASSAGES_A_QUERY = 650
 QUESTIONS_A_QUERY = 55
 RUNS = 30
 DEPTH = 100
-SPEC = GraderSpec("generated", "self-rating", "generated")
 
 
 def large_size(tiny: bool, share: int = 1) -> tuple[int, int, int]:
-    """Return the numbers of queries, passages per query, and runs of a generated project.
-
-    Args:
-        tiny: the smallest size instead of the full one.
-        share: divide the number of queries by it.
-    """
+    """Return numbers of queries, passages per query, and runs of a generated project; `share` divides the queries."""
     queries, *others = (10, 101, 3) if tiny else (QUERIES, PASSAGES_A_QUERY, RUNS)
     return queries // share, *others
 
@@ -54,50 +48,41 @@ def make_large(path: Path, queries: int = QUERIES, passages: int = PASSAGES_A_QU
     steps = [step for step in range(7, passages) if gcd(step, passages) == 1]
     strides = ", ".join(f"({run}, {steps[run * 37 % len(steps)]})" for run in range(runs))
     pooled, asked = queries * passages, queries * QUESTIONS_A_QUERY
-    tables = (
-        ("queries", "1000 + i, 'q' || i, 'query number ' || i, NULL, NULL, NULL", queries),
-        (
-            "passage_texts",
-            "1000000 + i, 'Passage ' || i || repeat(' words of a passage of ordinary length', 10)",
-            pooled,
-        ),
-        ("passages", "2000000 + i, 'p' || i, 1000000 + i", pooled),
-        ("listed", f"1000 + i // {passages}, 2000000 + i, i", pooled),
-        ("question_texts", "3000000 + i, 'What does question number ' || i || ' ask?', NULL", asked),
-        ("questions", f"4000000 + i, 'question-' || i, 1000 + i // {QUESTIONS_A_QUERY}", asked),
-        ("bank_versions", "1, 'generated', 'bench', now()::TIMESTAMP", 1),
-        (
-            "question_revisions",
-            "5000000 + i, 4000000 + i, 1, 3000000 + i, 'question', 1.0, true, NULL, NULL, '[]', NULL, i, NULL",
-            asked,
-        ),
-        ("runs", "6000000 + i, 'run-' || i, 'run', 'run'", runs),
-        ("sources", "7000000, 'judgments'", 1),
-        (
-            "judgments",
-            f"7000000, 1000 + i * 10 // {passages}, 2000000 + i * 10, (hash(i * 10) % 4)::INTEGER",
-            -(-pooled // 10),
-        ),
-    )
     project = create(path)
     with project.transaction() as cursor:
-        for table, columns, rows in tables:
-            cursor.execute(f"INSERT INTO {table} SELECT {columns} FROM range({rows}) t(i)")
-        cursor.execute(
-            "INSERT INTO grades BY NAME SELECT ? AS grader_key, 3000000 + r AS question_text_key,"
-            " 1000000 + p AS passage_text_key,"
-            " least(hash(p) % 6, greatest(0, (hash(p * 7919 + r) % 18)::INTEGER - 12)) AS rating,"
-            " false AS defaulted, 0 AS job_key"
-            f" FROM range({queries}) t(q), range(q * {passages}, (q + 1) * {passages}) u(p),"
-            f" range(q * {QUESTIONS_A_QUERY}, (q + 1) * {QUESTIONS_A_QUERY}) v(r) ORDER BY q, p, r",
-            [put_grader(cursor, SPEC)],
-        )
-        cursor.execute(
-            "INSERT INTO rankings SELECT 6000000 + s, 1000 + q,"
-            f" 2000000 + q * {passages} + (hash(q * 1009 + s) % {passages} + rank * stride) % {passages},"
-            f" rank, 1000.0 - rank FROM range({queries}) t(q), (VALUES {strides}) v(s, stride),"
-            f" range(1, {DEPTH + 1}) u(rank)"
-        )
+        grader = put_grader(cursor, GraderSpec("generated", "self-rating", "generated"))
+        cursor.execute(f"""
+            INSERT INTO queries SELECT 1000 + i, 'q' || i, 'query number ' || i, NULL, NULL, NULL
+            FROM range({queries}) t(i);
+            INSERT INTO passage_texts
+            SELECT 1000000 + i, 'Passage ' || i || repeat(' words of a passage of ordinary length', 10)
+            FROM range({pooled}) t(i);
+            INSERT INTO passages SELECT 2000000 + i, 'p' || i, 1000000 + i FROM range({pooled}) t(i);
+            INSERT INTO listed SELECT 1000 + i // {passages}, 2000000 + i, i FROM range({pooled}) t(i);
+            INSERT INTO question_texts SELECT 3000000 + i, 'What does question number ' || i || ' ask?', NULL
+            FROM range({asked}) t(i);
+            INSERT INTO questions SELECT 4000000 + i, 'question-' || i, 1000 + i // {QUESTIONS_A_QUERY}
+            FROM range({asked}) t(i);
+            INSERT INTO bank_versions VALUES (1, 'generated', 'bench', now()::TIMESTAMP);
+            INSERT INTO question_revisions
+            SELECT 5000000 + i, 4000000 + i, 1, 3000000 + i, 'question', 1.0, true, NULL, NULL, '[]', NULL, i, NULL
+            FROM range({asked}) t(i);
+            INSERT INTO grades BY NAME
+            SELECT {grader} AS grader_key, 3000000 + r AS question_text_key, 1000000 + p AS passage_text_key,
+                least(hash(p) % 6, greatest(0, (hash(p * 7919 + r) % 18)::INTEGER - 12)) AS rating,
+                false AS defaulted, 0 AS job_key
+            FROM range({queries}) t(q), range(q * {passages}, (q + 1) * {passages}) u(p),
+                range(q * {QUESTIONS_A_QUERY}, (q + 1) * {QUESTIONS_A_QUERY}) v(r) ORDER BY q, p, r;
+            INSERT INTO runs SELECT 6000000 + i, 'run-' || i, 'run', 'run' FROM range({runs}) t(i);
+            INSERT INTO rankings
+            SELECT 6000000 + s, 1000 + q,
+                2000000 + q * {passages} + (hash(q * 1009 + s) % {passages} + rank * stride) % {passages},
+                rank, 1000.0 - rank
+            FROM range({queries}) t(q), (VALUES {strides}) v(s, stride), range(1, {DEPTH + 1}) u(rank);
+            INSERT INTO sources VALUES (7000000, 'judgments');
+            INSERT INTO judgments SELECT 7000000, 1000 + i // {passages}, 2000000 + i, (hash(i) % 4)::INTEGER
+            FROM range({pooled}) t(i) WHERE i % 10 = 0;
+        """)
         refresh_pool(cursor)
         log(cursor, "bench", "generate")
     return project

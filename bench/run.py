@@ -16,7 +16,7 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
-from bench.figures import HEADER, header
+from bench.figures import header
 
 BUDGETS = {
     "impact": "scoring",
@@ -45,7 +45,7 @@ def main() -> None:
     names = given.names or list(BUDGETS)
     budgets = [name for name in names if name in BUDGETS]
     if budgets:
-        header(HEADER)
+        header("what | measured | alternative | ratio | budget | kept")
     for name in budgets:
         measure = getattr(importlib.import_module(f"bench.{BUDGETS[name]}"), name)
         for figure in measure(given.tiny):

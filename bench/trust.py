@@ -5,13 +5,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from functools import partial
 from pathlib import Path
-from typing import Literal, get_args
 
 import numpy as np
 from scipy.stats import kendalltau
 
 from bench.audit import simulated
-from bench.audited import Collection, Way, dl20, label_sets, made, simulate
+from bench.audited import Array, Collection, Way, dl20, label_sets, made, simulate
 from bench.figures import header, row
 from exam_workbench.grading import AGAIN, SENTINELS
 from exam_workbench.measures._drift_test import DRIFT_ALARM, drift_evidence, noise_bound
@@ -19,28 +18,28 @@ from exam_workbench.measures._repair import RepairTest, rewording_test, spent
 from exam_workbench.measures._sealed import SEALED_LEVEL, sealed_test
 from exam_workbench.measures.audit import compare_graders, importance, pool_of
 
-Aim = Literal["scores", "differences"]
-
 
 def graders(shared: Path, tiny: bool) -> None:
     """Print how well 400 judgments choose among nine graders: the set, the chosen grader, and its regret."""
     held = made() if tiny else dl20(shared, "DCG@10")
+    w = held.weights.w
     sets = {"a": held.label, "b": held.gains} if tiny else label_sets(shared, held.weights.items)
-    quality = {name: np.corrcoef(held.weights.w @ np.nan_to_num(sets[name]), held.truth)[0, 1] for name in sets}
+    quality = {name: np.corrcoef(w @ np.nan_to_num(sets[name]), held.truth)[0, 1] for name in sets}
     ordered = sorted(quality, key=lambda name: -quality[name])
     print("Correlation with full judgments: " + ", ".join(f"{name} {quality[name]:.3f}" for name in ordered))
     header("graders | drawn for | best in the set | mean size | regret | random | ratio | regret in tau | random")
+    sizes = {"scores": importance(w), "differences": importance(w, "differences")}
     for left_out in range(1 if tiny else 3):
         chosen = {name: sets[name] for name in ordered[left_out:]}
-        for aim in get_args(Aim):
-            _choices(held, chosen, aim, 2 if tiny else 500)
+        for aim, size in sizes.items():
+            _choices(held, chosen, aim, size, 2 if tiny else 500)
 
 
-def _choices(held: Collection, sets: dict[str, np.ndarray], aim: Aim, repeats: int) -> None:
+def _choices(held: Collection, sets: dict[str, Array], aim: str, size: Array, repeats: int) -> None:
     w, truth = held.weights.w, held.truth
     machines = np.array([w @ np.nan_to_num(labels) for labels in sets.values()])
     columns = sets | {f"{name} squared": labels**2 for name, labels in sets.items()}
-    way = Way("", importance(w, aim), pool_of(held.weights, columns))
+    way = Way("", size, pool_of(held.weights, columns))
     budget = min(400, len(held.gains) // 3)
     quality = np.array([np.corrcoef(scores, truth)[0, 1] for scores in machines])
     tau = np.array([kendalltau(scores, truth)[0] for scores in machines])
@@ -50,11 +49,11 @@ def _choices(held: Collection, sets: dict[str, np.ndarray], aim: Aim, repeats: i
         found = compare_graders(w, machines, simulate(held, way, budget, seed).until(1))
         return found.kept[np.argmin(lost)], found.kept.sum(), lost[found.chosen], lost_in_tau[found.chosen]
 
-    best, size, regret, regret_in_tau = simulated(repeats, once)[1]
+    best, kept, regret, regret_in_tau = simulated(repeats, once)[1]
     random = lost.mean()
     regrets = (f"{regret:.4f}", f"{random:.4f}", f"{regret / random:.2f}")
     in_tau = (f"{regret_in_tau:.3f}", f"{lost_in_tau.mean():.3f}")
-    row(len(machines), aim, f"{best:.1%}", f"{size:.2f}", *regrets, *in_tau)
+    row(len(machines), aim, f"{best:.1%}", f"{kept:.2f}", *regrets, *in_tau)
 
 
 def drift(shared: Path, tiny: bool) -> None:
