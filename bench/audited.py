@@ -10,28 +10,17 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 import numpy as np
+import pytrec_eval
 from numpy.typing import NDArray
 
 from exam_workbench.audit._audit_plan import weights_from
-from exam_workbench.measures.audit import (
-    Batch,
-    Corrected,
-    Estimates,
-    Pool,
-    Weights,
-    best,
-    chances,
-    correct,
-    draw,
-    expected_spread,
-    importance,
-    linear_measure,
-    planned_chances,
-    pool_of,
-    predict_batches,
-)
+from exam_workbench.measures import audit as audits
+from exam_workbench.measures.audit import Batch, Corrected, Estimates, Pool, Weights, importance, pool_of
 
 Array = NDArray[np.float64]
+
+Item = tuple[str, str]
+"""Query and passage."""
 
 RELEVANT = 2
 QUESTIONS = "QuestionSelfRatedUnanswerablePromptWithChoices"
@@ -58,6 +47,17 @@ class Collection:
     def truth(self) -> Array:
         """The score of each system by full judgments."""
         return self.weights.w @ self.gains
+
+    @property
+    def apart(self) -> Array:
+        """The difference of the scores for each pair of systems, as `compare` orders them."""
+        first, second = np.triu_indices(len(self.truth), 1)
+        return self.truth[first] - self.truth[second]
+
+    @property
+    def pool(self) -> Pool:
+        """The features of rankings and of the machine, for the predictions."""
+        return pool_of(self.weights, self.columns)
 
     @property
     def machine(self) -> Array:
@@ -99,7 +99,7 @@ class Drawn:
 
     def until(self, t: int) -> Corrected:
         """Return the corrected gains after the first t batches."""
-        return correct(self.batches[:t], self.planned, self.gains, self.predicted[:t])
+        return audits.correct(self.batches[:t], self.planned, self.gains, self.predicted[:t])
 
 
 def dl20(shared: Path, measure: str, condensed: bool = False) -> Collection:
@@ -110,26 +110,17 @@ def dl20(shared: Path, measure: str, condensed: bool = False) -> Collection:
         condensed: remove passages without a NIST judgment from the rankings; otherwise they count as 0.
     """
     folder = shared / "dl20"
-    judged = _qrels(folder / "qrels-nist.txt")
-    runs = {file.stem: _run(file) for file in sorted((folder / "runs").glob("*.run"))}
-    if condensed:
-        runs = {
-            run: {query: [one for one in ranked if (query, one) in judged] for query, ranked in ranking.items()}
-            for run, ranking in runs.items()
-        }
-    rated = {
-        "questions": _qrels(folder / "rubric-qrels" / f"{QUESTIONS}.qrel"),
-        "nuggets": _qrels(folder / "rubric-qrels" / f"{NUGGETS}.qrel"),
-    }
-    return _collection(runs, judged, {f"{name} label": found for name, found in rated.items()}, measure)
+    judged, runs = _read(folder, condensed)
+    kinds = {"questions label": QUESTIONS, "nuggets label": NUGGETS}
+    rated = {name: _qrels(folder / "rubric-qrels" / f"{kind}.qrel") for name, kind in kinds.items()}
+    return _collection(runs, judged, rated, measure)
 
 
 def dl23(shared: Path, measure: str) -> Collection:
     """Return the 25 queries of LLMJudge with 16 systems made for tests and question ratings by FLAN-T5-large."""
     folder = shared / "dl23-llmjudge"
-    judged = _qrels(folder / "qrels-nist.txt")
-    runs = {file.stem: _run(file) for file in sorted((folder / "runs").glob("*.run"))}
-    columns: dict[str, dict[tuple[str, str], float]] = defaultdict(dict)
+    judged, runs = _read(folder)
+    columns: dict[str, dict[Item, float]] = defaultdict(dict)
     with gzip.open(folder / "graded.jsonl.gz", "rt", encoding="utf-8") as lines:
         for query, passages in map(json.loads, lines):
             for passage in passages:
@@ -145,7 +136,7 @@ def dl23(shared: Path, measure: str) -> Collection:
     return _collection(runs, judged, columns, measure)
 
 
-def label_sets(shared: Path, items: Sequence[tuple[str, str]]) -> dict[str, Array]:
+def label_sets(shared: Path, items: Sequence[Item]) -> dict[str, Array]:
     """Return the labels of all graders of `dl20` for these passages: eight by FLAN-T5-large, and UMBRELA's; NaN if
     missing.
     """
@@ -175,12 +166,12 @@ def made(queries: int = 6, runs: int = 5) -> Collection:
 
 def _collection(
     runs: Mapping[str, Mapping[str, list[str]]],
-    judged: Mapping[tuple[str, str], int],
-    columns: Mapping[str, Mapping[tuple[str, str], float]],
+    judged: Mapping[Item, int],
+    columns: Mapping[str, Mapping[Item, float]],
     measure: str,
 ) -> Collection:
     """Unjudged passages count as 0, as in trec_eval."""
-    linear = linear_measure(measure)
+    linear = audits.linear_measure(measure)
     queries = {query for query, _ in judged}
     ranks = [
         (run, query, passage, rank)
@@ -200,17 +191,22 @@ def _collection(
     return Collection(weights, gains, label, found)
 
 
-def _qrels(file: Path) -> dict[tuple[str, str], int]:
+def _qrels(file: Path) -> dict[Item, int]:
     rows = (line.split() for line in file.read_text(encoding="utf-8").splitlines())
     return {(query, passage): int(value) for query, _, passage, value in rows}
 
 
-def _run(file: Path) -> dict[str, list[str]]:
-    found: dict[str, list[tuple[float, str]]] = defaultdict(list)
-    for line in file.read_text(encoding="utf-8").splitlines():
-        query, _, passage, _, score, _ = line.split()
-        found[query].append((-float(score), passage))
-    return {query: [passage for _, passage in sorted(rows, key=lambda row: row[0])] for query, rows in found.items()}
+def _read(folder: Path, condensed: bool = False) -> tuple[dict[Item, int], dict[str, dict[str, list[str]]]]:
+    """Return the judgments of a collection, and for each run and query the passages by falling score."""
+    judged, runs = _qrels(folder / "qrels-nist.txt"), {}
+    for file in sorted((folder / "runs").glob("*.run")):
+        with file.open(encoding="utf-8") as lines:
+            scores = pytrec_eval.parse_run(lines)
+        runs[file.stem] = {
+            query: [one for one in sorted(own, key=own.get, reverse=True) if not condensed or (query, one) in judged]
+            for query, own in scores.items()
+        }
+    return judged, runs
 
 
 def ways(held: Collection) -> list[Way]:
@@ -218,7 +214,7 @@ def ways(held: Collection) -> list[Way]:
     weights, n = held.weights, len(held.gains)
     size = importance(weights.w)
     alike = np.ones(n)
-    full = pool_of(weights, held.columns)
+    full = held.pool
     # Plain prediction-powered inference: the machine's features alone, without queries and rankings.
     machine = pool_of(replace(weights, w=np.ones((1, n))), held.columns)
     plain = replace(machine, queries=np.zeros(n, np.int64))
@@ -241,26 +237,27 @@ def simulate(held: Collection, way: Way, budget: float, seed: int) -> Drawn:
     """Simulate an audit: draw batches and reveal the judgments of the drawn passages."""
     n, each = len(held.gains), budget / way.batches
     floor = 1.0 if np.ptp(way.size) == 0 else 0.1
-    planned = planned_chances(way.size, [each] * way.batches, floor)
+    planned = audits.planned_chances(way.size, [each] * way.batches, floor)
     if way.one_share:
         planned = np.full_like(planned, 1e-9)
     known, size = np.zeros(n, bool), way.size
     gains = np.full(n, np.nan)
     batches: list[Batch] = []
     for t in range(way.batches):
-        chance = chances(size, each, floor, ~known)
-        drawn = draw(chance, seed, t + 1, held.weights.items)
+        chance = audits.chances(size, each, floor, ~known)
+        drawn = audits.draw(chance, seed, t + 1, held.weights.items)
         batches.append(Batch(chance, drawn, drawn, known))
         known = known | drawn
         gains[drawn] = held.gains[drawn]
         if (way.learn or way.contenders) and t + 1 < way.batches:
-            predicted = predict_batches(way.pool, batches, planned, gains)
+            predicted = audits.predict_batches(way.pool, batches, planned, gains)
             size = way.size
             if way.contenders:
-                left = best(held.weights.w, correct(batches, planned, gains, predicted), 0.05).systems
+                corrected = audits.correct(batches, planned, gains, predicted)
+                left = audits.best(held.weights.w, corrected, 0.05).systems
                 size = importance(held.weights.w[list(left)], "differences") if len(left) > 1 else size
-            size = size * expected_spread(way.pool, batches, planned, gains, predicted)
-    return Drawn(batches, planned, predict_batches(way.pool, batches, planned, gains), gains)
+            size = size * audits.expected_spread(way.pool, batches, planned, gains, predicted)
+    return Drawn(batches, planned, audits.predict_batches(way.pool, batches, planned, gains), gains)
 
 
 def missed(told: Estimates, truth: Array) -> NDArray[np.bool_]:

@@ -14,7 +14,7 @@ import json
 from pathlib import Path
 
 import numpy as np
-from scipy.stats import rankdata
+from sklearn.metrics import roc_auc_score
 
 from exam_workbench.graders import Control, make_grader, unit_vectors
 from exam_workbench.types import Asked
@@ -29,18 +29,15 @@ def main() -> None:
     given = parser.parse_args()
     examples = json.loads(given.file.read_text(encoding="utf-8"))
     examples = [one for one in examples if one["answers"][0].lower() in one["text"].lower()][: given.examples]
-    texts = [one["text"] for one in examples]
+    texts, answers = [one["text"] for one in examples], [one["answers"][0] for one in examples]
     vectors = unit_vectors(texts, keep=False)
     alike = vectors @ vectors.T
-    kinds = ("supported", "wrong fact", "wrong passage")
     # Pairs of one passage follow each other: a model reads their common beginning once.
     flat: list[tuple[str, str]] = []
     for i, one in enumerate(examples):
-        lacking = [j for j in np.argsort(-alike[i]) if one["answers"][0].lower() not in texts[j].lower()]
-        other = next(
-            examples[j]["answers"][0] for j in lacking if examples[j]["answers"][0].lower() not in texts[i].lower()
-        )
-        right = _statement(one["question"], one["answers"][0])
+        lacking = [j for j in np.argsort(-alike[i]) if answers[i].lower() not in texts[j].lower()]
+        other = next(answers[j] for j in lacking if answers[j].lower() not in texts[i].lower())
+        right = _statement(one["question"], answers[i])
         flat += [(right, texts[i]), (_statement(one["question"], other), texts[i]), (right, texts[lacking[0]])]
     parameters = {"base_url": given.base_url, "model": given.model, "timeout_s": 600} if given.base_url else {}
     grader = make_grader("support" if parameters else "support-embedding", parameters)
@@ -54,7 +51,7 @@ def main() -> None:
                 ratings[i] = grade.rating
                 scores[i] = grade.rating if parameters else float(grade.raw or 0)
     print(f"{grader.spec.name}: {len(examples)} examples, failed {int((ratings < 0).sum())}")
-    for at, name in enumerate(kinds):
+    for at, name in enumerate(("supported", "wrong fact", "wrong passage")):
         own = ratings[at::3]
         counts = ", ".join(f"{int((own == rating).sum())} rated {rating}" for rating in range(3))
         auc = f", AUC against supported {_auc(scores[::3], scores[at::3]):.3f}" if at else ""
@@ -66,9 +63,9 @@ def _statement(question: str, answer: str) -> str:
 
 
 def _auc(right: np.ndarray, wrong: np.ndarray) -> float:
-    right, wrong = right[~np.isnan(right)], wrong[~np.isnan(wrong)]
-    ranks = rankdata(np.concatenate([right, wrong]))
-    return float((ranks[: len(right)].sum() - len(right) * (len(right) + 1) / 2) / (len(right) * len(wrong)))
+    scores = np.concatenate([right, wrong])
+    rated = np.isfinite(scores)
+    return float(roc_auc_score((np.arange(len(scores)) < len(right))[rated], scores[rated]))
 
 
 if __name__ == "__main__":

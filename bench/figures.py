@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import multiprocessing
 import re
-import time
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
@@ -12,7 +11,15 @@ from typing import Any, TypeVar
 
 T = TypeVar("T")
 
-HEADER = "| what | measured | alternative | ratio | budget | kept |\n| --- | --- | --- | ---: | --- | --- |"
+
+def header(columns: str) -> None:
+    """Print the header of a Markdown table; a bar separates its columns."""
+    print(f"| {columns} |\n|{' --- |' * len(columns.split('|'))}", flush=True)
+
+
+def row(*cells: object) -> None:
+    """Print a row of a Markdown table."""
+    print(f"| {' | '.join(map(str, cells))} |", flush=True)
 
 
 @dataclass(frozen=True)
@@ -33,25 +40,23 @@ class Figure:
     budget: str
     kept: bool
 
-    def row(self) -> str:
-        """Return the figure as a row of a Markdown table."""
+    def show(self) -> None:
+        """Print the figure as a row of the table of all figures."""
         kept = "yes" if self.kept else "NO"
-        cells = (self.what, self.measured, self.alternative, f"{self.ratio:.3g}", self.budget, kept)
-        return f"| {' | '.join(cells)} |"
+        row(self.what, self.measured, self.alternative, f"{self.ratio:.3g}", self.budget, kept)
 
 
-def processor_seconds(work: Callable[[], T]) -> tuple[float, T]:
-    """Return the processor time of a call in seconds, all threads together, and its result."""
-    begin = time.process_time()
-    result = work()
-    return time.process_time() - begin, result
+def faster(what: str, seconds: float, name: str, alternative: float, limit: float) -> Figure:
+    """Return the figure of a time with a limit, compared with the time of a named alternative; all in seconds."""
+    measured, other, budget = (f"{value * 1000:,.0f} ms" for value in (seconds, alternative, limit))
+    return Figure(what, measured, f"{name}: {other}", alternative / seconds, f"< {budget}", seconds < limit)
 
 
-def wall_seconds(work: Callable[[], T]) -> tuple[float, T]:
-    """Return the elapsed time of a call in seconds, and its result."""
-    begin = time.perf_counter()
-    result = work()
-    return time.perf_counter() - begin, result
+def timed(clock: Callable[[], float], work: Callable[..., T], *arguments: Any) -> tuple[float, T]:
+    """Return the seconds of a call by a clock, such as `time.process_time` for all threads together, and its result."""
+    begin = clock()
+    result = work(*arguments)
+    return clock() - begin, result
 
 
 def peak_megabytes() -> float:
@@ -61,12 +66,12 @@ def peak_megabytes() -> float:
     return int(match[1]) / 1024
 
 
-def in_child(work: Callable[..., T], *arguments: Any) -> T:
-    """Call a function in a new process, which has no caches and its own peak of memory."""
+def in_child(tiny: bool, work: Callable[..., T], *arguments: Any) -> T:
+    """Call a function in a new process, which has no caches and its own peak of memory.
+
+    At the smallest size, call it in this process: a new process takes longer than the work.
+    """
+    if tiny:
+        return work(*arguments)
     with multiprocessing.get_context("spawn").Pool(1) as pool:
         return pool.apply(work, arguments)
-
-
-def in_this_process(work: Callable[..., T], *arguments: Any) -> T:
-    """Call a function in this process, for benches at the smallest size: a new process takes longer than their work."""
-    return work(*arguments)

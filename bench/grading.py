@@ -6,12 +6,12 @@ import random
 import subprocess
 import sys
 import tempfile
-import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from time import perf_counter, sleep
 from typing import Any
 
-from bench.figures import Figure, wall_seconds
+from bench.figures import Figure, timed
 from exam_workbench.graders import Control, Pair, ReadingGrader, fill, make_grader
 from exam_workbench.graders._reading.parsing import parse_rating
 from exam_workbench.types import Asked, Grade
@@ -26,8 +26,6 @@ MODELS: tuple[tuple[str, Callable[[Path], Path], str], ...] = (
 """Architecture, function that makes a small model of it, and prompt."""
 ENDPOINTS = ((0.2, 8, 160), (1.0, 64, 640), (2.0, 256, 5100))
 """Latency in seconds, calls in flight, calls."""
-
-Texts = tuple[dict[int, Asked], dict[int, str]]
 
 
 def local(tiny: bool) -> Iterator[Figure]:
@@ -45,16 +43,17 @@ def local(tiny: bool) -> Iterator[Figure]:
             grader: Any = make_grader("self-rating", {"model": str(folder), "prompt": prompt})
             # The first pair loads the model; the loop loads its own before its clock starts.
             _grade(grader, {0: questions[0]}, {100: passages[100]})
-            seconds, grades = wall_seconds(lambda grader=grader: _grade(grader, questions, passages))
+            seconds, grades = timed(perf_counter, _grade, grader, questions, passages)
             alternative, ratings = _loop(folder, grader, questions, passages)
             assert ratings == {pair: grade.rating for pair, grade in grades.items()}
+            ratio = alternative / seconds
             yield Figure(
                 f"local grading, {name}, {prompt}, {len(grades)} pairs",
                 f"{len(grades) / seconds:,.0f} pairs/s",
                 f"loop of generate: {len(ratings) / alternative:,.0f} pairs/s",
-                alternative / seconds,
+                ratio,
                 "ratio >= 5",
-                alternative / seconds >= 5,
+                ratio >= 5,
             )
 
 
@@ -75,7 +74,7 @@ def endpoint(tiny: bool) -> Iterator[Figure]:
         )
 
 
-def _texts(questions: int, passages: int) -> Texts:
+def _texts(questions: int, passages: int) -> tuple[dict[int, Asked], dict[int, str]]:
     """Make texts of different lengths from the words of the small models; most passages contain a rating."""
     dice = random.Random(1)
     ratings = [word for word, answer in ANSWERS.items() if answer in "012345"]
@@ -107,7 +106,7 @@ def _loop(
     tokenizer = AutoTokenizer.from_pretrained(folder, trust_remote_code=False)
     model = loader.from_pretrained(folder, trust_remote_code=False).eval()
     ratings: dict[Pair, int | None] = {}
-    start = time.perf_counter()
+    start = perf_counter()
     for question, asked in questions.items():
         for passage, text in passages.items():
             call = next(grader.steps(asked, text))
@@ -115,7 +114,7 @@ def _loop(
             output = model.generate(**inputs, max_new_tokens=call.max_tokens, do_sample=False)[0]
             written = output if is_t5 else output[inputs["input_ids"].shape[1] :]
             ratings[question, passage] = parse_rating(tokenizer.decode(written, skip_special_tokens=True)).rating
-    return time.perf_counter() - start, ratings
+    return perf_counter() - start, ratings
 
 
 def _ask_endpoint(latency: float, in_flight: int, calls: int) -> tuple[float, dict[Pair, Grade]]:
@@ -127,13 +126,13 @@ def _ask_endpoint(latency: float, in_flight: int, calls: int) -> tuple[float, di
         try:
             while not port_file.exists():
                 assert server.poll() is None, "The endpoint ended before it listened."
-                time.sleep(0.05)
+                sleep(0.05)
             url = f"http://127.0.0.1:{port_file.read_text()}/v1"
             grader = make_grader("self-rating", {"back_end": "openai", "model": "m", "base_url": url})
             questions = {key: Asked(f"Question {key}?") for key in range(10)}
             passages = {100 + key: f"Passage number {key}." for key in range(calls // 10)}
             _grade(grader, {0: questions[0]}, {100: "A first passage."})
-            return wall_seconds(lambda: _grade(grader, questions, passages, Control(concurrency=in_flight)))
+            return timed(perf_counter, _grade, grader, questions, passages, Control(concurrency=in_flight))
         finally:
             server.terminate()
             server.wait()

@@ -6,15 +6,16 @@ from __future__ import annotations
 
 import gzip
 import json
-import tempfile
 from collections.abc import Iterator
+from contextlib import closing
 from pathlib import Path
+from time import process_time
 
-from bench.figures import Figure, in_child, in_this_process, peak_megabytes, processor_seconds
-from bench.large import PASSAGES_A_QUERY, QUERIES, RUNS, make_large
+from bench.figures import Figure, in_child, peak_megabytes, timed
+from bench.large import large_file, large_size
 from exam_workbench.exchange import graded_file, import_files
 from exam_workbench.formats import Source
-from exam_workbench.store import create
+from exam_workbench.store import create, open_project
 
 
 def importing(tiny: bool) -> Iterator[Figure]:
@@ -23,16 +24,15 @@ def importing(tiny: bool) -> Iterator[Figure]:
     Raises:
         AssertionError: the import and the parser count different numbers of grades.
     """
-    few, many = (2, 5) if tiny else (QUERIES // 5, QUERIES)
-    passages = 101 if tiny else PASSAGES_A_QUERY
-    run = in_this_process if tiny else in_child
+    sizes = [large_size(tiny, share) for share in (5, 1)]
     peaks = []
-    for queries in (few, many):
-        with tempfile.TemporaryDirectory() as folder:
-            file = Path(folder) / "graded.jsonl.gz"
-            run(_export, file, queries, passages, 3 if tiny else RUNS)
-            seconds, grades, peak = run(_import, file)
-            parsing, parsed = run(_parse, file)
+    for size in sizes:
+        with large_file(size) as path:
+            file = path.with_name("graded.jsonl.gz")
+            with closing(open_project(path)) as project:
+                file.write_bytes(graded_file(project))
+            seconds, grades, peak = in_child(tiny, _import, file)
+            parsing, parsed = in_child(tiny, timed, process_time, _parse, file)
         assert grades == parsed, f"{grades} grades are in the project, {parsed} in the file"
         peaks.append(peak)
     yield Figure(
@@ -44,44 +44,34 @@ def importing(tiny: bool) -> Iterator[Figure]:
         seconds / parsing <= 1.5,
     )
     small, large = (max(peak, 1.0) for peak in peaks)
-    growth = large / small
+    few, many = sizes[0][0], sizes[1][0]
     yield Figure(
         f"memory of it, {many} queries to {few}",
         f"+{large:,.0f} MB",
         f"+{small:,.0f} MB",
-        growth,
+        large / small,
         f"far below {many / few:.1f} (file)",
-        growth < 1 + (many / few - 1) / 3,
+        large / small < 1 + (many / few - 1) / 3,
     )
-
-
-def _export(file: Path, queries: int, passages: int, runs: int) -> None:
-    project = make_large(file.with_name("source.duckdb"), queries, passages, runs)
-    file.write_bytes(graded_file(project))
-    project.close()
 
 
 def _import(file: Path) -> tuple[float, int, float]:
     """Return processor seconds, grades, and the growth of the peak memory in MB."""
     project = create(file.with_name("imported.duckdb"))
     before = peak_megabytes()
-    seconds, _ = processor_seconds(lambda: import_files(project, "graded", [Source.of(file)], "bench"))
+    seconds, _ = timed(process_time, import_files, project, "graded", [Source.of(file)], "bench")
     peak = peak_megabytes() - before
     grades = int(project.value("SELECT count(*) FROM grades"))
     project.close()
     return seconds, grades, peak
 
 
-def _parse(file: Path) -> tuple[float, int]:
-    """Return processor seconds of reading the file with the standard library, and the number of ratings."""
-
-    def parse() -> int:
-        grades = 0
-        with gzip.open(file) as lines:
-            for line in lines:
-                for passage in json.loads(line)[1]:
-                    for entry in passage.get("exam_grades") or []:
-                        grades += len(entry["correctAnswered"]) + len(entry["wrongAnswered"])
-        return grades
-
-    return processor_seconds(parse)
+def _parse(file: Path) -> int:
+    """Read the file with the standard library, and return the number of ratings."""
+    grades = 0
+    with gzip.open(file) as lines:
+        for line in lines:
+            for passage in json.loads(line)[1]:
+                for entry in passage.get("exam_grades") or []:
+                    grades += len(entry["correctAnswered"]) + len(entry["wrongAnswered"])
+    return grades

@@ -20,28 +20,22 @@ import tempfile
 import time
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from concurrent.futures import ProcessPoolExecutor
+from concurrent.futures.process import BrokenProcessPool
+from contextlib import closing, suppress
 from itertools import count
 from multiprocessing.connection import Connection
 from pathlib import Path
 from typing import Any
+from unittest.mock import patch
 
 import pandas  # noqa: F401  (Loaded once for all processes, and not by the first act of each.)
 import pyarrow.parquet  # noqa: F401
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
-from exam_workbench import bank
+from exam_workbench import bank, exchange
 from exam_workbench.atomic_files import PREFIX, write_file
-from exam_workbench.exchange import (
-    bank_jsonl,
-    check,
-    export_project,
-    import_files,
-    import_project,
-    publications,
-    publish,
-    reproduce,
-)
 from exam_workbench.formats import Source
 from exam_workbench.graders import Control, Outcome, Pair
 from exam_workbench.grading import Request, run_job
@@ -54,8 +48,6 @@ from exam_workbench.types import Asked, Grade, GraderSpec, Question
 
 ROUNDS_A_PROJECT = 40
 """Rounds in one project; a new project keeps the rounds short."""
-LONGEST = 2.0
-"""Latest time of a kill, in seconds of work."""
 QUERIES, PASSAGES = 4, 12
 OUT = "out"
 """Folder for exported files."""
@@ -84,24 +76,22 @@ class Quick:
 
 def begin(folder: Path) -> None:
     """Make the project of the drill, a closed copy of it, and an older project for the upgrades."""
-    every = migrations.MIGRATIONS
-    migrations.MIGRATIONS = every[:OLD]
-    try:
+    with patch.object(migrations, "MIGRATIONS", migrations.MIGRATIONS[:OLD]):
         old = create(folder / "old.duckdb")
         with old.transaction() as cursor:
             cursor.execute(
                 "INSERT INTO queries SELECT nextval('keys'), 'q' || i, 'old ' || i, NULL, NULL FROM range(1, 400) t(i)"
             )
         old.close()
-    finally:
-        migrations.MIGRATIONS = every
     project = create(folder / "drill.duckdb")
-    rows = [f"q{q} Q0 q{q}-{p} {p} {100 - p} one" for q in range(QUERIES) for p in range(1, PASSAGES)]
-    queries = "".join(json.dumps({"query_id": f"q{q}", "text": f"query {q}"}) + "\n" for q in range(QUERIES))
-    passages = "".join(f"q{q}-{p}\ttext of passage {q} {p}\n" for q in range(QUERIES) for p in range(1, PASSAGES))
-    import_files(project, "queries", [Source("q.jsonl", data=queries.encode())], "drill")
-    import_files(project, "passages", [Source("p.tsv", data=passages.encode())], "drill")
-    import_files(project, "runs", [Source("one.run", data="\n".join(rows).encode() + b"\n")], "drill")
+    pairs = [(q, p) for q in range(QUERIES) for p in range(1, PASSAGES)]
+    files = {
+        "queries": "".join(json.dumps({"query_id": f"q{q}", "text": f"query {q}"}) + "\n" for q in range(QUERIES)),
+        "passages": "".join(f"q{q}-{p}\ttext of passage {q} {p}\n" for q, p in pairs),
+        "runs": "".join(f"q{q} Q0 q{q}-{p} {p} {100 - p} one\n" for q, p in pairs),
+    }
+    for kind, content in files.items():
+        exchange.import_files(project, kind, [Source(kind, data=content.encode())], "drill")
     # One question of each query is never edited, so that there are always labels to publish.
     asked = [
         Question(f"q{q}/{name}", f"q{q}", f"What of {q}, {name}?") for q in range(QUERIES) for name in ("0", "kept")
@@ -120,7 +110,7 @@ def work(folder: str, seed: int, kind: str, acks: Connection) -> None:
         project = open_project(place / "drill.duckdb")
         close_interrupted(project)
         for number in count():
-            acks.send(("begun", number))
+            acks.send(("begun", [number]))
             acks.send((kind, ACTS[kind](project, f"{seed}-{number}", dice, lambda *said: acks.send(said))))
     except Exception as error:
         acks.send(("failed", [f"{type(error).__name__}: {error}"]))
@@ -154,7 +144,7 @@ def _judge(project: Project, name: str, dice: random.Random, say: Say) -> list[A
 
 def _import(project: Project, name: str, dice: random.Random, say: Say) -> list[Any]:
     lines = "".join(f"new-{name}-{i}\tnew text {name} {i}\n" for i in range(2_000))
-    import_files(project, "passages", [Source("new.tsv", data=lines.encode())], "ann")
+    exchange.import_files(project, "passages", [Source("new.tsv", data=lines.encode())], "ann")
     return [f"new-{name}-", 2_000]
 
 
@@ -168,13 +158,16 @@ def _grade(project: Project, name: str, dice: random.Random, say: Say) -> list[A
 
 
 def _migrate(project: Project, name: str, dice: random.Random, say: Say) -> list[Any]:
-    folder = project.path.parent / f"old-{name}"
-    folder.mkdir()
-    path = folder / "old.duckdb"
-    shutil.copyfile(project.path.with_name("old.duckdb"), path)
+    path = _copied(project, "old.duckdb", f"old-{name}")
     say("copied", [str(path)])
     open_project(path).close()
     return [str(path)]
+
+
+def _copied(project: Project, file: str, folder: str) -> Path:
+    """Copy a file next to the project into a new folder."""
+    (project.path.parent / folder).mkdir()
+    return Path(shutil.copy(project.path.with_name(file), project.path.parent / folder))
 
 
 def _backup(project: Project, name: str, dice: random.Random, say: Say) -> list[Any]:
@@ -183,10 +176,7 @@ def _backup(project: Project, name: str, dice: random.Random, say: Say) -> list[
 
 
 def _restore(project: Project, name: str, dice: random.Random, say: Say) -> list[Any]:
-    folder = project.path.parent / f"restored-{name}"
-    folder.mkdir()
-    path = folder / "some.duckdb"
-    shutil.copyfile(project.path.with_name("whole.duckdb"), path)
+    path = _copied(project, "whole.duckdb", f"restored-{name}")
     say("placed", [str(path)])
     restore(project.path.with_name("whole.duckdb"), path, "ann")
     return [str(path)]
@@ -198,14 +188,14 @@ def _publish(project: Project, name: str, dice: random.Random, say: Say) -> list
     asked = ToExport(
         str(out / f"{name}.qrels"), "exam", False, "nDCG@10", policy, None, out / f"{name}.json", name, False
     )
-    return [publish(project, policy, "ann", note=name, deliver=asked.deliver_both).manifest]
+    return [exchange.publish(project, policy, "ann", note=name, deliver=asked.deliver_both).manifest]
 
 
 def _export(project: Project, name: str, dice: random.Random, say: Say) -> list[Any]:
     out = project.path.parent / OUT
-    write_file(out / "bank.jsonl", bank_jsonl(project).encode())
+    write_file(out / "bank.jsonl", exchange.bank_jsonl(project).encode())
     target = out / (f"{name}.zip" if dice.random() < 0.5 else name)
-    export_project(project, target, "ann")
+    exchange.export_project(project, target, "ann")
     return [str(target)]
 
 
@@ -213,31 +203,27 @@ EVERY = (_draft, _save, _override, _judge, _import, _grade, _migrate, _backup, _
 ACTS: dict[str, Callable[[Project, str, random.Random, Say], list[Any]]] = {act.__name__[1:]: act for act in EVERY}
 
 
-def look(folder: str, known: list[Ack], said: Connection) -> None:
-    """Open and check the project as after a restart, and send faults and losses as sentences."""
+def look(folder: str, known: list[Ack]) -> list[str]:
+    """Open and check the project as after a restart; return faults and losses as sentences."""
     lost: list[str] = []
     try:
-        project = open_project(Path(folder) / "drill.duckdb")
-        close_interrupted(project)
-        # `exam check` is incomplete right after an opening that read the log, so the project is opened twice.
-        project.close()
-        project = open_project(project.path)
-        lost += [str(one) for findings in check(project).values() for one in findings]
-        for kind, what in known:
-            if not SEEN[kind](project, *what):
-                lost.append(f"{kind} {str(what)[:200]} was acknowledged and is not there")
-        lost += _wrong_files(project)
-        project.close()
+        with closing(_reopened(Path(folder) / "drill.duckdb")) as project:
+            close_interrupted(project)
+            lost += [str(one) for findings in exchange.check(project).values() for one in findings]
+            for kind, what in known:
+                if not SEEN[kind](project, *what):
+                    lost.append(f"{kind} {str(what)[:200]} was acknowledged and is not there")
+            lost += _wrong_files(project)
         lost += [f"{one} was left" for one in Path(folder).rglob("*") if _is_leftover(one)]
     except Exception as error:
         lost.append(f"{type(error).__name__}: {error}")
-    said.send(lost)
+    return lost
 
 
 def _wrong_files(project: Project) -> Iterator[str]:
     """Yield faults of exported files, acknowledged or not: incomplete files, and publications without their file."""
     out = project.path.parent / OUT
-    for manifest in publications(project):
+    for manifest in exchange.publications(project):
         file = out / f"{manifest['note']}.qrels"
         if not file.exists() or hashlib.sha256(file.read_bytes()).hexdigest() != manifest["qrels"]["sha256"]:
             yield f"publication {manifest['publication']} has no such file"
@@ -251,7 +237,7 @@ def _wrong_files(project: Project) -> Iterator[str]:
             write_file(out / "next.json", b"{}")
         elif file.suffix != ".qrels":
             with tempfile.TemporaryDirectory() as folder:
-                import_project(file, Path(folder) / "again.duckdb").close()
+                exchange.import_project(file, Path(folder) / "again.duckdb").close()
             shutil.rmtree(file) if file.is_dir() else file.unlink()
 
 
@@ -265,37 +251,34 @@ def _has(sql: str) -> Callable[..., bool]:
 
 def _backup_is_whole(project: Project, path: str, versions: int) -> bool:
     verify(Path(path))
-    copy = open_project(Path(path), read_only=True)
-    found = len(bank.versions(copy))
-    copy.close()
-    return found == versions
+    with closing(open_project(Path(path), read_only=True)) as copy:
+        return len(bank.versions(copy)) == versions
 
 
 def _is_upgraded(project: Project, path: str) -> bool:
-    return _is_sound(path) and _count(path, "queries") == 399
+    return _is_sound(path, "SELECT 1 FROM queries HAVING count(*) = 399")
 
 
 def _is_restored(project: Project, path: str) -> bool:
-    sound = _is_sound(path)
     for copy in set_aside(Path(path)):
         verify(copy.path)
-    return sound
+    return _is_sound(path, "SELECT 1")
 
 
-def _is_sound(path: str) -> bool:
-    """Open a project twice, since the first opening reads the log; return whether `exam check` finds no fault."""
-    open_project(Path(path)).close()
-    project = open_project(Path(path))
-    sound = not any(check(project).values())
-    project.close()
-    return sound
+def _is_sound(path: str, sql: str) -> bool:
+    """Return whether `exam check` finds no fault in a project, and a query finds a row."""
+    with closing(_reopened(Path(path))) as project:
+        return not any(exchange.check(project).values()) and project.value(sql) is not None
 
 
-def _count(path: str, table: str) -> int:
-    project = open_project(Path(path), read_only=True)
-    count = int(project.value(f"SELECT count(*) FROM {table}"))
-    project.close()
-    return count
+def _reopened(path: Path) -> Project:
+    """Open a project twice, since `exam check` is incomplete right after an opening that read the log."""
+    open_project(path).close()
+    return open_project(path)
+
+
+def _is_published(project: Project, manifest: dict[str, Any]) -> bool:
+    return manifest in exchange.publications(project) and bool(exchange.reproduce(project, manifest, "d"))
 
 
 SEEN: dict[str, Callable[..., bool]] = {
@@ -303,23 +286,22 @@ SEEN: dict[str, Callable[..., bool]] = {
     "save": _has("SELECT 1 FROM bank_versions WHERE note = ? AND EXISTS (FROM question_texts WHERE text = ?)"),
     "override": _has("SELECT 1 FROM overrides WHERE override_key = ? AND reason = ?"),
     "judge": _has("SELECT 1 FROM judgments JOIN sources USING (source_key) WHERE name = ? AND value = ?"),
-    "import": _has("SELECT 1 FROM (SELECT count(*) AS n FROM passages WHERE starts_with(passage_id, ?)) WHERE n = ?"),
-    "grade": _has("SELECT 1 FROM (SELECT count(*) AS n FROM grades JOIN graders USING (grader_key) WHERE name = ?)"
-                  " WHERE n >= ?"),
+    "import": _has("SELECT 1 FROM passages WHERE starts_with(passage_id, ?) HAVING count(*) = ?"),
+    "grade": _has("SELECT 1 FROM grades JOIN graders USING (grader_key) WHERE name = ? HAVING count(*) >= ?"),
     "copied": _is_upgraded,
     "migrate": _is_upgraded,
     "backup": _backup_is_whole,
     "placed": _is_restored,
     "restore": _is_restored,
     "export": lambda project, path: True,
-    "publish": lambda project, manifest: manifest in publications(project) and bool(reproduce(project, manifest, "d")),
-}  # fmt: skip
+    "publish": _is_published,
+}
 """For each kind of action, a check that an acknowledged action is in the project."""
 ONCE = ("copied", "migrate", "backup", "placed", "restore", "publish", "export")
 """Kinds that are checked after their own round only; `exam check` reproduces publications in each round."""
 
 
-def drill(each: int, seed: int, say: Callable[[str], None] = print, longest: float = LONGEST) -> list[str]:
+def drill(each: int, seed: int, say: Callable[[str], None] = print, longest: float = 2.0) -> list[str]:
     """Kill a process `each` times during each kind of action; return all losses and faults as sentences.
 
     Args:
@@ -328,26 +310,24 @@ def drill(each: int, seed: int, say: Callable[[str], None] = print, longest: flo
     """
     context = multiprocessing.get_context("forkserver")
     context.set_forkserver_preload(["bench.kill"])
-    dice, known, faults = random.Random(seed), list[Ack](), list[str]()
+    dice, faults = random.Random(seed), list[str]()
     kills, acknowledged = Counter[str](), Counter[str]()
-    place = tempfile.TemporaryDirectory(prefix="kill-")
-    for number, kind in enumerate([kind for _ in range(each) for kind in ACTS]):
-        if number % ROUNDS_A_PROJECT == 0:
-            place.cleanup()
-            place = tempfile.TemporaryDirectory(prefix="kill-")
-            known = []
-            begin(Path(place.name))
-        acts, begun = _killed(context, place.name, seed * 100_000 + number, kind, dice, longest)
-        done = [act for act in acts if act[0] != "failed"]
-        kills[kind] += begun
-        acknowledged[kind] += sum(name == kind for name, _ in done)
-        wrong = [f"an act failed before the kill: {what[0]}" for name, what in acts if name == "failed"]
-        wrong += _looked(context, place.name, known + done)
-        faults += [f"round {number}, killed during {kind}: {fault}" for fault in wrong]
-        known += [act for act in done if act[0] not in ONCE]
-        for fault in wrong:
-            say(f"round {number}, killed during {kind}: {fault}")
-    place.cleanup()
+    kinds = list(ACTS) * each
+    for first in range(0, len(kinds), ROUNDS_A_PROJECT):
+        with tempfile.TemporaryDirectory(prefix="kill-") as place:
+            known: list[Ack] = []
+            begin(Path(place))
+            for number, kind in enumerate(kinds[first : first + ROUNDS_A_PROJECT], first):
+                acts = _killed(context, place, seed * 100_000 + number, kind, dice, longest)
+                done = [act for act in acts if act[0] in SEEN]
+                kills[kind] += any(name == "begun" for name, _ in acts)
+                acknowledged[kind] += sum(name == kind for name, _ in done)
+                wrong = [f"an act failed before the kill: {what[0]}" for name, what in acts if name == "failed"]
+                wrong += _looked(context, place, known + done)
+                known += [act for act in done if act[0] not in ONCE]
+                for fault in wrong:
+                    faults.append(f"round {number}, killed during {kind}: {fault}")
+                    say(faults[-1])
     say("| act | kills | of these during an act | acts acknowledged |\n| --- | --- | --- | --- |")
     for kind in ACTS:
         say(f"| {kind} | {each} | {kills[kind]} | {acknowledged[kind]} |")
@@ -356,24 +336,15 @@ def drill(each: int, seed: int, say: Callable[[str], None] = print, longest: flo
 
 def _looked(context: Any, folder: str, known: list[Ack]) -> list[str]:
     """Check the project in a new process; return the faults."""
-    receiving, sending = context.Pipe(duplex=False)
-    process = context.Process(target=look, args=(folder, known, sending))
-    process.start()
-    sending.close()
-    try:
-        faults: list[str] = receiving.recv()
-    except EOFError:
-        faults = ["the process that looked died"]
-    process.join()
-    return faults
+    with ProcessPoolExecutor(1, mp_context=context) as pool:
+        try:
+            return pool.submit(look, folder, known).result()
+        except BrokenProcessPool:
+            return ["the process that looked died"]
 
 
-def _killed(
-    context: Any, folder: str, seed: int, kind: str, dice: random.Random, longest: float
-) -> tuple[list[Ack], bool]:
-    """Run a process for a random time and kill it; return its acknowledged actions, and whether it had begun an
-    action.
-    """
+def _killed(context: Any, folder: str, seed: int, kind: str, dice: random.Random, longest: float) -> list[Ack]:
+    """Run a process for a random time and kill it; return its messages."""
     receiving, sending = context.Pipe(duplex=False)
     process = context.Process(target=work, args=(folder, seed, kind, sending))
     process.start()
@@ -385,13 +356,10 @@ def _killed(
     process.kill()
     process.join()
     messages: list[Ack] = []
-    with receiving:
-        try:
-            while True:
-                messages.append(receiving.recv())
-        except (EOFError, OSError):
-            pass
-    return [message for message in messages if message[0] != "begun"], any(name == "begun" for name, _ in messages)
+    with receiving, suppress(EOFError, OSError):
+        while True:
+            messages.append(receiving.recv())
+    return messages
 
 
 if __name__ == "__main__":

@@ -18,12 +18,13 @@ import tempfile
 import threading
 import time
 from collections import Counter
-from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import pyarrow.parquet as pq
 
+from bench.figures import timed
 from exam_workbench.graders import _plan_files as adapter, grade_plan, make_grader
 from exam_workbench.graders._plan_files import GraderOnWorker
 from exam_workbench.grading import Request, Scope, run_job, take_in_grades, write_missing
@@ -45,21 +46,13 @@ class WatchedWorker(GraderOnWorker):
         return super().__call__(table)
 
 
-def main(path: Path, queries: int = 3) -> None:
-    with tempfile.TemporaryDirectory() as scratch:
-        if not drill(path, queries, Path(scratch)):
-            raise SystemExit("The drill failed.")
-
-
-def drill(path: Path, queries: int, scratch: Path) -> bool:
-    """Grade both ways and compare; return whether all checks pass."""
+def drill(scratch: Path, path: Path, queries: int = 3) -> bool:
+    """Grade a project both ways in a folder and compare; return whether all checks pass."""
     here, there = (open_project(Path(shutil.copy(path, scratch / f"{name}.duckdb"))) for name in ("here", "there"))
     grader = make_grader("embedding", SETTINGS)
     names = [name for (name,) in here.rows("SELECT query_id FROM queries ORDER BY query_key LIMIT ?", [queries])]
     scope, plan, folder = Scope(queries=tuple(names)), scratch / "plan.parquet", scratch / "grades"
-    began = time.monotonic()
-    run_job(here, grader, Request(scope), "drill")
-    alone = time.monotonic() - began
+    alone, _ = timed(time.monotonic, run_job, here, grader, Request(scope), "drill")
     write_missing(there, grader, plan, 1, scope, parameters=SETTINGS)
     begun = scratch / "begun"
     begun.mkdir()
@@ -98,31 +91,27 @@ def _grade_with_kills(plan: Path, folder: Path, begun: Path) -> tuple[list[str],
     nodes.wait_for_nodes()
     total, killed, over = pq.read_metadata(plan).num_rows, list[str](), threading.Event()
 
-    def kill_worker() -> str:
+    def kill_worker() -> None:
         os.kill(int(max(begun.iterdir(), key=lambda file: file.stat().st_mtime).name), signal.SIGKILL)
-        return "a worker"
-
-    def kill_node() -> str:
-        nodes.remove_node(second, allow_graceful=False)
-        return "a node"
 
     def watch() -> None:
-        kills: list[tuple[float, Callable[[], str]]] = [(1 / 3, kill_worker), (2 / 3, kill_node)]
-        while kills and not over.wait(LOOK_SECONDS):
-            if (at := len(set(begun_pairs(begun)))) > kills[0][0] * total:
-                killed.append(f"{kills.pop(0)[1]()} at {at:,} pairs")
+        kills = [("a worker", kill_worker), ("a node", partial(nodes.remove_node, second, allow_graceful=False))]
+        while len(killed) < len(kills) and not over.wait(LOOK_SECONDS):
+            name, kill = kills[len(killed)]
+            if (at := len(set(begun_pairs(begun)))) > (len(killed) + 1) / 3 * total:
+                kill()
+                killed.append(f"{name} at {at:,} pairs")
 
     watching = threading.Thread(target=watch)
     watching.start()
     adapter.GraderOnWorker = WatchedWorker  # type: ignore[misc]
-    began = time.monotonic()
     try:
-        done = grade_plan(plan, folder, nodes.address, 2, report=lambda line: print(line, flush=True))
+        grade = partial(grade_plan, report=partial(print, flush=True))
+        return killed, *timed(time.monotonic, grade, plan, folder, nodes.address, 2)
     finally:
         over.set()
         watching.join()
         nodes.shutdown()
-    return killed, time.monotonic() - began, done
 
 
 def begun_pairs(folder: Path) -> list[str]:
@@ -139,4 +128,6 @@ def grades(project: Project, fingerprint: str) -> list[tuple[Any, ...]]:
 
 
 if __name__ == "__main__":
-    main(Path(sys.argv[1]), *map(int, sys.argv[2:]))
+    with tempfile.TemporaryDirectory() as scratch:
+        if not drill(Path(scratch), Path(sys.argv[1]), *map(int, sys.argv[2:])):
+            raise SystemExit("The drill failed.")

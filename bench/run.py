@@ -16,7 +16,7 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
-from bench.figures import HEADER
+from bench.figures import header
 
 BUDGETS = {
     "impact": "scoring",
@@ -45,11 +45,11 @@ def main() -> None:
     names = given.names or list(BUDGETS)
     budgets = [name for name in names if name in BUDGETS]
     if budgets:
-        print(HEADER, flush=True)
+        header("what | measured | alternative | ratio | budget | kept")
     for name in budgets:
         measure = getattr(importlib.import_module(f"bench.{BUDGETS[name]}"), name)
         for figure in measure(given.tiny):
-            print(figure.row(), flush=True)
+            figure.show()
     for name in [name for name in names if name in STUDIES]:
         getattr(importlib.import_module(f"bench.{STUDIES[name]}"), name)(SHARED, given.tiny)
 

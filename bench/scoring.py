@@ -2,20 +2,20 @@
 
 from __future__ import annotations
 
-import math
 import random
 import statistics
-import tempfile
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
+from time import process_time
 
 import duckdb
 import pandas as pd
 import pytrec_eval
+from pandas.testing import assert_frame_equal
 
-from bench.figures import Figure, in_child, in_this_process, processor_seconds
-from bench.large import PASSAGES_A_QUERY, QUERIES, RUNS, make_large
+from bench.figures import Figure, faster, in_child, timed
+from bench.large import large_file, large_size
 from exam_workbench.bank import questions
 from exam_workbench.labels import Policy, basis, coverage, label_qrels, labels, leaderboard, score_runs
 from exam_workbench.records import rankings
@@ -41,29 +41,20 @@ RATED = (
     "grades JOIN question_revisions r ON r.text_key = question_text_key JOIN questions USING (question_key)"
     " JOIN passages p ON p.text_key = passage_text_key"
 )
-LABELS = f"SELECT query_key AS query, passage_key AS passage, max(rating)::INTEGER AS label FROM {RATED} GROUP BY ALL"
-RANKINGS = (
-    "SELECT name AS run, query_key AS query, passage_key AS passage, score FROM rankings JOIN runs USING (run_key)"
-)
+IDS = "query_key::VARCHAR AS query, passage_key::VARCHAR AS passage"
+LABELS = f"SELECT {IDS}, max(rating)::INTEGER AS label FROM {RATED} GROUP BY ALL"
+RANKINGS = f"SELECT name AS run, {IDS}, score FROM rankings JOIN runs USING (run_key)"
 
 
 def impact(tiny: bool) -> Iterator[Figure]:
     """Measure the impact of an edit, compared with a new leaderboard and with a project that has a tenth of the
     queries.
     """
-    few, many = (2, 4) if tiny else (QUERIES // 10, QUERIES)
-    passages = 101 if tiny else PASSAGES_A_QUERY
-    run = in_this_process if tiny else in_child
-    small, _ = run(_impact_among, few, passages)
-    median, again = run(_impact_among, many, passages)
-    yield Figure(
-        f"impact of an edit, {many} queries",
-        f"{median * 1000:.0f} ms",
-        f"whole leaderboard again: {again * 1000:,.0f} ms",
-        again / median,
-        "< 50 ms",
-        median < 0.05,
-    )
+    small_size, size = large_size(tiny, 10), large_size(tiny)
+    small, _ = in_child(tiny, _impact_among, small_size)
+    median, again = in_child(tiny, _impact_among, size)
+    few, many = small_size[0], size[0]
+    yield faster(f"impact of an edit, {many} queries", median, "whole leaderboard again", again, 0.05)
     yield Figure(
         f"the same, {many} queries to {few}",
         f"{median * 1000:.0f} ms",
@@ -80,33 +71,21 @@ def recompute(tiny: bool) -> Iterator[Figure]:
     Raises:
         AssertionError: the two give different numbers.
     """
-    with tempfile.TemporaryDirectory() as folder:
-        path = Path(folder) / "large.duckdb"
-        make_large(path, 3 if tiny else QUERIES, 101 if tiny else PASSAGES_A_QUERY, 3 if tiny else RUNS).close()
-        seconds, means = in_child(_by_workbench, path)
-        alternative, expected = in_child(_by_sql, path)
-    _assert_equal(means, expected)
-    yield Figure(
-        "labels, coverage, six measures",
-        f"{seconds:.2f} s",
-        f"SQL and pytrec_eval: {alternative:.2f} s",
-        alternative / seconds,
-        "< 2 s",
-        seconds < 2,
-    )
+    with large_file(large_size(tiny)) as path:
+        seconds, means = in_child(tiny, timed, process_time, _by_workbench, path)
+        alternative, expected = in_child(tiny, timed, process_time, _by_sql, path)
+    assert_frame_equal(pd.DataFrame(means), pd.DataFrame(expected), check_like=True, rtol=0, atol=1e-6)
+    yield faster("labels, coverage, six measures", seconds, "SQL and pytrec_eval", alternative, 2)
 
 
-def _impact_among(queries: int, passages: int) -> tuple[float, float]:
+def _impact_among(size: tuple[int, int, int]) -> tuple[float, float]:
     """Return the median processor time of an edit's impact, and the processor time of a whole leaderboard."""
-    dice = random.Random(0)
-    with tempfile.TemporaryDirectory() as folder:
-        path = Path(folder) / "large.duckdb"
-        make_large(path, queries, passages).close()
+    dice, policy = random.Random(0), Policy()
+    with large_file(size) as path:
         project = open_project(path)
-        again, _ = processor_seconds(lambda: leaderboard(project, "nDCG@10"))
-        edits = [_edited(project, dice, f"q{dice.randrange(queries)}") for _ in range(EDITS)]
-        policy = Policy()
-        took = [processor_seconds(lambda edit=edit: changes(project, "nDCG@10", policy, edit))[0] for edit in edits]
+        again, _ = timed(process_time, leaderboard, project, "nDCG@10")
+        edits = [_edited(project, dice, f"q{dice.randrange(size[0])}") for _ in range(EDITS)]
+        took = [timed(process_time, changes, project, "nDCG@10", policy, edit)[0] for edit in edits]
         project.close()
     return statistics.median(took), again
 
@@ -120,22 +99,19 @@ def _edited(project: Project, dice: random.Random, query_id: str) -> dict[str, l
     return {query_id: asked}
 
 
-def _by_workbench(path: Path) -> tuple[float, Means]:
-    def work() -> Means:
-        project = open_project(path)
-        base = basis(project, Policy())
-        labels(project, base)
-        shares = coverage(project, base)
-        scores = score_runs(rankings(project), list(MEASURES), label_qrels(project, base), base.min_rating)
-        means = {name: {run: statistics.mean(by[name].values()) for run, by in scores.items()} for name in MEASURES}
-        means["coverage"] = {run: statistics.mean(by.values()) for run, by in shares.items()}
-        project.close()
-        return means
-
-    return processor_seconds(work)
+def _by_workbench(path: Path) -> Means:
+    project = open_project(path)
+    base = basis(project, Policy())
+    labels(project, base)
+    shares = coverage(project, base)
+    scores = score_runs(rankings(project), list(MEASURES), label_qrels(project, base), base.min_rating)
+    means = {name: {run: statistics.mean(by[name].values()) for run, by in scores.items()} for name in MEASURES}
+    means["coverage"] = {run: statistics.mean(by.values()) for run, by in shares.items()}
+    project.close()
+    return means
 
 
-def _by_sql(path: Path) -> tuple[float, Means]:
+def _by_sql(path: Path) -> Means:
     """Compute the same numbers with the SQL and the loops that a researcher would write."""
     cutoff, min_rating = Policy().cutoff, Policy().min_rating
     covered = (
@@ -146,38 +122,25 @@ def _by_sql(path: Path) -> tuple[float, Means]:
         " FROM best JOIN asked USING (query_key) GROUP BY ALL)"
         " SELECT name, avg(share) FROM shares JOIN runs USING (run_key) GROUP BY ALL"
     )
-
-    def work() -> Means:
-        with duckdb.connect(str(path), read_only=True) as connection:
-            labelled, ranked = (connection.execute(sql).df() for sql in (LABELS, RANKINGS))
-            rows = connection.execute(covered).fetchall()
-        return _by_pytrec_eval(labelled, ranked, min_rating) | {"coverage": dict(rows)}
-
-    return processor_seconds(work)
+    with duckdb.connect(str(path), read_only=True) as connection:
+        labelled, ranked = (connection.execute(sql).df() for sql in (LABELS, RANKINGS))
+        rows = connection.execute(covered).fetchall()
+    return _by_pytrec_eval(labelled, ranked, min_rating) | {"coverage": dict(rows)}
 
 
 def _by_pytrec_eval(labelled: pd.DataFrame, ranked: pd.DataFrame, min_rating: int) -> Means:
-    for frame in (labelled, ranked):
-        # pytrec_eval accepts ids only as strings.
-        frame[["query", "passage"]] = frame[["query", "passage"]].astype(str)
-    qrels = {
-        query: dict(zip(own["passage"], own["label"].tolist(), strict=True)) for query, own in labelled.groupby("query")
-    }
+    qrels = _by_query(labelled, "label")
     wanted = {"map", "ndcg_cut.10,20", "Rprec", "recip_rank", "P.20"}
     evaluator = pytrec_eval.RelevanceEvaluator(qrels, wanted, relevance_level=min_rating)
     means: Means = {name: {} for name in MEASURES}
     for run, of_run in ranked.groupby("run"):
-        scores = {
-            query: dict(zip(own["passage"], own["score"].tolist(), strict=True))
-            for query, own in of_run.groupby("query")
-        }
-        by_query = evaluator.evaluate(scores)
+        by_query = evaluator.evaluate(_by_query(of_run, "score"))
         for name, theirs in MEASURES.items():
             means[name][str(run)] = sum(values[theirs] for values in by_query.values()) / len(qrels)
     return means
 
 
-def _assert_equal(means: Mapping[str, Mapping[str, float]], expected: Mapping[str, Mapping[str, float]]) -> None:
-    for name, by_run in means.items():
-        for run, value in by_run.items():
-            assert math.isclose(expected[name][run], value, abs_tol=1e-6), (name, run, expected[name][run], value)
+def _by_query(frame: pd.DataFrame, column: str) -> dict[str, dict[str, float]]:
+    return {
+        query: dict(zip(own["passage"], own[column].tolist(), strict=True)) for query, own in frame.groupby("query")
+    }

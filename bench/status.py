@@ -6,12 +6,12 @@ import os
 import statistics
 import subprocess
 import sys
-import tempfile
 from collections.abc import Iterator
+from functools import partial
 from pathlib import Path
 
-from bench.figures import Figure
-from bench.large import PASSAGES_A_QUERY, QUERIES, RUNS, make_large
+from bench.figures import Figure, faster, timed
+from bench.large import large_file, large_size
 
 ROOT = Path(__file__).resolve().parents[1]
 COMMAND = "import sys; from exam_workbench.cli import main; sys.exit(main())"
@@ -26,27 +26,15 @@ print(project.execute("SELECT rating, count(*) FROM grades GROUP BY ALL").df())
 
 def status(tiny: bool) -> Iterator[Figure]:
     """Measure the median processor time of three runs, including the start of Python."""
-    with tempfile.TemporaryDirectory() as folder:
-        path = Path(folder) / "large.duckdb"
-        make_large(path, *((2, 101, 3) if tiny else (QUERIES, PASSAGES_A_QUERY, RUNS))).close()
-        times = 1 if tiny else 3
-        command = [sys.executable, "-c", COMMAND, "status", "--project", str(path)]
-        took = statistics.median(_processor_seconds(command) for _ in range(times))
-        script = [sys.executable, "-c", SCRIPT, str(path)]
-        alternative = statistics.median(_processor_seconds(script) for _ in range(times))
-    yield Figure(
-        "exam status",
-        f"{took:.2f} s",
-        f"script with duckdb and pandas: {alternative:.2f} s",
-        alternative / took,
-        "< .5 s",
-        took < 0.5,
-    )
+    times = 1 if tiny else 3
+    with large_file(large_size(tiny)) as path:
+        took = _processor_seconds(times, COMMAND, "status", "--project", str(path))
+        alternative = _processor_seconds(times, SCRIPT, str(path))
+    yield faster("exam status", took, "script with duckdb and pandas", alternative, 0.5)
 
 
-def _processor_seconds(command: list[str]) -> float:
-    """Run a command and return its user and system time."""
-    before = os.times()
-    subprocess.run(command, cwd=ROOT, check=True, stdout=subprocess.DEVNULL)
-    after = os.times()
-    return after.children_user + after.children_system - before.children_user - before.children_system
+def _processor_seconds(times: int, *arguments: str) -> float:
+    """Return the median user and system time of a Python script with its arguments."""
+    command = [sys.executable, "-c", *arguments]
+    run = partial(subprocess.run, command, cwd=ROOT, check=True, stdout=subprocess.DEVNULL)
+    return statistics.median(timed(lambda: sum(os.times()[2:4]), run)[0] for _ in range(times))

@@ -2,68 +2,63 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from functools import partial
 from pathlib import Path
-from typing import Literal, get_args
 
 import numpy as np
 from scipy.stats import kendalltau
 
-from bench.audited import Collection, Way, dl20, label_sets, made, simulate
+from bench.audit import simulated
+from bench.audited import Array, Collection, Way, dl20, label_sets, made, simulate
+from bench.figures import header, row
 from exam_workbench.grading import AGAIN, SENTINELS
 from exam_workbench.measures._drift_test import DRIFT_ALARM, drift_evidence, noise_bound
 from exam_workbench.measures._repair import RepairTest, rewording_test, spent
 from exam_workbench.measures._sealed import SEALED_LEVEL, sealed_test
 from exam_workbench.measures.audit import compare_graders, importance, pool_of
 
-Aim = Literal["scores", "differences"]
-
-
-def row(*cells: object) -> None:
-    """Print a row of a Markdown table."""
-    print(f"| {' | '.join(map(str, cells))} |", flush=True)
-
 
 def graders(shared: Path, tiny: bool) -> None:
     """Print how well 400 judgments choose among nine graders: the set, the chosen grader, and its regret."""
     held = made() if tiny else dl20(shared, "DCG@10")
+    w = held.weights.w
     sets = {"a": held.label, "b": held.gains} if tiny else label_sets(shared, held.weights.items)
-    machines = {name: held.weights.w @ np.nan_to_num(labels) for name, labels in sets.items()}
-    quality = {name: float(np.corrcoef(scores, held.truth)[0, 1]) for name, scores in machines.items()}
+    quality = {name: np.corrcoef(w @ np.nan_to_num(sets[name]), held.truth)[0, 1] for name in sets}
     ordered = sorted(quality, key=lambda name: -quality[name])
     print("Correlation with full judgments: " + ", ".join(f"{name} {quality[name]:.3f}" for name in ordered))
-    row("graders", "drawn for", "best in the set", "mean size", "regret", "random", "ratio", "regret in tau", "random")
-    row(*["---"] * 9)
+    header("graders | drawn for | best in the set | mean size | regret | random | ratio | regret in tau | random")
+    sizes = {"scores": importance(w), "differences": importance(w, "differences")}
     for left_out in range(1 if tiny else 3):
-        names = ordered[left_out:]
-        columns = {f"label {name}": sets[name] for name in names}
-        columns |= {f"squared {name}": sets[name] ** 2 for name in names}
-        for aim in get_args(Aim):
-            _choices(held, np.array([machines[name] for name in names]), columns, aim, 2 if tiny else 500)
+        chosen = {name: sets[name] for name in ordered[left_out:]}
+        for aim, size in sizes.items():
+            _choices(held, chosen, aim, size, 2 if tiny else 500)
 
 
-def _choices(held: Collection, machines: np.ndarray, columns: dict[str, np.ndarray], aim: Aim, repeats: int) -> None:
+def _choices(held: Collection, sets: dict[str, Array], aim: str, size: Array, repeats: int) -> None:
     w, truth = held.weights.w, held.truth
-    quality = np.array([np.corrcoef(scores, truth)[0, 1] for scores in machines])
+    machines = np.array([w @ np.nan_to_num(labels) for labels in sets.values()])
+    columns = sets | {f"{name} squared": labels**2 for name, labels in sets.items()}
+    way = Way("", size, pool_of(held.weights, columns))
     budget = min(400, len(held.gains) // 3)
+    quality = np.array([np.corrcoef(scores, truth)[0, 1] for scores in machines])
     tau = np.array([kendalltau(scores, truth)[0] for scores in machines])
-    way = Way("", importance(w, aim), pool_of(held.weights, columns))
-    rows = []
-    for seed in range(repeats):
+    lost, lost_in_tau = quality.max() - quality, tau.max() - tau
+
+    def once(seed: int) -> Sequence[float]:
         found = compare_graders(w, machines, simulate(held, way, budget, seed).until(1))
-        held_best = found.kept[np.argmax(quality)]
-        rows.append((held_best, found.kept.sum(), quality.max() - quality[found.chosen], tau.max() - tau[found.chosen]))
-    best, size, regret, in_tau = np.mean(rows, axis=0)
-    random = (quality.max() - quality).mean()
-    row(
-        len(machines), aim, f"{best:.1%}", f"{size:.2f}", f"{regret:.4f}", f"{random:.4f}", f"{regret / random:.2f}",
-        f"{in_tau:.3f}", f"{(tau.max() - tau).mean():.3f}",
-    )  # fmt: skip
+        return found.kept[np.argmin(lost)], found.kept.sum(), lost[found.chosen], lost_in_tau[found.chosen]
+
+    best, kept, regret, regret_in_tau = simulated(repeats, once)[1]
+    random = lost.mean()
+    regrets = (f"{regret:.4f}", f"{random:.4f}", f"{regret / random:.2f}")
+    in_tau = (f"{regret_in_tau:.3f}", f"{lost_in_tau.mean():.3f}")
+    row(len(machines), aim, f"{best:.1%}", f"{kept:.2f}", *regrets, *in_tau)
 
 
 def drift(shared: Path, tiny: bool) -> None:
     """Print false alarms and delays of the drift watch for two meanings of 2 % noise, and swaps of 10 to 40 %."""
-    row("noise", "changed by the swap", "runs", "alarm within 50 calls", "median delay", "95 % of delays", "any alarm")
-    row(*["---"] * 7)
+    header("noise | changed by the swap | runs | alarm within 50 calls | median delay | 95 % of delays | any alarm")
     for noise in ("2 % of repeated answers", "2 % of all answers"):
         for swapped in (0.0, 0.4, 0.3, 0.2, 0.1):
             runs, calls = (10_000, 500) if not swapped else (1_000, 2_000)
@@ -95,16 +90,7 @@ def _delays(runs: int, calls: int, swapped: float, odd_firsts: bool, noise: floa
 
 def sealed(shared: Path, tiny: bool) -> None:
     """Print how often a system that learnt the public questions is flagged, and honest systems by mistake."""
-    row(
-        "queries",
-        "sealed of 10",
-        "mean coverage",
-        "gain",
-        "replays",
-        "cheat flagged",
-        "leaderboards with an honest one",
-    )
-    row(*["---"] * 7)
+    header("queries | sealed of 10 | mean coverage | gain | replays | cheat flagged | leaderboards with an honest one")
     for queries, each, level, gain in (
         *((54, each, 0.5, 0.5) for each in (2, 3, 4)),
         *((54, 3, level, gain) for level, gain in ((0.5, 0.25), (0.85, 0.5), (0.85, 0.25))),
@@ -112,7 +98,7 @@ def sealed(shared: Path, tiny: bool) -> None:
         *((54, 3, level, 0.0) for level in (0.5, 0.85)),
     ):
         repeats = 2 if tiny else 200
-        flagged, wrong, cover = np.mean([_leak(queries, each, level, gain, seed) for seed in range(repeats)], axis=0)
+        _, (flagged, wrong, cover) = simulated(repeats, partial(_leak, queries, each, level, gain))
         caught = f"{flagged:.1%}" if gain else "–"
         row(queries, each, f"{cover:.2f}", f"{gain:.0%}", repeats, caught, f"{wrong:.1%}")
 
@@ -138,8 +124,7 @@ def _leak(queries: int, each: int, level: float, gain: float, seed: int) -> tupl
 
 def repair(shared: Path, tiny: bool) -> None:
     """Print how often random rewordings are accepted, and planted repairs, at the level of a question's first test."""
-    row("pairs", "wordings", "random accepted of 500", "planted accepted of 500", "planted chosen")
-    row(*["---"] * 5)
+    header("pairs | wordings | random accepted of 500 | planted accepted of 500 | planted chosen")
     dice = np.random.default_rng(1)
     for pairs in (80, 100, 120, 200):
         for wordings in (1, 5):
