@@ -20,7 +20,7 @@ STATEMENTS = {
     "core/cli, core/server": 1_070,
     "core/operations": 3_320,
     "core/charts": 310,
-    "core/review, core/study, core/audit": 4_170,
+    "core/review, core/study, core/audit": 4_180,
     "core/exams, core/answers": 2_590,
     "core/exchange": 2_220,
     "core/jobs, core/grading": 1_470,
@@ -30,7 +30,7 @@ STATEMENTS = {
     "core/formats, core/graders, core/measures": 10_230,
     "core": 1_000,
 }
-LINES = {"*.js *.css": 4_100, "tests/*.py": 65_000, "bench/*.py": 2_000}
+LINES = {"*.js *.css": 4_100, "tests/*.py": 65_100, "bench/*.py": 2_000}
 WORDS = {"docs/*.md README.md": 30_000}
 
 

@@ -442,9 +442,7 @@ class TestOverriding:
 
 
 class TestJudging:
-    def test_a_judgment_is_kept_under_the_assessors_name_and_can_be_replaced_and_undone(
-        self, small: Project
-    ) -> None:
+    def test_a_judgment_is_kept_under_the_assessors_name_and_can_be_replaced_and_undone(self, small: Project) -> None:
         app = visit("passages")
         judge_at_desk(app, "q1", "p1", 2, note="names it")
         judge_at_desk(app, "q1", "p1", 1)

@@ -14,8 +14,7 @@ import pytest
 from streamlit.testing.v1 import AppTest
 
 from exam_workbench import bank, labels
-from exam_workbench.exchange import bundle, exporting, publications
-from exam_workbench.labels import Policy
+from exam_workbench.exchange import exporting, publications
 from exam_workbench.records import activity
 from exam_workbench.store import Project
 from exam_workbench.types import Question
@@ -314,7 +313,7 @@ class TestExport:
         offered = downloads_of(visit("export"))
         endings = [key.rsplit(".", 1)[-1] for key in offered]
         assert endings.count("zip") == 1
-        assert {"jsonl", "csv", "gz", "tsv", "tex", "publish bundle"} <= set(endings)
+        assert {"jsonl", "csv", "gz", "tsv", "tex"} <= set(endings)
 
     def test_the_bank_and_the_leaderboard_are_offered_in_forms_of_other_tools(self, small: Project) -> None:
         app = visit("export")
@@ -323,9 +322,15 @@ class TestExport:
         assert {"download test-bank-v3.jsonl", "download test-leaderboard-tot.txt"} <= set(downloads_of(app))
 
     def test_a_bundle_says_which_files_it_has(self, small: Project) -> None:
-        bundle(small, Policy(), "ann")
-        shown = said(visit("export")).replace("\\", "")
-        assert re.search(r"Bundle: README.txt \(\d+ B\), .*test\.qrels \(\d+ B\)", shown)
+        app = visit("export")
+        named(app.text_input, "publication note").input("for participants")
+        named(app.button, "publish bundle").click()
+        sound(app.run())
+        ((manifest),) = publications(small)
+        assert manifest["note"] == "for participants"
+        assert f"bundle of {manifest['publication']}" in downloads_of(app)
+        shown = said(app).replace("\\", "")
+        assert re.search(r"Bundle: README.txt \([\d.]+ K?B\), .*test\.qrels \(\d+ B\)", shown)
 
     def test_what_is_taken_away_is_on_record(self, small: Project) -> None:
         content = exporting.recorded(small, "ann", "bank", "b.csv", lambda: "text")

@@ -166,10 +166,6 @@ def _exam(project: Project, author: str) -> None:
 
 
 PUBLICATIONS_A_PAGE = 6
-LOOK = 1.0
-"""Seconds between two checks of whether a bundle is ready."""
-PATIENCE = 120
-"""Number of checks after which the screen stops waiting for a bundle."""
 
 
 def publishing(project: Project, policy: labels.Policy, binary: bool) -> None:
@@ -182,33 +178,27 @@ def publishing(project: Project, policy: labels.Policy, binary: bool) -> None:
     )
     with st.container(horizontal=True, vertical_alignment="bottom"):
         number = st.session_state.get("published", 0)
-        note = st.text_input("Note", key=f"publication note {number}", placeholder="Purpose and audience")
+        key = f"publication note {project.name} {number}"
+        note = st.text_input("Note", key=key, placeholder="Purpose and audience")
         if presses.button("Publish qrels", type="primary", icon=":material/publish:", key="publish"):
             with ui.errors(rerun=True):
                 with st.spinner("Publishing"):
                     exchange.publish(project, policy, ui.author(), binary, note)
                 st.session_state["published"] = number + 1
                 st.toast("Qrels published.", icon=":material/publish:")
-        author = ui.person()
-        ui.download(
+        if presses.button(
             "Publish as a bundle",
-            lambda: exchange.bundle(project, policy, author, binary, note, audit.audit_files),
-            f"{project.name}-bundle.zip",
-            mime="application/zip",
             icon=":material/folder_zip:",
-            on_click=_await_bundle,
-            args=(len(exchange.publications(project)),),
             disabled=project.read_only,
             key="publish bundle",
             help="Publishes the qrels in a zip with the manifest, question bank, leaderboards, overrides and audits.",
-        )
+        ):
+            with ui.errors(rerun=True):
+                with st.spinner("Publishing and creating the bundle"):
+                    exchange.bundle(project, policy, ui.author(), binary, note, audit.audit_files)
+                st.session_state["published"] = number + 1
+                st.toast("Published. Download the bundle below.", icon=":material/folder_zip:")
     past = exchange.publications(project)
-    if (before := st.session_state.get("publications before the bundle")) is not None:
-        if len(past) == before:
-            _look(project, before)
-        else:
-            st.session_state.pop("publications before the bundle")
-            _say_bundled(project, past[0])
     if not past:
         st.caption("No publications yet.")
         return
@@ -216,32 +206,6 @@ def publishing(project: Project, policy: labels.Policy, binary: bool) -> None:
     page = st.pagination(pages, key="publications page") if pages > 1 else 1
     for manifest in past[(page - 1) * PUBLICATIONS_A_PAGE : page * PUBLICATIONS_A_PAGE]:
         _publication(project, manifest)
-
-
-def _await_bundle(before: int) -> None:
-    st.session_state["publications before the bundle"] = before
-    st.session_state["looks for the bundle"] = 0
-
-
-@st.fragment(run_every=LOOK)
-def _look(project: Project, before: int) -> None:
-    """Poll: the browser fetches a bundle by itself, and the page does not hear when it has it."""
-    st.caption(":material/hourglass_top: Publishing and creating the bundle …")
-    st.session_state["looks for the bundle"] += 1
-    if st.session_state["looks for the bundle"] > PATIENCE:
-        st.session_state.pop("publications before the bundle", None)
-    if len(exchange.publications(project)) > before or st.session_state["looks for the bundle"] > PATIENCE:
-        st.rerun()
-
-
-def _say_bundled(project: Project, manifest: exchange.Manifest) -> None:
-    """Draw the content of a new bundle."""
-    files = exchange.bundled(project).get(manifest["publication"], {})
-    st.container(key="bundled").success(
-        f"Published. Your browser downloads {ui.plain(project.name)}-bundle.zip with these files:"
-        f" {ui.plain(_files(files))}.",
-        icon=":material/folder_zip:",
-    )
 
 
 def _files(files: dict[str, int | None]) -> str:
@@ -272,6 +236,16 @@ def _publication(project: Project, manifest: exchange.Manifest) -> None:
             if files := exchange.bundled(project).get(number):
                 st.caption(f":material/folder_zip: Bundle: {ui.plain(_files(files))}")
         author = ui.person()
+        if files:
+            ui.download(
+                "Download bundle",
+                lambda: exchange.bundle_again(project, manifest, author, audit.audit_files),
+                f"{project.name}-bundle-{number}.zip",
+                mime="application/zip",
+                key=f"bundle of {number}",
+                icon=":material/download:",
+                on_click="ignore",
+            )
         ui.download(
             "Download qrels",
             lambda: exchange.reproduce(project, manifest, author),
