@@ -69,7 +69,7 @@ def draw(project: Project, audit: Audit, author: str, size: int | None = None, d
         raise InputError(
             "everything-judged",
             "No passages left to draw: every passage that affects a score is judged.",
-            "See the audited leaderboard: exam audit leaderboard",
+            "End the audit. The official leaderboard of these judgments needs no correction.",
         )
     number = len(before) + 1
     sizes, how = _sizes(facts)
