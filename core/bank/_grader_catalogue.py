@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from .. import graders as all_graders
 from ..errors import InputError, unknown_name
-from ..store import Cursor, Project, as_act
+from ..store import Cursor, Project, as_act, quoted_text
 from ..types import GraderSpec
 from ._saved_graders import SPEC_COLUMNS, fingerprints_of, grade_command, stored_spec
 
@@ -53,9 +53,11 @@ def put_grader(cursor: Cursor, spec: GraderSpec) -> int:
 
 def grader_key(cursor: Cursor, spec: GraderSpec) -> int | None:
     """Return the key of a grader by its fingerprint or a fingerprint of earlier versions; None if it is unknown."""
+    # Without parameters, for which DuckDB would import pandas.
+    fingerprints = ", ".join(map(quoted_text, spec.fingerprints))
     known = cursor.execute(
-        "SELECT grader_key FROM graders WHERE list_contains($all, fingerprint) ORDER BY fingerprint <> $own LIMIT 1",
-        {"all": list(spec.fingerprints), "own": spec.fingerprint},
+        f"SELECT grader_key FROM graders WHERE fingerprint IN ({fingerprints})"
+        f" ORDER BY fingerprint <> {quoted_text(spec.fingerprint)} LIMIT 1"
     ).fetchall()
     return int(known[0][0]) if known else None
 

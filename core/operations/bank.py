@@ -6,7 +6,7 @@ from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Annotated
 
-from .. import bank as banks, review
+from .. import bank as banks, review, study
 from ..bank import (
     check_version,
     difference,
@@ -20,7 +20,6 @@ from ..bank import (
 )
 from ..errors import InputError, Report, unknown_name
 from ..store import Project
-from ..study import sealed_coverage
 from ..text import how_many
 from ..types import KINDS, Question
 from .describing import Argument, Option
@@ -149,7 +148,7 @@ def sealed(
     policy: PolicyOptions,
 ) -> Output:
     """Show which systems answer public questions better than sealed ones, compared with the median system."""
-    found = sealed_coverage(project, policy)
+    found = study.sealed_coverage(project, policy)
     return (
         Output(found.as_dict())
         .table(
