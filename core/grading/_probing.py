@@ -69,6 +69,6 @@ def probe(project: Project, grader: Grader, author: str, control: Control, pairs
 
 
 def _other(answered: Sequence[tuple[int, int, int]], question: int, number: int, passages: Mapping[int, str]) -> str:
-    """Return an answer of another question; of the same question if there is no other."""
+    """Return a passage that answers another question; if only one question was answered, a passage that answers it."""
     others = [passage for asked, passage, _ in answered if asked != question] or [answered[0][1]]
     return passages[random.Random(number).choice(others)]

@@ -21,7 +21,7 @@ def watch(project: Project, grader: Grader, author: str, control: Control, pairs
 
     Raises:
         GradingError: the model changed.
-        InputError: the grader is no endpoint, or has too few grades.
+        InputError: the grader does not use an endpoint, or has too few grades.
     """
     project.require("grade", author=author)
     begun = refuse_drifted(project, grader.spec)

@@ -16,7 +16,7 @@ class Readiness(PairCounts):
 
     Args:
         unlabelled_passages: number of pooled (query, passage) without a label.
-        speaking_passages: number of pooled (query, passage) whose text addresses the grader; see `speaking`.
+        speaking_passages: number of pooled (query, passage) whose text addresses the grader; see `injection_signs`.
     """
 
     unlabelled_passages: int

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 Flags = NDArray[np.bool_]
 ALPHA = 0.08
-"""The chance that any of a question's tests accepts a wording that is no better. The first test has the level .049."""
+"""The chance that any test of a question accepts a wording without an advantage. The first test has the level .049."""
 HELD_OUT = 40
 """Minimum number of held-out pairs; with fewer, a test would tell nothing."""
 

@@ -1,4 +1,4 @@
-"""Sealed questions: does a system answer public questions better than those that nobody has seen?"""
+"""A test for systems that answer public questions better than sealed ones."""
 
 from __future__ import annotations
 

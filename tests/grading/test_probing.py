@@ -1,4 +1,4 @@
-"""The robustness probe: flips of a grader that can be fooled are counted, and its answers are no grades."""
+"""The robustness probe: flips of a grader that can be fooled are counted, and its answers never become grades."""
 
 from __future__ import annotations
 

@@ -118,7 +118,7 @@ def walk(app: AppTest, step: str) -> AppTest:
 
 
 def in_list(app: AppTest, **act: object) -> AppTest:
-    """Let the list report an act."""
+    """Send an action of the list."""
     return tell(app, "passage-list", "acts", [{"id": holds(app, "passage-list")["taken"] + 1, **act}])
 
 
@@ -158,7 +158,7 @@ def desk(app: AppTest) -> Any:
 
 
 def at_desk(app: AppTest, *acts: dict[str, object]) -> AppTest:
-    """Let the judging desk report acts."""
+    """Send actions of the judging desk."""
     taken = desk(app)["taken"]
     return tell(app, "passage-judging", "acts", [{"id": taken + at, **one} for at, one in enumerate(acts, 1)])
 

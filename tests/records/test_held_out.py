@@ -1,4 +1,4 @@
-"""Judgments that are held out: whoever edits the bank does not see them, and agreement is reported on them."""
+"""Judgments that are held out: the impact of edits leaves them out, and agreement is reported on them."""
 
 from __future__ import annotations
 
