@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from .audit import audited_by, under_way
-from .labels import FEWEST_GRADED, Policy, basis, pairs_needed
+from .labels import FEWEST_GRADED, Policy, basis, graded_share, pairs_needed
 from .measures import parse_measure
 from .review import agreeing
 from .store import Project, as_act
@@ -35,9 +35,8 @@ class ReadinessLine:
 
     @property
     def graded(self) -> str:
-        """The graded share in percent. It is rounded down, so that 100% is complete."""
-        percent = 100 * self.usable // self.needed if self.needed else 0
-        return "under 1%" if self.usable and not percent else f"{percent}%"
+        """The graded share in percent, see `labels.graded_share`."""
+        return graded_share(self.usable, self.needed)
 
     @property
     def too_few(self) -> bool:

@@ -62,7 +62,8 @@ def test_too_few_pairs_are_graded_after_most_questions_are_new(project: Project)
 
 
 @pytest.mark.parametrize(
-    ("needed", "usable", "graded"), [(0, 0, "0%"), (1000, 999, "99%"), (1000, 1000, "100%"), (1000, 9, "under 1%")]
+    ("needed", "usable", "graded"),
+    [(0, 0, "0%"), (100, 29, "29%"), (1000, 999, "99%"), (9, 9, "100%"), (1000, 9, "under 1%")],
 )
 def test_the_share_is_never_rounded_up(needed: int, usable: int, graded: str) -> None:
     assert ReadinessLine("AP", needed, usable, None, "not audited", 1).graded == graded

@@ -43,6 +43,7 @@ from ._leaderboard import (
     FEWEST_GRADED as FEWEST_GRADED,
     Leaderboard as Leaderboard,
     System as System,
+    graded_share as graded_share,
     order_systems as order_systems,
     queries_with_ungraded as queries_with_ungraded,
 )

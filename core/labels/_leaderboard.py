@@ -15,6 +15,12 @@ FEWEST_GRADED = 0.5
 """The share of graded pairs below which the order of the systems mostly reflects the ungraded pairs."""
 
 
+def graded_share(usable: int, needed: int) -> str:
+    """Return the graded share of the needed pairs in percent. It is rounded down, so that 100% is complete."""
+    percent = 100 * usable // needed if needed else 0
+    return "under 1%" if usable and not percent else f"{percent}%"
+
+
 @dataclass(frozen=True)
 class System:
     """A row of a leaderboard. Ranks begin at 1 and are equal for equal scores."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from ..labels import Comparison, Leaderboard
+from ..labels import Comparison, Leaderboard, graded_share
 from ..store import Project
 from ._system_groups import Alike, alike
 from ._system_significance import Test, remembered_pairs
@@ -20,7 +20,8 @@ class Summary:
         groups: the systems that are not separated.
         against: name of the official leaderboard; None without one.
         kendall: Kendall's tau-b with the official leaderboard; None without one, or if it is undefined.
-        graded: share of the needed pairs that have a rating; None if the leaderboard needs no grades.
+        graded: share of the needed pairs that have a rating, see `labels.graded_share`; None
+            if the leaderboard needs no grades.
         audited: name of the measure whose scores an audit of these labels corrects; None without an audit.
     """
 
@@ -29,7 +30,7 @@ class Summary:
     groups: Alike
     against: str | None
     kendall: float | None
-    graded: float | None
+    graded: str | None
     audited: str | None
 
     @property
@@ -64,11 +65,7 @@ class Summary:
     @property
     def grading(self) -> str:
         """The part on the grades behind the labels; empty if the leaderboard needs no grades."""
-        if self.graded is None:
-            return ""
-        # Rounded down: an incomplete leaderboard never shows 100%.
-        percent = int(100 * self.graded)
-        return f"{percent}% graded" if percent or not self.graded else "Less than 1% graded"
+        return "" if self.graded is None else f"{self.graded} graded".capitalize()
 
     @property
     def auditing(self) -> str:
@@ -106,6 +103,6 @@ def summarize(
         groups=alike(board, remembered_pairs(project, board, test)),
         against=compared.official.source if compared else None,
         kendall=compared.correlation.kendall if compared else None,
-        graded=board.usable / board.needed if board.needed else None,
+        graded=graded_share(board.usable, board.needed) if board.needed else None,
         audited=audited,
     )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from exam_workbench.labels import Leaderboard, Policy, compare, leaderboard
+from exam_workbench.labels import Leaderboard, Policy, compare, graded_share, leaderboard
 from exam_workbench.labels._leaderboard import order_systems
 from exam_workbench.store import Project
 from exam_workbench.study import Summary, alike, remembered_pairs, summarize
@@ -63,7 +63,7 @@ def test_the_facts_of_a_project_are_those_of_its_comparison(project: Project) ->
     found = compare(project, "nDCG@10", "assessors")
     board = leaderboard(project, "nDCG@10")
     groups = alike(found.board, remembered_pairs(project, found.board, "t"))
-    share = board.usable / board.needed
+    share = graded_share(board.usable, board.needed)
     expected = Summary("nDCG@10", len(RUNS), groups, "assessors", found.correlation.kendall, share, None)
     assert summarize(project, found.board, found) == expected
     said = {summarize(project, found.board, found, measure).auditing for measure in (None, "P@3", "nDCG@10")}
