@@ -52,20 +52,18 @@ from ._endpoint.request_settings import (
     PassingError as PassingError,
 )
 from ._endpoint.retry import passes as passes
-from ._grader_construction import (
+from ._grader_interface import Grader as Grader, Outcome as Outcome, Pair as Pair, PairsToGrade as PairsToGrade
+from ._grader_kinds import (
     APIS as APIS,
     BACK_ENDS as BACK_ENDS,
     CHECKS as CHECKS,
     CHOICES_BY as CHOICES_BY,
     EXTRACTIVE_MODEL as EXTRACTIVE_MODEL,
+    GRADERS as GRADERS,
     LOCAL_MODEL as LOCAL_MODEL,
     NORMALISATIONS as NORMALISATIONS,
     back_end_name as back_end_name,
     make_back_end as make_back_end,
-)
-from ._grader_interface import Grader as Grader, Outcome as Outcome, Pair as Pair, PairsToGrade as PairsToGrade
-from ._grader_kinds import (
-    GRADERS as GRADERS,
     make_grader as make_grader,
     remade_from as remade_from,
     usual_prompt as usual_prompt,
