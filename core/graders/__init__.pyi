@@ -52,7 +52,23 @@ from ._endpoint.request_settings import (
     PassingError as PassingError,
 )
 from ._endpoint.retry import passes as passes
-from ._grader_interface import Grader as Grader, Outcome as Outcome, Pair as Pair, PairsToGrade as PairsToGrade
+from ._grader_interface import (
+    BATCH_SHARE as BATCH_SHARE,
+    NOTHING_USED as NOTHING_USED,
+    Awaited as Awaited,
+    Control as Control,
+    Grader as Grader,
+    Kept as Kept,
+    Outcome as Outcome,
+    Pair as Pair,
+    PairsToGrade as PairsToGrade,
+    Price as Price,
+    Tokens as Tokens,
+    Usage as Usage,
+    VectorStore as VectorStore,
+    said_of_models as said_of_models,
+    used_by as used_by,
+)
 from ._grader_kinds import (
     APIS as APIS,
     BACK_ENDS as BACK_ENDS,
@@ -67,19 +83,6 @@ from ._grader_kinds import (
     make_grader as make_grader,
     remade_from as remade_from,
     usual_prompt as usual_prompt,
-)
-from ._job_control import (
-    BATCH_SHARE as BATCH_SHARE,
-    NOTHING_USED as NOTHING_USED,
-    Awaited as Awaited,
-    Control as Control,
-    Kept as Kept,
-    Price as Price,
-    Tokens as Tokens,
-    Usage as Usage,
-    VectorStore as VectorStore,
-    said_of_models as said_of_models,
-    used_by as used_by,
 )
 from ._local.loading import DTYPES as DTYPES, loading as loading, model_identity as model_identity
 from ._local.transformers_back_end import MOST_BEAMS as MOST_BEAMS, pair_scores as pair_scores

@@ -19,9 +19,8 @@ from typing import Any, get_args
 from ..atomic_files import written
 from ..errors import GradingError, InputError, WorkbenchError
 from ..types import Asked, Grade, Status
-from ._grader_interface import Pair
+from ._grader_interface import NOTHING_USED, Control, Pair, Tokens, Usage, used_by
 from ._grader_kinds import make_grader
-from ._job_control import NOTHING_USED, Control, Tokens, Usage, used_by
 from ._prompts.prompt import Prompt, read_prompt, write_prompt
 
 FORMAT = 1

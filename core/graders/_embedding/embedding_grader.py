@@ -20,8 +20,7 @@ from numpy.typing import NDArray
 from ...errors import InputError
 from ...sentences import SPLITTER, Span, split_sentences
 from ...types import Asked, Grade, GraderSpec
-from .._grader_interface import Outcome, Pair
-from .._job_control import Control, Kept, VectorStore
+from .._grader_interface import Control, Kept, Outcome, Pair, VectorStore
 from . import minilm
 from .minilm import DIMENSIONS, MAX_TOKENS, MODEL, SHA256, Encoder, Vectors
 

@@ -17,8 +17,7 @@ import openai
 
 from ...errors import GradingError
 from ...text import how_many
-from .._grader_interface import Outcome, Pair
-from .._job_control import Control, Tokens
+from .._grader_interface import Control, Outcome, Pair, Tokens
 from .._reading.calls import Call, Completion, Steps
 from .chat import Answer, Request, prepare
 from .retry import backoff

@@ -12,7 +12,7 @@ from typing import Any, Literal
 import orjson
 
 from ...limits import limit
-from .._job_control import Tokens
+from .._grader_interface import Tokens
 from .._prompts.prompt import PASSAGE, Messages, fill, variables
 from .._reading.answer_forms import is_of_schema, settled
 from .._reading.calls import Call, Completion

@@ -12,8 +12,7 @@ from ...errors import GradingError, InputError
 from .._access.endpoints import OfferedEndpoint, checked_host, is_loopback
 from .._access.keys import VARIABLE
 from .._access.permissions import check_further_fields, current, key_for, offered_at, usual_address
-from .._grader_interface import Outcome, Pair
-from .._job_control import Control
+from .._grader_interface import Control, Outcome, Pair
 from .._reading.calls import Call, Completion, Steps
 from .batch_service import BatchEndpoint
 from .call_session import Session

@@ -11,8 +11,7 @@ import orjson
 
 from ...errors import GradingError
 from ...types import Asked, Grade
-from .._grader_interface import Grader, Pair
-from .._job_control import Tokens
+from .._grader_interface import Grader, Pair, Tokens
 from .._local.local_base import LocalBackEnd
 from .._reading.calls import Completion
 from .._reading.reading_grader import EMPTY_PASSAGE, ReadingGrader

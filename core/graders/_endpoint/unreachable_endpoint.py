@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 
 from ...errors import GradingError
-from .._job_control import Awaited, Control
+from .._grader_interface import Awaited, Control
 
 FIRST_PAUSE = 30.0
 LONGEST_PAUSE = 600.0

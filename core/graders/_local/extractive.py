@@ -9,7 +9,7 @@ from typing import Any
 
 from ...errors import InputError
 from .._access.endpoints import OfferedEndpoint
-from .._job_control import Control
+from .._grader_interface import Control
 from .._prompts.prompt import PASSAGE
 from .._reading.calls import BackEnd, Call, Completion, answers
 from .loading import Loaded

@@ -10,8 +10,7 @@ from typing import ClassVar, TypeVar
 
 from ...errors import GradingError, InputError
 from .._access.permissions import acting, current
-from .._grader_interface import Outcome, Pair
-from .._job_control import Control
+from .._grader_interface import Control, Outcome, Pair
 from .._reading.calls import Call, Completion, Steps, drive_in_windows
 from .loading import Loaded, Task, check_settings, load_model, tokenizer_at_hand
 

@@ -8,7 +8,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING
 
 from ...errors import GradingError, InputError
-from .._job_control import Control
+from .._grader_interface import Control
 from .._reading.answer_forms import settled
 from .._reading.calls import Call, Completion, Sampling
 from .._reading.reasoning import reasoning_length

@@ -7,8 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any, Literal, Protocol
 
 from ...types import Grade
-from .._grader_interface import Outcome, Pair
-from .._job_control import Control
+from .._grader_interface import Control, Outcome, Pair
 from .._prompts.prompt import Prompt
 
 Form = Literal["rating", "yes-no", "letter", "text", "json", "span", "likelihood"]

@@ -6,8 +6,7 @@ from dataclasses import dataclass
 
 from ...errors import GradingError, InputError
 from ...types import Asked, Grade
-from .._grader_interface import Grader
-from .._job_control import Control
+from .._grader_interface import Control, Grader
 from .._prompts.prompt import Messages, fill
 from .calls import Call, Completion, complete
 from .reading_grader import ReadingGrader

@@ -6,8 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from ...types import Asked, Grade
-from .._grader_interface import Grader
-from .._job_control import Control
+from .._grader_interface import Control, Grader
 from .grader_trial import beyond_caps
 
 

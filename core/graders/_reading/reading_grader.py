@@ -6,8 +6,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from ...types import Asked, Grade, GraderSpec
-from .._grader_interface import Outcome, Pair
-from .._job_control import Control
+from .._grader_interface import Control, Outcome, Pair
 from .calls import BackEnd, Steps
 
 EMPTY_PASSAGE = Grade(None, "failed", reason="the passage is empty")
