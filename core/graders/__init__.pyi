@@ -8,7 +8,6 @@ from ._access.endpoints import (
     provide_endpoints as provide_endpoints,
     same_address as same_address,
 )
-from ._access.keys import provide_keys as provide_keys
 from ._access.model_places import offered_models as offered_models
 from ._access.permissions import (
     OWNER as OWNER,
@@ -21,6 +20,7 @@ from ._access.permissions import (
     key_for as key_for,
     naming as naming,
     provide_access as provide_access,
+    provide_keys as provide_keys,
     unshared_localhost as unshared_localhost,
     usual_address as usual_address,
 )
@@ -107,7 +107,6 @@ from ._prompts.prompt import (
     with_examples as with_examples,
     write_prompt as write_prompt,
 )
-from ._reading.answer_forms import read as read
 from ._reading.calls import (
     BackEnd as BackEnd,
     Call as Call,
@@ -116,10 +115,10 @@ from ._reading.calls import (
     Sampling as Sampling,
     Steps as Steps,
     answers as answers,
+    read as read,
 )
-from ._reading.grader_trial import Trial as Trial, try_pair as try_pair
 from ._reading.grading_methods import bare_choices as bare_choices, key_position as key_position
-from ._reading.injections import InjectionTrial as InjectionTrial, try_injections as try_injections
+from ._reading.injections import CHANGES as CHANGES, InjectionTrial as InjectionTrial, try_injections as try_injections
 from ._reading.matching import word_match as word_match
 from ._reading.parsing import (
     CUT_OFF as CUT_OFF,
@@ -128,6 +127,5 @@ from ._reading.parsing import (
     parse_list as parse_list,
     unanswerable as unanswerable,
 )
-from ._reading.probes import CHANGES as CHANGES
-from ._reading.reading_grader import ReadingGrader as ReadingGrader
+from ._reading.reading_grader import ReadingGrader as ReadingGrader, Trial as Trial, try_pair as try_pair
 from ._reading.reasoning import without_thoughts as without_thoughts

@@ -30,7 +30,7 @@ from exam_workbench.graders import (
     try_pair,
     unshared_localhost,
 )
-from exam_workbench.graders._access import endpoints, keys as secret_keys, permissions
+from exam_workbench.graders._access import endpoints, permissions
 from exam_workbench.graders._endpoint.endpoint_back_end import EndpointBackEnd
 from exam_workbench.graders._local.loading import model_identity
 from exam_workbench.grading import Request, run_job
@@ -152,7 +152,7 @@ class TestKeysBelongToHosts:
         root = Path(permissions.__file__).resolve().parents[3]
         sources = [*(root / "core").rglob("*.py"), *(root / "pages").rglob("*.py"), root / "app.py"]
         readers = {path.name for path in sources if "find_key" in path.read_text(encoding="utf-8")}
-        assert readers == {"permissions.py", "keys.py"}
+        assert readers == {"permissions.py"}
 
 
 class TestWhatAVisitorMay:
@@ -481,7 +481,7 @@ def test_a_typed_key_is_kept_out_of_what_is_stored_and_said(project: Project, tm
 
 
 def test_keys_of_the_apps_secrets_follow_the_same_rules(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(secret_keys, "_provider", {"THE_KEY": SECRET, "OPENAI_API_KEY": SECRET}.get)
+    monkeypatch.setattr(permissions, "_secrets", {"THE_KEY": SECRET, "OPENAI_API_KEY": SECRET}.get)
     assert permissions.key_for("https://api.openai.com/v1", "m", None, OWNER).key == SECRET
     with refusal("no-key-for-address", kind=GradingError):
         permissions.key_for("https://mine.example/v1", "m", "THE_KEY", OWNER)

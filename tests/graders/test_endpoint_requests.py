@@ -7,8 +7,7 @@ import re
 import pytest
 
 from exam_workbench.graders import Call, Control, built_in
-from exam_workbench.graders._reading.answer_forms import is_of_schema
-from exam_workbench.graders._reading.calls import Form, complete
+from exam_workbench.graders._reading.calls import Form, complete, is_of_schema
 from exam_workbench.graders._reading.grading_methods import direct
 from exam_workbench.types import Asked
 from tests.made.endpoint_calls import (

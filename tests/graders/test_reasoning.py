@@ -7,8 +7,7 @@ import pytest
 from exam_workbench.exams._item_generation import ParsedItem, parse_item
 from exam_workbench.graders import parse_list, without_thoughts
 from exam_workbench.graders._prompts.prompt import built_in
-from exam_workbench.graders._reading.answer_forms import is_of_schema, read, settled
-from exam_workbench.graders._reading.calls import Call, Completion
+from exam_workbench.graders._reading.calls import Call, Completion, is_of_schema, read, settled
 from exam_workbench.graders._reading.parsing import (
     Parsed,
     parse_json_answer,

@@ -1,20 +1,22 @@
-"""Addresses of endpoints, and the endpoints of the server's owner and of well-known services, with their keys."""
+"""Addresses of endpoints, and the endpoints of the server's owner and of well-known services."""
 
 from __future__ import annotations
 
 import ipaddress
 import json
 import os
+import re
 import tomllib
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from pathlib import Path
 from types import MappingProxyType
-from typing import Any
+from typing import Annotated, Any
 from urllib.parse import urlsplit
 
+import msgspec
+from msgspec import Meta
+
 from ...errors import InputError
-from .keys import VARIABLE
 
 PORTS = {"http": 80, "https": 443}
 
@@ -100,13 +102,18 @@ WELL_KNOWN: Mapping[str, tuple[str, str]] = MappingProxyType(
 """Well-known key variables: title and address of the only service that gets the key."""
 
 
-@dataclass(frozen=True)
-class OfferedEndpoint:
+VARIABLE = re.compile(r"[A-Za-z_][A-Za-z0-9_]{0,63}")
+"""Pattern of variable names. A key entered by mistake mostly has other characters and does not match."""
+
+AtLeastOne = Annotated[int, Meta(ge=1)]
+
+
+class OfferedEndpoint(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """An endpoint that the owner has set up for all people on the server.
 
     Args:
-        name: its name for people.
         base_url: its address.
+        name: its name for people.
         key_variable: environment variable, or entry of the secrets, with its key; None if it needs no key.
         models: allowed models; empty for any.
         in_flight: maximum number of calls in flight in one job; None for no limit.
@@ -114,13 +121,13 @@ class OfferedEndpoint:
         max_cost: maximum cost of one job, in the currency of the price table; None for no limit.
     """
 
-    name: str
     base_url: str
-    key_variable: str | None = None
-    models: tuple[str, ...] = ()
-    in_flight: int | None = None
-    max_calls: int | None = None
-    max_cost: float | None = None
+    name: str = ""
+    key_variable: Annotated[str, Meta(pattern=rf"^{VARIABLE.pattern}\Z")] | None = None
+    models: tuple[Annotated[str, Meta(pattern=r"\S")], ...] = ()
+    in_flight: AtLeastOne | None = None
+    max_calls: AtLeastOne | None = None
+    max_cost: Annotated[float, Meta(ge=0, le=1e12)] | None = None
 
 
 Tables = Mapping[str, Any]
@@ -172,41 +179,16 @@ def _of_file() -> tuple[str, Tables]:
     return f"the file named in {FILE_VARIABLE}", tables
 
 
-_FIELDS: dict[str, tuple[Callable[[Any], bool], str]] = {
-    "base_url": (lambda value: isinstance(value, str), "an address"),
-    "key_variable": (
-        lambda value: isinstance(value, str) and bool(VARIABLE.fullmatch(value)),
-        "the name of a variable",
-    ),
-    "models": (
-        lambda value: isinstance(value, list) and all(isinstance(one, str) and one.strip() for one in value),
-        "a list of names",
-    ),
-    "in_flight": (lambda value: type(value) is int and value >= 1, "a whole number from 1"),
-    "max_calls": (lambda value: type(value) is int and value >= 1, "a whole number from 1"),
-    "max_cost": (lambda value: type(value) in (int, float) and 0 <= value < float("inf"), "a number from 0"),
-}
-"""Fields of an endpoint: a test of the value, and a description of valid values."""
-
-
 def _endpoint(name: str, table: Any, place: str) -> OfferedEndpoint:
-    if not isinstance(table, Mapping):
-        raise _wrong(f"the endpoint '{name}' is not a table", place)
-    if strange := sorted(set(table) - set(_FIELDS)):
-        raise _wrong(
-            f"the endpoint '{name}' has an unknown field {strange[0]} (available: {', '.join(_FIELDS)})", place
-        )
-    for field, value in table.items():
-        is_one, what = _FIELDS[field]
-        if not is_one(value):
-            raise _wrong(f"{field} of the endpoint '{name}' is not {what}", place)
-    if "base_url" not in table:
-        raise _wrong(f"the endpoint '{name}' has no base_url", place)
     try:
-        checked_host(table["base_url"])
+        offered = msgspec.convert(table, OfferedEndpoint)
+        checked_host(offered.base_url)
+    except msgspec.ValidationError as error:
+        # Such an error names the field and the valid values, and never the value, which may be secret.
+        raise _wrong(f"the endpoint '{name}' is invalid: {error}", place) from None
     except InputError as error:
         raise _wrong(f"the endpoint '{name}': {error.message}", place) from None
-    return OfferedEndpoint(name, **{**table, "models": tuple(table.get("models", ()))})
+    return msgspec.structs.replace(offered, name=name)
 
 
 def _wrong(what: str, place: str) -> InputError:

@@ -20,7 +20,6 @@ from .endpoints import (
     origin,
     same_address,
 )
-from .keys import find_key
 
 OPENAI = "https://api.openai.com/v1"
 OPENAI_VARIABLE = "OPENAI_API_KEY"
@@ -60,6 +59,28 @@ VISITOR = Access()
 """Access of a visitor on the screens of a server: only the owner's endpoints and models."""
 OWNER = Access(any_address=True, any_model=True)
 """Access at a shell or on an unshared localhost. Even then, a key is only sent to its own host."""
+
+
+_secrets: Callable[[str], str | None] = dict[str, str]().get
+"""Returns a key of the second place for keys by its name; None if it is unknown."""
+
+
+def provide_keys(provider: Callable[[str], str | None]) -> None:
+    """Register a second place for keys, such as the app's secrets; it replaces an earlier one."""
+    global _secrets
+    _secrets = provider
+
+
+def find_key(variable: str) -> str | None:
+    """Return the key under a name. Only `key_for` may call this, because it knows who may get the key.
+
+    Args:
+        variable: name of an environment variable, or of a secret in the registered place.
+
+    Returns:
+        The key without surrounding white space; None if it is missing or empty.
+    """
+    return (os.environ.get(variable) or "").strip() or (_secrets(variable) or "").strip() or None
 
 
 _provider: Callable[[], Access] | None = None

@@ -20,9 +20,8 @@ from ...text import how_many
 from .._grader_interface import Control, Outcome, Pair, Tokens
 from .._reading.calls import Call, Completion, Steps
 from .chat import Answer, Request, prepare
-from .retry import backoff
+from .retry import Absence, backoff
 from .single_call import Adapted, Endpoint, Faulted, Hopeless, Refused, ask, open_client
-from .unreachable_endpoint import Absence
 
 BEAT_SECONDS = 1.0
 """Interval of empty batches while no outcomes arrive, so that the caller can commit and report progress."""

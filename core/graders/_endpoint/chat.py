@@ -14,8 +14,7 @@ import orjson
 from ...limits import limit
 from .._grader_interface import Tokens
 from .._prompts.prompt import PASSAGE, Messages, fill, variables
-from .._reading.answer_forms import is_of_schema, settled
-from .._reading.calls import Call, Completion
+from .._reading.calls import Call, Completion, is_of_schema, settled
 from .._reading.parsing import ABSTENTION
 from .._reading.reasoning import reasoning_length
 

@@ -9,8 +9,7 @@ from dataclasses import asdict, replace
 from typing import Any, Literal, get_args
 
 from ...errors import GradingError, InputError
-from .._access.endpoints import OfferedEndpoint, checked_host, is_loopback
-from .._access.keys import VARIABLE
+from .._access.endpoints import VARIABLE, OfferedEndpoint, checked_host, is_loopback
 from .._access.permissions import check_further_fields, current, key_for, offered_at, usual_address
 from .._grader_interface import Control, Outcome, Pair
 from .._reading.calls import Call, Completion, Steps

@@ -13,8 +13,7 @@ import openai
 from ...errors import GradingError
 from ...limits import limit
 from .._grader_interface import Tokens
-from .._reading.answer_forms import is_in_words, is_of_schema
-from .._reading.calls import Completion
+from .._reading.calls import Completion, is_in_words, is_of_schema
 from .chat import (
     UNEXPLAINED,
     Answer,

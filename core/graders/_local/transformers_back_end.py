@@ -9,8 +9,7 @@ from typing import TYPE_CHECKING
 
 from ...errors import GradingError, InputError
 from .._grader_interface import Control
-from .._reading.answer_forms import settled
-from .._reading.calls import Call, Completion, Sampling
+from .._reading.calls import Call, Completion, Sampling, settled
 from .._reading.reasoning import reasoning_length
 from .extractive import ExtractiveBackEnd
 from .loading import load_model, loading, model_identity, tokens_in

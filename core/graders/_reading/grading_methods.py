@@ -11,8 +11,7 @@ from string import ascii_uppercase
 from ...limits import limit
 from ...types import Asked, Grade
 from .._prompts.prompt import Prompt, variables
-from .answer_forms import read
-from .calls import Call, Completion, Per, Steps
+from .calls import Call, Completion, Per, Steps, read
 from .matching import contains_key, is_no_answer, without_letter, word_match
 from .parsing import missing_answer, no_answer
 from .reasoning import without_thoughts
