@@ -468,16 +468,11 @@ class GraderKind:
     reading: Reading | None = None
 
 
-def _make_embedding(parameters: Parameters, prompts: Prompts) -> Grader:
-    from ._embedding.embedding_grader import EmbeddingGrader
+def _make_encoder(name: str, parameters: Parameters, prompts: Prompts) -> Grader:
+    from ._embedding import embedding_grader
 
-    return EmbeddingGrader(**parameters)
-
-
-def _make_citation_similarity(parameters: Parameters, prompts: Prompts) -> Grader:
-    from ._embedding.embedding_grader import CitationSimilarity
-
-    return CitationSimilarity(**parameters)
+    made: Grader = getattr(embedding_grader, name)(**parameters)
+    return made
 
 
 MODEL = ("model", "back_end", "max_tokens_in")
@@ -504,7 +499,7 @@ _KINDS = (
         "Embedding (MiniLM)",
         "A small model on this computer rates how similar the meanings of passage and question are. It needs no key "
         "and no network. It cannot tell a right answer from a wrong one on the same subject.",
-        _make_embedding,
+        partial(_make_encoder, "EmbeddingGrader"),
         ("cuts",),
     ),
     _reader(
@@ -574,7 +569,7 @@ _KINDS = (
         "A small model on this computer rates from 0 to 2 how similar a sentence of a response and a passage that it "
         "cites are. It needs no key and no network. It does not read: a wrong fact looks supported if the subject is "
         "the same.",
-        _make_citation_similarity,
+        partial(_make_encoder, "CitationSimilarity"),
         ("cuts",),
     ),
     _reader(

@@ -40,11 +40,10 @@ from ..jobs import Caps, Progress, find_job, job_control, jobs, record_usage, us
 from ..records import Job, add_job, end_job, wait_for_batches
 from ..store import Cursor, Project, log, stage
 from ..types import GraderSpec
-from ._grading_request import Request, asked_of
-from ._needed_pairs import ordered_pairs, with_texts
+from ._grader_checks import check_again
+from ._needed_pairs import Request, asked_of, ordered_pairs, with_texts
 from ._offline_grading import CHUNK, Taking, calls_of, fault_of, in_chunks, is_answered, pair_of
 from ._price_tag import billed, tag_of, told_of
-from ._sentinels import check_again
 
 NO_ROOM = frozenset(("token_limit_exceeded", "rate_limit_exceeded", "batch_limit_exceeded", "enqueued_limit_exceeded"))
 """Error codes with which an endpoint refuses a batch that it would accept later, with fewer waiting calls."""

@@ -12,12 +12,10 @@ from ..jobs import BackgroundJob, Carrier, Progress, Report, carry, job_control,
 from ..records import add_job
 from ..store import Project, log
 from ._batch_jobs import run_batches
-from ._grade_storage import add_outcomes
-from ._grading_request import Request, asked_of
-from ._needed_pairs import pairs_to_grade, trial_pairs, with_texts
+from ._grade_storage import ProjectVectors, add_outcomes
+from ._grader_checks import check_again
+from ._needed_pairs import Request, asked_of, pairs_to_grade, trial_pairs, with_texts
 from ._price_tag import billed, tag_of, told_of
-from ._sentinels import check_again
-from ._vector_storage import ProjectVectors
 
 CHUNK = 4096
 """Minimum number of pairs whose texts are in memory at a time; the pairs of a query stay together."""

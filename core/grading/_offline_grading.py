@@ -40,8 +40,7 @@ from ..records import add_job, count_results, end_job
 from ..store import Cursor, Project, log
 from ..types import Asked, Grade
 from ._grade_storage import add_outcomes
-from ._grading_request import EVERYTHING, Scope
-from ._needed_pairs import ordered_pairs, with_texts
+from ._needed_pairs import EVERYTHING, Scope, ordered_pairs, with_texts
 
 CHUNK = 4096
 """Number of pairs or answers that are processed together."""

@@ -27,8 +27,7 @@ from ..graders import (
 from ..jobs import jobs
 from ..store import Project
 from ..text import how_many
-from ._grading_request import EVERYTHING, Scope
-from ._needed_pairs import pairs_to_grade, with_texts
+from ._needed_pairs import EVERYTHING, Scope, pairs_to_grade, with_texts
 
 CHARACTERS_A_TOKEN = 4
 """Estimated number of characters per token, for estimates without the model's tokenizer; about right for English."""

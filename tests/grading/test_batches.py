@@ -27,7 +27,7 @@ from exam_workbench.grading import (
     step,
     waiting_jobs,
 )
-from exam_workbench.grading._grading_request import EVERYTHING, Scope
+from exam_workbench.grading._needed_pairs import EVERYTHING, Scope
 from exam_workbench.grading._price_tag import billed
 from exam_workbench.jobs import jobs, usage_of
 from exam_workbench.records import Job, close_interrupted
