@@ -45,16 +45,8 @@ LOCAL_MODEL = "google/flan-t5-large"
 
 LOCAL_SETTINGS = ("revision", "device", "max_tokens_in")
 ENDPOINT_SETTINGS = (
-    "base_url",
-    "key_variable",
-    "structured",
-    "timeout_s",
-    "attempts",
-    "max_tokens_in",
-    "temperature",
-    "extra",
-    "api",
-    "thinking_tokens",
+    *("base_url", "key_variable", "api", "structured", "timeout_s", "attempts", "temperature", "extra"),
+    *("thinking_tokens", "max_tokens_in"),
 )
 IDENTIFYING = (
     *("dtype", "max_tokens_in", "structured", "temperature", "extra", "num_beams", "normalise", "api"),
@@ -475,13 +467,6 @@ def _make_encoder(name: str, parameters: Parameters, prompts: Prompts) -> Grader
     return made
 
 
-MODEL = ("model", "back_end", "max_tokens_in")
-LOCAL = ("revision", "device", "dtype")
-WRITING = ("num_beams", "cue")
-ENDPOINT = (
-    *("base_url", "key_variable", "api", "structured", "timeout_s", "attempts", "temperature", "extra"),
-    *("thinking_tokens", "edition"),
-)
 CHECK = ("check", "verify_prompt", "verify_fence")
 UNSAID = {"dtype": "float32", "cue": "none", "verify_fence": False}
 """Values that a fingerprint implies if it lacks these settings, whose present defaults depend on the computer."""
@@ -489,8 +474,11 @@ UNSAID = {"dtype": "float32", "cue": "none", "verify_fence": False}
 
 def _reader(title: str, about: str, reading: Reading, *more: str) -> GraderKind:
     """Return a kind in which a model reads, with the common parameters and further ones."""
-    settable = (*MODEL, *LOCAL, *WRITING, *ENDPOINT, "prompt", "fence", *more)
-    return GraderKind(reading.name, title, about, partial(make_reading_grader, reading), settable, reading)
+    settable = dict.fromkeys(
+        ("model", "back_end", *LOCAL_SETTINGS, "dtype", "num_beams", "cue", *ENDPOINT_SETTINGS, "edition", "prompt")
+    )
+    every = (*settable, "fence", *more)
+    return GraderKind(reading.name, title, about, partial(make_reading_grader, reading), every, reading)
 
 
 _KINDS = (
@@ -532,7 +520,10 @@ _KINDS = (
         "A model tuned on SQuAD2 marks the answer in the passage, or reports that there is none. The answer "
         "is compared with the answer key. Questions without an answer key are left out.",
         make_extractive,
-        (*MODEL, *LOCAL, *CHECK, "verify_model", "verify_back_end", "base_url", "key_variable"),
+        (
+            *("model", *LOCAL_SETTINGS, "dtype", *CHECK, "verify_model", "verify_back_end"),
+            *("base_url", "key_variable"),
+        ),
     ),
     _reader(
         "Multiple choice",

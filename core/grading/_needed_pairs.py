@@ -346,7 +346,9 @@ def trial_pairs(project: Project, spec: GraderSpec, drafted: Sequence[Question])
         drafted: questions of any wording; those that the grader cannot grade are skipped.
     """
     key = project.read(lambda cursor: grader_key(cursor, spec))
-    groups: dict[str, list[tuple[int, int]]] = {}
+    groups: dict[str, set[tuple[int, int]]] = {}
+    # If two queries share a question text and a passage text, these are one pair.
+    taken: set[tuple[int, int]] = set()
     for question in drafted:
         asked = spec.asked_text(question)
         if not question.active or question.kind not in spec.takes or not asked:
@@ -354,25 +356,18 @@ def trial_pairs(project: Project, spec: GraderSpec, drafted: Sequence[Question])
         with project.transaction() as cursor:
             text_key = question_text_key(cursor, asked)
         queries = asking(project, [(question.query_id, question.subtopic_id)])
-        groups.setdefault(question.query_id, []).extend(
-            (text_key, passage)
-            for (passage,) in project.rows(
-                "SELECT DISTINCT pool.text_key FROM pool JOIN queries USING (query_key)"
-                " ANTI JOIN (FROM grades WHERE grader_key = $grader AND question_text_key = $question) g"
-                " ON g.passage_text_key = pool.text_key"
-                " ANTI JOIN (FROM sent_pairs() WHERE grader_key = $grader AND question_text_key = $question) s"
-                " ON s.passage_text_key = pool.text_key"
-                " WHERE list_contains($queries, query_id) AND pool.text_key IS NOT NULL",
-                {"grader": -1 if key is None else key, "question": text_key, "queries": queries},
-            )
+        rows = project.rows(
+            "SELECT DISTINCT $question, pool.text_key FROM pool JOIN queries USING (query_key)"
+            " ANTI JOIN (FROM grades WHERE grader_key = $grader AND question_text_key = $question) g"
+            " ON g.passage_text_key = pool.text_key"
+            " ANTI JOIN (FROM sent_pairs() WHERE grader_key = $grader AND question_text_key = $question) s"
+            " ON s.passage_text_key = pool.text_key"
+            " WHERE list_contains($queries, query_id) AND pool.text_key IS NOT NULL",
+            {"grader": -1 if key is None else key, "question": text_key, "queries": queries},
         )
-    # If two queries share a question text and a passage text, these are one pair.
-    taken: set[tuple[int, int]] = set()
-    fresh: list[set[tuple[int, int]]] = []
-    for pairs in groups.values():
-        fresh.append(set(pairs) - taken)
-        taken |= fresh[-1]
-    return [sorted(pairs, key=lambda pair: (pair[1], pair[0])) for pairs in fresh if pairs]
+        groups.setdefault(question.query_id, set()).update(set(rows) - taken)
+        taken.update(rows)
+    return [sorted(pairs, key=lambda pair: (pair[1], pair[0])) for pairs in groups.values() if pairs]
 
 
 def with_texts(project: Project, spec: GraderSpec, pairs: list[tuple[int, int]]) -> PairsToGrade:

@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import random
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from itertools import pairwise
 from typing import Any
+
+from rapidfuzz.distance import Prefix
 
 from ..bank import grader_key, prices
 from ..graders import (
@@ -46,27 +49,10 @@ def read_before(prompts: Sequence[str], least: int = CACHED_FROM, step: int = CA
         least: minimum number of shared tokens that counts.
         step: step by which the counted tokens grow.
     """
-    kept = sum(
-        _counted(_shared(before, prompt) // CHARACTERS_A_TOKEN, least, step) for before, prompt in pairwise(prompts)
-    )
+    tokens = [Prefix.similarity(*two) // CHARACTERS_A_TOKEN for two in pairwise(prompts)]
+    kept = sum(least + (number - least) // step * step for number in tokens if number >= least)
     total = sum(len(prompt) // CHARACTERS_A_TOKEN + 1 for prompt in prompts)
     return kept / total if total else 0.0
-
-
-def _counted(tokens: int, least: int, step: int) -> int:
-    return 0 if tokens < least else least + (tokens - least) // step * step
-
-
-def _shared(one: str, other: str) -> int:
-    """Return the number of characters that both have in common at the beginning."""
-    low, high = 0, min(len(one), len(other))
-    while low < high:
-        middle = (low + high + 1) // 2
-        if one[:middle] == other[:middle]:
-            low = middle
-        else:
-            high = middle - 1
-    return low
 
 
 SAMPLE = 200
@@ -201,14 +187,9 @@ def _thinking(project: Project, grader: ReadingGrader) -> float:
 def _calls(steps: Steps) -> list[Call]:
     """Return the calls for a pair if the model gives a typical answer."""
     calls: list[Call] = []
-    try:
+    with suppress(StopIteration):
         calls.append(next(steps))
-        while len(calls) < 2:
-            calls.append(steps.send(Completion(TYPICAL_ANSWER)))
-    except StopIteration:
-        pass
-    finally:
-        steps.close()
+        calls.append(steps.send(Completion(TYPICAL_ANSWER)))
     return calls
 
 

@@ -595,25 +595,6 @@ def test_no_more_pairs_are_begun_than_the_window_holds() -> None:
     assert most == [4, 4, 2]
 
 
-def test_an_error_of_the_model_closes_the_pairs_under_way() -> None:
-    closed: list[int] = []
-
-    def careful(i: int) -> Steps:
-        try:
-            yield rating("tin")
-        finally:
-            closed.append(i)
-        return Grade(1)
-
-    def answer(calls: Any, control: Control) -> Iterator[list[tuple[int, Completion]]]:
-        yield [(0, Completion("1"))]
-        raise GradingError("broken", "The model broke.")
-
-    with refusal("broken", kind=GradingError):
-        list(drive_in_windows([((i, 0), careful(i)) for i in range(3)], Control(), answer))
-    assert sorted(closed) == [0, 1, 2]
-
-
 @pytest.mark.parametrize(
     "error",
     [

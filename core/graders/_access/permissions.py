@@ -185,10 +185,9 @@ def key_for(address: str, model: str | None, variable: str | None, access: Acces
         )
     if (typed := access.typed.get(place)) is not None:
         return HostKey(typed, TYPED, is_openai=is_openai)
-    if usual and variable in (None, OPENAI_VARIABLE):
-        return HostKey(find_key(OPENAI_VARIABLE), OPENAI_VARIABLE, is_openai=True)
-    if service is not None and variable in (None, service):
-        return HostKey(find_key(service), service, is_openai=is_openai)
+    for owner in filter(None, (OPENAI_VARIABLE if usual else None, service)):
+        if variable in (None, owner):
+            return HostKey(find_key(owner), owner, is_openai=is_openai)
     if is_loopback(host):
         return HostKey(None, "")
     what = "No key is" if variable is None else f"The key in {variable} is not"

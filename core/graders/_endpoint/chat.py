@@ -276,10 +276,8 @@ def _in_one_piece(message: dict[str, Any]) -> dict[str, Any]:
 
 def _thoughts(message: Mapping[str, Any], text: str) -> str:
     """Return a model's reported or visible thoughts before its answer; empty if unknown."""
-    for name in ("reasoning_content", "reasoning"):
-        if isinstance(said := message.get(name), str) and said:
-            return said
-    return text[: reasoning_length(text)]
+    reported = (message.get(name) for name in ("reasoning_content", "reasoning"))
+    return next((part for part in reported if isinstance(part, str) and part), text[: reasoning_length(text)])
 
 
 def estimated_usage(request: Request, text: str = "") -> Tokens:

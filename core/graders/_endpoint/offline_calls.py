@@ -147,8 +147,6 @@ def play(
             call, keep = steps.send(completion), None
     except StopIteration as end:
         return Played(end.value, None, used, tuple(models))
-    finally:
-        steps.close()
 
 
 _STATUS = re.compile(r"HTTP (\d{3})(?:: |$)")

@@ -9,6 +9,7 @@ from itertools import pairwise
 from typing import Any
 
 import torch
+from rapidfuzz.distance import Prefix
 
 from .._reading.calls import Sampling
 from .loading import Loaded
@@ -191,14 +192,8 @@ def continued(
     for whole in tokenizer(texts, add_special_tokens=not chat, verbose=False).input_ids:
         while whole and whole[-1] == tokenizer.eos_token_id != tokens[-1]:
             whole.pop()
-        found.append((whole, max(1, common_length(tokens, whole))))
+        found.append((whole, max(1, Prefix.similarity(tokens, whole))))
     return found
-
-
-def common_length(one: Sequence[int], other: Sequence[int]) -> int:
-    """Return the number of leading tokens that two rows have in common."""
-    pairs = enumerate(zip(one, other, strict=False))
-    return next((i for i, (a, b) in pairs if a != b), min(len(one), len(other)))
 
 
 def share_prefixes(prompts: Sequence[list[int]]) -> list[Group]:
@@ -213,7 +208,8 @@ def share_prefixes(prompts: Sequence[list[int]]) -> list[Group]:
     """
     order = sorted(range(len(prompts)), key=lambda row: prompts[row])
     common = [
-        min(common_length(prompts[a], prompts[b]), len(prompts[a]) - 1, len(prompts[b]) - 1) for a, b in pairwise(order)
+        min(Prefix.similarity(prompts[a], prompts[b]), len(prompts[a]) - 1, len(prompts[b]) - 1)
+        for a, b in pairwise(order)
     ]
     # For the first n prompts: the most tokens that sharing saves. For their last group: first prompt and shared length.
     saved: list[tuple[int, int, int]] = [(0, 0, 0)]

@@ -156,35 +156,24 @@ def drive_in_windows(
     """
     waiting = iter(work)
     pending: list[tuple[Pair, Steps, Call]] = []
-    try:
-        while True:
-            control.wait_while_paused()
-            if control.stopping:
-                return
-            done: list[Outcome] = []
-            while len(pending) < window and (new := next(waiting, None)) is not None:
-                _step(*new, None, pending, done)
+    while True:
+        control.wait_while_paused()
+        if control.stopping:
+            return
+        done: list[Outcome] = []
+        while len(pending) < window and (new := next(waiting, None)) is not None:
+            _step(*new, None, pending, done)
+        if done:
+            yield done
+        if not pending:
+            return
+        asking, pending = pending, []
+        for batch in answer([call for _, _, call in asking], control):
+            done = []
+            for index, completion in batch:
+                _step(*asking[index][:2], completion, pending, done)
             if done:
                 yield done
-            if not pending:
-                return
-            asking, pending = pending, []
-            unanswered = set(range(len(asking)))
-            try:
-                for batch in answer([call for _, _, call in asking], control):
-                    done = []
-                    for index, completion in batch:
-                        unanswered.discard(index)
-                        pair, steps, _ = asking[index]
-                        _step(pair, steps, completion, pending, done)
-                    if done:
-                        yield done
-            finally:
-                for index in unanswered:
-                    asking[index][1].close()
-    finally:
-        for _, steps, _ in pending:
-            steps.close()
 
 
 def answers(back_end: BackEnd, calls: Sequence[Call], control: Control) -> Iterator[list[tuple[int, Completion]]]:

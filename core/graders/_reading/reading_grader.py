@@ -24,20 +24,16 @@ class ReadingGrader:
 
     Args:
         spec: identity of the grader.
-        method: returns the steps of one pair.
+        steps: returns the steps of one pair.
         back_end: the model.
         by_passage: whether to ask passage by passage, because prompts about the same passage share their beginning; if
             False, question by question.
     """
 
     spec: GraderSpec
-    method: Method
+    steps: Method
     back_end: BackEnd
     by_passage: bool
-
-    def steps(self, asked: Asked, passage: str) -> Steps:
-        """Return the steps of one pair."""
-        return self.method(asked, passage)
 
     def ordered(self, pairs: Sequence[Pair]) -> list[Pair]:
         """Return the pairs in an order in which similar prompts are neighbours, for models that cache prefixes."""
