@@ -8,7 +8,6 @@ from ._access.endpoints import (
     provide_endpoints as provide_endpoints,
     same_address as same_address,
 )
-from ._access.model_places import offered_models as offered_models
 from ._access.permissions import (
     OWNER as OWNER,
     VISITOR as VISITOR,
@@ -19,6 +18,7 @@ from ._access.permissions import (
     current as current,
     key_for as key_for,
     naming as naming,
+    offered_models as offered_models,
     provide_access as provide_access,
     provide_keys as provide_keys,
     unshared_localhost as unshared_localhost,
@@ -31,8 +31,17 @@ from ._embedding.embedding_grader import (
 )
 from ._embedding.minilm import load_encoder as load_encoder, model_folder as model_folder
 from ._endpoint.chat import MOST_THINKING as MOST_THINKING
-from ._endpoint.fetching import fetch_all as fetch_all
+from ._endpoint.fetching import (
+    Fetched as Fetched,
+    FetchMethod as FetchMethod,
+    Manners as Manners,
+    fetch_all as fetch_all,
+)
 from ._endpoint.offline_calls import (
+    MOST_BYTES as MOST_BYTES,
+    MOST_CALLS as MOST_CALLS,
+    EndpointBatch as EndpointBatch,
+    PassingError as PassingError,
     Played as Played,
     Told as Told,
     asked_by as asked_by,
@@ -41,15 +50,6 @@ from ._endpoint.offline_calls import (
     is_remote as is_remote,
     play as play,
     tokens_told as tokens_told,
-)
-from ._endpoint.request_settings import (
-    MOST_BYTES as MOST_BYTES,
-    MOST_CALLS as MOST_CALLS,
-    EndpointBatch as EndpointBatch,
-    Fetched as Fetched,
-    FetchMethod as FetchMethod,
-    Manners as Manners,
-    PassingError as PassingError,
 )
 from ._endpoint.retry import passes as passes
 from ._grader_interface import (

@@ -12,7 +12,7 @@ from ..types import GraderSpec, Kind
 from ._access.permissions import current
 from ._endpoint.chat import Api
 from ._grader_interface import Grader
-from ._local.loading import has_chat_template, resolved_dtype
+from ._local.loading import has_chat_template, model_identity, resolved_dtype
 from ._prompts.prompt import USES, Prompt, built_in, fence_mark, variables
 from ._reading.calls import BackEnd, Per, Sampling, Steps
 from ._reading.grading_methods import (
@@ -205,7 +205,7 @@ def make_extractive(parameters: Parameters, prompts: Mapping[str, Prompt]) -> Re
         InputError: a parameter has an invalid value or type, or the prompt is unknown or has another use.
     """
     check_types(parameters)
-    from ._local.transformers_back_end import ExtractiveBackEnd, model_identity
+    from ._local.extractive import ExtractiveBackEnd
 
     verified_at = back_end_name({**parameters, "back_end": parameters.get("verify_back_end")})
     check, own = _check(parameters, prompts, fence=verified_at == "openai")
@@ -283,7 +283,7 @@ def make_back_end(
             if sampling.seed is not None and current().any_address:
                 settings["extra"] = {**settings.get("extra", {}), "seed": sampling.seed}
         return EndpointBackEnd(model, **settings), model
-    from ._local.transformers_back_end import TransformersBackEnd, model_identity
+    from ._local.transformers_back_end import TransformersBackEnd
 
     names = (*LOCAL_SETTINGS, "num_beams")
     settings = {name: parameters[name] for name in names if parameters.get(name) not in (None, "")}

@@ -14,7 +14,7 @@ import pytest
 from exam_workbench.bank import set_price
 from exam_workbench.errors import GradingError
 from exam_workbench.graders import Grader, PassingError, Price, Prompt, acting, make_grader, naming
-from exam_workbench.graders._endpoint.batch_service import BatchEndpoint
+from exam_workbench.graders._endpoint.endpoint_back_end import BatchEndpoint
 from exam_workbench.grading import (
     Request,
     call_batches,

@@ -13,9 +13,9 @@ import openai
 import orjson
 
 from ...limits import limit
+from .fetching import Fetched, FetchMethod, Manners
 from .http_client import BoundedClient, UnreadableAnswerError, UnsentError
 from .redaction import redact
-from .request_settings import Fetched, FetchMethod, Manners
 from .retry import backoff, passes, told_wait
 from .single_call import CONNECT_SECONDS
 
