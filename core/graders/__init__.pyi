@@ -112,14 +112,18 @@ from ._reading.calls import (
     Call as Call,
     Completion as Completion,
     Per as Per,
+    ReadingGrader as ReadingGrader,
     Sampling as Sampling,
     Steps as Steps,
+    Trial as Trial,
     answers as answers,
     read as read,
+    try_pair as try_pair,
 )
 from ._reading.grading_methods import bare_choices as bare_choices, key_position as key_position
 from ._reading.injections import CHANGES as CHANGES, InjectionTrial as InjectionTrial, try_injections as try_injections
 from ._reading.matching import word_match as word_match
+from ._reading.non_answers import without_thoughts as without_thoughts
 from ._reading.parsing import (
     CUT_OFF as CUT_OFF,
     EMPTY as EMPTY,
@@ -127,5 +131,3 @@ from ._reading.parsing import (
     parse_list as parse_list,
     unanswerable as unanswerable,
 )
-from ._reading.reading_grader import ReadingGrader as ReadingGrader, Trial as Trial, try_pair as try_pair
-from ._reading.reasoning import without_thoughts as without_thoughts

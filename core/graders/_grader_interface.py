@@ -145,20 +145,10 @@ class Price:
             cached=None if self.cached is None else self.cached * self.batch,
         )
 
-    def of(self, input_tokens: int, output_tokens: int, cached_tokens: int = 0) -> float:
-        """Return the cost of some tokens.
-
-        Args:
-            input_tokens, output_tokens: numbers of tokens read and written.
-            cached_tokens: number of cached tokens among those read.
-        """
-        apart = min(cached_tokens, input_tokens) if self.cached is not None else 0
-        cost = self.input * (input_tokens - apart) + (self.cached or 0.0) * apart + self.output * output_tokens
-        return cost / 1_000_000
-
-    def of_tokens(self, tokens: Tokens) -> float:
-        """Return the cost of tokens."""
-        return self.of(tokens.read, tokens.written, tokens.cached)
+    def of(self, read: int, written: int, cached: int = 0, thinking: int = 0) -> float:
+        """Return the cost of some tokens, see `Tokens`; those of thinking are among the written ones."""
+        apart = min(cached, read) if self.cached is not None else 0
+        return (self.input * (read - apart) + (self.cached or 0.0) * apart + self.output * written) / 1_000_000
 
 
 @dataclass(frozen=True)
@@ -186,6 +176,7 @@ def used_by(calls: int, tokens: Tokens, cost: float) -> Usage:
     return Usage(calls, tokens.read, tokens.written, cost, tokens.cached, tokens.thinking)
 
 
+NO_TOKENS = Tokens()
 NOTHING_USED = Usage()
 MOST_MODELS = 8
 """Maximum number of models that are counted by name, because an endpoint may name a new one in every answer."""
@@ -352,7 +343,7 @@ class Control:
             used: tokens read and written, or all `Tokens`; (0, 0) if the call failed before it was charged.
         """
         tokens = Tokens(*used)
-        cost = self._cost_by.of_tokens(tokens)
+        cost = self._cost_by.of(*tokens)
         with self._lock:
             self._under_way -= 1
             # Set to exactly zero, so that rounding errors do not add up.

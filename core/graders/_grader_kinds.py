@@ -14,7 +14,7 @@ from ._endpoint.chat import Api
 from ._grader_interface import Grader
 from ._local.loading import has_chat_template, model_identity, resolved_dtype
 from ._prompts.prompt import USES, Prompt, built_in, fence_mark, variables
-from ._reading.calls import BackEnd, Per, Sampling, Steps
+from ._reading.calls import BackEnd, Method, Per, ReadingGrader, Sampling, Steps
 from ._reading.grading_methods import (
     Check,
     answer,
@@ -28,7 +28,6 @@ from ._reading.grading_methods import (
     word_match_check,
 )
 from ._reading.parsing import RULES_VERSION
-from ._reading.reading_grader import Method, ReadingGrader
 
 Parameters = Mapping[str, Any]
 Value = TypeVar("Value", bound=str)
@@ -275,8 +274,6 @@ def make_back_end(
     if back_end_name(parameters) == "openai":
         from ._endpoint.endpoint_back_end import EndpointBackEnd
 
-        if not model:
-            raise InputError("no-model-named", "No model given.", "Enter the model's name at the endpoint.")
         settings = {name: parameters[name] for name in ENDPOINT_SETTINGS if parameters.get(name) not in (None, "")}
         if sampling is not None:
             settings["temperature"] = sampling.temperature

@@ -452,7 +452,7 @@ class _Step:
                     for name, reply in ours.items()
                 }
         tokens = Tokens(*map(sum, zip(*used.values(), strict=True)))
-        usage = used_by(len(used), tokens, taking.price.in_batch.of_tokens(tokens)).plus(usage_of(job))
+        usage = used_by(len(used), tokens, taking.price.in_batch.of(*tokens)).plus(usage_of(job))
         rows = [
             (*pair, reply.name, None if reply.content is None else reply.content.decode(), reply.error)
             for pair, replies in taking.unfinished().items()

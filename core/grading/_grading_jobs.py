@@ -15,10 +15,9 @@ from ._batch_jobs import run_batches
 from ._grade_storage import ProjectVectors, add_outcomes
 from ._grader_checks import check_again
 from ._needed_pairs import Request, asked_of, pairs_to_grade, trial_pairs, with_texts
+from ._offline_grading import CHUNK, in_chunks
 from ._price_tag import billed, tag_of, told_of
 
-CHUNK = 4096
-"""Minimum number of pairs whose texts are in memory at a time; the pairs of a query stay together."""
 CANCELLING_SECONDS = 2.0
 """Seconds between two looks at batches that are being cancelled."""
 
@@ -62,7 +61,7 @@ def run_job(
     def batches() -> Iterator[Sequence[Outcome]]:
         if groups:
             check_again(project, grader, author, control)
-        for pairs in _chunks(groups):
+        for pairs in in_chunks((pair for group in groups for pair in group), CHUNK):
             texts = with_texts(project, grader.spec, pairs)
             yield from grader.grade(texts.questions, texts.passages, texts.pairs, control)
             if control.stopping:
@@ -95,18 +94,6 @@ def make_control(
     """
     back_end = getattr(grader, "back_end", None)
     return job_control(project, grader.spec.model, back_end, request, report, vectors=ProjectVectors(project))
-
-
-def _chunks(groups: Sequence[list[tuple[int, int]]]) -> Iterator[list[tuple[int, int]]]:
-    """Yield the groups in order, with small ones combined to keep a model busy that takes many calls at once."""
-    chunk: list[tuple[int, int]] = []
-    for pairs in groups:
-        chunk.extend(pairs)
-        if len(chunk) >= CHUNK:
-            yield chunk
-            chunk = []
-    if chunk:
-        yield chunk
 
 
 def start_job(project: Project, grader: Grader, request: Request, author: str) -> BackgroundJob:

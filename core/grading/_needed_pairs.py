@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Collection, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any, Literal
@@ -413,27 +414,25 @@ def left_out(project: Project, spec: GraderSpec, version: int, queries: Collecti
     """
     if spec.rates_citations:
         return LeftOut(0, 0, 0, 0)
-    other_kind = no_text = no_answer_key = no_choices = 0
+    direct, counts = spec.method == "direct", Counter[str]()
     # Items of exams are for examinees, so they do not count as skipped.
     sat = set(exam_queries(project, version))
     untitled = {query_id for (query_id,) in project.rows("SELECT query_id FROM queries WHERE text = query_id")}
-    if spec.method == "direct":
-        ids = [query.query_id for query in overview(project)]
-        asked = [query_as_question(project, query_id) for query_id in ids]
+    if direct:
+        asked = [query_as_question(project, query.query_id) for query in overview(project)]
     else:
         asked = [question for question in questions(project, version) if question.active]
     for question in asked:
         if question.query_id in sat or (queries is not None and question.query_id not in queries):
             continue
-        if spec.method != "direct" and question.kind not in spec.takes:
-            other_kind += 1
-        elif not question.text or (spec.method == "direct" and question.text in untitled):
-            no_text += 1
-        elif "answer_key" in spec.reads and not question.answer_key:
-            no_answer_key += 1
-        elif "choices" in spec.reads and not question.choices:
-            no_choices += 1
-    return LeftOut(other_kind, no_text, no_answer_key, no_choices)
+        reasons_apply = {
+            "kind": not direct and question.kind not in spec.takes,
+            "text": not question.text or (direct and question.text in untitled),
+            "answer key": "answer_key" in spec.reads and not question.answer_key,
+            "choices": "choices" in spec.reads and not question.choices,
+        }
+        counts.update([reason for reason, applies in reasons_apply.items() if applies][:1])
+    return LeftOut(counts["kind"], counts["text"], counts["answer key"], counts["choices"])
 
 
 Which = Literal["failed", "defaulted"]

@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import partial
 from itertools import islice
 from pathlib import Path
 from typing import Any, TypeVar
@@ -20,7 +21,6 @@ from ..graders import (
     NamedGrade,
     Outcome,
     Pair,
-    PairsToGrade,
     PlannedGrader,
     Played,
     Price,
@@ -43,7 +43,7 @@ from ._grade_storage import add_outcomes
 from ._needed_pairs import EVERYTHING, Scope, ordered_pairs, with_texts
 
 CHUNK = 4096
-"""Number of pairs or answers that are processed together."""
+"""Number of pairs or answers whose texts are in memory together."""
 FINGERPRINT, BODY = 12, 16
 """Lengths of the parts of a call's name that identify the grader and the content of the call."""
 
@@ -128,7 +128,7 @@ class Taking:
             if played.grade.rating is None and pair in failed:
                 continue
             outcomes.append((*pair, played.grade))
-            cost = usage.cost + self.price.of_tokens(played.used)
+            cost = usage.cost + self.price.of(*played.used)
             usage = used_by(usage.calls + len(told[pair]), usage.tokens.plus(played.used), cost)
             for model in played.models:
                 self.models[model] = self.models.get(model, 0) + 1
@@ -228,21 +228,17 @@ def is_answered(reply: Reply) -> bool:
     return reply.content is not None or (reply.error is not None and not (reply.status and passes(reply.status)))
 
 
-def play_with(
-    grader: Grader, pair: Pair, texts: PairsToGrade, replies: Replies, used: set[str] | None = None, key: str = ""
-) -> Played:
-    """Return the state of a pair with the known answers; `used` gets the names of the answers that were needed."""
-
-    def told(body: Mapping[str, Any]) -> Told | None:
-        name = name_of(grader, pair, body)
-        reply = replies.get(name)
-        if reply is None or not is_answered(reply):
-            return None
-        if used is not None:
-            used.add(name)
-        return Told(reply.content, reply.error or "")
-
-    return play(grader, texts.questions[pair[0]], texts.passages[pair[1]], told, key)
+def _known_answer(
+    grader: Grader, pair: Pair, replies: Replies, used: set[str] | None, body: Mapping[str, Any]
+) -> Told | None:
+    """Return the known answer to a call of a pair, and add its name to `used`; None if it is not answered."""
+    name = name_of(grader, pair, body)
+    reply = replies.get(name)
+    if reply is None or not is_answered(reply):
+        return None
+    if used is not None:
+        used.add(name)
+    return Told(reply.content, reply.error or "")
 
 
 def calls_of(
@@ -266,7 +262,8 @@ def calls_of(
     for chunk in in_chunks(pairs, CHUNK):
         texts = with_texts(project, grader.spec, chunk)
         for pair in chunk:
-            played = play_with(grader, pair, texts, told.get(pair, {}), used, key)
+            known = partial(_known_answer, grader, pair, told.get(pair, {}), used)
+            played = play(grader, texts.questions[pair[0]], texts.passages[pair[1]], known, key)
             yield (
                 pair,
                 played,

@@ -132,7 +132,7 @@ def tag_of(project: Project, grader: Grader, pairs: Sequence[Pair]) -> PriceTag:
     cached = round(read * scale * _read_before(project, grader, pairs))
     total = Tokens(round(read * scale), round(written * scale) + thinking, cached, thinking)
     price = prices(project).get(grader.spec.model)
-    cost = None if price is None else price.of_tokens(total)
+    cost = None if price is None else price.of(*total)
     batch_cost = None
     if price is not None and cost is not None and is_remote(grader):
         # The first call has the full price.

@@ -8,6 +8,7 @@ from exam_workbench.exams._item_generation import ParsedItem, parse_item
 from exam_workbench.graders import parse_list, without_thoughts
 from exam_workbench.graders._prompts.prompt import built_in
 from exam_workbench.graders._reading.calls import Call, Completion, is_of_schema, read, settled
+from exam_workbench.graders._reading.non_answers import opened_reasoning, reasoning_length
 from exam_workbench.graders._reading.parsing import (
     Parsed,
     parse_json_answer,
@@ -20,7 +21,6 @@ from exam_workbench.graders._reading.parsing import (
     settled_rating,
     settled_yes_no,
 )
-from exam_workbench.graders._reading.reasoning import opened_reasoning, reasoning_length
 
 REASONED = 'A rating of 1 fits? No, wait. Yes. Rating: 2\n\nA, hmm {"rating": 3}'
 MARKS = [

@@ -181,10 +181,12 @@ def key_for(address: str, model: str | None, variable: str | None, access: Acces
     if variable is not None and (place, variable) in access.named:
         return HostKey(find_key(variable), variable, is_openai=is_openai)
     if not access.any_address:
+        names = ", ".join(one.name for one in offered_endpoints())
+        offers = f"Available: {names}." if names else "No endpoints are available."
         raise GradingError(
             "address-not-offered",
             "This server does not offer an endpoint at this address.",
-            f"{_offers()} The server's operator can add endpoints.",
+            f"{offers} The server's operator can add endpoints.",
         )
     if (typed := access.typed.get(place)) is not None:
         return HostKey(typed, TYPED, is_openai=is_openai)
@@ -239,11 +241,6 @@ def check_further_fields(extra: Mapping[str, object] | None, access: Access) -> 
             "This grader has additional request fields, and this server does not allow them.",
             "Use a grader without them.",
         )
-
-
-def _offers() -> str:
-    names = [one.name for one in offered_endpoints()]
-    return f"Available: {', '.join(names)}." if names else "No endpoints are available."
 
 
 def unshared_localhost(

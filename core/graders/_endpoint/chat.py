@@ -15,8 +15,8 @@ from ...limits import limit
 from .._grader_interface import Tokens
 from .._prompts.prompt import PASSAGE, Messages, fill, variables
 from .._reading.calls import Call, Completion, is_of_schema, settled
+from .._reading.non_answers import reasoning_length
 from .._reading.parsing import ABSTENTION
-from .._reading.reasoning import reasoning_length
 
 Api = Literal["chat", "completions"]
 """Kind of request: an answer in a chat, or the continuation of a text."""
@@ -188,7 +188,8 @@ def prepare(
     if dialect.api == "completions":
         body |= {"prompt": messages.joined(), "stop": list(END)}
     else:
-        body["messages"] = _in_roles(messages if dialect.system else Messages(messages.joined()))
+        apart = {"system": messages.system, "user": messages.user} if dialect.system else {"user": messages.joined()}
+        body["messages"] = [{"role": role, "content": text} for role, text in apart.items() if text or role == "user"]
     if dialect.temperature:
         body["temperature"] = temperature
     if schema is not None:
@@ -418,11 +419,6 @@ _STOPPED = re.compile(r"blocklist|filter|guardrail|moderation|prohibited|recitat
 
 def _filled(call: Call, passage: str) -> Messages:
     return fill(call.prompt, {**call.values, PASSAGE: passage}, fence=call.fence)
-
-
-def _in_roles(messages: Messages) -> list[dict[str, str]]:
-    system = [{"role": "system", "content": messages.system}] if messages.system else []
-    return [*system, {"role": "user", "content": messages.user}]
 
 
 def _length(messages: Messages) -> int:

@@ -104,6 +104,6 @@ def fetch_all(
             )
         key = found.key
     # Import late: this loads the library for model endpoints, which other callers do not need.
-    from .limited_requests import Requests
+    from .http_client import Requests
 
     return asyncio.run(Requests(url, method, manners, key, is_loopback(host), watch, came).all(bodies))

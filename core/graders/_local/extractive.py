@@ -103,37 +103,38 @@ class ExtractiveBackEnd(LocalBackEnd):
         loaded = self._loaded
         budget = self.batch_tokens or default_budget(loaded.device)
         limit = min(self.max_tokens_in or loaded.limit, loaded.hard_limit or loaded.limit)
-        # Process some passages at a time and batch their windows by length, so that answers arrive early.
-        block: list[int] = []
-        size = 0
-        for index, call in enumerate(calls):
-            block.append(index)
-            size += len(call.values["question"]) + len(call.values[PASSAGE])
-            if size < 16 * budget and index + 1 < len(calls):
-                continue
+        # Windows of similar length form batches. Small blocks of calls let answers arrive early.
+        block = max(1, budget // 128)
+        for start in range(0, len(calls), block):
             control.wait_while_paused()
             if control.stopping:
                 return
+            done: list[tuple[int, Completion]] = []
+            windows: dict[int, list[_Window]] = {}
             with loaded.lock:
-                windows = {i: _windows(loaded.tokenizer, calls[i], i, limit) for i in block}
-                done = [(i, made) for i, made in windows.items() if isinstance(made, Completion)]
-                cut = {i: made for i, made in windows.items() if not isinstance(made, Completion)}
-                size_of = {i: sum(len(window.tokens) for window in made) for i, made in cut.items()}
-                asked = [i for i in cut if control.reserve(size_of[i], 0)]
-                every = [window for i in asked for window in cut[i]]
-                best = {i: _Best() for i in asked}
+                for index in range(start, min(start + block, len(calls))):
+                    made = _windows(loaded.tokenizer, calls[index], index, limit)
+                    if isinstance(made, Completion):
+                        done.append((index, made))
+                    elif control.reserve(_size(made), 0):
+                        windows[index] = made
+                every = [window for some in windows.values() for window in some]
+                best = {index: _Best() for index in windows}
                 for batch in by_length([window.tokens for window in every], range(len(every)), budget):
-                    for row, (start, end) in self._run_in_parts(
+                    for row, (first, last) in self._run_in_parts(
                         batch,
                         lambda part: _run(loaded, [every[group.rows[0]] for group in part]),  # noqa: B023
                     ):
-                        _improve(best[every[row].call], every[row], start, end)
-            for i in asked:
-                control.settle((size_of[i], 0), (size_of[i], 0))
-                done.append((i, _completion(best[i], calls[i].values[PASSAGE])))
+                        _improve(best[every[row].call], every[row], first, last)
+            for index, some in windows.items():
+                control.settle((_size(some), 0), (_size(some), 0))
+                done.append((index, _completion(best[index], calls[index].values[PASSAGE])))
             if done:
                 yield done
-            block, size = [], 0
+
+
+def _size(windows: Sequence[_Window]) -> int:
+    return sum(len(window.tokens) for window in windows)
 
 
 def _windows(tokenizer: Any, call: Call, index: int, limit: int) -> list[_Window] | Completion:

@@ -15,8 +15,7 @@ import torch
 from rapidfuzz.distance import Prefix
 from torch.nn.utils.rnn import pad_sequence
 
-from .._reading.calls import Call, Sampling
-from .._reading.parsing import parse_letter, parse_rating, parse_yes_no
+from .._reading.calls import Call, Completion, Sampling, read
 from .loading import Loaded
 from .transformers_back_end import Batch, Group, by_length
 
@@ -57,18 +56,12 @@ _BLANKS = "▁ĠĊ \n\t"
 
 def named_option(call: Call, text: str) -> str | None:
     """Return the option that an answer names, by the parser's rules; None if it names no option."""
-    if call.form == "rating":
-        parsed = parse_rating(text, top=call.prompt.top)
-        name = str(parsed.rating)
-    elif call.form == "yes-no":
-        parsed = parse_yes_no(text)
-        name = "yes" if parsed.rating else "no"
-    else:
-        parsed = parse_letter(text, call.options)
-        name = call.options[parsed.rating] if parsed.rating is not None else ""
-    if parsed.status != "graded":
+    parsed = read(call, Completion(text))
+    if parsed.rating is None or parsed.status != "graded":
         return None
-    return next((option for option in call.options if option.casefold() == name.casefold()), None)
+    names = {"yes-no": ("no", "yes"), "letter": call.options}.get(call.form)
+    name = str(parsed.rating) if names is None else names[parsed.rating].casefold()
+    return next((option for option in call.options if option.casefold() == name), None)
 
 
 class Options:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from ...errors import GradingError, InputError
 from .._grader_interface import Control
 from .._reading.calls import Call, Completion, Sampling, settled
-from .._reading.reasoning import reasoning_length
+from .._reading.non_answers import reasoning_length
 from .loading import load_model, tokens_in
 from .prompting import Prepared, Prompting
 
@@ -199,16 +199,6 @@ MOST_BEAMS = 64
 """Maximum number of beams: memory and time grow with them, and short answers need only a few."""
 
 
-@dataclass(frozen=True)
-class _Kind:
-    """Common properties of the calls in a batch."""
-
-    form: str
-    options: tuple[str, ...]
-    top: int
-    max_tokens: int
-
-
 @dataclass(eq=False)
 class TransformersBackEnd(LocalBackEnd):
     """A seq2seq or causal model in this process; it is loaded at the first call.
@@ -274,15 +264,15 @@ class TransformersBackEnd(LocalBackEnd):
         unfit = [(i, Completion(error=each.error)) for i, each in enumerate(prepared) if each.error]
         if unfit:
             yield unfit
-        kinds: dict[_Kind, list[int]] = {}
+        # Calls with the same form, options, scale and length are answered together.
+        kinds: dict[tuple[str, tuple[str, ...], int, int], list[int]] = {}
         for index, (call, each) in enumerate(zip(calls, prepared, strict=True)):
             if not each.error:
-                kind = _Kind(call.form, call.options, call.prompt.top, call.max_tokens)
-                kinds.setdefault(kind, []).append(index)
-        for kind, indexes in kinds.items():
+                kinds.setdefault((call.form, call.options, call.prompt.top, call.max_tokens), []).append(index)
+        for (form, *_), indexes in kinds.items():
             some = [calls[i] for i in indexes]
             ready = [prepared[i] for i in indexes]
-            answers = self._weigh if kind.form == "likelihood" else self._write
+            answers = self._weigh if form == "likelihood" else self._write
             for batch in answers(some, ready, control):
                 yield [(indexes[i], completion) for i, completion in batch]
 

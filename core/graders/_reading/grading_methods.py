@@ -13,8 +13,8 @@ from ...types import Asked, Grade
 from .._prompts.prompt import Prompt, variables
 from .calls import Call, Completion, Per, Steps, read
 from .matching import contains_key, is_no_answer, without_letter, word_match
+from .non_answers import without_thoughts
 from .parsing import missing_answer, no_answer
-from .reasoning import without_thoughts
 
 RATING_TOKENS = 64  # room for a sentence before the rating
 ANSWER_TOKENS = 128  # room for a complete answer

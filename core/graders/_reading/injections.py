@@ -9,7 +9,7 @@ from functools import partial
 
 from ...types import Asked, Grade
 from .._grader_interface import Control, Grader
-from .reading_grader import beyond_caps
+from .calls import beyond_caps
 
 
 @dataclass(frozen=True)

@@ -10,9 +10,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from ...types import MAX_RATING, Status
+from .non_answers import apologises, is_service_message, may_be_about_the_passage, refuses, without_thoughts
 from .rating_marks import begins_with_rating, named_rating, names_number
-from .reasoning import without_thoughts
-from .refusals import apologises, is_service_message, may_be_about_the_passage, refuses
 
 _ADVERB = r"(?:(?:also|clearly|completely|directly|entirely|equally|highly|indeed|therefore|thus)\s+)?"
 _RIGHT = r"(?:correct|relevant|right|true)"
