@@ -9,7 +9,7 @@ from typing import Any, TypeVar, get_args
 
 from ..errors import GradingError, InputError, unknown_name
 from ..types import GraderSpec, Kind
-from ._access.permissions import current
+from ._access import current
 from ._endpoint.chat import Api
 from ._grader_interface import Grader
 from ._local.loading import has_chat_template, model_identity, resolved_dtype
@@ -167,8 +167,8 @@ def plainly(method: Callable[..., Steps]) -> Callable[[Setting], tuple[Method, d
 def prepare_answer(setting: Setting) -> tuple[Method, dict[str, Any]]:
     """Return the steps in which a model answers, with the check of the answer."""
     check, own = _check(setting.parameters, setting.prompts, setting.fence, setting.cue)
-    method = partial(answer, prompt=setting.prompt, fence=setting.fence, check=check)
-    return method, own | {"reads": ["answer_key"]}
+    own["reads"] = ["answer_key"]
+    return partial(answer, prompt=setting.prompt, fence=setting.fence, check=check), own
 
 
 def answer_tells(prompt: Prompt, parameters: Parameters) -> str:
@@ -193,8 +193,7 @@ def prepare_direct(setting: Setting) -> tuple[Method, dict[str, Any]]:
     """Return the steps that grade a passage for the query, with the correct answer if the prompt has a variable for
     it."""
     reads = not {"answer", "correct_answer"}.isdisjoint(variables(setting.prompt))
-    method = partial(direct, prompt=setting.prompt, fence=setting.fence)
-    return method, {"reads": ["answer_key"]} if reads else {}
+    return partial(direct, prompt=setting.prompt, fence=setting.fence), {"reads": ["answer_key"]} if reads else {}
 
 
 def make_extractive(parameters: Parameters, prompts: Mapping[str, Prompt]) -> ReadingGrader:

@@ -354,15 +354,23 @@ def blank(
 
 def _read_list(empty: Generation, completion: Completion) -> Generation:
     """Return the list from a model's reply."""
-    if completion.error is not None:
-        return replace(empty, raw=completion.text, reason=completion.error)
-    items, reason = parse_list(completion.text, FIELDS[empty.kind])
-    texts = list(dict.fromkeys(filter(None, map(cleaned, items))))
-    if reason is not None and not completion.complete:
-        reason = CUT_OFF
-    elif reason is None and not texts:
-        reason = "the list has no readable text"
-    return replace(empty, texts=tuple(texts), raw=completion.text, reason=reason)
+    items, fault = parse_list(completion.text, FIELDS[empty.kind])
+    texts = tuple(dict.fromkeys(filter(None, map(cleaned, items))))
+    reasons = {
+        completion.error: completion.error is not None,
+        CUT_OFF: fault is not None and not completion.complete,
+        fault: fault is not None,
+        "the list has no readable text": not texts,
+    }
+    return _first_reason(empty, texts, completion, reasons)
+
+
+def _first_reason(
+    empty: Generation, texts: tuple[str, ...], completion: Completion, reasons: Mapping[str | None, bool]
+) -> Generation:
+    """Return a request with its texts, or without them and with the first reason that applies."""
+    reason = next((reason for reason, applies in reasons.items() if applies), None)
+    return replace(empty, texts=() if reason else texts, raw=completion.text, reason=reason)
 
 
 DEFAULT_PROMPT = "answer-key"
@@ -466,14 +474,12 @@ def draft_answer_key(
 
 def _read_key(empty: Generation, completion: Completion) -> Generation:
     text = cleaned(completion.text)
-    reason = completion.error
-    if reason is None and not completion.complete:
-        reason = CUT_OFF
-    elif reason is None and not text:
-        reason = EMPTY
-    elif reason is None and unanswerable(text) and text.strip(" .!").lower() != "no":
+    reasons = {
+        completion.error: completion.error is not None,
+        CUT_OFF: not completion.complete,
+        EMPTY: not text,
         # A plain "no" is the right answer to many questions.
-        reason = "the model found no answer in the passage"
-    elif reason is None and ill_formed(text):
-        reason = "the answer is only a letter or a punctuation mark"
-    return replace(empty, texts=() if reason else (text,), raw=completion.text, reason=reason)
+        "the model found no answer in the passage": unanswerable(text) and text.strip(" .!").lower() != "no",
+        "the answer is only a letter or a punctuation mark": ill_formed(text),
+    }
+    return _first_reason(empty, (text,), completion, reasons)

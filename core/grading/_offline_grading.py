@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import hashlib
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from functools import partial
+from functools import partial, reduce
 from itertools import islice
 from pathlib import Path
 from typing import Any, TypeVar
@@ -38,7 +39,7 @@ from ..graders import (
 from ..jobs import record_usage
 from ..records import add_job, count_results, end_job
 from ..store import Cursor, Project, log
-from ..types import Asked, Grade
+from ..types import Asked
 from ._grade_storage import add_outcomes
 from ._needed_pairs import EVERYTHING, Scope, ordered_pairs, with_texts
 
@@ -97,7 +98,7 @@ class Taking:
     key: str = ""
     waiting: dict[Pair, dict[str, Reply]] = field(default_factory=dict)
     taken: TakenIn = field(default_factory=TakenIn)
-    models: dict[str, int] = field(default_factory=dict)
+    models: Counter[str] = field(default_factory=Counter)
 
     def __post_init__(self) -> None:
         self.price = prices(self.project).get(self.grader.spec.model) or Price()
@@ -105,16 +106,12 @@ class Taking:
 
     def take(self, replies: Sequence[Reply]) -> None:
         """Import some answers; pairs that need more answers wait for them."""
+        answered = [reply for reply in replies if is_answered(reply)]
         told: dict[Pair, dict[str, Reply]] = {}
-        unanswered = 0
-        for reply in replies:
-            if not is_answered(reply):
-                unanswered += 1
-                continue
+        for reply in answered:
             pair = pair_of(reply.name)
             # Equal names are the same call, and the first answer counts.
             told.setdefault(pair, self.waiting.setdefault(pair, {})).setdefault(reply.name, reply)
-        self.taken = replace(self.taken, unanswered=self.taken.unanswered + unanswered)
         graded, failed = self._known(list(told))
         for pair in graded:
             self.waiting.pop(pair)
@@ -128,11 +125,14 @@ class Taking:
             if played.grade.rating is None and pair in failed:
                 continue
             outcomes.append((*pair, played.grade))
-            cost = usage.cost + self.price.of(*played.used)
-            usage = used_by(usage.calls + len(told[pair]), usage.tokens.plus(played.used), cost)
-            for model in played.models:
-                self.models[model] = self.models.get(model, 0) + 1
-        self.taken = replace(self.taken, known=self.taken.known + len(graded), usage=usage)
+            usage = usage.plus(used_by(len(told[pair]), played.used, self.price.of(*played.used)))
+            self.models.update(played.models)
+        self.taken = replace(
+            self.taken,
+            unanswered=self.taken.unanswered + len(replies) - len(answered),
+            known=self.taken.known + len(graded),
+            usage=usage,
+        )
         self.write(outcomes)
 
     def take_outcomes(self, outcomes: Sequence[Outcome], used: Usage) -> None:
@@ -153,9 +153,8 @@ class Taking:
 
     def end(self) -> TakenIn:
         """Close the job of answers from files, and return the counts."""
-        left = sum(len(replies) for replies in self.waiting.values())
         unfinished = self.unfinished()
-        left -= sum(map(len, unfinished.values()))
+        left = sum(map(len, self.waiting.values())) - sum(map(len, unfinished.values()))
         remarks = said_of_models(self.grader.spec.model, self.models)
         self.taken = replace(self.taken, unfinished=len(unfinished), unmatched=left, remarks=remarks)
         if (job := self.job) is not None:
@@ -458,11 +457,9 @@ def take_in_grades(project: Project, grader: Grader, paths: Sequence[Path], auth
     taking = Taking(project, grader, author)
     for path in paths:
         for rows in read_grades(path):
-            grades: dict[Pair, Grade] = {}
-            used = NOTHING_USED
-            for row in rows:
-                grades.setdefault(pair_of(row.name), row.grade)
-                used = used.plus(row.usage)
+            # The first grade of a pair counts.
+            grades = {pair_of(row.name): row.grade for row in reversed(rows)}
+            used = reduce(Usage.plus, (row.usage for row in rows), NOTHING_USED)
             taking.take_outcomes([(*pair, grade) for pair, grade in grades.items()], used)
     return taking.end()
 

@@ -22,7 +22,7 @@ from .._grader_interface import Control, Outcome, Pair, Tokens
 from .._reading.calls import Call, Completion, Steps
 from .chat import Answer, Request, prepare
 from .retry import Absence, backoff
-from .single_call import Adapted, Endpoint, Faulted, Hopeless, Refused, ask, open_client
+from .single_call import Adapted, Endpoint, Faulted, Hopeless, ask, open_client
 
 BEAT_SECONDS = 1.0
 """Interval of empty batches while no outcomes arrive, so that the caller can commit and report progress."""
@@ -249,30 +249,31 @@ class Session:
         verdict = await ask(client, self.endpoint, request, self.key)
         if not isinstance(verdict, Faulted) and (asked.probe or not self._absence.gone):
             self._absence.over()
-        if isinstance(verdict, Answer):
-            self._silent, self._answered = 0, max(self._answered, asked.age)
-            self._heard = max(self._heard, asked.begun)
-            self._give_up_doubtful()
-            self.endpoint.pace.answered()
-            if verdict.model:
-                self.control.answered_by(verdict.model)
-            if verdict.completion.error is not None:
-                self._report(verdict.completion.error)
-            self._go_on(asked, verdict.completion)
-        elif isinstance(verdict, Faulted):
-            self._retry(asked, verdict)
-        elif isinstance(verdict, Adapted):
-            self._report(verdict.reason)
-            asked.keep = asked.keep if verdict.keep is None else verdict.keep
-            asked.plain = asked.plain or verdict.plain
-            self._ask_again(asked, -math.inf)
-        elif isinstance(verdict, Hopeless) and verdict.reason and self._answered < 0:
-            self._put_aside(asked, verdict)
-        elif isinstance(verdict, Refused) or verdict.reason:
-            self._report(verdict.reason)
-            self._give_up(asked, verdict.reason, "refuses the calls", verdict.reason)
-        else:
-            self._stop(verdict.error, verdict.error.message)
+        match verdict:
+            case Answer():
+                self._silent, self._answered = 0, max(self._answered, asked.age)
+                self._heard = max(self._heard, asked.begun)
+                self._give_up_doubtful()
+                self.endpoint.pace.answered()
+                if verdict.model:
+                    self.control.answered_by(verdict.model)
+                if verdict.completion.error is not None:
+                    self._report(verdict.completion.error)
+                self._go_on(asked, verdict.completion)
+            case Faulted():
+                self._retry(asked, verdict)
+            case Adapted():
+                self._report(verdict.reason)
+                asked.keep = asked.keep if verdict.keep is None else verdict.keep
+                asked.plain = asked.plain or verdict.plain
+                self._ask_again(asked, -math.inf)
+            case Hopeless(reason=""):
+                self._stop(verdict.error, verdict.error.message)
+            case Hopeless() if self._answered < 0:
+                self._put_aside(asked, verdict)
+            case _:
+                self._report(verdict.reason)
+                self._give_up(asked, verdict.reason, "refuses the calls", verdict.reason)
         return verdict.used
 
     def _stop(self, error: GradingError, said: str) -> None:

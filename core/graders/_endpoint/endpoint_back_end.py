@@ -16,8 +16,17 @@ import orjson
 
 from ...errors import GradingError, InputError
 from ...limits import limit
-from .._access.endpoints import VARIABLE, OfferedEndpoint, checked_host, is_loopback
-from .._access.permissions import check_further_fields, current, key_for, offered_at, usual_address
+from .._access import (
+    VARIABLE,
+    OfferedEndpoint,
+    check_further_fields,
+    checked_host,
+    current,
+    is_loopback,
+    key_for,
+    offered_at,
+    usual_address,
+)
 from .._grader_interface import Control, Outcome, Pair
 from .._reading.calls import Call, Completion, Steps
 from .call_session import Session

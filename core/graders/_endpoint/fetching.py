@@ -8,8 +8,7 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 from ...errors import GradingError, InputError
-from .._access.endpoints import checked_host, is_loopback
-from .._access.permissions import current, key_for
+from .._access import checked_host, current, is_loopback, key_for
 
 FetchMethod = Literal["GET", "POST"]
 

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import email.utils
 import math
 import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
+from email.utils import parsedate_to_datetime
 
 from ...errors import GradingError
 from .._grader_interface import Awaited, Control
@@ -171,8 +171,7 @@ def _seconds(value: str, now: float) -> float | None:
 
 def _seconds_to_date(value: str, now: float) -> float | None:
     try:
-        parsed = email.utils.parsedate_tz(value)
-        return float(email.utils.mktime_tz(parsed)) - now if parsed else None
+        return parsedate_to_datetime(value).timestamp() - now
     except (ValueError, OverflowError, TypeError, IndexError):
         # Invalid dates, which the library parses without checks.
         return None

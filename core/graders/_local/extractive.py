@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from ...errors import InputError
-from .._access.endpoints import OfferedEndpoint
+from .._access import OfferedEndpoint
 from .._grader_interface import Control
 from .._prompts.prompt import PASSAGE
 from .._reading.calls import BackEnd, Call, Completion, answers

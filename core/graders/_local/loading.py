@@ -20,7 +20,7 @@ from typing import Any, Literal
 from weakref import WeakValueDictionary
 
 from ...errors import GradingError, InputError
-from .._access.permissions import check_revision, current, holds_model, place_of
+from .._access import check_revision, current, holds_model, place_of
 
 Task = Literal["text", "span", "pair"]
 """Task of a model: write text, extract spans from a passage, or score a question with a passage."""

@@ -22,7 +22,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable
 from typing import ClassVar, TypeVar
 
-from .._access.permissions import acting, current
+from .._access import acting, current
 from .._grader_interface import Outcome, Pair
 from .._reading.calls import Steps, drive_in_windows
 from .loading import Loaded, Task, check_settings, tokenizer_at_hand
@@ -378,25 +378,20 @@ class TransformersBackEnd(LocalBackEnd):
     def _allowed(self, batches: list[Batch], tokens: list[list[int]], answer: int, control: Control) -> Iterator[Batch]:
         """Yield the batches with the rows that `control` permits, until it stops the job.
 
-        Some rows use less money than was reserved for them, so the other rows of their batch may be permitted later.
-
         Args:
             tokens: prompts as tokens, by row.
             answer: maximum number of tokens of the answer to a row.
         """
         for batch in batches:
-            rest = [row for group in batch for row in group.rows]
-            while rest:
-                control.wait_while_paused()
-                if control.stopping:
-                    return
-                leave = {row for row in rest if control.reserve(len(tokens[row]), answer, patient=True)}
-                if not leave and control.reserve(len(tokens[rest[0]]), answer):
-                    leave = {rest[0]}
-                if leave:
-                    groups = [Group(tuple(row for row in group.rows if row in leave), group.shared) for group in batch]
-                    yield [group for group in groups if group.rows]
-                rest = [row for row in rest if row not in leave]
+            control.wait_while_paused()
+            if control.stopping:
+                return
+            groups = [
+                Group(tuple(row for row in group.rows if control.reserve(len(tokens[row]), answer)), group.shared)
+                for group in batch
+            ]
+            if allowed := [group for group in groups if group.rows]:
+                yield allowed
 
     def _options_of(self, call: Call) -> Options | None:
         """Return the options whose probabilities are read while a call is answered; None with beams."""

@@ -223,37 +223,26 @@ ABOUT_THE_PASSAGE = {
 With a rating they are answers; without one they count as refusals or messages.
 """
 
-_ABOUT = re.compile("|".join(f"(?:{pattern})" for pattern in ABOUT_THE_PASSAGE.values()))
-_REFUSAL = re.compile("|".join(f"(?:{pattern})" for pattern in REFUSALS.values()))
-_SERVICE = re.compile("|".join(f"(?:{pattern})" for pattern in SERVICE_MESSAGES.values()))
-_APOLOGY = re.compile(APOLOGY)
+_BEGINNINGS = {
+    kind: re.compile("|".join(f"(?:{pattern})" for pattern in patterns))
+    for kind, patterns in (
+        ("refusal", REFUSALS.values()),
+        ("service message", SERVICE_MESSAGES.values()),
+        ("apology", (APOLOGY,)),
+        ("statement about the passage", ABOUT_THE_PASSAGE.values()),
+    )
+}
 _LONGEST = 200
 _AROUND = string.whitespace + "\u00a0\u200b\u3000\ufeff\"'“”«»*_#>([-`"
 _QUOTES = str.maketrans("‘’`´", "'" * 4)
 
 
-def refuses(text: str) -> bool:
-    """Return whether an answer begins like a refusal, after quotes and markup."""
-    return _REFUSAL.match(_beginning(text)) is not None
+def begins_like(kind: str, text: str) -> bool:
+    """Return whether a text begins like a text of a kind, after quotes and markup.
 
-
-def is_service_message(text: str) -> bool:
-    """Return whether a text begins like a service's message about itself, its limits or an account."""
-    return _SERVICE.match(_beginning(text)) is not None
-
-
-def apologises(text: str) -> bool:
-    """Return whether an answer begins with an apology that is not about the passage; it may still name a rating
-    later."""
-    return _APOLOGY.match(_beginning(text)) is not None
-
-
-def may_be_about_the_passage(text: str) -> bool:
-    """Return whether a text that begins like a refusal or message may be about the passage; with a rating it is an
-    answer."""
-    return _ABOUT.match(_beginning(text)) is not None
-
-
-def _beginning(text: str) -> str:
+    Args:
+        kind: refusal; service message (about the service itself, its limits or an account); apology (that is not about
+            the passage); or statement about the passage (that begins like a refusal or message).
+    """
     beginning = " ".join(text.lstrip(_AROUND)[:_LONGEST].lower().translate(_QUOTES).split())
-    return beginning.lstrip(_AROUND)
+    return _BEGINNINGS[kind].match(beginning.lstrip(_AROUND)) is not None

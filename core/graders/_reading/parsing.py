@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from ...types import MAX_RATING, Status
-from .non_answers import apologises, is_service_message, may_be_about_the_passage, refuses, without_thoughts
+from .non_answers import begins_like, without_thoughts
 from .rating_marks import begins_with_rating, named_rating, names_number
 
 _ADVERB = r"(?:(?:also|clearly|completely|directly|entirely|equally|highly|indeed|therefore|thus)\s+)?"
@@ -113,14 +113,14 @@ def parse_rating(text: str, complete: bool = True, top: int = MAX_RATING) -> Par
     if (missing := missing_answer(text, complete)) is not None:
         return _failed(missing)
     reason = no_answer(text)
-    if reason is not None and not may_be_about_the_passage(text):
+    if reason is not None and not begins_like("statement about the passage", text):
         return _failed(reason)
     rating = named_rating(text, top)
     if rating is not None:
         return Parsed(rating, "graded")
     if reason is not None:
         return _failed(reason)
-    if apologises(text):
+    if begins_like("apology", text):
         return _failed(REFUSED)
     if top < MAX_RATING:
         return _failed("no rating")
@@ -138,9 +138,9 @@ def missing_answer(text: str, complete: bool) -> str | None:
 
 def no_answer(text: str) -> str | None:
     """Return why a text is not an answer: a refusal, or a service message; None if it may be an answer."""
-    if refuses(text):
+    if begins_like("refusal", text):
         return REFUSED
-    return SERVICE if is_service_message(text) else None
+    return SERVICE if begins_like("service message", text) else None
 
 
 def settled_rating(text: str, top: int = MAX_RATING) -> bool:
