@@ -37,28 +37,22 @@ def checked_host(address: str) -> str:
         host, _ = parts.hostname, parts.port
     except ValueError:
         raise InputError("invalid-address", "The endpoint's address is not a URL.", hint) from None
-    named = parts.username is not None or parts.password is not None or "@" in parts.netloc
-    # Programs split an address with odd characters in different ways, so a check might see another host than the
-    # request.
-    odd = "\\" in address or not address.isprintable() or any(sign.isspace() for sign in address)
-    faults = (
-        (named, "secret-in-address", "contains a user name or a password"),
-        (
-            parts.query or parts.fragment or "?" in address or "#" in address,
-            "secret-in-address",
-            "contains a query or a fragment, which may hold a key",
-        ),
-        (
-            parts.scheme not in PORTS or not host,
-            "invalid-address",
-            "does not begin with http:// or https:// and a host",
-        ),
-        (odd, "invalid-address", "contains spaces, backslashes or invisible characters"),
-    )
-    for applies, code, fault in faults:
-        if applies:
-            raise InputError(code, f"The endpoint's address {fault}.", hint)
-    return host or ""
+    if parts.username is not None or parts.password is not None or "@" in parts.netloc:
+        raise InputError("secret-in-address", "The endpoint's address contains a user name or a password.", hint)
+    if parts.query or parts.fragment or "?" in address or "#" in address:
+        raise InputError(
+            "secret-in-address", "The endpoint's address contains a query or a fragment, which may hold a key.", hint
+        )
+    if parts.scheme not in PORTS or not host:
+        raise InputError(
+            "invalid-address", "The endpoint's address does not begin with http:// or https:// and a host.", hint
+        )
+    if "\\" in address or not address.isprintable() or any(sign.isspace() for sign in address):
+        # Programs split such an address in different ways, so a check might see another host than the request.
+        raise InputError(
+            "invalid-address", "The endpoint's address contains spaces, backslashes or invisible characters.", hint
+        )
+    return host
 
 
 def origin(address: str) -> str:
