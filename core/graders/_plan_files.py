@@ -235,16 +235,13 @@ class GraderOnWorker:
     def __call__(self, table: Any) -> Any:
         """Grade the rows of a plan (an Arrow table); return a table with the columns of `grade_columns`."""
         rows = table.to_pylist()
-        questions: dict[Asked, int] = {}
-        passages: dict[str, int] = {}
-        pairs: list[Pair] = []
-        for row in rows:
-            asked = Asked(row["question"], row["answer_key"], tuple(row["choices"]))
-            passage = passages.setdefault(row["passage"], len(passages))
-            pairs.append((questions.setdefault(asked, len(questions)), passage))
+        questions = {
+            number: Asked(row["question"], row["answer_key"], tuple(row["choices"])) for number, row in enumerate(rows)
+        }
+        passages = {number: row["passage"] for number, row in enumerate(rows)}
+        pairs = [(number, number) for number in questions]
         control = Control(longest_wait=math.inf)
-        by_question = {key: asked for asked, key in questions.items()}
-        grades = self._grade(by_question, {key: text for text, key in passages.items()}, pairs, control)
+        grades = self._grade(questions, passages, pairs, control)
         return grade_columns([row["custom_id"] for row in rows], [grades[pair] for pair in pairs], control.usage)
 
     def _grade(

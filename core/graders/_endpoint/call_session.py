@@ -88,7 +88,7 @@ class Session:
     _ages: Iterator[int] = field(default_factory=itertools.count, init=False)
     _exhausted: bool = field(default=False, init=False)
     _waiting: list[_Asked] = field(default_factory=list, init=False)
-    _flying: dict[asyncio.Task[Tokens], tuple[_Asked, Request]] = field(default_factory=dict, init=False)
+    _flying: dict[asyncio.Task[Tokens], Request] = field(default_factory=dict, init=False)
     _silent: int = field(default=0, init=False)
     _silent_passage: int | None = field(default=None, init=False)
     _answered: int = field(default=-1, init=False)
@@ -200,12 +200,10 @@ class Session:
         return not self._exhausted and len(self._waiting) + len(self._flying) < 2 * min(self._most, MOST_CALLS)
 
     def _take(self) -> None:
-        try:
-            pair, steps = next(self.work)
-        except StopIteration:
+        if (new := next(self.work, None)) is None:
             self._exhausted = True
-            return
-        self._go_on(_Asked(-math.inf, next(self._ages), pair, steps), None)
+        else:
+            self._go_on(_Asked(-math.inf, next(self._ages), *new), None)
 
     def _start(self, client: openai.AsyncOpenAI, asked: _Asked) -> bool:
         """Make a pair's call if possible; return whether the budget may allow another one now."""
@@ -224,18 +222,16 @@ class Session:
             self._begun += 1
             asked.begun = self._begun
             task = asyncio.create_task(self._call(client, asked, request))
-            self._flying[task] = (asked, request)
+            self._flying[task] = request
             task.add_done_callback(self._landed)
         return True
 
     def _landed(self, task: asyncio.Task[Tokens]) -> None:
-        _, request = self._flying.pop(task)
-        used = Tokens()
-        if not task.cancelled():
-            if (error := task.exception()) is not None:
-                self._fail(error)
-            else:
-                used = task.result()
+        request = self._flying.pop(task)
+        error = None if task.cancelled() else task.exception()
+        if error is not None:
+            self._fail(error)
+        used = Tokens() if task.cancelled() or error is not None else task.result()
         self.control.settle(request.reserved, used)
         self._woken.set()
 

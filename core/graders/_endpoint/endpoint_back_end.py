@@ -311,9 +311,14 @@ class EndpointBackEnd:
                 "useless-parameter", "Plain completions have no structured output.", "Set structured to auto or text."
             )
         limit_s = FIRST_LIMIT if timeout_s is None else timeout_s
-        sound = attempts >= 1 and 0 < limit_s <= LONGEST_CALL and 0 <= temperature < math.inf
-        sound = sound and 0 <= thinking_tokens <= MOST_THINKING
-        if not sound or (max_tokens_in is not None and max_tokens_in < 1):
+        sound = (
+            attempts >= 1
+            and 0 < limit_s <= LONGEST_CALL
+            and 0 <= temperature < math.inf
+            and 0 <= thinking_tokens <= MOST_THINKING
+            and (max_tokens_in is None or max_tokens_in >= 1)
+        )
+        if not sound:
             raise InputError(
                 "parameter-out-of-range",
                 "A parameter of the endpoint is out of range.",

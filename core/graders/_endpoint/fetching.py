@@ -87,8 +87,8 @@ def fetch_all(
             "Use the shell: exam snapshots add.",
         )
     host = checked_host(url)
-    sound = manners.concurrency >= 1 and manners.attempts >= 1 and manners.timeout_s > 0
-    if not sound or (manners.rate is not None and manners.rate <= 0):
+    at_least_one = manners.concurrency >= 1 and manners.attempts >= 1
+    if not at_least_one or manners.timeout_s <= 0 or (manners.rate is not None and manners.rate <= 0):
         raise InputError(
             "parameter-out-of-range",
             "A parameter of the target is out of range.",
