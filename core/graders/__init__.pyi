@@ -28,18 +28,14 @@ from ._embedding.embedding_grader import (
     unit_vectors as unit_vectors,
 )
 from ._embedding.minilm import load_encoder as load_encoder, model_folder as model_folder
-from ._endpoint.chat import MOST_THINKING as MOST_THINKING
-from ._endpoint.fetching import (
-    Fetched as Fetched,
-    FetchMethod as FetchMethod,
-    Manners as Manners,
-    fetch_all as fetch_all,
-)
-from ._endpoint.offline_calls import (
+from ._endpoint.chat import (
     MOST_BYTES as MOST_BYTES,
     MOST_CALLS as MOST_CALLS,
+    MOST_THINKING as MOST_THINKING,
     EndpointBatch as EndpointBatch,
-    PassingError as PassingError,
+)
+from ._endpoint.fetching import fetch_all as fetch_all
+from ._endpoint.offline_calls import (
     Played as Played,
     Told as Told,
     asked_by as asked_by,
@@ -49,7 +45,13 @@ from ._endpoint.offline_calls import (
     play as play,
     tokens_told as tokens_told,
 )
-from ._endpoint.retry import passes as passes
+from ._endpoint.retry import (
+    Fetched as Fetched,
+    FetchMethod as FetchMethod,
+    Manners as Manners,
+    PassingError as PassingError,
+    passes as passes,
+)
 from ._grader_interface import (
     BATCH_SHARE as BATCH_SHARE,
     NOTHING_USED as NOTHING_USED,

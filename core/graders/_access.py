@@ -1,4 +1,4 @@
-"""Access to endpoints, keys and models. A key belongs to a host, and everything is refused unless allowed."""
+"""Access to endpoints, keys and models: everything is refused unless allowed."""
 
 from __future__ import annotations
 

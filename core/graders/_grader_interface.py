@@ -1,4 +1,4 @@
-"""The interface of graders: pairs of texts in, grades out; and the control of a job, its limits and its usage."""
+"""The interface of graders: pairs of texts in, grades out, and the control of a job."""
 
 from __future__ import annotations
 

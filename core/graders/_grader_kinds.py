@@ -112,10 +112,6 @@ class Reading:
     top: int | None = None
     by_rules: bool = True
 
-    def usual_prompt(self, parameters: Parameters) -> str:
-        """Return the name of the default prompt for these parameters."""
-        return self.prompts[self.variant(parameters, back_end_name(parameters))]
-
 
 def make_reading_grader(reading: Reading, parameters: Parameters, prompts: Mapping[str, Prompt]) -> ReadingGrader:
     """Make a grader that reads, from parameters; no model is loaded yet.
@@ -584,7 +580,7 @@ def usual_prompt(name: str, parameters: Parameters) -> str:
     kind = GRADERS.get(name)
     if kind is None or kind.reading is None:
         raise InputError("unknown-method", f"The grader {name!r} has no prompts to choose from.")
-    return kind.reading.usual_prompt(parameters)
+    return kind.reading.prompts[kind.reading.variant(parameters, back_end_name(parameters))]
 
 
 def make_grader(name: str, parameters: Parameters, prompts: Prompts | None = None) -> Grader:

@@ -53,7 +53,6 @@ from ._needed_pairs import (
 )
 from ._offline_grading import take_in as take_in, take_in_grades as take_in_grades, write_missing as write_missing
 from ._price_tag import (
-    CHARACTERS_A_TOKEN as CHARACTERS_A_TOKEN,
     Bill as Bill,
     PriceTag as PriceTag,
     bills as bills,

@@ -30,7 +30,7 @@ from ..graders import (
 )
 from ..jobs import Caps, Carrier, Progress, Report as Watch, carry, job_control
 from ..labels import MISSING, Policy, basis, load_ratings
-from ..records import add_job, check_queries, judgments, passage_texts, queries_of, sources
+from ..records import add_job, check_queries, passage_texts, queries_of, visible
 from ..store import Cursor, Project, log
 from ..types import Query, Question, Subtopic
 
@@ -400,10 +400,14 @@ def passages_for_key(project: Project, policy: Policy, question: Question) -> li
     Raises:
         InputError: the policy's grader or bank version does not exist.
     """
-    judged: dict[str, int] = {}
-    for source in sources(project):
-        for passage_id, value in judgments(project, source).get(question.query_id, {}).items():
-            judged[passage_id] = max(value, judged.get(passage_id, value))
+    judged: dict[str, int] = dict(
+        project.rows(
+            f"SELECT passage_id, max(value)::INTEGER FROM {visible(project, 'judgments')}"
+            " JOIN queries USING (query_key) JOIN passages USING (passage_key)"
+            " WHERE query_id = ? GROUP BY passage_id",
+            [question.query_id],
+        )
+    )
     rated: dict[str, int] = {}
     least = policy.min_rating
     if any(grader.grades for grader in graders(project)):

@@ -1,4 +1,4 @@
-"""Storage of grading results, and of vectors. A rating is stored as a grade, anything else as a failure."""
+"""Storage of grading results and vectors. A rating is a grade, anything else a failure."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Checks of a grader: the drift watch, which asks graded pairs again in every job, and the robustness probe."""
+"""Checks of a grader: the drift watch in every job, and the robustness probe."""
 
 from __future__ import annotations
 

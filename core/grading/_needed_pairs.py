@@ -1,4 +1,4 @@
-"""Pairs of texts: those that a request needs, without the known ones, and those that failed or are doubtful."""
+"""Pairs of texts: those that a request needs, and those that failed or are doubtful."""
 
 from __future__ import annotations
 

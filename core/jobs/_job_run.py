@@ -1,4 +1,4 @@
-"""Limits, execution and threads of long jobs. Results are committed in small batches, and each end is logged."""
+"""Limits, execution and threads of long jobs, whose results are committed in batches."""
 
 from __future__ import annotations
 

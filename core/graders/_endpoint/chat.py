@@ -1,4 +1,4 @@
-"""Chat and plain completions: building requests, reading answers, and interpreting objections."""
+"""Chat and plain completions: requests, answers, objections, and batches of calls."""
 
 from __future__ import annotations
 
@@ -50,6 +50,40 @@ DEEPEST_ERROR = 4
 """Maximum number of nested lists and objects in which an error is searched."""
 SHOWN = 200
 """Maximum number of characters of an endpoint's own words in a message."""
+
+
+MOST_CALLS = 50_000
+MOST_BYTES = 200_000_000
+"""Limits of a batch's file (OpenAI, API reference, Batch: "up to 50,000 requests, and can be up to 200 MB in size")."""
+
+
+@dataclass(frozen=True)
+class EndpointBatch:
+    """A batch, as the endpoint describes it.
+
+    Args:
+        id: its id.
+        status: validating, in_progress, finalizing, completed, expired, cancelling, cancelled or failed.
+        input_file: id of the file with its calls.
+        mark: its mark; empty without one.
+        files: ids of the files with answers and errors, as far as they exist.
+        done: number of finished calls, including failed ones.
+        code, message: reason of a failure; empty without one.
+    """
+
+    id: str
+    status: str
+    input_file: str
+    mark: str
+    files: tuple[str, ...]
+    done: int
+    code: str
+    message: str
+
+    @property
+    def over(self) -> bool:
+        """Whether the batch has reached its final state."""
+        return self.status in ("completed", "expired", "cancelled", "failed")
 
 
 @dataclass(frozen=True)

@@ -30,11 +30,10 @@ from .._access import (
 from .._grader_interface import Control, Outcome, Pair
 from .._reading.calls import Call, Completion, Steps
 from .call_session import Session
-from .chat import MOST_THINKING, Api, Dialect, Request, brief, explanation, prepare
+from .chat import MOST_THINKING, Api, Dialect, EndpointBatch, Request, brief, explanation, prepare
 from .http_client import UnreadableAnswerError, UnsentError
-from .offline_calls import EndpointBatch, PassingError
 from .redaction import redact
-from .retry import passes
+from .retry import PassingError, passes
 from .single_call import FIRST_LIMIT, Endpoint, open_client
 
 MARK = "exam_batch"

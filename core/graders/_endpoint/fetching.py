@@ -4,47 +4,11 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Any
 
 from ...errors import GradingError, InputError
 from .._access import checked_host, current, is_loopback, key_for
-
-FetchMethod = Literal["GET", "POST"]
-
-
-@dataclass(frozen=True)
-class Manners:
-    """Settings of requests to an endpoint.
-
-    Args:
-        concurrency: maximum number of requests in flight.
-        rate: maximum requests per second; None for no limit.
-        attempts: maximum number of attempts of a request.
-        timeout_s: time limit of a request in seconds.
-    """
-
-    concurrency: int = 4
-    rate: float | None = None
-    attempts: int = 5
-    timeout_s: float = 30.0
-
-
-@dataclass(frozen=True)
-class Fetched:
-    """Result of one request.
-
-    Args:
-        value: the JSON value; None after a failure.
-        reason: why it failed; None after success.
-        attempts: number of attempts.
-        seconds: duration of the last attempt, from the first byte sent to the last one read.
-    """
-
-    value: Any
-    reason: str | None
-    attempts: int
-    seconds: float
+from .retry import Fetched, FetchMethod, Manners
 
 
 def fetch_all(

@@ -1,4 +1,4 @@
-"""The HTTP client for endpoints, which limits answers and follows no redirects; and paced requests to one address."""
+"""The HTTP client for endpoints, which limits answers, and paced requests to one address."""
 
 from __future__ import annotations
 
@@ -15,9 +15,8 @@ import openai
 import orjson
 
 from ...limits import limit
-from .fetching import Fetched, FetchMethod, Manners
 from .redaction import redact
-from .retry import LONGEST_HEADER, backoff, passes, told_wait
+from .retry import LONGEST_HEADER, Fetched, FetchMethod, Manners, backoff, passes, told_wait
 
 CONNECT_SECONDS = 10.0
 CHUNK = 1 << 16

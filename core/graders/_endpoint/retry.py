@@ -1,4 +1,4 @@
-"""Time of the next attempt, the common pace of all calls, and waiting for an unreachable endpoint."""
+"""Pace and repetition of requests, and waiting for an unreachable endpoint."""
 
 from __future__ import annotations
 
@@ -8,9 +8,59 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from email.utils import parsedate_to_datetime
+from typing import Any, Literal
 
 from ...errors import GradingError
 from .._grader_interface import Awaited, Control
+
+FetchMethod = Literal["GET", "POST"]
+
+
+@dataclass(frozen=True)
+class Manners:
+    """Settings of requests to an endpoint.
+
+    Args:
+        concurrency: maximum number of requests in flight.
+        rate: maximum requests per second; None for no limit.
+        attempts: maximum number of attempts of a request.
+        timeout_s: time limit of a request in seconds.
+    """
+
+    concurrency: int = 4
+    rate: float | None = None
+    attempts: int = 5
+    timeout_s: float = 30.0
+
+
+@dataclass(frozen=True)
+class Fetched:
+    """Result of one request.
+
+    Args:
+        value: the JSON value; None after a failure.
+        reason: why it failed; None after success.
+        attempts: number of attempts.
+        seconds: duration of the last attempt, from the first byte sent to the last one read.
+    """
+
+    value: Any
+    reason: str | None
+    attempts: int
+    seconds: float
+
+
+class PassingError(GradingError):
+    """An operation at the endpoint failed, or its result is unknown; it may succeed later.
+
+    Args:
+        code: code of the error.
+        message: the problem.
+    """
+
+    def __init__(self, code: str, message: str) -> None:
+        super().__init__(code, message, "Batches at the endpoint continue. Start again to resume.")
+
 
 MAX_WAIT = 300.0
 """Longest single wait in seconds: a broken header must not stop a job for a day."""

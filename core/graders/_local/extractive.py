@@ -13,7 +13,8 @@ from .._grader_interface import Control
 from .._prompts.prompt import PASSAGE
 from .._reading.calls import BackEnd, Call, Completion, answers
 from .loading import Loaded
-from .transformers_back_end import LocalBackEnd, by_length, default_budget
+from .prompting import by_length, default_budget
+from .transformers_back_end import LocalBackEnd
 
 LONGEST_ANSWER = 30
 """Maximum number of tokens of an answer."""

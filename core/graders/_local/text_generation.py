@@ -1,4 +1,4 @@
-"""Causal and seq2seq models: batches of rows, prefixes that are read once, and writing until an answer is settled."""
+"""Causal and seq2seq models: batches, shared prefixes, likelihoods and writing."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from torch.nn.utils.rnn import pad_sequence
 
 from .._reading.calls import Call, Completion, Sampling, read
 from .loading import Loaded
-from .transformers_back_end import Batch, Group, by_length
+from .prompting import Batch, Group, by_length
 
 
 class Draw:

@@ -1,4 +1,4 @@
-"""Back ends with a model in this process: their common base, and the one for text. Batches do not change answers."""
+"""Back ends with a model in this process: their common base, and the one for text."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from .._grader_interface import Control
 from .._reading.calls import Call, Completion, Sampling, settled
 from .._reading.non_answers import reasoning_length
 from .loading import load_model, tokens_in
-from .prompting import Prepared, Prompting
+from .prompting import Batch, Group, Prepared, Prompting, default_budget, halved
 
 if TYPE_CHECKING:
     from .text_generation import CausalRunner, Likelihood, Options, Seq2SeqRunner, Written
@@ -26,52 +26,6 @@ from .._access import acting, current
 from .._grader_interface import Outcome, Pair
 from .._reading.calls import Steps, drive_in_windows
 from .loading import Loaded, Task, check_settings, tokenizer_at_hand
-
-
-@dataclass(frozen=True)
-class Group:
-    """Prompts that are read together.
-
-    Args:
-        rows: their indexes.
-        shared: number of common leading tokens that are read once; 0 for none.
-    """
-
-    rows: tuple[int, ...]
-    shared: int = 0
-
-
-Batch = list[Group]
-
-
-def default_budget(device: str) -> int:
-    """Return the tokens of a batch, padding included.
-
-    A processor is fastest within its caches, a GPU with large batches.
-    """
-    return 4096 if device == "cpu" else 32768
-
-
-def by_length(prompts: Sequence[list[int]], rows: Sequence[int], budget: int) -> list[Batch]:
-    """Return batches of prompts with similar length and no common prefix. The longest is first, so that a batch that is
-    too large fails early."""
-    batches: list[Batch] = []
-    for row in sorted(rows, key=lambda row: -len(prompts[row])):
-        longest = len(prompts[batches[-1][0].rows[0]]) if batches else 0
-        if batches and (len(batches[-1]) + 1) * longest <= budget:
-            batches[-1].append(Group((row,)))
-        else:
-            batches.append([Group((row,))])
-    return batches
-
-
-def halved(batch: Batch) -> tuple[Batch, Batch]:
-    """Split a batch of at least two rows in two: between groups, or within its only group."""
-    if len(batch) > 1:
-        return batch[: len(batch) // 2], batch[len(batch) // 2 :]
-    rows, shared = batch[0].rows, batch[0].shared
-    return [Group(rows[: len(rows) // 2], shared)], [Group(rows[len(rows) // 2 :], shared)]
-
 
 Result = TypeVar("Result")
 

@@ -1,4 +1,4 @@
-"""Calls of models and their completions, and the graders that ask a model by the steps of a method."""
+"""Calls of models and their completions, and graders that ask by the steps of a method."""
 
 from __future__ import annotations
 

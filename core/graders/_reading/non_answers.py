@@ -1,4 +1,4 @@
-"""Parts of a model's text that are not an answer: reasoning, chat marks, refusals and service messages."""
+"""Texts that are not an answer: reasoning, chat marks, refusals and service messages."""
 
 from __future__ import annotations
 
