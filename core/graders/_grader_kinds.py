@@ -13,6 +13,7 @@ from ._access import current
 from ._endpoint.chat import Api
 from ._grader_interface import Grader
 from ._local.loading import has_chat_template, model_identity, resolved_dtype
+from ._local.transformers_back_end import ExtractiveBackEnd, TransformersBackEnd
 from ._prompts.prompt import USES, Prompt, built_in, fence_mark, variables
 from ._reading.calls import BackEnd, Method, Per, ReadingGrader, Sampling, Steps
 from ._reading.grading_methods import (
@@ -199,8 +200,6 @@ def make_extractive(parameters: Parameters, prompts: Mapping[str, Prompt]) -> Re
         InputError: a parameter has an invalid value or type, or the prompt is unknown or has another use.
     """
     check_types(parameters)
-    from ._local.extractive import ExtractiveBackEnd
-
     verified_at = back_end_name({**parameters, "back_end": parameters.get("verify_back_end")})
     check, own = _check(parameters, prompts, fence=verified_at == "openai")
     dtype = _dtype(parameters)
@@ -275,8 +274,6 @@ def make_back_end(
             if sampling.seed is not None and current().any_address:
                 settings["extra"] = {**settings.get("extra", {}), "seed": sampling.seed}
         return EndpointBackEnd(model, **settings), model
-    from ._local.transformers_back_end import TransformersBackEnd
-
     names = (*LOCAL_SETTINGS, "num_beams")
     settings = {name: parameters[name] for name in names if parameters.get(name) not in (None, "")}
     back_end = TransformersBackEnd(

@@ -1,14 +1,3 @@
-from ._batch_jobs import (
-    Standing as Standing,
-    call_batches as call_batches,
-    cancel as cancel,
-    follow as follow,
-    outcome as outcome,
-    send as send,
-    standing as standing,
-    step as step,
-    waiting_jobs as waiting_jobs,
-)
 from ._drafting import (
     DEFAULT_PROMPT as DEFAULT_PROMPT,
     KINDS as KINDS,
@@ -37,7 +26,20 @@ from ._grade_storage import (
     write_grades as write_grades,
 )
 from ._grader_checks import AGAIN as AGAIN, PROBED as PROBED, SENTINELS as SENTINELS, probe as probe, watch as watch
-from ._grading_jobs import make_control as make_control, run_job as run_job, start_job as start_job
+from ._grading_jobs import (
+    Standing as Standing,
+    call_batches as call_batches,
+    cancel as cancel,
+    follow as follow,
+    make_control as make_control,
+    outcome as outcome,
+    run_job as run_job,
+    send as send,
+    standing as standing,
+    start_job as start_job,
+    step as step,
+    waiting_jobs as waiting_jobs,
+)
 from ._needed_pairs import (
     Doubtful as Doubtful,
     LeftOut as LeftOut,

@@ -20,11 +20,14 @@ from hypothesis import given, strategies as st
 
 from exam_workbench.errors import GradingError
 from exam_workbench.graders import Call, Completion, Control, Outcome, Prompt, Steps, fill, loading
-from exam_workbench.graders._local.extractive import ExtractiveBackEnd
 from exam_workbench.graders._local.loading import explain, load_model, model_identity
 from exam_workbench.graders._local.prompting import Batch, Group
 from exam_workbench.graders._local.text_generation import LEAST_SHARED, Options, share_prefixes
-from exam_workbench.graders._local.transformers_back_end import TransformersBackEnd, out_of_memory_halves
+from exam_workbench.graders._local.transformers_back_end import (
+    ExtractiveBackEnd,
+    TransformersBackEnd,
+    out_of_memory_halves,
+)
 from exam_workbench.graders._reading.calls import Form, complete, drive_in_windows
 from exam_workbench.types import Grade
 from tests.made.refusals import check_error, refusal
