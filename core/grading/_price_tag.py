@@ -23,6 +23,7 @@ from ..graders import (
     Steps,
     Tokens,
     Usage,
+    endpoint_of,
     fill,
     in_order,
     is_remote,
@@ -173,7 +174,7 @@ def first_prompt(grader: ReadingGrader, texts: PairsToGrade, pair: Pair) -> str:
 
 def _thinking(project: Project, grader: ReadingGrader) -> float:
     """Return the reasoning tokens per call: the mean of this grader's earlier jobs, else the limit of the model."""
-    room: int = getattr(grader.back_end, "thinking_tokens", 0)
+    room = endpoint_of(grader).endpoint.thinking if is_remote(grader) else 0
     if not room:
         return 0.0
     known = project.value(

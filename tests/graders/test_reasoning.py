@@ -7,7 +7,7 @@ import pytest
 from exam_workbench.exams._item_generation import ParsedItem, parse_item
 from exam_workbench.graders import parse_list, without_thoughts
 from exam_workbench.graders._prompts.prompt import built_in
-from exam_workbench.graders._reading.calls import Call, Completion, is_of_schema, read, settled
+from exam_workbench.graders._reading.calls import Call, Completion, is_answer, read, settled
 from exam_workbench.graders._reading.non_answers import opened_reasoning, reasoning_length
 from exam_workbench.graders._reading.parsing import (
     Parsed,
@@ -131,7 +131,7 @@ def test_calls_are_read_without_reasoning_in_both_forms() -> None:
     call = Call(built_in()["self-rating"], {}, "rating")
     text = 'Okay, maybe a rating of 2, no.\n</think>\n\n{"rating": 5}'
     assert read(call, Completion(text, structured=True)) == read(call, Completion(text)) == Parsed(5, "graded")
-    assert is_of_schema(call, text)
+    assert is_answer(call, text, structured=True)
 
 
 def test_an_item_is_read_without_reasoning() -> None:

@@ -14,7 +14,7 @@ import orjson
 from ...limits import limit
 from .._grader_interface import Tokens
 from .._prompts.prompt import PASSAGE, Messages, fill, variables
-from .._reading.calls import Call, Completion, is_of_schema, settled
+from .._reading.calls import Call, Completion, is_answer, settled
 from .._reading.non_answers import reasoning_length
 from .._reading.parsing import ABSTENTION
 
@@ -272,7 +272,8 @@ def read_answer(content: bytes, request: Request, clean: Clean) -> Answer:
     if not complete and text:
         # Some models write their answer first and continue until they are cut off.
         enough = settled(request.call)
-        complete = (request.structured and is_of_schema(request.call, text)) or (enough is not None and enough(text))
+        is_whole = request.structured and is_answer(request.call, text, structured=True)
+        complete = is_whole or (enough is not None and enough(text))
     completion = Completion(
         text=text or "", complete=complete, structured=request.structured, shortened=request.shortened
     )

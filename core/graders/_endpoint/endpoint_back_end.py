@@ -374,11 +374,6 @@ class EndpointBackEnd:
         """
         yield from Session(self.endpoint, self._key(), iter(work), control).batches()
 
-    @property
-    def thinking_tokens(self) -> int:
-        """Tokens for a reasoning model's thoughts before its answer."""
-        return self.endpoint.thinking
-
     def prepared(self, call: Call, keep: int | None = None) -> Request | Completion:
         """Return the request for a call, before anything is known about the fields that the endpoint accepts.
 

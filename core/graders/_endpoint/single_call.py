@@ -13,7 +13,7 @@ import openai
 from ...errors import GradingError
 from ...limits import limit
 from .._grader_interface import NO_TOKENS, Tokens
-from .._reading.calls import Completion, is_in_words, is_of_schema
+from .._reading.calls import Completion, is_answer
 from .chat import (
     UNEXPLAINED,
     Answer,
@@ -284,13 +284,13 @@ async def ask(client: openai.AsyncOpenAI, endpoint: Endpoint, request: Request, 
     if len(key) >= SECRET_LENGTH:
         completion = replace(completion, text=without_keys(completion.text, [key]))
     if request.structured and completion.error is None:
-        if is_of_schema(request.call, completion.text):
+        if is_answer(request.call, completion.text, structured=True):
             endpoint.heeds_schemas = True
         elif (
             endpoint.may_adapt_structure
             and not endpoint.heeds_schemas
             and completion.complete
-            and is_in_words(request.call, completion.text)
+            and is_answer(request.call, completion.text, structured=False)
         ):
             # The answer ignores the request for JSON, so ask again instead of guessing. A single passage can make a
             # model answer in words, and must not change how all others are asked.

@@ -224,38 +224,32 @@ def _step(
 
 def read(call: Call, completion: Completion) -> Parsed:
     """Read a rating, yes or no, or the position of a letter; `call` has one of these forms."""
-    return _read(call, completion.text, completion.complete, completion.structured)
-
-
-def is_of_schema(call: Call, text: str) -> bool:
-    """Return whether a text is an answer with the requested schema."""
-    if call.form == "json":
-        return parse_object(text) is not None
-    return _is_answer(_read(call, text, True, True))
-
-
-def is_in_words(call: Call, text: str) -> bool:
-    """Return whether a text contains the requested answer outside of any schema."""
-    if call.form == "json":
-        # The caller parses the text, in any form.
-        return False
-    return _is_answer(_read(call, text, True, False))
-
-
-def _is_answer(parsed: Parsed) -> bool:
-    """Return whether a text is one of the requested answers. A model that says that it cannot tell counts as well."""
-    return parsed.status == "graded" or parsed.reason == UNDECIDED
-
-
-def _read(call: Call, text: str, complete: bool, structured: bool) -> Parsed:
-    if call.form == "rating":
-        top = call.prompt.top
-        return parse_json_rating(text, top, complete) if structured else parse_rating(text, complete, top)
-    if call.form == "letter":
-        if structured:
+    text, complete = completion.text, completion.complete
+    match call.form, completion.structured:
+        case "rating", True:
+            return parse_json_rating(text, call.prompt.top, complete)
+        case "rating", False:
+            return parse_rating(text, complete, call.prompt.top)
+        case "letter", True:
             return parse_json_answer(text, letters=call.options, complete=complete)
-        return parse_letter(text, call.options, complete)
-    return parse_json_answer(text, complete=complete) if structured else parse_yes_no(text, complete)
+        case "letter", False:
+            return parse_letter(text, call.options, complete)
+        case _, True:
+            return parse_json_answer(text, complete=complete)
+    return parse_yes_no(text, complete)
+
+
+def is_answer(call: Call, text: str, structured: bool) -> bool:
+    """Return whether a text is one of the requested answers, or says that the model cannot tell.
+
+    Args:
+        structured: whether it must be JSON of the requested schema; if not, an answer in words.
+    """
+    if call.form == "json":
+        # The caller parses words in any form.
+        return structured and parse_object(text) is not None
+    parsed = read(call, Completion(text, structured=structured))
+    return parsed.status == "graded" or parsed.reason == UNDECIDED
 
 
 def settled(call: Call, prompt: str = "") -> Callable[[str], bool] | None:
