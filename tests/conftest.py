@@ -17,7 +17,7 @@ import hypothesis
 import pytest
 from hypothesis import strategies
 
-from exam_workbench.graders._access import endpoints, permissions
+from exam_workbench.graders import _access as access
 from exam_workbench.graders._local import loading
 from exam_workbench.store import Project
 from exam_workbench.store._engine_memory import CONFIG
@@ -152,8 +152,8 @@ def as_found(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) ->
     visitors. The browser's driver marks its event loop as running in this thread; only browser
     tests may see that. Patches stay in place until the other fixtures of the test are torn down.
     """
-    monkeypatch.setattr(permissions, "_provider", permissions._provider)
-    monkeypatch.setattr(endpoints, "_secrets", endpoints._secrets)
+    monkeypatch.setattr(access, "_provider", access._provider)
+    monkeypatch.setattr(access, "_tables", access._tables)
     loop = None if request.node.get_closest_marker("browser") else asyncio._get_running_loop()
     if loop is not None:
         asyncio._set_running_loop(None)

@@ -1,26 +1,24 @@
-from ._access.endpoints import (
-    WELL_KNOWN as WELL_KNOWN,
-    OfferedEndpoint as OfferedEndpoint,
-    checked_host as checked_host,
-    is_loopback as is_loopback,
-    offered_endpoints as offered_endpoints,
-    origin as origin,
-    provide_endpoints as provide_endpoints,
-    same_address as same_address,
-)
-from ._access.keys import provide_keys as provide_keys
-from ._access.model_places import offered_models as offered_models
-from ._access.permissions import (
+from ._access import (
     OWNER as OWNER,
     VISITOR as VISITOR,
+    WELL_KNOWN as WELL_KNOWN,
     Access as Access,
     HostKey as HostKey,
+    OfferedEndpoint as OfferedEndpoint,
     acting as acting,
     check_further_fields as check_further_fields,
+    checked_host as checked_host,
     current as current,
+    is_loopback as is_loopback,
     key_for as key_for,
     naming as naming,
+    offered_endpoints as offered_endpoints,
+    offered_models as offered_models,
+    origin as origin,
     provide_access as provide_access,
+    provide_endpoints as provide_endpoints,
+    provide_keys as provide_keys,
+    same_address as same_address,
     unshared_localhost as unshared_localhost,
     usual_address as usual_address,
 )
@@ -30,7 +28,12 @@ from ._embedding.embedding_grader import (
     unit_vectors as unit_vectors,
 )
 from ._embedding.minilm import load_encoder as load_encoder, model_folder as model_folder
-from ._endpoint.chat import MOST_THINKING as MOST_THINKING
+from ._endpoint.chat import (
+    MOST_BYTES as MOST_BYTES,
+    MOST_CALLS as MOST_CALLS,
+    MOST_THINKING as MOST_THINKING,
+    EndpointBatch as EndpointBatch,
+)
 from ._endpoint.fetching import fetch_all as fetch_all
 from ._endpoint.offline_calls import (
     Played as Played,
@@ -42,46 +45,44 @@ from ._endpoint.offline_calls import (
     play as play,
     tokens_told as tokens_told,
 )
-from ._endpoint.request_settings import (
-    MOST_BYTES as MOST_BYTES,
-    MOST_CALLS as MOST_CALLS,
-    EndpointBatch as EndpointBatch,
+from ._endpoint.retry import (
     Fetched as Fetched,
     FetchMethod as FetchMethod,
     Manners as Manners,
     PassingError as PassingError,
+    passes as passes,
 )
-from ._endpoint.retry import passes as passes
-from ._grader_construction import (
-    APIS as APIS,
-    BACK_ENDS as BACK_ENDS,
-    CHECKS as CHECKS,
-    CHOICES_BY as CHOICES_BY,
-    EXTRACTIVE_MODEL as EXTRACTIVE_MODEL,
-    LOCAL_MODEL as LOCAL_MODEL,
-    NORMALISATIONS as NORMALISATIONS,
-    back_end_name as back_end_name,
-    make_back_end as make_back_end,
-)
-from ._grader_interface import Grader as Grader, Outcome as Outcome, Pair as Pair, PairsToGrade as PairsToGrade
-from ._grader_kinds import (
-    GRADERS as GRADERS,
-    make_grader as make_grader,
-    remade_from as remade_from,
-    usual_prompt as usual_prompt,
-)
-from ._job_control import (
+from ._grader_interface import (
     BATCH_SHARE as BATCH_SHARE,
     NOTHING_USED as NOTHING_USED,
     Awaited as Awaited,
     Control as Control,
+    Grader as Grader,
     Kept as Kept,
+    Outcome as Outcome,
+    Pair as Pair,
+    PairsToGrade as PairsToGrade,
     Price as Price,
     Tokens as Tokens,
     Usage as Usage,
     VectorStore as VectorStore,
     said_of_models as said_of_models,
     used_by as used_by,
+)
+from ._grader_kinds import (
+    APIS as APIS,
+    BACK_ENDS as BACK_ENDS,
+    CHECKS as CHECKS,
+    CHOICES_BY as CHOICES_BY,
+    EXTRACTIVE_MODEL as EXTRACTIVE_MODEL,
+    GRADERS as GRADERS,
+    LOCAL_MODEL as LOCAL_MODEL,
+    NORMALISATIONS as NORMALISATIONS,
+    back_end_name as back_end_name,
+    make_back_end as make_back_end,
+    make_grader as make_grader,
+    remade_from as remade_from,
+    usual_prompt as usual_prompt,
 )
 from ._local.loading import DTYPES as DTYPES, loading as loading, model_identity as model_identity
 from ._local.transformers_back_end import MOST_BEAMS as MOST_BEAMS, pair_scores as pair_scores
@@ -106,20 +107,23 @@ from ._prompts.prompt import (
     with_examples as with_examples,
     write_prompt as write_prompt,
 )
-from ._reading.answer_forms import read as read
 from ._reading.calls import (
     BackEnd as BackEnd,
     Call as Call,
     Completion as Completion,
     Per as Per,
+    ReadingGrader as ReadingGrader,
     Sampling as Sampling,
     Steps as Steps,
+    Trial as Trial,
     answers as answers,
+    read as read,
+    try_pair as try_pair,
 )
-from ._reading.grader_trial import Trial as Trial, try_pair as try_pair
 from ._reading.grading_methods import bare_choices as bare_choices, key_position as key_position
-from ._reading.injections import InjectionTrial as InjectionTrial, try_injections as try_injections
+from ._reading.injections import CHANGES as CHANGES, InjectionTrial as InjectionTrial, try_injections as try_injections
 from ._reading.matching import word_match as word_match
+from ._reading.non_answers import without_thoughts as without_thoughts
 from ._reading.parsing import (
     CUT_OFF as CUT_OFF,
     EMPTY as EMPTY,
@@ -127,6 +131,3 @@ from ._reading.parsing import (
     parse_list as parse_list,
     unanswerable as unanswerable,
 )
-from ._reading.probes import CHANGES as CHANGES
-from ._reading.reading_grader import ReadingGrader as ReadingGrader
-from ._reading.reasoning import without_thoughts as without_thoughts

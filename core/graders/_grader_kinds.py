@@ -1,29 +1,428 @@
-"""Kinds of graders by name, and how to make a grader."""
+"""Kinds of graders by name, and their construction from method, model, prompt and parameters."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
-from typing import Any
+from typing import Any, TypeVar, get_args
 
 from ..errors import GradingError, InputError, unknown_name
-from ..types import GraderSpec
-from ._grader_construction import (
-    Parameters,
-    Reading,
-    answer_tells,
-    choice_by,
-    make_extractive,
-    make_reading_grader,
-    plainly,
-    prepare_answer,
-    prepare_choice,
-    prepare_direct,
-)
+from ..types import GraderSpec, Kind
+from ._access import current
+from ._endpoint.chat import Api
 from ._grader_interface import Grader
-from ._prompts.prompt import Prompt, built_in
-from ._reading.grading_methods import self_rating, support
+from ._local.loading import has_chat_template, model_identity, resolved_dtype
+from ._local.transformers_back_end import ExtractiveBackEnd, TransformersBackEnd
+from ._prompts.prompt import USES, Prompt, built_in, fence_mark, variables
+from ._reading.calls import BackEnd, Method, Per, ReadingGrader, Sampling, Steps
+from ._reading.grading_methods import (
+    Check,
+    answer,
+    choice_by_letter,
+    choice_by_likelihood,
+    direct,
+    extractive,
+    self_rating,
+    support,
+    verify_check,
+    word_match_check,
+)
+from ._reading.parsing import RULES_VERSION
+
+Parameters = Mapping[str, Any]
+Value = TypeVar("Value", bound=str)
+
+BACK_ENDS = ("transformers", "openai")
+CHECKS = ("words", "edit-distance", "model")
+"""Ways to check answers: by words, by the paper's rule for words alone, or by a model."""
+CHOICES_BY = ("likelihood", "letter")
+APIS: tuple[Api, ...] = get_args(Api)
+NORMALISATIONS: tuple[Per, ...] = get_args(Per)
+EXTRACTIVE_MODEL = "sjrhuschlee/flan-t5-large-squad2"
+LOCAL_MODEL = "google/flan-t5-large"
+"""The papers' model (exam-plus-plus, section 5.1)."""
+
+LOCAL_SETTINGS = ("revision", "device", "max_tokens_in")
+ENDPOINT_SETTINGS = (
+    *("base_url", "key_variable", "api", "structured", "timeout_s", "attempts", "temperature", "extra"),
+    *("thinking_tokens", "max_tokens_in"),
+)
+IDENTIFYING = (
+    *("dtype", "max_tokens_in", "structured", "temperature", "extra", "num_beams", "normalise", "api"),
+    *("thinking_tokens", "edition"),
+)
+"""Settings that can change a rating, in addition to the model, whose name has its revision.
+
+Device and timeouts cannot change it.
+"""
+USUAL = {"dtype": "float32", "num_beams": 1, "normalise": "tokens", "api": "chat", "thinking_tokens": 0, "edition": 1}
+"""Defaults that fingerprints omit: graders of earlier versions work like this, so their grades are found again."""
+
+CUES = {"rating": "Rating:"}
+"""Last line of a prompt for a model that only continues text, by the form of the answer; else `CUE`."""
+CUE = "Answer:"
+LONGEST_CUE = 80
+"""In characters."""
+
+
+@dataclass(frozen=True)
+class Setting:
+    """Input for the steps of a reading grader.
+
+    Args:
+        parameters: the given parameters.
+        prompts: the available prompts.
+        prompt: the prompt in use, with the cue as its last line if it needs one.
+        fence: whether to mark the passage as data.
+        cue: last line of further prompts that need one.
+        variant: result of `Reading.variant`.
+    """
+
+    parameters: Parameters
+    prompts: Mapping[str, Prompt]
+    prompt: Prompt
+    fence: bool
+    cue: str
+    variant: str
+
+
+@dataclass(frozen=True)
+class Reading:
+    """Specification of a grading method in which a model reads.
+
+    Args:
+        name: name of the kind of grader, and use of its prompts.
+        title: beginning of the names of its graders.
+        prompts: default prompts by variant.
+        prepare: returns the steps of a pair, and further facts that identify the grader.
+        variant: variant of the method, from the parameters and the back end; by default the back end.
+        tells: middle part of a grader's name; None for the prompt's name if it is not the default.
+        kinds: kinds of questions that it grades; None for those of its prompt.
+        top: highest rating; None for that of its prompt's scale.
+        by_rules: whether its ratings depend on `parsing.RULES_VERSION`.
+    """
+
+    name: str
+    title: str
+    prompts: Mapping[str, str]
+    prepare: Callable[[Setting], tuple[Method, dict[str, Any]]]
+    variant: Callable[[Parameters, str], str] = lambda parameters, where: where
+    tells: Callable[[Prompt, Parameters], str] | None = None
+    kinds: tuple[Kind, ...] | None = None
+    top: int | None = None
+    by_rules: bool = True
+
+
+def make_reading_grader(reading: Reading, parameters: Parameters, prompts: Mapping[str, Prompt]) -> ReadingGrader:
+    """Make a grader that reads, from parameters; no model is loaded yet.
+
+    Raises:
+        InputError: a parameter has an invalid value or type, or the prompt is unknown or has another use.
+    """
+    check_types(parameters)
+    where = back_end_name(parameters)
+    own: dict[str, Any] = {"back_end": where}
+    fence = bool(parameters.get("fence", where == "openai"))
+    variant = reading.variant(parameters, where)
+    _refuse_what_does_nothing(parameters, where, variant)
+    prompt = _prompt(prompts, parameters.get("prompt") or reading.prompts[variant], reading.name)
+    if fence:
+        own["fence"] = fence_mark(prompt, fence)
+    cue, cue_is_sure = _cue(parameters, where, prompt)
+    ended = _ended(prompt, cue)
+    method, more = reading.prepare(Setting(parameters, prompts, ended, fence, cue, variant))
+    own |= more
+    if reading.by_rules:
+        own["reading"] = RULES_VERSION
+    if ended is not prompt:
+        own["cue"] = cue
+    back_end, model = make_back_end(parameters, must_chat=not cue_is_sure)
+    if reading.tells is not None:
+        told = reading.tells(prompt, parameters)
+    else:
+        told = "" if prompt.name in reading.prompts.values() else prompt.name
+    edition = f"edition {number}" if (number := parameters.get("edition") or 1) != 1 else ""
+    spec = GraderSpec(
+        name=" ".join(filter(None, (reading.title, told, f"({_short(model)})", edition))),
+        method=reading.name,
+        model=model,
+        prompt=prompt.name,
+        prompt_hash=prompt.hash,
+        parameters=own | _identifying(parameters, where),
+        kinds=reading.kinds or prompt.kinds,
+        max_rating=reading.top or prompt.top,
+    )
+    return ReadingGrader(spec, method, back_end, _passage_first(prompt, fence))
+
+
+def plainly(method: Callable[..., Steps]) -> Callable[[Setting], tuple[Method, dict[str, Any]]]:
+    """Return the `prepare` of a method whose steps need only the prompt and the fence."""
+    return lambda setting: (partial(method, prompt=setting.prompt, fence=setting.fence), {})
+
+
+def prepare_answer(setting: Setting) -> tuple[Method, dict[str, Any]]:
+    """Return the steps in which a model answers, with the check of the answer."""
+    check, own = _check(setting.parameters, setting.prompts, setting.fence, setting.cue)
+    own["reads"] = ["answer_key"]
+    return partial(answer, prompt=setting.prompt, fence=setting.fence, check=check), own
+
+
+def answer_tells(prompt: Prompt, parameters: Parameters) -> str:
+    return "checked by a model" if parameters.get("check") == "model" else "checked by words"
+
+
+def choice_by(parameters: Parameters, where: str) -> str:
+    """Return how a choice is made: by the likelihood of each, or by the letter that the model writes."""
+    return _one_of(parameters, "by", CHOICES_BY, "letter" if where == "openai" else "likelihood")
+
+
+def prepare_choice(setting: Setting) -> tuple[Method, dict[str, Any]]:
+    """Return the steps in which a model chooses, by likelihood or by letter."""
+    own = {"by": setting.variant, "reads": ["answer_key", "choices"]}
+    if setting.variant == "letter":
+        return partial(choice_by_letter, prompt=setting.prompt, fence=setting.fence), own
+    per = _one_of(setting.parameters, "normalise", NORMALISATIONS, "tokens")
+    return partial(choice_by_likelihood, prompt=setting.prompt, fence=setting.fence, per=per), own
+
+
+def prepare_direct(setting: Setting) -> tuple[Method, dict[str, Any]]:
+    """Return the steps that grade a passage for the query, with the correct answer if the prompt has a variable for
+    it."""
+    reads = not {"answer", "correct_answer"}.isdisjoint(variables(setting.prompt))
+    return partial(direct, prompt=setting.prompt, fence=setting.fence), {"reads": ["answer_key"]} if reads else {}
+
+
+def make_extractive(parameters: Parameters, prompts: Mapping[str, Prompt]) -> ReadingGrader:
+    """Make a grader that marks answers in passages and checks them; no model is loaded yet.
+
+    Raises:
+        InputError: a parameter has an invalid value or type, or the prompt is unknown or has another use.
+    """
+    check_types(parameters)
+    verified_at = back_end_name({**parameters, "back_end": parameters.get("verify_back_end")})
+    check, own = _check(parameters, prompts, fence=verified_at == "openai")
+    dtype = _dtype(parameters)
+    model = str(parameters.get("model") or EXTRACTIVE_MODEL)
+    identity = model_identity(model, parameters.get("revision"))
+    other = None
+    if own["check"] == "model":
+        verifier = {
+            "model": parameters.get("verify_model") or LOCAL_MODEL,
+            "back_end": parameters.get("verify_back_end"),
+            "base_url": parameters.get("base_url"),
+            "key_variable": parameters.get("key_variable"),
+            "device": parameters.get("device"),
+            "dtype": dtype,
+        }
+        other, own["verify_model"] = make_back_end({name: value for name, value in verifier.items() if value})
+        if dtype != USUAL["dtype"] and back_end_name(verifier) != "openai":
+            own["verify_dtype"] = dtype
+    settings = {name: parameters[name] for name in LOCAL_SETTINGS if parameters.get(name) is not None}
+    spec = GraderSpec(
+        name=f"Extractive checked by {'a model' if own['check'] == 'model' else 'words'} ({_short(identity)})",
+        method="extractive",
+        model=identity,
+        parameters={"back_end": "transformers", "reads": ["answer_key"], "reading": RULES_VERSION}
+        | own
+        | _identifying(parameters, "transformers"),
+        kinds=("question", "choice"),
+        max_rating=1,
+    )
+    prompt = _prompt(prompts, "answer", "answer")
+    back_end = ExtractiveBackEnd(model, **settings, dtype=dtype, other=other)
+    return ReadingGrader(spec, partial(extractive, prompt=prompt, check=check), back_end, by_passage=True)
+
+
+def back_end_name(parameters: Parameters) -> str:
+    """Return the back end that parameters name, or else an endpoint if they have an address.
+
+    Raises:
+        InputError: the back end is unknown, or is vLLM in the process, which was removed.
+    """
+    if parameters.get("back_end") == "vllm":
+        raise InputError(
+            "back-end-removed",
+            "The back end 'vllm' was removed. Its grades are kept.",
+            "Use vLLM's server with --back-end openai --base-url http://localhost:8000/v1, or write a plan with exam"
+            " plan --back-end openai -o FILE.parquet and run exam grade-plan on a Ray cluster.",
+        )
+    return _one_of(parameters, "back_end", BACK_ENDS, "openai" if parameters.get("base_url") else "transformers")
+
+
+def make_back_end(
+    parameters: Parameters, must_chat: bool = False, sampling: Sampling | None = None
+) -> tuple[BackEnd, str]:
+    """Return a model from its settings, and the name that identifies it; nothing is loaded yet.
+
+    Args:
+        parameters: the settings by name.
+        must_chat: whether a local causal model is refused if it turns out to have no chat template.
+        sampling: sampling of the written text, which overrides a temperature in the settings; None for the settings. A
+            server that accepts no further request fields from a person gets no seed.
+
+    Raises:
+        InputError: the model of an endpoint has no name, or a setting is invalid.
+    """
+    model = str(parameters.get("model") or "").strip()
+    if back_end_name(parameters) == "openai":
+        from ._endpoint.endpoint_back_end import EndpointBackEnd
+
+        settings = {name: parameters[name] for name in ENDPOINT_SETTINGS if parameters.get(name) not in (None, "")}
+        if sampling is not None:
+            settings["temperature"] = sampling.temperature
+            if sampling.seed is not None and current().any_address:
+                settings["extra"] = {**settings.get("extra", {}), "seed": sampling.seed}
+        return EndpointBackEnd(model, **settings), model
+    names = (*LOCAL_SETTINGS, "num_beams")
+    settings = {name: parameters[name] for name in names if parameters.get(name) not in (None, "")}
+    back_end = TransformersBackEnd(
+        model or LOCAL_MODEL, **settings, dtype=_dtype(parameters), must_chat=must_chat, sampling=sampling
+    )
+    return back_end, model_identity(model or LOCAL_MODEL, parameters.get("revision"))
+
+
+def _dtype(parameters: Parameters) -> str:
+    """Return the number format of a local model. Each format has its own fingerprint."""
+    return resolved_dtype(parameters.get("device") or "auto", parameters.get("dtype") or "auto")
+
+
+def _refuse_what_does_nothing(parameters: Parameters, where: str, variant: str) -> None:
+    """Refuse a setting that would change the fingerprint but no grade."""
+    idle = {
+        "num_beams": (
+            where != "transformers" or variant == "likelihood",
+            "it applies only to models on this computer that write text",
+        ),
+        "normalise": (variant != "likelihood", "it applies only to a choice by likelihood"),
+        "api": (where != "openai", "it applies only to endpoints"),
+        "thinking_tokens": (where != "openai", "it applies only to endpoints"),
+        "edition": (where != "openai", "it applies only to endpoints"),
+    }
+    for name, (is_idle, reason) in idle.items():
+        if is_idle and parameters.get(name) not in (None, "", USUAL.get(name, "auto")):
+            raise InputError("useless-parameter", f"{name} has no effect here: {reason}.", f"Leave {name} out.")
+
+
+def _cue(parameters: Parameters, where: str, prompt: Prompt) -> tuple[str, bool]:
+    """Return the last line for prompts that do not end in one, and whether the choice is certain.
+
+    A model that only continues text would continue a passage at the end of its prompt. Without a local copy of the
+    model its type is unknown: it gets no such line, and is refused later if it needs one.
+    """
+    given = parameters.get("cue") or "auto"
+    if not isinstance(given, str) or len(given) > LONGEST_CUE or set(given) & set("{}\n\r"):
+        raise InputError(
+            "invalid-cue",
+            "Invalid cue: it is not one short line of text.",
+            f"Use auto, none, or a short line such as {CUE}",
+        )
+    if given != "auto":
+        return ("" if given == "none" else given.strip()), True
+    usual = CUES.get(prompt.form, CUE)
+    if where == "openai":
+        return (usual if parameters.get("api") == "completions" else ""), True
+    chats = has_chat_template(str(parameters.get("model") or "").strip() or LOCAL_MODEL, parameters.get("revision"))
+    return (usual if chats is False else ""), chats is not None
+
+
+def _ended(prompt: Prompt, cue: str) -> Prompt:
+    """Return the prompt with the cue as its last line, unless it ends in a cue of its own."""
+    if not cue or prompt.template.rstrip().endswith(":"):
+        return prompt
+    return replace(prompt, template=f"{prompt.template.rstrip()}\n{cue}")
+
+
+def _check(
+    parameters: Parameters, prompts: Mapping[str, Prompt], fence: bool, cue: str = ""
+) -> tuple[Check, dict[str, Any]]:
+    """Return the check of answers, and the part of its settings that identifies the grader.
+
+    Args:
+        fence: whether to mark the answer as data for the model that checks it; `verify_fence` overrides this.
+        cue: result of `_cue`.
+    """
+    check = _one_of(parameters, "check", CHECKS, "words")
+    if check != "model":
+        return partial(word_match_check, contained=check == "words"), {"check": check}
+    prompt = _prompt(prompts, parameters.get("verify_prompt") or "verify", "verify")
+    own: dict[str, Any] = {"check": check, "verify_prompt": prompt.name, "verify_prompt_hash": prompt.hash}
+    fence = bool(parameters.get("verify_fence", fence))
+    if fence:
+        # Earlier versions had no fence here, so the fingerprint must name it to keep their grades apart.
+        own["verify_fence"] = fence_mark(prompt, fence)
+    return partial(verify_check, prompt=_ended(prompt, cue), fence=fence), own
+
+
+def _identifying(parameters: Parameters, where: str) -> dict[str, Any]:
+    given = {name: parameters[name] for name in IDENTIFYING if parameters.get(name) not in (None, "", "auto")}
+    if where != "openai":
+        given["dtype"] = _dtype(parameters)
+    return {name: value for name, value in given.items() if value != USUAL.get(name)}
+
+
+def _prompt(prompts: Mapping[str, Prompt], name: str, use: str) -> Prompt:
+    prompt = prompts.get(name)
+    if prompt is None or prompt.use != use:
+        fitting = ", ".join(sorted(p.name for p in prompts.values() if p.use == use))
+        what = f"Unknown prompt '{name}'" if prompt is None else f"Prompt '{name}' is for {prompt.use}, not for {use}"
+        raise InputError("prompt-does-not-fit", f"{what}.", f"Available for {use}: {fitting}.")
+    if unknown := [name for name in variables(prompt) if name not in USES[use].known]:
+        raise InputError(
+            "unknown-prompt-field",
+            f"Prompt '{prompt.name}' has the variable {{{unknown[0]}}}, which cannot be filled in for {use}.",
+            f"Available variables: {', '.join(USES[use].known)}.",
+        )
+    return prompt
+
+
+def _one_of(parameters: Parameters, name: str, values: tuple[Value, ...], default: Value) -> Value:
+    value = parameters.get(name) or default
+    if value not in values:
+        raise InputError("unknown-parameter-value", f"Invalid {name}: '{value}'.", f"Use {' or '.join(values)}.")
+    return values[values.index(value)]
+
+
+def _passage_first(prompt: Prompt, fence: bool) -> bool:
+    """Return whether prompts about the same passage share a longer beginning than those about the same question."""
+    names = variables(prompt)
+    # The sentence about a fenced passage names its tag, and ends the system text if there is one.
+    return "context" in names and ((fence and bool(prompt.system)) or names.index("context") == 0)
+
+
+def _short(model: str) -> str:
+    return model.rsplit("/", 1)[-1].split("@", 1)[0]
+
+
+_TEXTS = (
+    *("back_end", "verify_back_end", "base_url", "key_variable", "api", "structured", "prompt", "verify_prompt"),
+    *("check", "by", "normalise", "revision", "device", "dtype"),
+)
+_TYPES: Mapping[str, tuple[tuple[type, ...], str]] = {
+    **dict.fromkeys(_TEXTS, ((str,), 'text (in a command, write digits as NAME="1234")')),
+    # Commands read --set model=123 as a number.
+    **dict.fromkeys(("model", "verify_model"), ((str, int), "the name of a model")),
+    **dict.fromkeys(
+        ("attempts", "max_tokens_in", "num_beams", "thinking_tokens", "edition"), ((int,), "a whole number")
+    ),
+    **dict.fromkeys(("timeout_s", "temperature"), ((int, float), "a number")),
+    "extra": ((dict,), 'a JSON object such as {"seed": 1}'),
+}
+"""Types of each parameter's value, and a description. True does not count as a whole number here."""
+
+
+def check_types(parameters: Mapping[str, Any]) -> None:
+    """Refuse a parameter whose value has the wrong type; None and an empty text mean its default.
+
+    Raises:
+        InputError: a value has the wrong type. The message does not repeat it, because it may be a misplaced key.
+    """
+    for name, (types, what) in _TYPES.items():
+        value = parameters.get(name)
+        odd_names = isinstance(value, dict) and not all(isinstance(field, str) for field in value)
+        if value is not None and value != "" and (type(value) not in types or odd_names):
+            raise InputError("parameter-of-wrong-type", f"The value of {name} has the wrong type.", f"Use {what}.")
+
 
 Prompts = Mapping[str, Prompt]
 
@@ -50,25 +449,13 @@ class GraderKind:
     reading: Reading | None = None
 
 
-def _make_embedding(parameters: Parameters, prompts: Prompts) -> Grader:
-    from ._embedding.embedding_grader import EmbeddingGrader
+def _make_encoder(name: str, parameters: Parameters, prompts: Prompts) -> Grader:
+    from ._embedding import embedding_grader
 
-    return EmbeddingGrader(**parameters)
-
-
-def _make_citation_similarity(parameters: Parameters, prompts: Prompts) -> Grader:
-    from ._embedding.embedding_grader import CitationSimilarity
-
-    return CitationSimilarity(**parameters)
+    made: Grader = getattr(embedding_grader, name)(**parameters)
+    return made
 
 
-MODEL = ("model", "back_end", "max_tokens_in")
-LOCAL = ("revision", "device", "dtype")
-WRITING = ("num_beams", "cue")
-ENDPOINT = (
-    *("base_url", "key_variable", "api", "structured", "timeout_s", "attempts", "temperature", "extra"),
-    *("thinking_tokens", "edition"),
-)
 CHECK = ("check", "verify_prompt", "verify_fence")
 UNSAID = {"dtype": "float32", "cue": "none", "verify_fence": False}
 """Values that a fingerprint implies if it lacks these settings, whose present defaults depend on the computer."""
@@ -76,8 +463,11 @@ UNSAID = {"dtype": "float32", "cue": "none", "verify_fence": False}
 
 def _reader(title: str, about: str, reading: Reading, *more: str) -> GraderKind:
     """Return a kind in which a model reads, with the common parameters and further ones."""
-    settable = (*MODEL, *LOCAL, *WRITING, *ENDPOINT, "prompt", "fence", *more)
-    return GraderKind(reading.name, title, about, partial(make_reading_grader, reading), settable, reading)
+    settable = dict.fromkeys(
+        ("model", "back_end", *LOCAL_SETTINGS, "dtype", "num_beams", "cue", *ENDPOINT_SETTINGS, "edition", "prompt")
+    )
+    every = (*settable, "fence", *more)
+    return GraderKind(reading.name, title, about, partial(make_reading_grader, reading), every, reading)
 
 
 _KINDS = (
@@ -86,7 +476,7 @@ _KINDS = (
         "Embedding (MiniLM)",
         "A small model on this computer rates how similar the meanings of passage and question are. It needs no key "
         "and no network. It cannot tell a right answer from a wrong one on the same subject.",
-        _make_embedding,
+        partial(_make_encoder, "EmbeddingGrader"),
         ("cuts",),
     ),
     _reader(
@@ -119,7 +509,10 @@ _KINDS = (
         "A model tuned on SQuAD2 marks the answer in the passage, or reports that there is none. The answer "
         "is compared with the answer key. Questions without an answer key are left out.",
         make_extractive,
-        (*MODEL, *LOCAL, *CHECK, "verify_model", "verify_back_end", "base_url", "key_variable"),
+        (
+            *("model", *LOCAL_SETTINGS, "dtype", *CHECK, "verify_model", "verify_back_end"),
+            *("base_url", "key_variable"),
+        ),
     ),
     _reader(
         "Multiple choice",
@@ -156,7 +549,7 @@ _KINDS = (
         "A small model on this computer rates from 0 to 2 how similar a sentence of a response and a passage that it "
         "cites are. It needs no key and no network. It does not read: a wrong fact looks supported if the subject is "
         "the same.",
-        _make_citation_similarity,
+        partial(_make_encoder, "CitationSimilarity"),
         ("cuts",),
     ),
     _reader(
@@ -184,7 +577,7 @@ def usual_prompt(name: str, parameters: Parameters) -> str:
     kind = GRADERS.get(name)
     if kind is None or kind.reading is None:
         raise InputError("unknown-method", f"The grader {name!r} has no prompts to choose from.")
-    return kind.reading.usual_prompt(parameters)
+    return kind.reading.prompts[kind.reading.variant(parameters, back_end_name(parameters))]
 
 
 def make_grader(name: str, parameters: Parameters, prompts: Prompts | None = None) -> Grader:

@@ -16,12 +16,15 @@ from itertools import islice
 from pathlib import Path
 from typing import Any, get_args
 
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.parquet as pq
+
 from ..atomic_files import written
 from ..errors import GradingError, InputError, WorkbenchError
 from ..types import Asked, Grade, Status
-from ._grader_interface import Pair
+from ._grader_interface import NOTHING_USED, Control, Pair, Tokens, Usage, used_by
 from ._grader_kinds import make_grader
-from ._job_control import NOTHING_USED, Control, Tokens, Usage, used_by
 from ._prompts.prompt import Prompt, read_prompt, write_prompt
 
 FORMAT = 1
@@ -72,9 +75,6 @@ def write_pairs(pairs: Iterable[tuple[str, Asked, str]], grader: PlannedGrader, 
     Raises:
         InputError, ProjectError: see `atomic_files.written`.
     """
-    import pyarrow as pa
-    import pyarrow.parquet as pq
-
     about = asdict(grader) | {
         "format": FORMAT,
         "parameters": _without_keys(grader.parameters),
@@ -107,9 +107,6 @@ def planned_grader(path: Path) -> PlannedGrader | None:
     Raises:
         InputError: the file is not a plan of this version.
     """
-    import pyarrow as pa
-    import pyarrow.parquet as pq
-
     try:
         schema = pq.read_schema(path)
         about = json.loads((schema.metadata or {}).get(KEY, b"null"))
@@ -132,25 +129,22 @@ def grade_columns(names: Sequence[str], grades: Sequence[Grade], usage: Usage) -
         names: names of the pairs, as many as `grades`; at least one.
         usage: usage of all of them together.
     """
-    import pyarrow as pa
-
     used = (usage.calls, usage.input_tokens, usage.output_tokens)
     rows = [
         {"custom_id": name, **asdict(grade)} | dict(zip(_USED, used if row == 0 else (0, 0, 0), strict=True))
         for row, (name, grade) in enumerate(zip(names, grades, strict=True))
     ]
-    return pa.Table.from_pylist(rows, _grade_schema())
+    return pa.Table.from_pylist(rows, _GRADES)
 
 
 _USED = ("calls", "input_tokens", "output_tokens")
-
-
-def _grade_schema() -> Any:
-    import pyarrow as pa
-
-    texts = [(name, pa.string()) for name in ("custom_id", "status", "answer", "raw", "reason", "note")]
-    numbers = [("confidence", pa.float64()), ("distribution", pa.list_(pa.float64()))]
-    return pa.schema([*texts, ("rating", pa.int8()), *numbers, *((name, pa.int64()) for name in _USED)])
+_GRADES = pa.schema(
+    [
+        *((name, pa.string()) for name in ("custom_id", "status", "answer", "raw", "reason", "note")),
+        *(("rating", pa.int8()), ("confidence", pa.float64()), ("distribution", pa.list_(pa.float64()))),
+        *((name, pa.int64()) for name in _USED),
+    ]
+)
 
 
 def holds_grades(path: Path) -> bool:
@@ -160,9 +154,6 @@ def holds_grades(path: Path) -> bool:
 
 def _columns(path: Path) -> list[str] | None:
     """Return the names of a Parquet file's columns; None if it is unreadable."""
-    import pyarrow as pa
-    import pyarrow.parquet as pq
-
     try:
         return list(pq.read_schema(path).names)
     except (pa.ArrowException, OSError):
@@ -175,14 +166,11 @@ def read_grades(path: Path) -> Iterator[list[NamedGrade]]:
     Raises:
         ValueError: the file or a row is unreadable; the message has the reason.
     """
-    import pyarrow as pa
-    import pyarrow.parquet as pq
-
     line = 0
     try:
         with pq.ParquetFile(path) as file:
-            for batch in file.iter_batches(ROWS, columns=_grade_schema().names):
-                rows = pa.Table.from_batches([batch]).select(_grade_schema().names).cast(_grade_schema()).to_pylist()
+            for batch in file.iter_batches(ROWS, columns=_GRADES.names):
+                rows = pa.Table.from_batches([batch]).select(_GRADES.names).cast(_GRADES).to_pylist()
                 yield [_named_grade(row, line + number) for number, row in enumerate(rows, start=1)]
                 line += len(rows)
     except (pa.ArrowException, OSError, KeyError, TypeError, UnicodeDecodeError) as error:
@@ -247,16 +235,13 @@ class GraderOnWorker:
     def __call__(self, table: Any) -> Any:
         """Grade the rows of a plan (an Arrow table); return a table with the columns of `grade_columns`."""
         rows = table.to_pylist()
-        questions: dict[Asked, int] = {}
-        passages: dict[str, int] = {}
-        pairs: list[Pair] = []
-        for row in rows:
-            asked = Asked(row["question"], row["answer_key"], tuple(row["choices"]))
-            passage = passages.setdefault(row["passage"], len(passages))
-            pairs.append((questions.setdefault(asked, len(questions)), passage))
+        questions = {
+            number: Asked(row["question"], row["answer_key"], tuple(row["choices"])) for number, row in enumerate(rows)
+        }
+        passages = {number: row["passage"] for number, row in enumerate(rows)}
+        pairs = [(number, number) for number in questions]
         control = Control(longest_wait=math.inf)
-        by_question = {key: asked for asked, key in questions.items()}
-        grades = self._grade(by_question, {key: text for text, key in passages.items()}, pairs, control)
+        grades = self._grade(questions, passages, pairs, control)
         return grade_columns([row["custom_id"] for row in rows], [grades[pair] for pair in pairs], control.usage)
 
     def _grade(
@@ -420,8 +405,6 @@ def check_vllm_calls(plan: Path) -> None:
 
 
 def _first_body(plan: Path) -> dict[str, Any]:
-    import pyarrow.parquet as pq
-
     with pq.ParquetFile(plan) as file:
         for batch in file.iter_batches(1, columns=["body"]):
             return dict(json.loads(batch["body"][0].as_py()))
@@ -430,10 +413,6 @@ def _first_body(plan: Path) -> dict[str, Any]:
 
 def _write_left(plan: Path, known: set[str], left: Path) -> None:
     """Write the rows of a plan that are not in `known`."""
-    import pyarrow as pa
-    import pyarrow.compute as pc
-    import pyarrow.parquet as pq
-
     done = pa.array(known, pa.string())
     with pq.ParquetFile(plan) as file, pq.ParquetWriter(left, file.schema_arrow) as out:
         for batch in file.iter_batches():
@@ -441,8 +420,6 @@ def _write_left(plan: Path, known: set[str], left: Path) -> None:
 
 
 def _names(paths: Sequence[Path]) -> set[str]:
-    import pyarrow.parquet as pq
-
     return {name for path in paths for name in pq.read_table(path, columns=["custom_id"])["custom_id"].to_pylist()}
 
 

@@ -1,14 +1,3 @@
-from ._batch_jobs import (
-    Standing as Standing,
-    call_batches as call_batches,
-    cancel as cancel,
-    follow as follow,
-    outcome as outcome,
-    send as send,
-    standing as standing,
-    step as step,
-    waiting_jobs as waiting_jobs,
-)
 from ._drafting import (
     DEFAULT_PROMPT as DEFAULT_PROMPT,
     KINDS as KINDS,
@@ -29,20 +18,43 @@ from ._drafting import (
     suggest as suggest,
     usual_settings as usual_settings,
 )
-from ._failed_pairs import Doubtful as Doubtful, Which as Which, doubtful_pairs as doubtful_pairs, reasons as reasons
-from ._grade_storage import NO_USABLE_RATING as NO_USABLE_RATING, write_grades as write_grades
-from ._grading_jobs import make_control as make_control, run_job as run_job, start_job as start_job
-from ._grading_request import Request as Request, Scope as Scope
+from ._grade_storage import (
+    NO_USABLE_RATING as NO_USABLE_RATING,
+    ProjectVectors as ProjectVectors,
+    count_vectors as count_vectors,
+    drop_vectors as drop_vectors,
+    write_grades as write_grades,
+)
+from ._grader_checks import AGAIN as AGAIN, PROBED as PROBED, SENTINELS as SENTINELS, probe as probe, watch as watch
+from ._grading_jobs import (
+    Standing as Standing,
+    call_batches as call_batches,
+    cancel as cancel,
+    follow as follow,
+    make_control as make_control,
+    outcome as outcome,
+    run_job as run_job,
+    send as send,
+    standing as standing,
+    start_job as start_job,
+    step as step,
+    waiting_jobs as waiting_jobs,
+)
 from ._needed_pairs import (
+    Doubtful as Doubtful,
     LeftOut as LeftOut,
     Plan as Plan,
+    Request as Request,
+    Scope as Scope,
+    Which as Which,
+    doubtful_pairs as doubtful_pairs,
     left_out as left_out,
     make_plan as make_plan,
     missing_pairs as missing_pairs,
+    reasons as reasons,
 )
 from ._offline_grading import take_in as take_in, take_in_grades as take_in_grades, write_missing as write_missing
 from ._price_tag import (
-    CHARACTERS_A_TOKEN as CHARACTERS_A_TOKEN,
     Bill as Bill,
     PriceTag as PriceTag,
     bills as bills,
@@ -50,7 +62,6 @@ from ._price_tag import (
     sampled_price as sampled_price,
     time_needed as time_needed,
 )
-from ._probing import PROBED as PROBED, probe as probe
 from ._prompt_preview import (
     SampleOutcome as SampleOutcome,
     fill_in as fill_in,
@@ -60,10 +71,4 @@ from ._prompt_preview import (
     questions_for as questions_for,
     questions_to_try as questions_to_try,
     sample_outcome as sample_outcome,
-)
-from ._sentinels import AGAIN as AGAIN, SENTINELS as SENTINELS, watch as watch
-from ._vector_storage import (
-    ProjectVectors as ProjectVectors,
-    count_vectors as count_vectors,
-    drop_vectors as drop_vectors,
 )

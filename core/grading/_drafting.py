@@ -30,7 +30,7 @@ from ..graders import (
 )
 from ..jobs import Caps, Carrier, Progress, Report as Watch, carry, job_control
 from ..labels import MISSING, Policy, basis, load_ratings
-from ..records import add_job, check_queries, judgments, passage_texts, queries_of, sources
+from ..records import add_job, check_queries, passage_texts, queries_of, visible
 from ..store import Cursor, Project, log
 from ..types import Query, Question, Subtopic
 
@@ -354,15 +354,23 @@ def blank(
 
 def _read_list(empty: Generation, completion: Completion) -> Generation:
     """Return the list from a model's reply."""
-    if completion.error is not None:
-        return replace(empty, raw=completion.text, reason=completion.error)
-    items, reason = parse_list(completion.text, FIELDS[empty.kind])
-    texts = list(dict.fromkeys(filter(None, map(cleaned, items))))
-    if reason is not None and not completion.complete:
-        reason = CUT_OFF
-    elif reason is None and not texts:
-        reason = "the list has no readable text"
-    return replace(empty, texts=tuple(texts), raw=completion.text, reason=reason)
+    items, fault = parse_list(completion.text, FIELDS[empty.kind])
+    texts = tuple(dict.fromkeys(filter(None, map(cleaned, items))))
+    reasons = {
+        completion.error: completion.error is not None,
+        CUT_OFF: fault is not None and not completion.complete,
+        fault: fault is not None,
+        "the list has no readable text": not texts,
+    }
+    return _first_reason(empty, texts, completion, reasons)
+
+
+def _first_reason(
+    empty: Generation, texts: tuple[str, ...], completion: Completion, reasons: Mapping[str | None, bool]
+) -> Generation:
+    """Return a request with its texts, or without them and with the first reason that applies."""
+    reason = next((reason for reason, applies in reasons.items() if applies), None)
+    return replace(empty, texts=() if reason else texts, raw=completion.text, reason=reason)
 
 
 DEFAULT_PROMPT = "answer-key"
@@ -392,10 +400,14 @@ def passages_for_key(project: Project, policy: Policy, question: Question) -> li
     Raises:
         InputError: the policy's grader or bank version does not exist.
     """
-    judged: dict[str, int] = {}
-    for source in sources(project):
-        for passage_id, value in judgments(project, source).get(question.query_id, {}).items():
-            judged[passage_id] = max(value, judged.get(passage_id, value))
+    judged: dict[str, int] = dict(
+        project.rows(
+            f"SELECT passage_id, max(value)::INTEGER FROM {visible(project, 'judgments')}"
+            " JOIN queries USING (query_key) JOIN passages USING (passage_key)"
+            " WHERE query_id = ? GROUP BY passage_id",
+            [question.query_id],
+        )
+    )
     rated: dict[str, int] = {}
     least = policy.min_rating
     if any(grader.grades for grader in graders(project)):
@@ -466,14 +478,12 @@ def draft_answer_key(
 
 def _read_key(empty: Generation, completion: Completion) -> Generation:
     text = cleaned(completion.text)
-    reason = completion.error
-    if reason is None and not completion.complete:
-        reason = CUT_OFF
-    elif reason is None and not text:
-        reason = EMPTY
-    elif reason is None and unanswerable(text) and text.strip(" .!").lower() != "no":
+    reasons = {
+        completion.error: completion.error is not None,
+        CUT_OFF: not completion.complete,
+        EMPTY: not text,
         # A plain "no" is the right answer to many questions.
-        reason = "the model found no answer in the passage"
-    elif reason is None and ill_formed(text):
-        reason = "the answer is only a letter or a punctuation mark"
-    return replace(empty, texts=() if reason else (text,), raw=completion.text, reason=reason)
+        "the model found no answer in the passage": unanswerable(text) and text.strip(" .!").lower() != "no",
+        "the answer is only a letter or a punctuation mark": ill_formed(text),
+    }
+    return _first_reason(empty, (text,), completion, reasons)

@@ -1,18 +1,18 @@
-"""Storage of grading results: a rating is stored as a grade, anything else as a failure."""
+"""Storage of grading results and vectors. A rating is a grade, anything else a failure."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any, NamedTuple
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple
 
 import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
 
-from ..graders import Outcome
-from ..store import Cursor, lent, table_of
+from ..graders import Kept, Outcome
+from ..store import Cursor, Project, lent, stage, table_of
 from ..text import clean_or_none
-
-if TYPE_CHECKING:
-    import pyarrow as pa
 
 ROUNDING = 1e-4
 """Tolerance for rounding errors of a confidence outside 0 to 1."""
@@ -95,8 +95,6 @@ def write_grades(cursor: Cursor, found: pa.Table) -> Written:
         found: one row per result, with columns of `grades` (missing ones are NULL) and the `reason` of a failure; `row`
             numbers the rows in order.
     """
-    import pyarrow.compute as pc
-
     # Keys grow with time, so the database can skip whole row groups that are older than these questions.
     bounds = pc.min_max(found["question_text_key"])
     failing = found["rating"].null_count
@@ -153,14 +151,88 @@ def _each_once(found: pa.Table) -> bool:
         found[name].to_numpy() for name in ("grader_key", "question_text_key", "passage_text_key")
     )
     pairs = (passages.astype(np.int64) << 32) | questions
-    several = len(graders) > 0 and graders.min() < graders.max()
-    for grader in np.unique(graders) if several else graders[:1]:
-        own = pairs[graders == grader] if several else pairs
-        # In most files the keys are in ascending order, because they were assigned in that order.
-        if (own[1:] > own[:-1]).all():
-            continue
+    for grader in np.unique(graders):
         # Sort and compare, because the hashing of numpy.unique takes ten times as long.
-        own = np.sort(own)
+        own = np.sort(pairs[graders == grader])
         if (own[1:] == own[:-1]).any():
             return False
     return True
+
+
+_COLUMNS = {"encoder": "VARCHAR", "role": "VARCHAR", "digest": "BLOB", "vector": "BLOB", "sentences": "BLOB"}
+
+
+@dataclass(eq=False)
+class ProjectVectors:
+    """The vector store of a project, for one job.
+
+    Args:
+        project: the thread that runs the job writes to it.
+    """
+
+    project: Project
+    _known: dict[tuple[str, str], set[bytes]] = field(default_factory=dict, init=False)
+
+    def get(self, encoder: str, role: str, digests: Sequence[bytes]) -> dict[bytes, Kept]:
+        """Return the stored vectors by digest; see `VectorStore`."""
+        wanted = [digest for digest in digests if digest in self._digests(encoder, role)]
+        if not wanted:
+            return {}
+        rows = self.project.rows(
+            "SELECT digest, vector, sentences FROM text_vectors JOIN (SELECT unnest($digests) AS digest) USING (digest)"
+            " WHERE encoder = $encoder AND role = $role",
+            {"encoder": encoder, "role": role, "digests": wanted},
+        )
+        return {digest: Kept(vector, sentences) for digest, vector, sentences in rows}
+
+    def put(self, encoder: str, role: str, kept: Mapping[bytes, Kept]) -> None:
+        """Store vectors that are not stored yet; see `VectorStore`."""
+        known = self._digests(encoder, role)
+        new = [
+            (encoder, role, digest, one.vector, one.sentences) for digest, one in kept.items() if digest not in known
+        ]
+        if not new:
+            return
+
+        def write(cursor: Cursor) -> None:
+            stage(cursor, "new_vectors", dict(zip(_COLUMNS, map(list, zip(*new, strict=True)), strict=True)), _COLUMNS)
+            cursor.execute(
+                "INSERT INTO text_vectors FROM new_vectors ANTI JOIN text_vectors USING (encoder, role, digest)"
+            )
+
+        self.project.write(write)
+        known.update(digest for _, _, digest, _, _ in new)
+
+    def _digests(self, encoder: str, role: str) -> set[bytes]:
+        """Return the digests of all stored vectors. They are read once, because a first job has mostly new texts."""
+        if (encoder, role) not in self._known:
+            rows = self.project.rows("SELECT digest FROM text_vectors WHERE encoder = ? AND role = ?", [encoder, role])
+            self._known[encoder, role] = {digest for (digest,) in rows}
+        return self._known[encoder, role]
+
+
+@dataclass(frozen=True)
+class VectorCount:
+    """Number of texts of a role with vectors of an encoder, and their size in bytes."""
+
+    encoder: str
+    role: str
+    texts: int
+    size: int
+
+
+def count_vectors(project: Project) -> list[VectorCount]:
+    """Return the numbers of stored vectors, by encoder and role."""
+    return [
+        VectorCount(*row)
+        for row in project.rows(
+            "SELECT encoder, role, count(*), sum(octet_length(vector) + octet_length(sentences))::BIGINT"
+            " FROM text_vectors GROUP BY ALL ORDER BY ALL"
+        )
+    ]
+
+
+def drop_vectors(project: Project) -> int:
+    """Delete all vectors; grading computes them again. Return the number of deleted vectors."""
+    with project.transaction() as cursor:
+        return int(cursor.execute("DELETE FROM text_vectors").fetchall()[0][0])

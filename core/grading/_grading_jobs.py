@@ -1,26 +1,634 @@
-"""Grading jobs: ask a grader about missing pairs, commit answers as they arrive, and stop cleanly."""
+"""Grading jobs: ask a grader about missing pairs one by one, or in batches at an endpoint.
+
+Each step of a batch is recorded before the next one, and each can be repeated. A killed process continues from its last
+step, and no call of a batch is paid for twice. The mark of a batch is recorded before its file is uploaded. If the id
+of a batch could not be recorded, the file or the mark finds it at the endpoint.
+"""
 
 from __future__ import annotations
 
+import json
 import time
-from collections.abc import Callable, Iterator, Sequence
-from functools import partial
+import uuid
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass, field, replace
+from functools import partial, reduce
+from typing import Any
 
-from ..bank import check_version, put_grader
-from ..graders import Control, Grader, Outcome, is_remote, said_of_models
-from ..jobs import BackgroundJob, Carrier, Progress, Report, carry, job_control, start_background
-from ..records import add_job
-from ..store import Project, log
-from ._batch_jobs import run_batches
-from ._grade_storage import add_outcomes
-from ._grading_request import Request, asked_of
-from ._needed_pairs import pairs_to_grade, trial_pairs, with_texts
+from ..atomic_files import WorkingFolder
+from ..bank import check_version, grader_key, put_grader
+from ..errors import GradingError, Report
+from ..formats import URLS, Reply, Source, call_line, read_replies, write_calls
+from ..graders import (
+    MOST_BYTES,
+    MOST_CALLS,
+    NOTHING_USED,
+    Control,
+    EndpointBatch,
+    Grader,
+    Outcome,
+    Pair,
+    PassingError,
+    Tokens,
+    Usage,
+    asked_by,
+    endpoint_of,
+    is_remote,
+    said_of_models,
+    tokens_told,
+    used_by,
+)
+from ..jobs import (
+    BackgroundJob,
+    Caps,
+    Carrier,
+    Progress,
+    Report as Watch,
+    carry,
+    find_job,
+    job_control,
+    jobs,
+    record_usage,
+    start_background,
+    usage_of,
+)
+from ..records import Job, add_job, end_job, wait_for_batches
+from ..store import Cursor, Project, log, stage
+from ..types import GraderSpec
+from ._grade_storage import ProjectVectors, add_outcomes
+from ._grader_checks import check_again
+from ._needed_pairs import Request, asked_of, ordered_pairs, pairs_to_grade, trial_pairs, with_texts
+from ._offline_grading import CHUNK, Taking, calls_of, fault_of, in_chunks, is_answered, pair_of
 from ._price_tag import billed, tag_of, told_of
-from ._sentinels import check_again
-from ._vector_storage import ProjectVectors
 
-CHUNK = 4096
-"""Minimum number of pairs whose texts are in memory at a time; the pairs of a query stay together."""
+NO_ROOM = frozenset(("token_limit_exceeded", "rate_limit_exceeded", "batch_limit_exceeded", "enqueued_limit_exceeded"))
+"""Error codes with which an endpoint refuses a batch that it would accept later, with fewer waiting calls."""
+FIRST_PAUSE, GROWTH, LONGEST_PAUSE = 2.0, 1.5, 120.0
+"""Seconds between two looks at batches, and their growth. A batch takes from minutes to a day."""
+MOST_FAILED_LOOKS = 60
+"""Number of failed looks in a row after which waiting ends: about two hours."""
+_PAIRS = {"mark": "VARCHAR", "place": "INTEGER", "question_text_key": "INTEGER", "passage_text_key": "INTEGER"}
+_KEPT = {"question_text_key": "INTEGER", "passage_text_key": "INTEGER"} | dict.fromkeys(
+    ("name", "content", "error"), "VARCHAR"
+)
+
+
+@dataclass(frozen=True)
+class CallBatch:
+    """A batch of calls.
+
+    Args:
+        key, job: its own key, and that of its job.
+        wave: from 1: first calls, then second calls and repeated calls.
+        mark: its mark at the endpoint.
+        state: planned, uploaded, sent, taken, failed or dropped; see migration 0021.
+        cancelling: whether a person has cancelled it.
+        calls: number of calls.
+        file_id, batch_id: ids of its file and of itself at the endpoint; None until they are known.
+        remote: its state at the endpoint at the last look.
+        done: number of finished calls at the last look.
+        answered, unanswered: numbers of calls with an answer, and of calls that are missing again; None before the
+            batch is over.
+        code, message: reason of a failure.
+        tokens: tokens of the answers.
+    """
+
+    key: int
+    job: int
+    wave: int
+    mark: str
+    state: str
+    cancelling: bool
+    calls: int
+    file_id: str | None
+    batch_id: str | None
+    remote: str
+    done: int
+    answered: int | None
+    unanswered: int | None
+    code: str
+    message: str
+    tokens: Tokens
+
+    @property
+    def open(self) -> bool:
+        """Whether answers may still come."""
+        return self.state in ("planned", "uploaded", "sent")
+
+    @property
+    def status(self) -> str:
+        return (self.remote or self.state) + (", to be cancelled" if self.cancelling and self.open else "")
+
+
+@dataclass(frozen=True)
+class Standing:
+    """Progress of the waiting batches of a grader at the last look.
+
+    Args:
+        jobs: number of jobs that wait for batches.
+        batches: number of open batches by status.
+        calls, done: numbers of calls in open or finished batches, and of those that the endpoint has finished.
+        graded, failed, total: numbers of pairs of these jobs.
+        usage: usage of these jobs so far.
+    """
+
+    jobs: int = 0
+    batches: Mapping[str, int] = field(default_factory=dict)
+    calls: int = 0
+    done: int = 0
+    graded: int = 0
+    failed: int = 0
+    total: int = 0
+    usage: Usage = NOTHING_USED
+
+    @property
+    def said(self) -> str:
+        """The numbers, as part of a sentence."""
+        states = ", ".join(f"{number:,} {state.replace('_', ' ')}" for state, number in sorted(self.batches.items()))
+        return f"{self.done:,} of {self.calls:,} calls made; batches: {states or 'none in progress'}"
+
+
+def call_batches(project: Project, job: int) -> list[CallBatch]:
+    """Return the batches of a job, in the order in which they were planned."""
+    return [
+        CallBatch(*(*row[:-4], Tokens(*(number or 0 for number in row[-4:]))))
+        for row in project.rows(
+            "SELECT batch_key, job_key, wave, mark, state, cancelling, calls, file_id, batch_id, remote, done,"
+            " answered, unanswered, code, message, input_tokens, output_tokens, cached_tokens, thinking_tokens"
+            " FROM call_batches WHERE job_key = ? ORDER BY batch_key",
+            [job],
+        )
+    ]
+
+
+def waiting_jobs(project: Project, spec: GraderSpec) -> list[Job]:
+    """Return the jobs of a grader that wait for batches, oldest first."""
+    key = project.read(lambda cursor: grader_key(cursor, spec))
+    return [] if key is None else jobs(project, "grading", subject=key, state="waiting")[::-1]
+
+
+def standing(project: Project, spec: GraderSpec) -> Standing:
+    """Return the progress of a grader's batches at the last look, without a call of the endpoint."""
+    found = waiting_jobs(project, spec)
+    batches = [batch for job in found for batch in call_batches(project, job.key)]
+    made = {
+        batch: batch.calls if batch.state == "taken" else min(batch.done, batch.calls)
+        for batch in batches
+        if batch.open or batch.state == "taken"
+    }
+    return Standing(
+        len(found),
+        dict(Counter(batch.status for batch in batches if batch.open)),
+        sum(batch.calls for batch in made),
+        sum(made.values()),
+        sum(job.done for job in found),
+        sum(job.failed for job in found),
+        sum(job.total for job in found),
+        reduce(Usage.plus, map(usage_of, found), NOTHING_USED),
+    )
+
+
+def send(
+    project: Project,
+    grader: Grader,
+    request: Request,
+    author: str,
+    report: Callable[[str], None] = lambda line: None,
+) -> list[int]:
+    """Plan batches of the missing calls, in addition to waiting ones; `step` uploads them.
+
+    The first time, one pair is asked alone at the full price. An invalid key, an unknown model or a refused field then
+    fails at once, instead of in every answer of a slow batch.
+
+    Args:
+        report: called with a line for every failed call.
+
+    Returns:
+        The keys of the grader's jobs that now wait.
+
+    Raises:
+        GradingError: the grader uses no endpoint, or the endpoint cannot be used.
+        InputError: the bank version or a run is unknown, or money is limited and the model has no price.
+    """
+    version = check_version(project, request.bank_version)
+    control = _control(project, grader, asked_of(request), report)
+    if pairs := ordered_pairs(project, grader, version, request.scope):
+        check_again(project, grader, author, control)
+        asked = asked_of(request) | {
+            "bank_version": version,
+            "batch": True,
+            "address": endpoint_of(grader).endpoint.base_url,
+            "told": told_of(tag_of(project, grader, pairs), batch=True),
+            "stopped": False,
+        }
+        with project.transaction(act="grade", author=author) as cursor:
+            job = add_job(cursor, "grading", put_grader(cursor, grader.spec), asked, len(pairs), author)
+            log(cursor, author, "start job", job=job, grader=grader.spec.name, pairs=len(pairs))
+        try:
+            outcomes = _learn(project, grader, pairs, control)
+            Taking(project, grader, author, job).write(outcomes, control.usage if control.usage.calls else None)
+            asked |= {"alone": asdict(control.usage), "dialect": endpoint_of(grader).dialect}
+            endpoint_of(grader).speak(asked["dialect"])
+            known = {outcome[:2] for outcome in outcomes}
+            _plan(
+                project,
+                grader,
+                author,
+                replace(find_job(project, job), request=asked),
+                [pair for pair in pairs if pair not in known],
+                request.batch_size or MOST_CALLS,
+            )
+        except GradingError as error:
+            project.write(partial(end_job, job=job, state="failed", message=str(error)))
+            raise
+    return [job.key for job in waiting_jobs(project, grader.spec)]
+
+
+def _control(
+    project: Project,
+    grader: Grader,
+    asked: Mapping[str, Any],
+    report: Callable[[str], None] = lambda line: None,
+    batch: bool = False,
+) -> Control:
+    caps = Caps(max_calls=asked.get("max_calls"), max_cost=asked.get("max_cost"), concurrency=1, patience=0.0)
+    return job_control(project, grader.spec.model, endpoint_of(grader), caps, report, batch)
+
+
+def _learn(project: Project, grader: Grader, pairs: list[Pair], control: Control) -> list[Outcome]:
+    """Learn which fields the endpoint accepts, from an earlier job there or from a call about one pair."""
+    endpoint = endpoint_of(grader)
+    learnt = project.rows(
+        "SELECT json_extract(request, '$.dialect')::VARCHAR AS dialect FROM jobs WHERE subject_key = ?"
+        " AND json_extract_string(request, '$.address') = ? AND state <> 'failed' AND dialect IS NOT NULL"
+        " ORDER BY job_key DESC LIMIT 1",
+        [project.read(lambda cursor: grader_key(cursor, grader.spec)), endpoint.endpoint.base_url],
+    )
+    if learnt:
+        endpoint.speak(json.loads(learnt[0][0]))
+        return []
+    kept = kept_replies(project, grader.spec)
+    # Pairs that need no call reveal nothing about the endpoint.
+    fresh = calls_of(project, grader, (pair for pair in pairs if pair not in kept), {})
+    alone = next(([pair] for pair, _, call in fresh if call), [])
+    texts = with_texts(project, grader.spec, alone)
+    return [one for batch in grader.grade(texts.questions, texts.passages, texts.pairs, control) for one in batch]
+
+
+def _plan(project: Project, grader: Grader, author: str, job: Job, pairs: list[Pair], most: int) -> bool:
+    """Divide the calls of pairs among new batches, within the limits of the protocol and of the job.
+
+    Args:
+        job: its record notes whether a limit excluded calls.
+        most: maximum number of calls per batch.
+
+    Returns:
+        Whether there are new batches.
+    """
+    control = _control(project, grader, job.request, batch=True)
+    control.add(usage_of(job))
+    wave = 1 + max((batch.wave for batch in call_batches(project, job.key)), default=0)
+    rows: list[tuple[Any, ...]] = []
+    settled: list[Outcome] = []
+    mark, place, size = uuid.uuid4().hex, 0, 0
+    for pair, played, call in calls_of(project, grader, pairs, kept_replies(project, grader.spec)):
+        if played.grade is not None:
+            settled.append((*pair, played.grade))
+        elif call is not None and control.reserve(*played.reserved):
+            size += len(call_line(call))
+            if place >= most or (place and size > MOST_BYTES):
+                mark, place, size = uuid.uuid4().hex, 0, len(call_line(call))
+            rows.append((mark, place, *pair))
+            place += 1
+        else:
+            job.request["stopped"] = True
+            break
+    Taking(project, grader, author, job.key).write(settled)
+
+    def record(cursor: Cursor) -> None:
+        _stage(cursor, _PAIRS, rows)
+        # If the database reported an error at an earlier commit, the batches may be stored already.
+        cursor.execute(
+            "INSERT INTO call_batches (batch_key, job_key, wave, mark, state, cancelling, calls, remote, done, code,"
+            " message, planned_at) SELECT nextval('keys'), ?, ?, mark, 'planned', false, calls, '', 0, '', '',"
+            " now()::TIMESTAMP FROM (SELECT mark, count(*) AS calls FROM staged_rows GROUP BY mark ORDER BY min(rowid))"
+            " ON CONFLICT DO NOTHING",
+            [job.key, wave],
+        )
+        cursor.execute(
+            "INSERT INTO call_batch_pairs SELECT batch_key, place, question_text_key, passage_text_key"
+            " FROM staged_rows JOIN call_batches USING (mark) ANTI JOIN call_batch_pairs USING (batch_key)"
+        )
+        wait_for_batches(cursor, job.key, job.request)
+
+    project.write(record)
+    return bool(rows)
+
+
+def _stage(cursor: Cursor, types: Mapping[str, str], rows: list[tuple[Any, ...]]) -> None:
+    """Create the temporary table staged_rows."""
+    stage(cursor, "staged_rows", {name: [row[at] for row in rows] for at, name in enumerate(types)}, types)
+
+
+def kept_replies(project: Project, spec: GraderSpec) -> dict[Pair, dict[str, Reply]]:
+    """Return known answers to first calls, from any job of a grader, for pairs without a grade: by pair and name."""
+    found: dict[Pair, dict[str, Reply]] = {}
+    for question, passage, name, content, error in project.rows(
+        "SELECT question_text_key, passage_text_key, name, content, error"
+        " FROM kept_replies k JOIN jobs j USING (job_key)"
+        " ANTI JOIN grades g ON g.grader_key = j.subject_key AND g.question_text_key = k.question_text_key"
+        " AND g.passage_text_key = k.passage_text_key WHERE j.subject_key = ? ORDER BY ALL",
+        [project.read(lambda cursor: grader_key(cursor, spec))],
+    ):
+        pair, body = (question, passage), None if content is None else content.encode()
+        found.setdefault(pair, {})[name] = Reply(name, body, error)
+    return found
+
+
+def step(project: Project, grader: Grader, author: str) -> Standing:
+    """Advance all batches of a grader as far as possible: send them, look at them, import answers, plan the next ones.
+
+    Returns:
+        The progress; `jobs` is the number of waiting jobs that remain.
+
+    Raises:
+        PassingError: the endpoint cannot be reached at present; nothing is lost.
+        GradingError: the endpoint cannot be used.
+    """
+    for job in waiting_jobs(project, grader.spec):
+        _Step(project, grader, author, job).go()
+    return standing(project, grader.spec)
+
+
+def cancel(project: Project, grader: Grader, author: str) -> Standing:
+    """Cancel a grader's batches. Answers that were paid for are imported as soon as the endpoint returns them.
+
+    Raises:
+        PassingError, GradingError: see `step`. The cancellation is recorded nevertheless.
+    """
+    project.write(
+        lambda cursor: cursor.execute(
+            "UPDATE call_batches SET cancelling = true WHERE state IN ('planned', 'uploaded', 'sent')"
+            " AND job_key IN (SELECT job_key FROM jobs WHERE state = 'waiting' AND subject_key = ?)",
+            [grader_key(cursor, grader.spec)],
+        )
+    )
+    return step(project, grader, author)
+
+
+@dataclass(frozen=True)
+class _Step:
+    project: Project
+    grader: Grader
+    author: str
+    job: Job
+
+    def go(self) -> None:
+        """Advance each batch as far as possible, and then the job."""
+        asked, endpoint = self.job.request, endpoint_of(self.grader)
+        if endpoint.endpoint.base_url != asked["address"]:
+            raise GradingError(
+                "batches-at-another-address",
+                f"The batches of this grader are at {asked['address']}, not at {endpoint.endpoint.base_url}.",
+                f"Use that address: --base-url {asked['address']}",
+            )
+        # Names of calls depend on their wording, which depends on the dialect in which they were sent.
+        endpoint.speak(asked["dialect"])
+        for batch in call_batches(self.project, self.job.key):
+            if batch.open:
+                self._advance(batch)
+        if not any(batch.open for batch in call_batches(self.project, self.job.key)):
+            self._go_on_or_end(call_batches(self.project, self.job.key))
+
+    def _advance(self, batch: CallBatch) -> None:
+        service = endpoint_of(self.grader).batches()
+        if batch.batch_id is None:
+            # The process may have stopped after it made the batch and before it recorded the id.
+            found = service.find(batch.file_id, batch.mark) if batch.file_id else None
+            if found is None and batch.cancelling:
+                self.project.write(lambda cursor: _close(cursor, batch, "dropped"))
+                return
+            if batch.file_id is None:
+                # A new file equals the first one, because its calls depend on texts that never change.
+                kept = kept_replies(self.project, self.grader.spec)
+                calls = calls_of(self.project, self.grader, self._pairs(batch), kept, service.key)
+                with WorkingFolder() as folder:
+                    write_calls((call for _, _, call in calls if call), folder / "calls.jsonl")
+                    file = service.upload(folder / "calls.jsonl", f"exam-{batch.mark}.jsonl")
+                    batch = self._note(batch, state="uploaded", file_id=file)
+            found = found or service.create(batch.file_id or "", URLS[asked_by(self.grader)], batch.mark)
+            batch = self._note(batch, state="sent", batch_id=found.id, remote=found.status)
+        seen = service.look(batch.batch_id or "")
+        if batch.cancelling and not seen.over and seen.status != "cancelling":
+            service.cancel(seen.id)
+            seen = service.look(seen.id)
+        batch = self._note(batch, remote=seen.status, done=min(seen.done, batch.calls))
+        if seen.over:
+            self._take(batch, seen)
+
+    def _note(self, batch: CallBatch, **changed: Any) -> CallBatch:
+        if replace(batch, **changed) != batch:
+            self.project.write(
+                lambda cursor: cursor.execute(
+                    f"UPDATE call_batches SET {' = ?, '.join(changed)} = ? WHERE batch_key = ?",
+                    [*changed.values(), batch.key],
+                )
+            )
+        return replace(batch, **changed)
+
+    def _pairs(self, batch: CallBatch) -> list[Pair]:
+        pairs = "SELECT question_text_key, passage_text_key FROM call_batch_pairs WHERE batch_key = ? ORDER BY place"
+        return [(question, passage) for question, passage in self.project.rows(pairs, [batch.key])]
+
+    def _take(self, batch: CallBatch, seen: EndpointBatch) -> None:
+        """Import the answers of a finished batch; a repeated import changes nothing."""
+        service, job = endpoint_of(self.grader).batches(), find_job(self.project, self.job.key)
+        pairs = set(self._pairs(batch))
+        waiting = {pair: told for pair, told in kept_replies(self.project, self.grader.spec).items() if pair in pairs}
+        taking = Taking(self.project, self.grader, self.author, job.key, service.key, waiting)
+        told = {"calls": 1, "input_tokens": 0, "output_tokens": 0} | (job.request.get("told") or {})
+        # An answer without token counts gets the mean of the estimated tokens.
+        usual = Tokens(*(told[name] // max(told["calls"], 1) for name in ("input_tokens", "output_tokens")))
+        used: dict[str, Tokens] = {}
+        with WorkingFolder() as folder:
+            files = [service.download(file, folder / f"{at}.jsonl") for at, file in enumerate(seen.files)]
+            for replies in in_chunks(read_replies([Source.of(file) for file in files], Report()), CHUNK):
+                # The first answer to a call counts. A call whose line is unusable still counts as missing.
+                ours = {
+                    reply.name: reply
+                    for reply in reversed(replies)
+                    if is_answered(reply)
+                    and reply.name not in used
+                    and not fault_of(reply.name, self.grader)
+                    and pair_of(reply.name) in pairs
+                }
+                taking.take(list(ours.values()))
+                used |= {
+                    name: Tokens() if reply.content is None else tokens_told(reply.content, usual)
+                    for name, reply in ours.items()
+                }
+        tokens = Tokens(*map(sum, zip(*used.values(), strict=True)))
+        usage = used_by(len(used), tokens, taking.price.in_batch.of(*tokens)).plus(usage_of(job))
+        rows = [
+            (*pair, reply.name, None if reply.content is None else reply.content.decode(), reply.error)
+            for pair, replies in taking.unfinished().items()
+            for reply in replies
+        ]
+        failed = seen.status == "failed" and not seen.files
+
+        def finish(cursor: Cursor) -> None:
+            cursor.execute(
+                "DELETE FROM kept_replies WHERE (question_text_key, passage_text_key) IN (SELECT (question_text_key,"
+                " passage_text_key) FROM call_batch_pairs WHERE batch_key = $batch) AND job_key IN (SELECT job_key"
+                " FROM jobs WHERE subject_key = (SELECT subject_key FROM jobs WHERE job_key = $job))",
+                {"batch": batch.key, "job": job.key},
+            )
+            _stage(cursor, _KEPT, rows)
+            cursor.execute("INSERT INTO kept_replies SELECT ?, * FROM staged_rows", [job.key])
+            reason = (seen.code, seen.message or "the endpoint gave no reason") if failed else ("", "")
+            _close(cursor, batch, "failed" if failed else "taken", len(used), tokens, *reason)
+            record_usage(cursor, job.key, usage)
+
+        self.project.write(finish)
+
+    def _go_on_or_end(self, batches: list[CallBatch]) -> None:
+        """Plan second calls, and calls that the endpoint had no room for, or record the end of the job."""
+        job = find_job(self.project, self.job.key)
+        cancelled = any(batch.cancelling for batch in batches)
+        # If the endpoint accepted none of the last batches, it has no room for the next ones either.
+        taken = any(batch.state == "taken" and batch.wave == batches[-1].wave for batch in batches)
+        if taken and not cancelled:
+            kept = kept_replies(self.project, self.grader.spec)
+            again = [
+                (question, passage)
+                for question, passage, calls, state, code in self.project.rows(
+                    "SELECT question_text_key, passage_text_key, count(*) FILTER (state = 'taken'),"
+                    " arg_max(state, batch_key), arg_max(code, batch_key)"
+                    " FROM call_batch_pairs JOIN call_batches USING (batch_key) WHERE job_key = ?"
+                    " GROUP BY question_text_key, passage_text_key ORDER BY max(batch_key), max(place)",
+                    [job.key],
+                )
+                # A pair gets its next call only if all its calls were answered. Otherwise it counts as missing.
+                if code in NO_ROOM or (state == "taken" and len(kept.get((question, passage), ())) >= calls)
+            ]
+            if again and _plan(self.project, self.grader, self.author, job, again, max(one.calls for one in batches)):
+                return
+        refused = [batch for batch in batches if batch.state == "failed"]
+        missing = sum(batch.unanswered or 0 for batch in batches if batch.state == "taken")
+        stopped, failed = job.request.get("stopped"), refused and not cancelled and not taken
+        state = "cancelled" if cancelled else "failed" if failed else "stopped" if stopped else "done"
+        reasons = dict.fromkeys(f"{one.message} ({one.code})" if one.code else one.message for one in refused if failed)
+        said = (
+            "Cancelled by a person. Start grading again to grade the remaining pairs." if cancelled else "",
+            *(f"The endpoint could not process a batch: {reason.rstrip('.')}." for reason in reasons),
+            "Try smaller batches: --batch-size." if failed and any(one.code in NO_ROOM for one in refused) else "",
+            f"Unanswered calls: {missing:,}. Start grading again to repeat them." if missing else "",
+            "The budget is used up. Start grading again with a new budget to grade the remaining pairs."
+            if stopped
+            else "",
+            billed(job.request.get("told"), usage_of(job)),
+        )
+
+        def finish(cursor: Cursor) -> None:
+            if end_job(cursor, job.key, state, " ".join(filter(None, said))):
+                log(cursor, self.author, f"job {state}", job=job.key, graded=job.done, failed=job.failed)
+
+        self.project.write(finish)
+
+
+def _close(
+    cursor: Cursor,
+    batch: CallBatch,
+    state: str,
+    answered: int = 0,
+    tokens: Sequence[int] = (0, 0, 0, 0),
+    code: str = "",
+    message: str = "",
+) -> None:
+    cursor.execute(
+        "UPDATE call_batches SET state = ?, answered = ?, unanswered = ?, code = ?, message = ?, input_tokens = ?,"
+        " output_tokens = ?, cached_tokens = ?, thinking_tokens = ?, ended_at = now()::TIMESTAMP WHERE batch_key = ?",
+        [state, answered, max(batch.calls - answered, 0), code, message, *tokens, batch.key],
+    )
+
+
+def follow(look: Callable[[], Standing], report: Callable[[str], None], wait: Callable[[float], object]) -> None:
+    """Look at batches at growing intervals until no waiting job remains.
+
+    Args:
+        look: looks once, like `step`.
+        report: called with a line for every failed look.
+        wait: waits the given seconds, or less.
+
+    Raises:
+        PassingError: too many looks failed in a row.
+    """
+    pause, failures, over = FIRST_PAUSE, 0, False
+    while not over:
+        try:
+            over, failures = not look().jobs, 0
+        except PassingError as error:
+            failures += 1
+            report(error.message)
+            if failures > MOST_FAILED_LOOKS:
+                raise
+        if not over:
+            wait(pause)
+            pause = min(pause * GROWTH, LONGEST_PAUSE)
+
+
+def outcome(project: Project, keys: list[int]) -> Progress:
+    """Return how finished jobs of batches ended."""
+    found = jobs(project, "grading", keys=keys)
+    message = " ".join(job.message for job in found)
+    return Progress(
+        next(
+            (state for state in ("failed", "cancelled", "stopped") if state in [job.state for job in found]),
+            "done",
+        ),
+        sum(job.total for job in found),
+        sum(job.done for job in found),
+        sum(job.failed for job in found),
+        message=message,
+        usage=reduce(Usage.plus, map(usage_of, found), NOTHING_USED),
+        remarks=message,
+    )
+
+
+def run_batches(
+    project: Project,
+    grader: Grader,
+    request: Request,
+    author: str,
+    report: Callable[[Progress], None],
+    control: Control,
+    wait: Callable[[float], None],
+) -> Progress:
+    """Grade missing pairs in batches, in this thread, until no waiting job remains.
+
+    Args:
+        report: called with the progress at every look.
+        control: its cancellation cancels the batches; it gets a line for every failed look.
+        wait: waits the given seconds, or less.
+
+    Raises:
+        GradingError, InputError: see `send` and `step`. Batches at the endpoint continue there; the next run imports
+            them.
+    """
+    keys = send(project, grader, request, author, control.report)
+
+    def tell(now: Standing) -> Standing:
+        report(Progress("running", now.total, now.graded, now.failed, message=now.said, usage=now.usage))
+        return now
+
+    if tell(standing(project, grader.spec)).jobs:
+        follow(lambda: tell((cancel if control.cancelled else step)(project, grader, author)), control.report, wait)
+    final = outcome(project, keys)
+    report(final)
+    return final
+
+
 CANCELLING_SECONDS = 2.0
 """Seconds between two looks at batches that are being cancelled."""
 
@@ -64,7 +672,7 @@ def run_job(
     def batches() -> Iterator[Sequence[Outcome]]:
         if groups:
             check_again(project, grader, author, control)
-        for pairs in _chunks(groups):
+        for pairs in in_chunks((pair for group in groups for pair in group), CHUNK):
             texts = with_texts(project, grader.spec, pairs)
             yield from grader.grade(texts.questions, texts.passages, texts.pairs, control)
             if control.stopping:
@@ -99,18 +707,6 @@ def make_control(
     return job_control(project, grader.spec.model, back_end, request, report, vectors=ProjectVectors(project))
 
 
-def _chunks(groups: Sequence[list[tuple[int, int]]]) -> Iterator[list[tuple[int, int]]]:
-    """Yield the groups in order, with small ones combined to keep a model busy that takes many calls at once."""
-    chunk: list[tuple[int, int]] = []
-    for pairs in groups:
-        chunk.extend(pairs)
-        if len(chunk) >= CHUNK:
-            yield chunk
-            chunk = []
-    if chunk:
-        yield chunk
-
-
 def start_job(project: Project, grader: Grader, request: Request, author: str) -> BackgroundJob:
     """Start a grading job in the background; a project runs one at a time.
 
@@ -122,7 +718,7 @@ def start_job(project: Project, grader: Grader, request: Request, author: str) -
     name = grader.spec.name
 
     def make(owned: Project) -> BackgroundJob:
-        def grade(report: Report, job: BackgroundJob) -> Progress:
+        def grade(report: Watch, job: BackgroundJob) -> Progress:
             watch = partial(report, name)
             if request.batch:
                 return run_batches(owned, grader, request, author, watch, job.control, partial(_wait, job.control))

@@ -1,14 +1,17 @@
-"""Pairs of texts to grade: those that a bank version needs, without the known ones."""
+"""Pairs of texts: those that a request needs, and those that failed or are doubtful."""
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Collection, Sequence
-from dataclasses import dataclass
-from typing import Any
+from dataclasses import asdict, dataclass
+from typing import Any, Literal
 
 from ..bank import (
     CITING,
+    StoredGrader,
     asked_bank,
+    asked_pool,
     asking,
     exam_queries,
     grader_key,
@@ -21,10 +24,72 @@ from ..bank import (
 )
 from ..errors import InputError
 from ..graders import Grader, PairsToGrade, in_order
+from ..jobs import Caps
 from ..records import check_queries, check_runs, pool_depth, run_names
 from ..store import Project
 from ..types import Asked, GraderSpec, Question
-from ._grading_request import EVERYTHING, Scope
+
+
+@dataclass(frozen=True)
+class Scope:
+    """Selection among the pairs that a bank version needs.
+
+    Args:
+        queries: ids of the queries to grade; None for all.
+        runs: names of the runs whose pooled passages are graded; None for the whole pool.
+        top: rank down to which each of these runs is graded, or each run if `runs` is None; None for the pool depth.
+        retry_failed: whether to ask for failed pairs again, in addition to ungraded ones.
+        only_failed: whether to ask for failed pairs only.
+        limit: maximum number of pairs.
+        passages: (query id, passage id) of the pooled passages to grade; None for all. Unknown ones are ignored.
+        sentences: whether to grade the sentences that cite, instead of pooled passages: see `missing_pairs`.
+    """
+
+    queries: tuple[str, ...] | None = None
+    runs: tuple[str, ...] | None = None
+    retry_failed: bool = False
+    only_failed: bool = False
+    limit: int | None = None
+    top: int | None = None
+    passages: tuple[tuple[str, str], ...] | None = None
+    sentences: bool = False
+
+    @property
+    def states(self) -> tuple[str, ...]:
+        if self.only_failed:
+            return ("failed",)
+        return ("ungraded", "failed") if self.retry_failed else ("ungraded",)
+
+
+EVERYTHING = Scope()
+"""All ungraded pairs."""
+
+
+@dataclass(frozen=True)
+class Request(Caps):
+    """Request for a grading job.
+
+    Args:
+        scope: selection of the missing pairs.
+        bank_version: bank version whose active questions are graded; None for the newest.
+        trial: drafted questions to grade instead of the bank's; None for the bank's. Grades belong to texts, so grades
+            of a draft stay valid after it is saved.
+        batch: whether the calls are sent in batches, which an endpoint answers within a day at a lower price.
+        batch_size: maximum number of calls per batch; None for the maximum of the protocol.
+    """
+
+    scope: Scope = EVERYTHING
+    bank_version: int | None = None
+    trial: tuple[Question, ...] | None = None
+    batch: bool = False
+    batch_size: int | None = None
+
+
+def asked_of(request: Request) -> dict[str, Any]:
+    """Return the facts of a request that the record of a job stores."""
+    given = asdict(request.scope) | {name: getattr(request, name) for name in ("max_calls", "max_cost", "concurrency")}
+    asked = {name: value for name, value in given.items() if value not in (None, False)}
+    return asked if request.trial is None else asked | {"trial": len(request.trial)}
 
 
 @dataclass(frozen=True)
@@ -282,7 +347,9 @@ def trial_pairs(project: Project, spec: GraderSpec, drafted: Sequence[Question])
         drafted: questions of any wording; those that the grader cannot grade are skipped.
     """
     key = project.read(lambda cursor: grader_key(cursor, spec))
-    groups: dict[str, list[tuple[int, int]]] = {}
+    groups: dict[str, set[tuple[int, int]]] = {}
+    # If two queries share a question text and a passage text, these are one pair.
+    taken: set[tuple[int, int]] = set()
     for question in drafted:
         asked = spec.asked_text(question)
         if not question.active or question.kind not in spec.takes or not asked:
@@ -290,25 +357,18 @@ def trial_pairs(project: Project, spec: GraderSpec, drafted: Sequence[Question])
         with project.transaction() as cursor:
             text_key = question_text_key(cursor, asked)
         queries = asking(project, [(question.query_id, question.subtopic_id)])
-        groups.setdefault(question.query_id, []).extend(
-            (text_key, passage)
-            for (passage,) in project.rows(
-                "SELECT DISTINCT pool.text_key FROM pool JOIN queries USING (query_key)"
-                " ANTI JOIN (FROM grades WHERE grader_key = $grader AND question_text_key = $question) g"
-                " ON g.passage_text_key = pool.text_key"
-                " ANTI JOIN (FROM sent_pairs() WHERE grader_key = $grader AND question_text_key = $question) s"
-                " ON s.passage_text_key = pool.text_key"
-                " WHERE list_contains($queries, query_id) AND pool.text_key IS NOT NULL",
-                {"grader": -1 if key is None else key, "question": text_key, "queries": queries},
-            )
+        rows = project.rows(
+            "SELECT DISTINCT $question, pool.text_key FROM pool JOIN queries USING (query_key)"
+            " ANTI JOIN (FROM grades WHERE grader_key = $grader AND question_text_key = $question) g"
+            " ON g.passage_text_key = pool.text_key"
+            " ANTI JOIN (FROM sent_pairs() WHERE grader_key = $grader AND question_text_key = $question) s"
+            " ON s.passage_text_key = pool.text_key"
+            " WHERE list_contains($queries, query_id) AND pool.text_key IS NOT NULL",
+            {"grader": -1 if key is None else key, "question": text_key, "queries": queries},
         )
-    # If two queries share a question text and a passage text, these are one pair.
-    taken: set[tuple[int, int]] = set()
-    fresh: list[set[tuple[int, int]]] = []
-    for pairs in groups.values():
-        fresh.append(set(pairs) - taken)
-        taken |= fresh[-1]
-    return [sorted(pairs, key=lambda pair: (pair[1], pair[0])) for pairs in fresh if pairs]
+        groups.setdefault(question.query_id, set()).update(set(rows) - taken)
+        taken.update(rows)
+    return [sorted(pairs, key=lambda pair: (pair[1], pair[0])) for pairs in groups.values() if pairs]
 
 
 def with_texts(project: Project, spec: GraderSpec, pairs: list[tuple[int, int]]) -> PairsToGrade:
@@ -354,24 +414,136 @@ def left_out(project: Project, spec: GraderSpec, version: int, queries: Collecti
     """
     if spec.rates_citations:
         return LeftOut(0, 0, 0, 0)
-    other_kind = no_text = no_answer_key = no_choices = 0
+    direct, counts = spec.method == "direct", Counter[str]()
     # Items of exams are for examinees, so they do not count as skipped.
     sat = set(exam_queries(project, version))
     untitled = {query_id for (query_id,) in project.rows("SELECT query_id FROM queries WHERE text = query_id")}
-    if spec.method == "direct":
-        ids = [query.query_id for query in overview(project)]
-        asked = [query_as_question(project, query_id) for query_id in ids]
+    if direct:
+        asked = [query_as_question(project, query.query_id) for query in overview(project)]
     else:
         asked = [question for question in questions(project, version) if question.active]
     for question in asked:
         if question.query_id in sat or (queries is not None and question.query_id not in queries):
             continue
-        if spec.method != "direct" and question.kind not in spec.takes:
-            other_kind += 1
-        elif not question.text or (spec.method == "direct" and question.text in untitled):
-            no_text += 1
-        elif "answer_key" in spec.reads and not question.answer_key:
-            no_answer_key += 1
-        elif "choices" in spec.reads and not question.choices:
-            no_choices += 1
-    return LeftOut(other_kind, no_text, no_answer_key, no_choices)
+        reasons_apply = {
+            "kind": not direct and question.kind not in spec.takes,
+            "text": not question.text or (direct and question.text in untitled),
+            "answer key": "answer_key" in spec.reads and not question.answer_key,
+            "choices": "choices" in spec.reads and not question.choices,
+        }
+        counts.update([reason for reason, applies in reasons_apply.items() if applies][:1])
+    return LeftOut(counts["kind"], counts["text"], counts["answer key"], counts["choices"])
+
+
+Which = Literal["failed", "defaulted"]
+"""Failed: the pair was asked without a usable reply. Defaulted: it has a rating although the reply names none."""
+
+DEFAULTS = {0: "the answer is ill-formed, or says that the question is unanswerable", 1: "the answer has no rating"}
+"""Descriptions of replies that get a default rating, by rating (EXAM++, section 4.2.2)."""
+
+
+@dataclass(frozen=True)
+class Doubtful:
+    """A pair that failed or was graded by default.
+
+    Args:
+        query_id: a query that needs the pair.
+        query: text of the query.
+        asked: the texts that the grader got.
+        passage_id: a passage with this text in the query's pool.
+        passage: text of the passage.
+        rating: None for a failed pair.
+        reason: reason of the last failure, or of the default rating.
+        raw: the model's last reply; None without a reply.
+        attempts: number of failures.
+    """
+
+    query_id: str
+    query: str
+    asked: Asked
+    passage_id: str
+    passage: str
+    rating: int | None
+    reason: str
+    raw: str | None
+    attempts: int
+
+
+def reasons(project: Project, grader: StoredGrader, which: Which, version: int) -> list[tuple[str, int]]:
+    """Return the numbers of failed or defaulted pairs that a bank version needs, by reason, the commonest first."""
+    return [
+        (str(reason), int(count))
+        for reason, count in project.rows(
+            f"SELECT reason, count(*) AS n FROM ({_pairs(grader, which)}) GROUP BY reason ORDER BY n DESC, reason",
+            {"grader": grader.key, "version": version},
+        )
+    ]
+
+
+def doubtful_pairs(
+    project: Project,
+    grader: StoredGrader,
+    which: Which,
+    version: int,
+    reason: str | None = None,
+    offset: int = 0,
+    limit: int = 20,
+) -> list[Doubtful]:
+    """Return a page of the failed or defaulted pairs, in the order of queries and questions.
+
+    Args:
+        version: bank version whose questions count.
+        reason: restricts the result to pairs with this reason; None for all.
+        offset: number of pairs to skip.
+        limit: maximum number of pairs.
+    """
+    return [
+        Doubtful(row[0], row[1], Asked.read(row[2], grader.spec.reads), *row[3:])
+        for row in project.rows(
+            "SELECT query_id, q.text, asked, passage_id, t.text, rating, reason, raw, attempts FROM"
+            f" (FROM ({_pairs(grader, which)}) WHERE $reason IS NULL OR reason = $reason"
+            "  ORDER BY query_key, question_text_key, passage_text_key LIMIT $limit OFFSET $offset) d"
+            " JOIN queries q USING (query_key)"
+            " JOIN passage_texts t ON t.text_key = d.passage_text_key"
+            " JOIN (SELECT query_key, p.text_key AS passage_text_key, min_by(passage_id, position) AS passage_id"
+            f"  FROM {asked_pool(grader.spec)} p JOIN passages USING (passage_key) GROUP BY ALL)"
+            " USING (query_key, passage_text_key)"
+            " ORDER BY query_key, question_text_key, passage_text_key",
+            {"grader": grader.key, "version": version, "reason": reason, "limit": limit, "offset": offset},
+        )
+    ]
+
+
+def _pairs(grader: StoredGrader, which: Which) -> str:
+    """Return SQL with one row per pair: query_key, question_text_key, passage_text_key, asked, rating, reason, raw,
+    attempts.
+
+    It joins the bank and the pool to the few failed or defaulted pairs, which is faster than the reverse.
+    """
+    if which == "failed":
+        doubtful = (
+            "SELECT question_text_key, passage_text_key, NULL::TINYINT AS rating, last.reason AS reason,"
+            " last.raw AS raw, attempts FROM (SELECT question_text_key, passage_text_key, count(*) AS attempts,"
+            "  max_by({'reason': reason, 'raw': raw}, rowid) AS last FROM failures WHERE grader_key = $grader"
+            "  GROUP BY ALL)"
+            # Restrict the grades to failed pairs first, so that the engine need not load all others.
+            " ANTI JOIN (SELECT question_text_key, passage_text_key FROM grades SEMI JOIN"
+            "  (FROM failures WHERE grader_key = $grader) USING (question_text_key, passage_text_key)"
+            "  WHERE grader_key = $grader) USING (question_text_key, passage_text_key)"
+        )
+    else:
+        reason = " ".join(f"WHEN {rating} THEN '{reason}'" for rating, reason in DEFAULTS.items())
+        doubtful = (
+            "SELECT question_text_key, passage_text_key, rating, 0 AS attempts, raw,"
+            f" CASE rating {reason} ELSE '{DEFAULTS[1]}' END AS reason"
+            " FROM grades WHERE grader_key = $grader AND defaulted"
+        )
+    return (
+        "SELECT min(p.query_key) AS query_key, d.question_text_key, d.passage_text_key, any_value(b.asked) AS asked,"
+        " any_value(d.rating) AS rating, any_value(d.reason) AS reason, any_value(d.raw) AS raw,"
+        " any_value(d.attempts) AS attempts"
+        f" FROM ({doubtful}) d JOIN {asked_bank(grader.spec)} b ON b.text_key = d.question_text_key"
+        # A difference, not an equation: with an equation the engine would load the whole bank before it filters.
+        f" JOIN {asked_pool(grader.spec)} p ON p.text_key = d.passage_text_key WHERE p.query_key - b.query_key = 0"
+        " GROUP BY d.question_text_key, d.passage_text_key"
+    )

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import hashlib
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import partial, reduce
 from itertools import islice
 from pathlib import Path
 from typing import Any, TypeVar
@@ -20,7 +22,6 @@ from ..graders import (
     NamedGrade,
     Outcome,
     Pair,
-    PairsToGrade,
     PlannedGrader,
     Played,
     Price,
@@ -38,13 +39,12 @@ from ..graders import (
 from ..jobs import record_usage
 from ..records import add_job, count_results, end_job
 from ..store import Cursor, Project, log
-from ..types import Asked, Grade
+from ..types import Asked
 from ._grade_storage import add_outcomes
-from ._grading_request import EVERYTHING, Scope
-from ._needed_pairs import ordered_pairs, with_texts
+from ._needed_pairs import EVERYTHING, Scope, ordered_pairs, with_texts
 
 CHUNK = 4096
-"""Number of pairs or answers that are processed together."""
+"""Number of pairs or answers whose texts are in memory together."""
 FINGERPRINT, BODY = 12, 16
 """Lengths of the parts of a call's name that identify the grader and the content of the call."""
 
@@ -98,7 +98,7 @@ class Taking:
     key: str = ""
     waiting: dict[Pair, dict[str, Reply]] = field(default_factory=dict)
     taken: TakenIn = field(default_factory=TakenIn)
-    models: dict[str, int] = field(default_factory=dict)
+    models: Counter[str] = field(default_factory=Counter)
 
     def __post_init__(self) -> None:
         self.price = prices(self.project).get(self.grader.spec.model) or Price()
@@ -106,16 +106,12 @@ class Taking:
 
     def take(self, replies: Sequence[Reply]) -> None:
         """Import some answers; pairs that need more answers wait for them."""
+        answered = [reply for reply in replies if is_answered(reply)]
         told: dict[Pair, dict[str, Reply]] = {}
-        unanswered = 0
-        for reply in replies:
-            if not is_answered(reply):
-                unanswered += 1
-                continue
+        for reply in answered:
             pair = pair_of(reply.name)
             # Equal names are the same call, and the first answer counts.
             told.setdefault(pair, self.waiting.setdefault(pair, {})).setdefault(reply.name, reply)
-        self.taken = replace(self.taken, unanswered=self.taken.unanswered + unanswered)
         graded, failed = self._known(list(told))
         for pair in graded:
             self.waiting.pop(pair)
@@ -129,11 +125,14 @@ class Taking:
             if played.grade.rating is None and pair in failed:
                 continue
             outcomes.append((*pair, played.grade))
-            cost = usage.cost + self.price.of_tokens(played.used)
-            usage = used_by(usage.calls + len(told[pair]), usage.tokens.plus(played.used), cost)
-            for model in played.models:
-                self.models[model] = self.models.get(model, 0) + 1
-        self.taken = replace(self.taken, known=self.taken.known + len(graded), usage=usage)
+            usage = usage.plus(used_by(len(told[pair]), played.used, self.price.of(*played.used)))
+            self.models.update(played.models)
+        self.taken = replace(
+            self.taken,
+            unanswered=self.taken.unanswered + len(replies) - len(answered),
+            known=self.taken.known + len(graded),
+            usage=usage,
+        )
         self.write(outcomes)
 
     def take_outcomes(self, outcomes: Sequence[Outcome], used: Usage) -> None:
@@ -154,9 +153,8 @@ class Taking:
 
     def end(self) -> TakenIn:
         """Close the job of answers from files, and return the counts."""
-        left = sum(len(replies) for replies in self.waiting.values())
         unfinished = self.unfinished()
-        left -= sum(map(len, unfinished.values()))
+        left = sum(map(len, self.waiting.values())) - sum(map(len, unfinished.values()))
         remarks = said_of_models(self.grader.spec.model, self.models)
         self.taken = replace(self.taken, unfinished=len(unfinished), unmatched=left, remarks=remarks)
         if (job := self.job) is not None:
@@ -229,21 +227,17 @@ def is_answered(reply: Reply) -> bool:
     return reply.content is not None or (reply.error is not None and not (reply.status and passes(reply.status)))
 
 
-def play_with(
-    grader: Grader, pair: Pair, texts: PairsToGrade, replies: Replies, used: set[str] | None = None, key: str = ""
-) -> Played:
-    """Return the state of a pair with the known answers; `used` gets the names of the answers that were needed."""
-
-    def told(body: Mapping[str, Any]) -> Told | None:
-        name = name_of(grader, pair, body)
-        reply = replies.get(name)
-        if reply is None or not is_answered(reply):
-            return None
-        if used is not None:
-            used.add(name)
-        return Told(reply.content, reply.error or "")
-
-    return play(grader, texts.questions[pair[0]], texts.passages[pair[1]], told, key)
+def _known_answer(
+    grader: Grader, pair: Pair, replies: Replies, used: set[str] | None, body: Mapping[str, Any]
+) -> Told | None:
+    """Return the known answer to a call of a pair, and add its name to `used`; None if it is not answered."""
+    name = name_of(grader, pair, body)
+    reply = replies.get(name)
+    if reply is None or not is_answered(reply):
+        return None
+    if used is not None:
+        used.add(name)
+    return Told(reply.content, reply.error or "")
 
 
 def calls_of(
@@ -267,7 +261,8 @@ def calls_of(
     for chunk in in_chunks(pairs, CHUNK):
         texts = with_texts(project, grader.spec, chunk)
         for pair in chunk:
-            played = play_with(grader, pair, texts, told.get(pair, {}), used, key)
+            known = partial(_known_answer, grader, pair, told.get(pair, {}), used)
+            played = play(grader, texts.questions[pair[0]], texts.passages[pair[1]], known, key)
             yield (
                 pair,
                 played,
@@ -462,11 +457,9 @@ def take_in_grades(project: Project, grader: Grader, paths: Sequence[Path], auth
     taking = Taking(project, grader, author)
     for path in paths:
         for rows in read_grades(path):
-            grades: dict[Pair, Grade] = {}
-            used = NOTHING_USED
-            for row in rows:
-                grades.setdefault(pair_of(row.name), row.grade)
-                used = used.plus(row.usage)
+            # The first grade of a pair counts.
+            grades = {pair_of(row.name): row.grade for row in reversed(rows)}
+            used = reduce(Usage.plus, (row.usage for row in rows), NOTHING_USED)
             taking.take_outcomes([(*pair, grade) for pair, grade in grades.items()], used)
     return taking.end()
 

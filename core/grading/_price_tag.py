@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import random
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from itertools import pairwise
 from typing import Any
+
+from rapidfuzz.distance import Prefix
 
 from ..bank import grader_key, prices
 from ..graders import (
@@ -20,6 +23,7 @@ from ..graders import (
     Steps,
     Tokens,
     Usage,
+    endpoint_of,
     fill,
     in_order,
     is_remote,
@@ -27,8 +31,7 @@ from ..graders import (
 from ..jobs import jobs
 from ..store import Project
 from ..text import how_many
-from ._grading_request import EVERYTHING, Scope
-from ._needed_pairs import pairs_to_grade, with_texts
+from ._needed_pairs import EVERYTHING, Scope, pairs_to_grade, with_texts
 
 CHARACTERS_A_TOKEN = 4
 """Estimated number of characters per token, for estimates without the model's tokenizer; about right for English."""
@@ -47,27 +50,10 @@ def read_before(prompts: Sequence[str], least: int = CACHED_FROM, step: int = CA
         least: minimum number of shared tokens that counts.
         step: step by which the counted tokens grow.
     """
-    kept = sum(
-        _counted(_shared(before, prompt) // CHARACTERS_A_TOKEN, least, step) for before, prompt in pairwise(prompts)
-    )
+    tokens = [Prefix.similarity(*two) // CHARACTERS_A_TOKEN for two in pairwise(prompts)]
+    kept = sum(least + (number - least) // step * step for number in tokens if number >= least)
     total = sum(len(prompt) // CHARACTERS_A_TOKEN + 1 for prompt in prompts)
     return kept / total if total else 0.0
-
-
-def _counted(tokens: int, least: int, step: int) -> int:
-    return 0 if tokens < least else least + (tokens - least) // step * step
-
-
-def _shared(one: str, other: str) -> int:
-    """Return the number of characters that both have in common at the beginning."""
-    low, high = 0, min(len(one), len(other))
-    while low < high:
-        middle = (low + high + 1) // 2
-        if one[:middle] == other[:middle]:
-            low = middle
-        else:
-            high = middle - 1
-    return low
 
 
 SAMPLE = 200
@@ -147,7 +133,7 @@ def tag_of(project: Project, grader: Grader, pairs: Sequence[Pair]) -> PriceTag:
     cached = round(read * scale * _read_before(project, grader, pairs))
     total = Tokens(round(read * scale), round(written * scale) + thinking, cached, thinking)
     price = prices(project).get(grader.spec.model)
-    cost = None if price is None else price.of_tokens(total)
+    cost = None if price is None else price.of(*total)
     batch_cost = None
     if price is not None and cost is not None and is_remote(grader):
         # The first call has the full price.
@@ -188,7 +174,7 @@ def first_prompt(grader: ReadingGrader, texts: PairsToGrade, pair: Pair) -> str:
 
 def _thinking(project: Project, grader: ReadingGrader) -> float:
     """Return the reasoning tokens per call: the mean of this grader's earlier jobs, else the limit of the model."""
-    room: int = getattr(grader.back_end, "thinking_tokens", 0)
+    room = endpoint_of(grader).endpoint.thinking if is_remote(grader) else 0
     if not room:
         return 0.0
     known = project.value(
@@ -202,14 +188,9 @@ def _thinking(project: Project, grader: ReadingGrader) -> float:
 def _calls(steps: Steps) -> list[Call]:
     """Return the calls for a pair if the model gives a typical answer."""
     calls: list[Call] = []
-    try:
+    with suppress(StopIteration):
         calls.append(next(steps))
-        while len(calls) < 2:
-            calls.append(steps.send(Completion(TYPICAL_ANSWER)))
-    except StopIteration:
-        pass
-    finally:
-        steps.close()
+        calls.append(steps.send(Completion(TYPICAL_ANSWER)))
     return calls
 
 

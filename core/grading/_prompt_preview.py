@@ -59,8 +59,6 @@ def fill_in(project: Project, prompt: Prompt, question: Question, passage: str, 
             raise InputError(
                 "prompt-not-filled", f"The prompt cannot be filled in: {end.value.reason}.", "Choose another question."
             ) from end
-        finally:
-            steps.close()
         return fill(call.prompt, call.values, call.fence)
     query = next(query for query in queries_of(project) if query.query_id == question.query_id)
     values = values_of(query, query.subtopics[0] if query.subtopics else None, DRAFTS)

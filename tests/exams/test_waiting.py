@@ -19,7 +19,7 @@ from exam_workbench.answers import (
 )
 from exam_workbench.exams import Plan, Sit, Wanted, add_student, sit, start_writing
 from exam_workbench.graders import Control
-from exam_workbench.graders._endpoint.unreachable_endpoint import ANSWERS_AGAIN
+from exam_workbench.graders._endpoint.retry import ANSWERS_AGAIN
 from exam_workbench.grading import make_drafter
 from exam_workbench.jobs import Extent, jobs
 from exam_workbench.store import Project
@@ -36,7 +36,7 @@ TOLD = {name: Told("It opened in 1894.", (f"gold-{name}",), ("1894",), DRAWS, "1
 
 @pytest.fixture(autouse=True)
 def short_pauses(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("exam_workbench.graders._endpoint.unreachable_endpoint.FIRST_PAUSE", 0.01)
+    monkeypatch.setattr("exam_workbench.graders._endpoint.retry.FIRST_PAUSE", 0.01)
 
 
 class Away(Script):

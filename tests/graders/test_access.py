@@ -19,6 +19,7 @@ from exam_workbench.graders import (
     Access,
     Control,
     Price,
+    _access as access,
     acting,
     make_grader,
     naming,
@@ -30,7 +31,6 @@ from exam_workbench.graders import (
     try_pair,
     unshared_localhost,
 )
-from exam_workbench.graders._access import endpoints, keys as secret_keys, permissions
 from exam_workbench.graders._endpoint.endpoint_back_end import EndpointBackEnd
 from exam_workbench.graders._local.loading import model_identity
 from exam_workbench.grading import Request, run_job
@@ -48,7 +48,7 @@ HEADERS = {"Host": "localhost:8501", "Origin": "http://localhost:8501"}
 @pytest.fixture(autouse=True)
 def clean(monkeypatch: pytest.MonkeyPatch) -> None:
     for name in list(os.environ):
-        if name.startswith(("EXAM_", "OPENAI_")) or name in endpoints.WELL_KNOWN:
+        if name.startswith(("EXAM_", "OPENAI_")) or name in access.WELL_KNOWN:
             monkeypatch.delenv(name)
     monkeypatch.setenv("MY_DB_PASSWORD", SECRET)
 
@@ -84,7 +84,7 @@ class TestKeysBelongToHosts:
             assert asked(server, key_variable=variable) == "Bearer no-key"
         for who in (OWNER, VISITOR):
             with pytest.raises(GradingError) as refused:
-                permissions.key_for("https://mine.example/v1", "m", variable, who)
+                access.key_for("https://mine.example/v1", "m", variable, who)
             assert SECRET not in str(refused.value)
 
     @pytest.mark.parametrize(
@@ -113,7 +113,7 @@ class TestKeysBelongToHosts:
         self, monkeypatch: pytest.MonkeyPatch, address: str, variable: str | None
     ) -> None:
         monkeypatch.setenv(variable or "OPENAI_API_KEY", SECRET)
-        assert permissions.key_for(address, "m", variable, OWNER).key == SECRET
+        assert access.key_for(address, "m", variable, OWNER).key == SECRET
 
     @pytest.mark.parametrize(
         "address",
@@ -130,29 +130,29 @@ class TestKeysBelongToHosts:
     def test_it_goes_to_none_that_only_looks_like_it(self, monkeypatch: pytest.MonkeyPatch, address: str) -> None:
         monkeypatch.setenv("OPENAI_API_KEY", SECRET)
         with pytest.raises(WorkbenchError):
-            permissions.key_for(address, "m", "OPENAI_API_KEY", OWNER)
+            access.key_for(address, "m", "OPENAI_API_KEY", OWNER)
 
     def test_a_typed_key_goes_to_the_address_it_was_typed_for_alone(self) -> None:
         who = Access(any_address=True, typed={"https://mine.example:443": SECRET})
-        assert permissions.key_for("https://mine.example/v1", "m", None, who).key == SECRET
+        assert access.key_for("https://mine.example/v1", "m", None, who).key == SECRET
         for other in ("http://mine.example/v1", "https://mine.example:8443/v1", "https://other.example/v1"):
             with pytest.raises(GradingError):
-                permissions.key_for(other, "m", None, who)
-        assert SECRET not in repr(who) + repr(permissions.key_for("https://mine.example/v1", "m", None, who))
+                access.key_for(other, "m", None, who)
+        assert SECRET not in repr(who) + repr(access.key_for("https://mine.example/v1", "m", None, who))
 
     def test_who_names_address_and_variable_together_has_bound_them(self) -> None:
         who = naming("https://mine.example/v1", "MY_DB_PASSWORD")
-        assert permissions.key_for("https://mine.example/v1", "m", "MY_DB_PASSWORD", who).key == SECRET
+        assert access.key_for("https://mine.example/v1", "m", "MY_DB_PASSWORD", who).key == SECRET
         with pytest.raises(GradingError):
-            permissions.key_for("https://other.example/v1", "m", "MY_DB_PASSWORD", who)
+            access.key_for("https://other.example/v1", "m", "MY_DB_PASSWORD", who)
         with pytest.raises(GradingError):
-            permissions.key_for("https://mine.example/v1", "m", "HOME", who)
+            access.key_for("https://mine.example/v1", "m", "HOME", who)
 
     def test_only_one_place_reads_keys(self) -> None:
-        root = Path(permissions.__file__).resolve().parents[3]
+        root = Path(access.__file__).resolve().parents[2]
         sources = [*(root / "core").rglob("*.py"), *(root / "pages").rglob("*.py"), root / "app.py"]
         readers = {path.name for path in sources if "find_key" in path.read_text(encoding="utf-8")}
-        assert readers == {"permissions.py", "keys.py"}
+        assert readers == {"_access.py"}
 
 
 class TestWhatAVisitorMay:
@@ -190,7 +190,7 @@ class TestWhatAVisitorMay:
                 'models = ["small"]\nin_flight = 2'
             )
             who = naming(ours.url, "MY_DB_PASSWORD")
-            found = permissions.key_for(ours.url, "small", "MY_DB_PASSWORD", who).offered
+            found = access.key_for(ours.url, "small", "MY_DB_PASSWORD", who).offered
             assert found is not None and found.in_flight == 2
             with refusal("model-not-offered", "Ours", kind=GradingError):
                 asked(ours, who, model="large", key_variable="MY_DB_PASSWORD")
@@ -221,11 +221,11 @@ class TestWhatAVisitorMay:
     def test_the_services_of_the_environment_are_not_for_visitors(self, monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setenv("OPENAI_API_KEY", SECRET)
         with refusal("address-not-offered", kind=GradingError):
-            permissions.key_for("https://api.openai.com/v1", "m", "OPENAI_API_KEY", VISITOR)
+            access.key_for("https://api.openai.com/v1", "m", "OPENAI_API_KEY", VISITOR)
 
     def test_an_endpoint_that_takes_no_key_gets_none(self, offer: Any, monkeypatch: pytest.MonkeyPatch) -> None:
         offer('[endpoints.Ours]\nbase_url = "http://gpu.example:8000/v1"')
-        assert permissions.key_for("http://gpu.example:8000/v1/", "m", None, VISITOR).key is None
+        assert access.key_for("http://gpu.example:8000/v1/", "m", None, VISITOR).key is None
         end = EndpointBackEnd("m", "http://gpu.example:8000/v1")
         assert end._key() == "no-key", "it is asked without one, though it is not on this computer"
 
@@ -253,7 +253,7 @@ class TestSettingUp:
         self, offer: Any, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         tables = {"A": {"base_url": "https://a.example/v1"}, "B": {"base_url": "https://b.example/v1"}}
-        monkeypatch.setattr(endpoints, "_secrets", lambda: tables)
+        monkeypatch.setattr(access, "_tables", lambda: tables)
         offer('[endpoints.B]\nbase_url = "https://b2.example/v1"\n[endpoints.C]\nbase_url = "https://c.example/v1"')
         assert [(one.name, one.base_url) for one in offered_endpoints()] == [
             ("A", "https://a.example/v1"), ("B", "https://b2.example/v1"), ("C", "https://c.example/v1"),
@@ -415,7 +415,7 @@ class TestUnsharedLocalhost:
             {"headers": HEADERS | {"Origin": "https://exam.example"}},
             {"headers": HEADERS | {"Origin": "null"}},
             {"headers": {"Host": "localhost"}},
-            *({"headers": HEADERS | {name: "x"}} for name in permissions.FORWARDED),
+            *({"headers": HEADERS | {name: "x"}} for name in access.FORWARDED),
         ],
     )
     def test_any_sign_of_others_makes_it_shared(self, facts: dict[str, Any]) -> None:
@@ -444,7 +444,7 @@ class TestUnsharedLocalhost:
             {"headers": {}},
             {"headers": HEADERS | {"Host": "exam.example"}},
             {"headers": HEADERS | {"Origin": "https://exam.example"}},
-            *({"headers": HEADERS | {name: "x"}} for name in permissions.FORWARDED),
+            *({"headers": HEADERS | {name: "x"}} for name in access.FORWARDED),
         ],
     )
     def test_other_signs_of_people_count_in_a_container_too(
@@ -455,11 +455,11 @@ class TestUnsharedLocalhost:
 
 
 def test_whoever_sets_a_grader_up_is_whose_access_counts_in_the_jobs_thread(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(permissions, "_provider", lambda: VISITOR)
+    monkeypatch.setattr(access, "_provider", lambda: VISITOR)
     with EndpointServer() as server:
         assert asked(server, OWNER) == "Bearer no-key"
         with refusal("address-not-offered", kind=GradingError):
-            asked(server, permissions.current())
+            asked(server, access.current())
 
 
 def test_a_typed_key_is_kept_out_of_what_is_stored_and_said(project: Project, tmp_path: Path) -> None:
@@ -481,10 +481,10 @@ def test_a_typed_key_is_kept_out_of_what_is_stored_and_said(project: Project, tm
 
 
 def test_keys_of_the_apps_secrets_follow_the_same_rules(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(secret_keys, "_provider", {"THE_KEY": SECRET, "OPENAI_API_KEY": SECRET}.get)
-    assert permissions.key_for("https://api.openai.com/v1", "m", None, OWNER).key == SECRET
+    monkeypatch.setattr(access, "_secrets", {"THE_KEY": SECRET, "OPENAI_API_KEY": SECRET}.get)
+    assert access.key_for("https://api.openai.com/v1", "m", None, OWNER).key == SECRET
     with refusal("no-key-for-address", kind=GradingError):
-        permissions.key_for("https://mine.example/v1", "m", "THE_KEY", OWNER)
+        access.key_for("https://mine.example/v1", "m", "THE_KEY", OWNER)
 
 
 class TestAtAShell:

@@ -8,8 +8,7 @@ import pytest
 
 from exam_workbench.graders._endpoint.chat import Dialect, Request, prepare, read_answer
 from exam_workbench.graders._prompts.prompt import built_in
-from exam_workbench.graders._reading.answer_forms import read
-from exam_workbench.graders._reading.calls import Call
+from exam_workbench.graders._reading.calls import Call, read
 from exam_workbench.graders._reading.parsing import Parsed
 
 

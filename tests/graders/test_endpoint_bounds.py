@@ -17,7 +17,7 @@ from exam_workbench.graders._endpoint.endpoint_back_end import EndpointBackEnd
 from exam_workbench.graders._endpoint.http_client import BROKEN_COMPRESSION, UNKNOWN_COMPRESSION
 from exam_workbench.graders._endpoint.retry import told_wait
 from exam_workbench.graders._endpoint.single_call import REDIRECTED
-from exam_workbench.graders._job_control import is_version_of
+from exam_workbench.graders._grader_interface import is_version_of
 from exam_workbench.graders._reading.calls import complete
 from exam_workbench.types import Grade
 from tests.made.endpoint_calls import KEY, drive, make, only, pairs, prompt, question, until

@@ -12,7 +12,7 @@ import pytest
 from exam_workbench.errors import GradingError
 from exam_workbench.graders import Awaited, Control
 from exam_workbench.graders._endpoint.call_session import SILENT_PAIRS, TRIES_ALONE
-from exam_workbench.graders._endpoint.unreachable_endpoint import ANSWERS_AGAIN, LONGEST_PAUSE, Absence
+from exam_workbench.graders._endpoint.retry import ANSWERS_AGAIN, LONGEST_PAUSE, Absence
 from exam_workbench.types import Grade
 from tests.made.endpoint_calls import drive, key, make, nothing_is_left_running, pairs, prompt, until
 from tests.made.endpoint_server import (

@@ -11,8 +11,7 @@ from typing import Any
 import pytest
 
 from exam_workbench.errors import GradingError, InputError
-from exam_workbench.graders import Control, acting, naming
-from exam_workbench.graders._access import keys as secret_keys
+from exam_workbench.graders import Control, _access as access, acting, naming
 from exam_workbench.graders._endpoint.endpoint_back_end import EndpointBackEnd
 from exam_workbench.graders._endpoint.redaction import redact
 from tests.made.endpoint_calls import (
@@ -138,11 +137,11 @@ def test_a_key_that_cannot_be_sent_is_named_by_its_variable(monkeypatch: pytest.
 def test_keys_are_found_in_the_environment_first_and_then_in_the_registered_place(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(secret_keys, "_provider", secret_keys._provider)
-    assert secret_keys.find_key("NOT_THERE") is None
-    secret_keys.provide_keys({"NOT_THERE": " from secrets\n", "OPENAI_API_KEY": "shadowed"}.get)
-    assert secret_keys.find_key("NOT_THERE") == "from secrets"
-    assert secret_keys.find_key("OPENAI_API_KEY") == KEY
+    monkeypatch.setattr(access, "_secrets", access._secrets)
+    assert access.find_key("NOT_THERE") is None
+    access.provide_keys({"NOT_THERE": " from secrets\n", "OPENAI_API_KEY": "shadowed"}.get)
+    assert access.find_key("NOT_THERE") == "from secrets"
+    assert access.find_key("OPENAI_API_KEY") == KEY
 
 
 @pytest.mark.parametrize(

@@ -7,8 +7,7 @@ import re
 import pytest
 
 from exam_workbench.graders import Call, Control, built_in
-from exam_workbench.graders._reading.answer_forms import is_of_schema
-from exam_workbench.graders._reading.calls import Form, complete
+from exam_workbench.graders._reading.calls import Form, complete, is_answer
 from exam_workbench.graders._reading.grading_methods import direct
 from exam_workbench.types import Asked
 from tests.made.endpoint_calls import (
@@ -72,7 +71,7 @@ def test_a_judge_that_may_abstain_may_do_so_in_json(name: str, options: list[str
     with pytest.raises(StopIteration) as ended:
         judge.send(completion)
     assert (ended.value.value.rating, ended.value.value.status) == (None, "failed")
-    assert is_of_schema(call, completion.text)
+    assert is_answer(call, completion.text, structured=True)
 
 
 @pytest.mark.parametrize(("form", "kind"), [("text", None), ("json", {"type": "json_object"})])

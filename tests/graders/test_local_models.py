@@ -20,11 +20,14 @@ from hypothesis import given, strategies as st
 
 from exam_workbench.errors import GradingError
 from exam_workbench.graders import Call, Completion, Control, Outcome, Prompt, Steps, fill, loading
-from exam_workbench.graders._local.causal import LEAST_SHARED, share_prefixes
-from exam_workbench.graders._local.loading import explain, load_model
-from exam_workbench.graders._local.local_base import Batch, Group, out_of_memory_halves
-from exam_workbench.graders._local.text_generation import Options
-from exam_workbench.graders._local.transformers_back_end import ExtractiveBackEnd, TransformersBackEnd, model_identity
+from exam_workbench.graders._local.loading import explain, load_model, model_identity
+from exam_workbench.graders._local.prompting import Batch, Group
+from exam_workbench.graders._local.text_generation import LEAST_SHARED, Options, share_prefixes
+from exam_workbench.graders._local.transformers_back_end import (
+    ExtractiveBackEnd,
+    TransformersBackEnd,
+    out_of_memory_halves,
+)
 from exam_workbench.graders._reading.calls import Form, complete, drive_in_windows
 from exam_workbench.types import Grade
 from tests.made.refusals import check_error, refusal
@@ -593,25 +596,6 @@ def test_no_more_pairs_are_begun_than_the_window_holds() -> None:
     assert begun == 4
     assert len(list(outcomes)) == 9
     assert most == [4, 4, 2]
-
-
-def test_an_error_of_the_model_closes_the_pairs_under_way() -> None:
-    closed: list[int] = []
-
-    def careful(i: int) -> Steps:
-        try:
-            yield rating("tin")
-        finally:
-            closed.append(i)
-        return Grade(1)
-
-    def answer(calls: Any, control: Control) -> Iterator[list[tuple[int, Completion]]]:
-        yield [(0, Completion("1"))]
-        raise GradingError("broken", "The model broke.")
-
-    with refusal("broken", kind=GradingError):
-        list(drive_in_windows([((i, 0), careful(i)) for i in range(3)], Control(), answer))
-    assert sorted(closed) == [0, 1, 2]
 
 
 @pytest.mark.parametrize(

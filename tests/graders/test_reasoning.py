@@ -7,8 +7,8 @@ import pytest
 from exam_workbench.exams._item_generation import ParsedItem, parse_item
 from exam_workbench.graders import parse_list, without_thoughts
 from exam_workbench.graders._prompts.prompt import built_in
-from exam_workbench.graders._reading.answer_forms import is_of_schema, read, settled
-from exam_workbench.graders._reading.calls import Call, Completion
+from exam_workbench.graders._reading.calls import Call, Completion, is_answer, read, settled
+from exam_workbench.graders._reading.non_answers import opened_reasoning, reasoning_length
 from exam_workbench.graders._reading.parsing import (
     Parsed,
     parse_json_answer,
@@ -21,7 +21,6 @@ from exam_workbench.graders._reading.parsing import (
     settled_rating,
     settled_yes_no,
 )
-from exam_workbench.graders._reading.reasoning import opened_reasoning, reasoning_length
 
 REASONED = 'A rating of 1 fits? No, wait. Yes. Rating: 2\n\nA, hmm {"rating": 3}'
 MARKS = [
@@ -132,7 +131,7 @@ def test_calls_are_read_without_reasoning_in_both_forms() -> None:
     call = Call(built_in()["self-rating"], {}, "rating")
     text = 'Okay, maybe a rating of 2, no.\n</think>\n\n{"rating": 5}'
     assert read(call, Completion(text, structured=True)) == read(call, Completion(text)) == Parsed(5, "graded")
-    assert is_of_schema(call, text)
+    assert is_answer(call, text, structured=True)
 
 
 def test_an_item_is_read_without_reasoning() -> None:

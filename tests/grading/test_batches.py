@@ -14,7 +14,7 @@ import pytest
 from exam_workbench.bank import set_price
 from exam_workbench.errors import GradingError
 from exam_workbench.graders import Grader, PassingError, Price, Prompt, acting, make_grader, naming
-from exam_workbench.graders._endpoint.batch_service import BatchEndpoint
+from exam_workbench.graders._endpoint.endpoint_back_end import BatchEndpoint
 from exam_workbench.grading import (
     Request,
     call_batches,
@@ -27,7 +27,7 @@ from exam_workbench.grading import (
     step,
     waiting_jobs,
 )
-from exam_workbench.grading._grading_request import EVERYTHING, Scope
+from exam_workbench.grading._needed_pairs import EVERYTHING, Scope
 from exam_workbench.grading._price_tag import billed
 from exam_workbench.jobs import jobs, usage_of
 from exam_workbench.records import Job, close_interrupted

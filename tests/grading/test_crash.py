@@ -14,7 +14,7 @@ import pytest
 
 from exam_workbench.graders import Control, ReadingGrader, fill, make_grader
 from exam_workbench.grading import Request, make_plan, price_tag, run_job
-from exam_workbench.grading._batch_jobs import run_batches
+from exam_workbench.grading._grading_jobs import run_batches
 from exam_workbench.jobs import Progress, jobs
 from exam_workbench.records import close_interrupted, set_pool_depth
 from exam_workbench.store import Project, open_project

@@ -27,9 +27,8 @@ from exam_workbench.grading import (
     reasons,
     run_job,
 )
-from exam_workbench.grading._failed_pairs import DEFAULTS
 from exam_workbench.grading._grade_storage import add_outcomes
-from exam_workbench.grading._needed_pairs import pairs_to_grade
+from exam_workbench.grading._needed_pairs import DEFAULTS, pairs_to_grade
 from exam_workbench.records import add_queries
 from exam_workbench.store import Project
 from exam_workbench.types import Asked, Grade, GraderSpec, Query, Question, Subtopic

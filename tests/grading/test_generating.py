@@ -33,7 +33,7 @@ from exam_workbench.cli import cli
 from exam_workbench.errors import GradingError, InputError
 from exam_workbench.exchange._integrity import faults
 from exam_workbench.graders import CUT_OFF, EMPTY, USES, Control, Price, built_in
-from exam_workbench.graders._endpoint.unreachable_endpoint import ANSWERS_AGAIN
+from exam_workbench.graders._endpoint.retry import ANSWERS_AGAIN
 from exam_workbench.graders._prompts.prompt import fenced
 from exam_workbench.graders._reading.parsing import EMPTY_LIST, ITEM_NOT_TEXT, MALFORMED, WITHOUT_JSON
 from exam_workbench.grading import Report, draft_answer_key, make_drafter, passages_for_key, suggest
@@ -113,7 +113,7 @@ def suggested(project: Project, drafter: Drafter, *some: str, **options: Any) ->
 def test_what_goes_on_by_itself_waits_for_the_endpoint_and_who_looks_on_is_told_at_once(
     sea: Project, model: Model, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("exam_workbench.graders._endpoint.unreachable_endpoint.FIRST_PAUSE", 0.01)
+    monkeypatch.setattr("exam_workbench.graders._endpoint.retry.FIRST_PAUSE", 0.01)
     calls = count()
     drafter = model(lambda seen: status(503) if next(calls) < 4 else questions("A?"))
     said: list[str] = []

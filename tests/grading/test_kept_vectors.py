@@ -21,13 +21,13 @@ from exam_workbench.graders._embedding import embedding_grader as embedding, min
 from exam_workbench.graders._embedding.embedding_grader import EncodingCache
 from exam_workbench.grading import (
     Request,
-    _vector_storage as vector_storage,
+    _grade_storage as vector_storage,
     count_vectors,
     drop_vectors,
     run_job,
     start_job,
 )
-from exam_workbench.grading._vector_storage import ProjectVectors
+from exam_workbench.grading._grade_storage import ProjectVectors
 from exam_workbench.jobs import Progress
 from exam_workbench.store import Project, open_project
 from exam_workbench.types import Question

@@ -25,8 +25,7 @@ from exam_workbench.bank import (
     set_price,
 )
 from exam_workbench.errors import GradingError
-from exam_workbench.graders import GRADERS, Price, make_grader
-from exam_workbench.graders._access import keys as secret_keys
+from exam_workbench.graders import GRADERS, Price, _access as access, make_grader
 from exam_workbench.grading import Request, run_job, start_job
 from exam_workbench.jobs import BackgroundJob, current_job, jobs
 from exam_workbench.store import Project
@@ -335,7 +334,7 @@ class TestKeys:
 
     def test_without_a_file_of_secrets_there_is_no_key_and_no_complaint(self, shared: Project) -> None:
         app = visit("grading")
-        assert secret_keys.find_key("NO_SUCH_KEY_ANYWHERE") is None
+        assert access.find_key("NO_SUCH_KEY_ANYWHERE") is None
         assert not app.error
 
 

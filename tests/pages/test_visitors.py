@@ -8,7 +8,7 @@ import pytest
 from streamlit.testing.v1 import AppTest
 
 from exam_workbench.bank import save_named_grader
-from exam_workbench.graders._access import endpoints
+from exam_workbench.graders import _access as access
 from exam_workbench.jobs import current_job
 from exam_workbench.store import Project
 from exam_workbench.types import Question
@@ -26,7 +26,7 @@ SECRET = "not-for-anybody-else-0123456789"
 def shared(monkeypatch: pytest.MonkeyPatch) -> None:
     """A server that several people use, with a password of its own in the environment."""
     monkeypatch.setattr(visitor, "unshared", lambda: False)
-    for name in (*endpoints.WELL_KNOWN, "OPENAI_BASE_URL", "EXAM_ENDPOINTS", "EXAM_MODEL_FOLDERS", "EXAM_HUB_MODELS"):
+    for name in (*access.WELL_KNOWN, "OPENAI_BASE_URL", "EXAM_ENDPOINTS", "EXAM_MODEL_FOLDERS", "EXAM_HUB_MODELS"):
         monkeypatch.delenv(name, raising=False)
     monkeypatch.setenv("OPENAI_API_KEY", SECRET)
     monkeypatch.setenv("MY_DB_PASSWORD", SECRET)

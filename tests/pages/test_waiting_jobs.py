@@ -83,7 +83,7 @@ def test_a_job_from_which_nothing_comes_says_so_and_promises_no_rate(
     assert reached.wait(30)
     assert job.quiet is None
     now = time.monotonic
-    monkeypatch.setattr("exam_workbench.jobs._background_jobs.time.monotonic", lambda: now() + 40)
+    monkeypatch.setattr("exam_workbench.jobs._job_run.time.monotonic", lambda: now() + 40)
     assert job.quiet is not None and numbers(state(job))[0] >= 40
     job.control.pause()
     assert numbers(state(job))[0] != 40

@@ -11,7 +11,7 @@ import hashlib
 import itertools
 import threading
 from collections import OrderedDict
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -20,15 +20,14 @@ from numpy.typing import NDArray
 from ...errors import InputError
 from ...sentences import SPLITTER, Span, split_sentences
 from ...types import Asked, Grade, GraderSpec
-from .._grader_interface import Outcome, Pair
-from .._job_control import Control, Kept, VectorStore
+from .._grader_interface import Control, Kept, Outcome, Pair, VectorStore
 from . import minilm
-from .minilm import DIMENSIONS, MAX_TOKENS, MODEL, SHA256, Encoder, Vectors
+from .minilm import DIMENSIONS, MAX_TOKENS, MODEL, SHA256, Vectors
 
 DEFAULT_CUTS = (0.30, 0.40, 0.50, 0.60, 0.70)
 CITATION_CUTS = (0.50, 0.70)
 
-QUESTION, PASSAGE, SENTENCE = "question", "passage", "sentence"
+QUESTION, PASSAGE = "question", "passage"
 """Roles of encoded texts; a passage is encoded with its sentences."""
 
 BLOCK = 64
@@ -36,7 +35,6 @@ BLOCK = 64
 BATCH = 4096
 """Maximum number of grades in one batch."""
 CACHE_BYTES = 512 * 1024 * 1024
-SENTENCE_BYTES = 32 * 1024 * 1024
 ENCODER = f"{MODEL}@sha256:{SHA256[:12]}, {MAX_TOKENS} tokens, sentences {SPLITTER}"
 """Identity of the encoder for stored vectors."""
 
@@ -83,32 +81,23 @@ class EncodingCache:
         """
         digests = [_digest(text) for text in texts]
         text_of = dict(zip(digests, texts, strict=True))
-        found = self.recall(text_of, role)
+        with self._lock:
+            found = {digest: self._kept[role, digest][0] for digest in text_of if (role, digest) in self._kept}
+        missing = [digest for digest in text_of if digest not in found]
         stored: dict[bytes, EncodedPassage] = {}
         if store is not None:
-            kept = store.get(ENCODER, role, [digest for digest in text_of if digest not in found])
+            kept = store.get(ENCODER, role, missing)
             stored = {digest: _from_kept(one, text_of[digest], role) for digest, one in kept.items()}
-        missing = [digest for digest in text_of if digest not in found and digest not in stored]
+            missing = [digest for digest in missing if digest not in stored]
         if missing:
-            found |= dict(zip(missing, _encode([text_of[digest] for digest in missing], role), strict=True))
+            found |= zip(missing, _encode([text_of[digest] for digest in missing], role), strict=True)
         if store is not None:
             store.put(ENCODER, role, {digest: encoded.kept() for digest, encoded in found.items()})
         found |= stored
-        self.keep(role, found)
+        self._keep(role, found)
         return [found[digest] for digest in digests]
 
-    def recall(self, digests: Iterable[bytes], role: str) -> dict[bytes, EncodedPassage]:
-        """Return the encodings that the cache has, by digest of the text."""
-        found: dict[bytes, EncodedPassage] = {}
-        with self._lock:
-            for digest in digests:
-                if (role, digest) in self._kept:
-                    self._kept.move_to_end((role, digest))
-                    found[digest] = self._kept[role, digest][0]
-        return found
-
-    def keep(self, role: str, encodings: Mapping[bytes, EncodedPassage]) -> None:
-        """Put encodings into the cache, by digest of the text."""
+    def _keep(self, role: str, encodings: Mapping[bytes, EncodedPassage]) -> None:
         with self._lock:
             for key, encoded in (((role, digest), encoded) for digest, encoded in encodings.items()):
                 # 600 bytes for the key, the span objects and the array headers.
@@ -121,48 +110,26 @@ class EncodingCache:
 
 # Shared by all graders, because other cut points need no new encodings.
 _CACHE = EncodingCache(CACHE_BYTES)
-# Copied passages share sentences, so each distinct sentence is encoded once.
-_SENTENCES = EncodingCache(SENTENCE_BYTES)
-
-_NO_SENTENCES = np.empty((0, DIMENSIONS), dtype=np.float16)
 
 
 def _encode(texts: list[str], role: str) -> list[EncodedPassage]:
-    """Load the model if necessary, and encode.
+    """Load the model if necessary, and encode; for passages also the sentences of those with several.
 
     Raises:
         GradingError: the model is not installed or its weights are not the expected ones.
     """
     encoder = minilm.load_encoder(minilm.model_folder())
-    if role == PASSAGE:
-        return _encode_passages(encoder, texts)
-    return [EncodedPassage(vector, [], _NO_SENTENCES) for vector in encoder.encode(texts)]
-
-
-def _encode_passages(encoder: Encoder, texts: list[str]) -> list[EncodedPassage]:
-    """Encode passages, and the sentences of those with several, in one call."""
-    spans = [split_sentences(text) for text in texts]
+    spans = [split_sentences(text) if role == PASSAGE else [] for text in texts]
     sentences = [
         [text[begin:end] for begin, end in some] if len(some) > 1 else []
         for text, some in zip(texts, spans, strict=True)
     ]
-    digest_of = {sentence: _digest(sentence) for some in sentences for sentence in some}
-    known = _SENTENCES.recall(digest_of.values(), SENTENCE)
-    # Passages come before the distinct sentences.
-    new = [sentence for sentence, digest in digest_of.items() if digest not in known]
-    vectors = encoder.encode([*texts, *new])
-    fresh = {
-        digest_of[sentence]: EncodedPassage(vector.copy(), [], _NO_SENTENCES)
-        for sentence, vector in zip(new, vectors[len(texts) :], strict=True)
-    }
-    _SENTENCES.keep(SENTENCE, fresh)
-    known |= fresh
+    # Copied passages share sentences, so each distinct sentence is encoded once.
+    distinct = list(dict.fromkeys(sentence for some in sentences for sentence in some))
+    vectors = encoder.encode([*texts, *distinct])
+    row = {sentence: number for number, sentence in enumerate(distinct, len(texts))}
     return [
-        EncodedPassage(
-            vectors[i].copy(),
-            spans[i],
-            np.stack([known[digest_of[s]].vector for s in some]).astype(np.float16) if some else _NO_SENTENCES,
-        )
+        EncodedPassage(vectors[i].copy(), spans[i], vectors[[row[sentence] for sentence in some]].astype(np.float16))
         for i, some in enumerate(sentences)
     ]
 
@@ -276,12 +243,12 @@ class EmbeddingGrader:
         for question, passage in pairs:
             wanted.setdefault(passage, []).append(question)
         order = list(wanted)
+        asked = {key: question.text for key, question in questions.items()}
         for start in range(0, len(order), BLOCK):
             control.wait_while_paused()
             if control.stopping:
                 return
             block = {passage: wanted.pop(passage) for passage in order[start : start + BLOCK]}
-            asked = {key: asked.text for key, asked in questions.items()}
             outcomes = self._grade_block(asked, passages, block, control.vectors)
             for first in range(0, len(outcomes), BATCH):
                 yield outcomes[first : first + BATCH]

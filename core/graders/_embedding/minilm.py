@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 
 from ...errors import GradingError
 from .._local.loading import require_torch
-from .._local.local_base import by_length
+from .._local.prompting import by_length
 
 if TYPE_CHECKING:
     from .bert import Bert

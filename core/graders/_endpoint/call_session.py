@@ -12,59 +12,22 @@ import threading
 from collections.abc import Iterator
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
+from queue import Empty, SimpleQueue
 
 import openai
 
 from ...errors import GradingError
 from ...text import how_many
-from .._grader_interface import Outcome, Pair
-from .._job_control import Control, Tokens
+from .._grader_interface import Control, Outcome, Pair, Tokens
 from .._reading.calls import Call, Completion, Steps
 from .chat import Answer, Request, prepare
-from .retry import backoff
-from .single_call import Adapted, Endpoint, Faulted, Hopeless, Refused, ask, open_client
-from .unreachable_endpoint import Absence
+from .retry import Absence, backoff
+from .single_call import Adapted, Endpoint, Faulted, Hopeless, ask, open_client
 
 BEAT_SECONDS = 1.0
 """Interval of empty batches while no outcomes arrive, so that the caller can commit and report progress."""
 LINGER_SECONDS = 0.05
 """Time during which later outcomes join a batch: waking the reader for each one would slow down the producer."""
-
-
-@dataclass(eq=False)
-class Outbox:
-    """A queue that is emptied at once. `put` never blocks, so the producer must check the length."""
-
-    _outcomes: list[Outcome] = field(default_factory=list, init=False)
-    _changed: threading.Condition = field(default_factory=threading.Condition, init=False)
-    _closed: bool = field(default=False, init=False)
-
-    def put(self, outcome: Outcome) -> None:
-        """Add an outcome; never blocks."""
-        with self._changed:
-            self._outcomes.append(outcome)
-            if len(self._outcomes) == 1:
-                self._changed.notify()
-
-    def close(self) -> None:
-        """Declare that no more outcomes follow."""
-        with self._changed:
-            self._closed = True
-            self._changed.notify()
-
-    def take(self) -> list[Outcome] | None:
-        """Return all outcomes, after waiting for a short time; None after the end."""
-        with self._changed:
-            self._changed.wait_for(lambda: self._outcomes or self._closed, BEAT_SECONDS)
-            if not self._closed:
-                self._changed.wait_for(lambda: self._closed, LINGER_SECONDS)
-            if not self._outcomes and self._closed:
-                return None
-            batch, self._outcomes = self._outcomes, []
-            return batch
-
-    def __len__(self) -> int:
-        return len(self._outcomes)
 
 
 LOOK_SECONDS = 0.05
@@ -119,11 +82,13 @@ class Session:
     key: str
     work: Iterator[tuple[Pair, Steps]]
     control: Control
-    _outbox: Outbox = field(default_factory=Outbox, init=False)
+    # Outcomes for the caller, and None at the end.
+    _outbox: SimpleQueue[Outcome | None] = field(default_factory=SimpleQueue, init=False)
+    _ended: threading.Event = field(default_factory=threading.Event, init=False)
     _ages: Iterator[int] = field(default_factory=itertools.count, init=False)
     _exhausted: bool = field(default=False, init=False)
     _waiting: list[_Asked] = field(default_factory=list, init=False)
-    _flying: dict[asyncio.Task[Tokens], tuple[_Asked, Request]] = field(default_factory=dict, init=False)
+    _flying: dict[asyncio.Task[Tokens], Request] = field(default_factory=dict, init=False)
     _silent: int = field(default=0, init=False)
     _silent_passage: int | None = field(default=None, init=False)
     _answered: int = field(default=-1, init=False)
@@ -146,8 +111,10 @@ class Session:
         thread = threading.Thread(target=self._serve, name="endpoint", daemon=True)
         thread.start()
         try:
-            while (batch := self._outbox.take()) is not None:
-                yield batch
+            batch: list[Outcome | None] = []
+            while None not in batch:
+                batch = self._arrived()
+                yield [outcome for outcome in batch if outcome is not None]
         finally:
             self._abandoned.set()
             thread.join()
@@ -161,7 +128,18 @@ class Session:
             # Raised again in the caller's thread, so that it is not lost.
             self._failure = self._failure or error
         finally:
-            self._outbox.close()
+            self._outbox.put(None)
+            self._ended.set()
+
+    def _arrived(self) -> list[Outcome | None]:
+        """Return the outcomes of a short time; the last one is None after the end."""
+        batch: list[Outcome | None] = []
+        with suppress(Empty):
+            batch.append(self._outbox.get(timeout=BEAT_SECONDS))
+            self._ended.wait(LINGER_SECONDS)
+            while True:
+                batch.append(self._outbox.get_nowait())
+        return batch
 
     async def _run(self) -> None:
         async with open_client(self.endpoint, self.key) as client:
@@ -172,8 +150,6 @@ class Session:
                 for task in self._flying:
                     task.cancel()
                 await asyncio.gather(*self._flying, return_exceptions=True)
-                for asked in (*self._waiting, *self._doubtful):
-                    asked.steps.close()
                 self._absence.end()
 
     def _start_calls(self, client: openai.AsyncOpenAI) -> bool:
@@ -207,7 +183,7 @@ class Session:
         """Return the number of calls that may be in flight now."""
         control = self.control
         over = self._failure is not None or self._abandoned.is_set() or control.stopping
-        if over or control.paused or len(self._outbox) >= UNREAD:
+        if over or control.paused or self._outbox.qsize() >= UNREAD:
             return 0
         if self._absence.gone:
             return self._absence.room
@@ -224,12 +200,10 @@ class Session:
         return not self._exhausted and len(self._waiting) + len(self._flying) < 2 * min(self._most, MOST_CALLS)
 
     def _take(self) -> None:
-        try:
-            pair, steps = next(self.work)
-        except StopIteration:
+        if (new := next(self.work, None)) is None:
             self._exhausted = True
-            return
-        self._go_on(_Asked(-math.inf, next(self._ages), pair, steps), None)
+        else:
+            self._go_on(_Asked(-math.inf, next(self._ages), *new), None)
 
     def _start(self, client: openai.AsyncOpenAI, asked: _Asked) -> bool:
         """Make a pair's call if possible; return whether the budget may allow another one now."""
@@ -242,27 +216,22 @@ class Session:
             if not self.control.exhausted:
                 # The reservations of calls in flight exceed their usage, so the call may be allowed later.
                 heapq.heappush(self._waiting, asked)
-            else:
-                asked.steps.close()
             return False
         else:
             asked.probe = self._absence.gone
             self._begun += 1
             asked.begun = self._begun
             task = asyncio.create_task(self._call(client, asked, request))
-            self._flying[task] = (asked, request)
+            self._flying[task] = request
             task.add_done_callback(self._landed)
         return True
 
     def _landed(self, task: asyncio.Task[Tokens]) -> None:
-        asked, request = self._flying.pop(task)
-        used = Tokens()
-        if task.cancelled():
-            asked.steps.close()
-        elif (error := task.exception()) is not None:
+        request = self._flying.pop(task)
+        error = None if task.cancelled() else task.exception()
+        if error is not None:
             self._fail(error)
-        else:
-            used = task.result()
+        used = Tokens() if task.cancelled() or error is not None else task.result()
         self.control.settle(request.reserved, used)
         self._woken.set()
 
@@ -276,35 +245,35 @@ class Session:
         verdict = await ask(client, self.endpoint, request, self.key)
         if not isinstance(verdict, Faulted) and (asked.probe or not self._absence.gone):
             self._absence.over()
-        if isinstance(verdict, Answer):
-            self._silent, self._answered = 0, max(self._answered, asked.age)
-            self._heard = max(self._heard, asked.begun)
-            self._give_up_doubtful()
-            self.endpoint.pace.answered()
-            if verdict.model:
-                self.control.answered_by(verdict.model)
-            if verdict.completion.error is not None:
-                self._report(verdict.completion.error)
-            self._go_on(asked, verdict.completion)
-        elif isinstance(verdict, Faulted):
-            self._retry(asked, verdict)
-        elif isinstance(verdict, Adapted):
-            self._report(verdict.reason)
-            asked.keep = asked.keep if verdict.keep is None else verdict.keep
-            asked.plain = asked.plain or verdict.plain
-            self._ask_again(asked, -math.inf)
-        elif isinstance(verdict, Hopeless) and verdict.reason and self._answered < 0:
-            self._put_aside(asked, verdict)
-        elif isinstance(verdict, Refused) or verdict.reason:
-            self._report(verdict.reason)
-            self._give_up(asked, verdict.reason, "refuses the calls", verdict.reason)
-        else:
-            self._stop(asked, verdict.error, verdict.error.message)
+        match verdict:
+            case Answer():
+                self._silent, self._answered = 0, max(self._answered, asked.age)
+                self._heard = max(self._heard, asked.begun)
+                self._give_up_doubtful()
+                self.endpoint.pace.answered()
+                if verdict.model:
+                    self.control.answered_by(verdict.model)
+                if verdict.completion.error is not None:
+                    self._report(verdict.completion.error)
+                self._go_on(asked, verdict.completion)
+            case Faulted():
+                self._retry(asked, verdict)
+            case Adapted():
+                self._report(verdict.reason)
+                asked.keep = asked.keep if verdict.keep is None else verdict.keep
+                asked.plain = asked.plain or verdict.plain
+                self._ask_again(asked, -math.inf)
+            case Hopeless(reason=""):
+                self._stop(verdict.error, verdict.error.message)
+            case Hopeless() if self._answered < 0:
+                self._put_aside(asked, verdict)
+            case _:
+                self._report(verdict.reason)
+                self._give_up(asked, verdict.reason, "refuses the calls", verdict.reason)
         return verdict.used
 
-    def _stop(self, asked: _Asked, error: GradingError, said: str) -> None:
+    def _stop(self, error: GradingError, said: str) -> None:
         """End all calls because of the error of one call."""
-        asked.steps.close()
         self._report(said)
         self._fail(error)
 
@@ -329,7 +298,7 @@ class Session:
                 self._ask_again(asked, self.endpoint.clock())
                 return
             if self.endpoint.hangs and self.control.patience <= 0:
-                self._stop(asked, self._absence.given_up("does not answer. The last call ended", said), said)
+                self._stop(self._absence.given_up("does not answer. The last call ended", said), said)
                 return
             asked.failures = self.endpoint.attempts if self.endpoint.hangs else asked.failures
             self.endpoint.stretched = 2 * self.endpoint.limit_s
@@ -341,7 +310,7 @@ class Session:
                 f"The endpoint asks to wait for {wait:,.0f} s: {said}.",
                 "Try again after that time. A job with a longer time limit (--patience) waits by itself.",
             )
-            self._stop(asked, error, said)
+            self._stop(error, said)
             return
         if fault.for_all:
             self.endpoint.pace.hold(wait, len(self._flying))

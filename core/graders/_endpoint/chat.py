@@ -1,4 +1,4 @@
-"""Chat and plain completions: building requests, reading answers, and interpreting objections."""
+"""Chat and plain completions: requests, answers, objections, and batches of calls."""
 
 from __future__ import annotations
 
@@ -12,12 +12,11 @@ from typing import Any, Literal
 import orjson
 
 from ...limits import limit
-from .._job_control import Tokens
+from .._grader_interface import Tokens
 from .._prompts.prompt import PASSAGE, Messages, fill, variables
-from .._reading.answer_forms import is_of_schema, settled
-from .._reading.calls import Call, Completion
+from .._reading.calls import Call, Completion, is_answer, settled
+from .._reading.non_answers import reasoning_length
 from .._reading.parsing import ABSTENTION
-from .._reading.reasoning import reasoning_length
 
 Api = Literal["chat", "completions"]
 """Kind of request: an answer in a chat, or the continuation of a text."""
@@ -51,6 +50,40 @@ DEEPEST_ERROR = 4
 """Maximum number of nested lists and objects in which an error is searched."""
 SHOWN = 200
 """Maximum number of characters of an endpoint's own words in a message."""
+
+
+MOST_CALLS = 50_000
+MOST_BYTES = 200_000_000
+"""Limits of a batch's file (OpenAI, API reference, Batch: "up to 50,000 requests, and can be up to 200 MB in size")."""
+
+
+@dataclass(frozen=True)
+class EndpointBatch:
+    """A batch, as the endpoint describes it.
+
+    Args:
+        id: its id.
+        status: validating, in_progress, finalizing, completed, expired, cancelling, cancelled or failed.
+        input_file: id of the file with its calls.
+        mark: its mark; empty without one.
+        files: ids of the files with answers and errors, as far as they exist.
+        done: number of finished calls, including failed ones.
+        code, message: reason of a failure; empty without one.
+    """
+
+    id: str
+    status: str
+    input_file: str
+    mark: str
+    files: tuple[str, ...]
+    done: int
+    code: str
+    message: str
+
+    @property
+    def over(self) -> bool:
+        """Whether the batch has reached its final state."""
+        return self.status in ("completed", "expired", "cancelled", "failed")
 
 
 @dataclass(frozen=True)
@@ -189,7 +222,8 @@ def prepare(
     if dialect.api == "completions":
         body |= {"prompt": messages.joined(), "stop": list(END)}
     else:
-        body["messages"] = _in_roles(messages if dialect.system else Messages(messages.joined()))
+        apart = {"system": messages.system, "user": messages.user} if dialect.system else {"user": messages.joined()}
+        body["messages"] = [{"role": role, "content": text} for role, text in apart.items() if text or role == "user"]
     if dialect.temperature:
         body["temperature"] = temperature
     if schema is not None:
@@ -238,7 +272,8 @@ def read_answer(content: bytes, request: Request, clean: Clean) -> Answer:
     if not complete and text:
         # Some models write their answer first and continue until they are cut off.
         enough = settled(request.call)
-        complete = (request.structured and is_of_schema(request.call, text)) or (enough is not None and enough(text))
+        is_whole = request.structured and is_answer(request.call, text, structured=True)
+        complete = is_whole or (enough is not None and enough(text))
     completion = Completion(
         text=text or "", complete=complete, structured=request.structured, shortened=request.shortened
     )
@@ -277,10 +312,8 @@ def _in_one_piece(message: dict[str, Any]) -> dict[str, Any]:
 
 def _thoughts(message: Mapping[str, Any], text: str) -> str:
     """Return a model's reported or visible thoughts before its answer; empty if unknown."""
-    for name in ("reasoning_content", "reasoning"):
-        if isinstance(said := message.get(name), str) and said:
-            return said
-    return text[: reasoning_length(text)]
+    reported = (message.get(name) for name in ("reasoning_content", "reasoning"))
+    return next((part for part in reported if isinstance(part, str) and part), text[: reasoning_length(text)])
 
 
 def estimated_usage(request: Request, text: str = "") -> Tokens:
@@ -421,11 +454,6 @@ _STOPPED = re.compile(r"blocklist|filter|guardrail|moderation|prohibited|recitat
 
 def _filled(call: Call, passage: str) -> Messages:
     return fill(call.prompt, {**call.values, PASSAGE: passage}, fence=call.fence)
-
-
-def _in_roles(messages: Messages) -> list[dict[str, str]]:
-    system = [{"role": "system", "content": messages.system}] if messages.system else []
-    return [*system, {"role": "user", "content": messages.user}]
 
 
 def _length(messages: Messages) -> int:

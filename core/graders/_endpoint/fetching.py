@@ -7,9 +7,8 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from ...errors import GradingError, InputError
-from .._access.endpoints import checked_host, is_loopback
-from .._access.permissions import current, key_for
-from .request_settings import Fetched, FetchMethod, Manners
+from .._access import checked_host, current, is_loopback, key_for
+from .retry import Fetched, FetchMethod, Manners
 
 
 def fetch_all(
@@ -52,8 +51,8 @@ def fetch_all(
             "Use the shell: exam snapshots add.",
         )
     host = checked_host(url)
-    sound = manners.concurrency >= 1 and manners.attempts >= 1 and manners.timeout_s > 0
-    if not sound or (manners.rate is not None and manners.rate <= 0):
+    at_least_one = manners.concurrency >= 1 and manners.attempts >= 1
+    if not at_least_one or manners.timeout_s <= 0 or (manners.rate is not None and manners.rate <= 0):
         raise InputError(
             "parameter-out-of-range",
             "A parameter of the target is out of range.",
@@ -68,6 +67,6 @@ def fetch_all(
             )
         key = found.key
     # Import late: this loads the library for model endpoints, which other callers do not need.
-    from .limited_requests import Requests
+    from .http_client import Requests
 
     return asyncio.run(Requests(url, method, manners, key, is_loopback(host), watch, came).all(bodies))

@@ -1,4 +1,4 @@
-"""A grader's calls without the endpoint: the requests for a pair, and the grade once all are answered."""
+"""A grader's calls without the endpoint: the requests for a pair, and its grade once all are answered."""
 
 from __future__ import annotations
 
@@ -11,18 +11,14 @@ import orjson
 
 from ...errors import GradingError
 from ...types import Asked, Grade
-from .._grader_interface import Grader, Pair
-from .._job_control import Tokens
-from .._local.local_base import LocalBackEnd
-from .._reading.calls import Completion
-from .._reading.reading_grader import EMPTY_PASSAGE, ReadingGrader
+from .._grader_interface import NO_TOKENS, Grader, Pair, Tokens
+from .._local.transformers_back_end import LocalBackEnd
+from .._reading.calls import EMPTY_PASSAGE, Completion, ReadingGrader
 from .chat import UNEXPLAINED, Api, Request, UnusableBodyError, objection, read_answer, told_tokens
 from .redaction import redact, without_keys
 
 if TYPE_CHECKING:
     from .endpoint_back_end import EndpointBackEnd
-
-NOTHING = Tokens()
 
 
 @dataclass(frozen=True)
@@ -52,7 +48,7 @@ class Played:
 
     grade: Grade | None
     body: Mapping[str, Any] | None
-    used: Tokens = NOTHING
+    used: Tokens = NO_TOKENS
     models: tuple[str, ...] = ()
     reserved: tuple[int, int] = (0, 0)
 
@@ -125,7 +121,7 @@ def play(
     reading, back_end = _back_end(grader)
     if not passage.strip():
         return Played(EMPTY_PASSAGE, None)
-    used = NOTHING
+    used = NO_TOKENS
     models: list[str] = []
     keep: int | None = None
     steps = reading.steps(asked, passage)
@@ -148,8 +144,6 @@ def play(
             call, keep = steps.send(completion), None
     except StopIteration as end:
         return Played(end.value, None, used, tuple(models))
-    finally:
-        steps.close()
 
 
 _STATUS = re.compile(r"HTTP (\d{3})(?:: |$)")
@@ -184,11 +178,11 @@ def _heard(reply: Told, request: Request, asked: str, key: str) -> tuple[Complet
         return redact(text, [key]) if key else text
 
     if reply.content is None:
-        return Completion(error=clean(reply.error)), NOTHING, ""
+        return Completion(error=clean(reply.error)), NO_TOKENS, ""
     try:
         answer = read_answer(reply.content, request, clean)
     except UnusableBodyError as error:
-        return Completion(error=str(error)), NOTHING, ""
+        return Completion(error=str(error)), NO_TOKENS, ""
     other = answer.model if answer.model and answer.model != asked else None
     text = without_keys(answer.completion.text, [key])
     return replace(answer.completion, text=text, model=other), answer.used, answer.model

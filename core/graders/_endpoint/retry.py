@@ -1,12 +1,66 @@
-"""Time of the next attempt: from the endpoint's headers, else by backoff; and the common pace of all calls."""
+"""Pace and repetition of requests, and waiting for an unreachable endpoint."""
 
 from __future__ import annotations
 
-import email.utils
 import math
 import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from datetime import datetime, timedelta
+from email.utils import parsedate_to_datetime
+from typing import Any, Literal
+
+from ...errors import GradingError
+from .._grader_interface import Awaited, Control
+
+FetchMethod = Literal["GET", "POST"]
+
+
+@dataclass(frozen=True)
+class Manners:
+    """Settings of requests to an endpoint.
+
+    Args:
+        concurrency: maximum number of requests in flight.
+        rate: maximum requests per second; None for no limit.
+        attempts: maximum number of attempts of a request.
+        timeout_s: time limit of a request in seconds.
+    """
+
+    concurrency: int = 4
+    rate: float | None = None
+    attempts: int = 5
+    timeout_s: float = 30.0
+
+
+@dataclass(frozen=True)
+class Fetched:
+    """Result of one request.
+
+    Args:
+        value: the JSON value; None after a failure.
+        reason: why it failed; None after success.
+        attempts: number of attempts.
+        seconds: duration of the last attempt, from the first byte sent to the last one read.
+    """
+
+    value: Any
+    reason: str | None
+    attempts: int
+    seconds: float
+
+
+class PassingError(GradingError):
+    """An operation at the endpoint failed, or its result is unknown; it may succeed later.
+
+    Args:
+        code: code of the error.
+        message: the problem.
+    """
+
+    def __init__(self, code: str, message: str) -> None:
+        super().__init__(code, message, "Batches at the endpoint continue. Start again to resume.")
+
 
 MAX_WAIT = 300.0
 """Longest single wait in seconds: a broken header must not stop a job for a day."""
@@ -167,8 +221,105 @@ def _seconds(value: str, now: float) -> float | None:
 
 def _seconds_to_date(value: str, now: float) -> float | None:
     try:
-        parsed = email.utils.parsedate_tz(value)
-        return float(email.utils.mktime_tz(parsed)) - now if parsed else None
+        return parsedate_to_datetime(value).timestamp() - now
     except (ValueError, OverflowError, TypeError, IndexError):
         # Invalid dates, which the library parses without checks.
         return None
+
+
+FIRST_PAUSE = 30.0
+LONGEST_PAUSE = 600.0
+"""First and longest pause before the next attempt, in seconds; each is twice the one before."""
+WORTH_SAYING = 5.0
+"""Seconds from which a wait that an endpoint asked for is shown."""
+ANSWERS_AGAIN = "the endpoint answers again"
+
+
+@dataclass
+class Absence:
+    """State of an unreachable endpoint, and the time of the next attempt.
+
+    Args:
+        address: address of the endpoint.
+        control: has the patience, and gets the state of waiting.
+        report: called with a line for people.
+        clock: returns a monotonic time in seconds, for pauses.
+
+    Attributes:
+        tries: number of pauses so far; after each except the last, a try has failed.
+    """
+
+    address: str
+    control: Control
+    report: Callable[[str], None]
+    clock: Callable[[], float]
+    tries: int = field(default=0, init=False)
+    _until: float | None = field(default=None, init=False)
+    _next_try: float = field(default=0.0, init=False)
+
+    @property
+    def gone(self) -> bool:
+        """Whether the job waits for the endpoint."""
+        return self._until is not None
+
+    @property
+    def room(self) -> int:
+        """Number of calls that may be in flight while the endpoint is unreachable: one, once it is time to try."""
+        return int(self.clock() >= self._next_try)
+
+    def wait(self, said: str, told: float | None) -> GradingError | None:
+        """Start to wait for the endpoint, or continue after a failed try.
+
+        Args:
+            said: the problem.
+            told: seconds that the endpoint asks to wait; None if it gives no time.
+
+        Returns:
+            The error to raise once the patience has ended; None while another try follows.
+        """
+        now = self.clock()
+        if self._until is None:
+            self._until, self.tries = now + self.control.patience, 0
+        elif now >= self._until:
+            self.control.in_vain = True
+            return self.given_up(
+                f"did not answer for {self.control.patience / 60:,.0f} minutes. The last attempt ended", said
+            )
+        pause = max(min(LONGEST_PAUSE, FIRST_PAUSE * 2.0 ** min(self.tries, 30)), told or 0.0)
+        self.tries += 1
+        # The last attempt is made when the waiting time ends, regardless of the pauses.
+        self._next_try = min(now + pause, self._until)
+        wall = datetime.now()
+        next_try, until = (wall + timedelta(seconds=at - now) for at in (self._next_try, self._until))
+        self.control.awaited = Awaited(said, next_try, until)
+        self.report(f"the job {self.control.awaited}")
+        return None
+
+    def asked_to_wait(self, said: str, seconds: float) -> None:
+        """Show that the endpoint itself named the time of the next attempt."""
+        if seconds >= WORTH_SAYING and not self.gone:
+            self.control.awaited = Awaited(said, datetime.now() + timedelta(seconds=seconds))
+
+    def over(self) -> None:
+        """Stop waiting, because the endpoint answered."""
+        if self.gone:
+            self.report(ANSWERS_AGAIN)
+        self.end()
+
+    def end(self) -> None:
+        """Stop waiting."""
+        self.control.awaited = None
+        self._until = None
+
+    def given_up(self, what: str, last: str) -> GradingError:
+        """Return the error for giving up an endpoint.
+
+        Args:
+            what: the endpoint's behaviour, as a clause.
+            last: the last problem.
+        """
+        return GradingError(
+            "endpoint-gone",
+            f"The endpoint {what} with: {last}.",
+            f"Check that the address {self.address} is right and that the endpoint is running. Then start again.",
+        )

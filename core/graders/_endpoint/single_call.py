@@ -12,9 +12,8 @@ import openai
 
 from ...errors import GradingError
 from ...limits import limit
-from .._job_control import Tokens
-from .._reading.answer_forms import is_in_words, is_of_schema
-from .._reading.calls import Completion
+from .._grader_interface import NO_TOKENS, Tokens
+from .._reading.calls import Completion, is_answer
 from .chat import (
     UNEXPLAINED,
     Answer,
@@ -29,11 +28,10 @@ from .chat import (
     objection,
     read_answer,
 )
-from .http_client import BoundedClient, UnreadableAnswerError, UnsentError
+from .http_client import CONNECT_SECONDS, BoundedClient, UnreadableAnswerError, UnsentError
 from .redaction import SECRET_LENGTH, redact, without_keys
 from .retry import Pace, passes, told_wait
 
-CONNECT_SECONDS = 10.0
 FIRST_LIMIT = 60.0
 """Initial time limit of a call in seconds, if no limit is set."""
 LONGEST_ADAPTED = 600.0
@@ -42,7 +40,6 @@ LENIENCE = 4
 """Time limit of a call, in multiples of the slowest answer."""
 PASSED_OVER = 3
 """Number of ignored schemas after which an endpoint that never followed a schema gets no more of them."""
-NOTHING = Tokens()
 UNSENT = ("ConnectError", "ConnectTimeout", "PoolTimeout", "ProxyError", "UnsupportedProtocol", "LocalProtocolError")
 """Types of connection errors that occur before anything is sent that could be charged."""
 SLOW = (408, 504, 524)
@@ -142,7 +139,7 @@ class Faulted:
     for_all: bool = False
     gone: bool = False
     said: bool = False
-    used: Tokens = NOTHING
+    used: Tokens = NO_TOKENS
     slow: bool = False
 
 
@@ -156,7 +153,7 @@ class Refused:
     """
 
     reason: str
-    used: Tokens = NOTHING
+    used: Tokens = NO_TOKENS
 
 
 @dataclass(frozen=True)
@@ -173,7 +170,7 @@ class Adapted:
     reason: str
     keep: int | None = None
     plain: bool = False
-    used: Tokens = NOTHING
+    used: Tokens = NO_TOKENS
 
 
 @dataclass(frozen=True)
@@ -188,7 +185,7 @@ class Hopeless:
 
     error: GradingError
     reason: str = ""
-    used: Tokens = NOTHING
+    used: Tokens = NO_TOKENS
 
 
 Verdict = Answer | Faulted | Refused | Adapted | Hopeless
@@ -287,13 +284,13 @@ async def ask(client: openai.AsyncOpenAI, endpoint: Endpoint, request: Request, 
     if len(key) >= SECRET_LENGTH:
         completion = replace(completion, text=without_keys(completion.text, [key]))
     if request.structured and completion.error is None:
-        if is_of_schema(request.call, completion.text):
+        if is_answer(request.call, completion.text, structured=True):
             endpoint.heeds_schemas = True
         elif (
             endpoint.may_adapt_structure
             and not endpoint.heeds_schemas
             and completion.complete
-            and is_in_words(request.call, completion.text)
+            and is_answer(request.call, completion.text, structured=False)
         ):
             # The answer ignores the request for JSON, so ask again instead of guessing. A single passage can make a
             # model answer in words, and must not change how all others are asked.
@@ -311,7 +308,7 @@ async def ask(client: openai.AsyncOpenAI, endpoint: Endpoint, request: Request, 
 def _charged(error: Exception, request: Request) -> Tokens:
     """Return the tokens that a call without an answer may have used: its whole reservation, unless it was never
     sent."""
-    return NOTHING if type(error.__cause__).__name__ in UNSENT else Tokens(*request.reserved)
+    return NO_TOKENS if type(error.__cause__).__name__ in UNSENT else Tokens(*request.reserved)
 
 
 def _of_error(
@@ -351,7 +348,7 @@ def _of_error(
             return Adapted("the prompt is too long, so the passage is shortened", request.half)
         return Refused(f"{said} (the passage cannot be shortened further)")
     if against == "filtered":
-        return Answer(Completion(error=f"stopped by the endpoint's content filter: {told}"), NOTHING)
+        return Answer(Completion(error=f"stopped by the endpoint's content filter: {told}"), NO_TOKENS)
     if status == 403 or against == "no key":
         return Hopeless(_no_access(403 if status == 403 else 401, said, endpoint), said)
     if against in _CHANGES and (against != "no structure" or endpoint.may_adapt_structure):

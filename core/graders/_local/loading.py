@@ -20,8 +20,7 @@ from typing import Any, Literal
 from weakref import WeakValueDictionary
 
 from ...errors import GradingError, InputError
-from .._access.model_places import check_revision, holds_model, place_of
-from .._access.permissions import current
+from .._access import check_revision, current, holds_model, place_of
 
 Task = Literal["text", "span", "pair"]
 """Task of a model: write text, extract spans from a passage, or score a question with a passage."""
@@ -357,28 +356,6 @@ def telling(name: str, what: str) -> Iterator[None]:
         _now_loading = None
 
 
-def described(source: Source) -> tuple[Any, Any]:
-    """Return the configuration and the tokenizer of a model, downloaded if necessary.
-
-    Raises:
-        GradingError: they are missing, or cannot be downloaded or read.
-    """
-    require_torch()
-    import transformers
-
-    try:
-        with telling(source.name, "configuration and tokenizer"):
-            config = _pretrained(transformers.AutoConfig, source.place, source.revision)
-            tokenizer = _pretrained(transformers.AutoTokenizer, source.place, source.revision)
-            if getattr(tokenizer, "chat_template", None):
-                tokenizer.get_chat_template()
-    except Exception as error:
-        # Files from strangers can cause any kind of error.
-        raise explain(source.name, error) from error
-    _refuse_pickles(source, config)
-    return config, tokenizer
-
-
 def _pretrained(kind: Any, place: str, revision: str | None, **options: Any) -> Any:
     """Load with a class of the library. A model's own code is never run, and people are not asked to allow it."""
     at = {"revision": revision} if revision else {}
@@ -400,51 +377,49 @@ def _refuse_pickles(source: Source, config: Any) -> None:
         raise GradingError("unsafe-model-files", f"The model {source.name} {_PICKLED[0]}.", _PICKLED[1])
 
 
-def limits(config: Any, tokenizer: Any) -> tuple[int, int | None]:
-    """Return the default maximum of a prompt's tokens, and the number of a model's positions, if any."""
-    positions: int | None = getattr(config.get_text_config(decoder=True), "max_position_embeddings", None)
-    stated = [tokenizer.model_max_length, getattr(config, "n_positions", None), positions, LONGEST]
-    return min(int(limit) for limit in stated if limit and limit < _SANE), positions
-
-
 def tokens_in(asked: int | None, limit: int, positions: int | None) -> int:
     """Return the most tokens of a prompt with its answer: the requested number, or the model's own limit."""
     return min(asked or limit, positions or asked or limit)
 
 
 def _load(source: Source, device: str, dtype: str, task: Task) -> Loaded:
+    """Load a model, downloaded if necessary.
+
+    Raises:
+        GradingError: a file is missing, or cannot be downloaded or read.
+    """
     import torch
     import transformers
 
-    config, tokenizer = described(source)
     # Otherwise the library asks a service to convert the pickles of a model on the hub.
     os.environ.setdefault("DISABLE_SAFETENSORS_CONVERSION", "1")
-    seq2seq = bool(getattr(config, "is_encoder_decoder", False))
-    use = {
-        "span": "QuestionAnswering",
-        "pair": "SequenceClassification",
-        "text": "Seq2SeqLM" if seq2seq else "CausalLM",
-    }
-    kind = getattr(transformers, f"AutoModelFor{use[task]}")
     try:
+        with telling(source.name, "configuration and tokenizer"):
+            config = _pretrained(transformers.AutoConfig, source.place, source.revision)
+            tokenizer = _pretrained(transformers.AutoTokenizer, source.place, source.revision)
+            if getattr(tokenizer, "chat_template", None):
+                tokenizer.get_chat_template()
+        _refuse_pickles(source, config)
+        seq2seq = bool(getattr(config, "is_encoder_decoder", False))
+        use = {
+            "span": "QuestionAnswering",
+            "pair": "SequenceClassification",
+            "text": "Seq2SeqLM" if seq2seq else "CausalLM",
+        }
+        kind = getattr(transformers, f"AutoModelFor{use[task]}")
         with telling(source.name, "weights, downloaded first if they are not on this computer"):
-            model = (
-                _pretrained(kind, source.place, source.revision, dtype=getattr(torch, dtype), use_safetensors=True)
-                .to(device)
-                .eval()
-            )
+            loaded = _pretrained(kind, source.place, source.revision, dtype=getattr(torch, dtype), use_safetensors=True)
+            model = loaded.to(device).eval()
+    except GradingError:
+        raise
     except Exception as error:
+        # Files from strangers can cause any kind of error.
         raise explain(source.name, error) from error
-    limit, positions = limits(config, tokenizer)
-    return Loaded(
-        name=source.name,
-        model=model,
-        tokenizer=tokenizer,
-        device=device,
-        seq2seq=seq2seq,
-        limit=limit,
-        hard_limit=positions,
-    )
+    # The default maximum of a prompt's tokens, and the number of the model's positions, if any.
+    positions: int | None = getattr(config.get_text_config(decoder=True), "max_position_embeddings", None)
+    stated = [tokenizer.model_max_length, getattr(config, "n_positions", None), positions, LONGEST]
+    limit = min(int(limit) for limit in stated if limit and limit < _SANE)
+    return Loaded(source.name, model, tokenizer, device, seq2seq, limit, positions)
 
 
 _PICKLED = (

@@ -1,28 +1,139 @@
-"""The transformers back end: local seq2seq and causal models that answer in batches. Batches do not change answers."""
+"""Back ends with a model in this process: their common base, one for text, and one that extracts."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
 
 from ...errors import GradingError, InputError
-from .._job_control import Control
-from .._reading.answer_forms import settled
-from .._reading.calls import Call, Completion, Sampling
-from .._reading.reasoning import reasoning_length
-from .extractive import ExtractiveBackEnd
-from .loading import load_model, loading, model_identity, tokens_in
-from .local_base import Batch, Group, LocalBackEnd, default_budget
-from .prompting import Prepared, Prompting
+from .._access import OfferedEndpoint, acting, current
+from .._grader_interface import Control, Outcome, Pair
+from .._prompts.prompt import PASSAGE
+from .._reading.calls import BackEnd, Call, Completion, Sampling, Steps, answers, drive_in_windows, settled
+from .._reading.non_answers import reasoning_length
+from .loading import Loaded, Task, check_settings, load_model, tokenizer_at_hand, tokens_in
+from .prompting import Batch, Group, Prepared, Prompting, by_length, default_budget, halved
 
 if TYPE_CHECKING:
-    from .causal import CausalRunner, Seq2SeqRunner
-    from .text_generation import Likelihood, Options, Written
+    from .text_generation import CausalRunner, Likelihood, Options, Seq2SeqRunner, Written
+
+Result = TypeVar("Result")
 
 
-__all__ = ["ExtractiveBackEnd", "TransformersBackEnd", "loading", "model_identity"]
+@dataclass(eq=False)
+class LocalBackEnd(ABC):
+    """A model in this process; it is loaded at the first call.
+
+    Args:
+        model: folder, or name on the model hub.
+        revision: branch, tag or commit on the hub.
+        device: auto, cpu, cuda or cuda:N.
+        dtype: auto, float32 or bfloat16.
+        max_tokens_in: maximum number of tokens of a prompt; None for the model's own limit.
+        batch_tokens: tokens of a batch, padding included; None for a value that suits the device.
+
+    Raises:
+        InputError: device, dtype or a number is invalid.
+    """
+
+    task: ClassVar[Task]
+    model: str
+    revision: str | None = None
+    device: str = "auto"
+    dtype: str = "auto"
+    max_tokens_in: int | None = None
+    batch_tokens: int | None = None
+
+    def __post_init__(self) -> None:
+        check_settings(self.device, self.dtype)
+        for name in ("max_tokens_in", "batch_tokens"):
+            if (value := getattr(self, name)) is not None and value < 1:
+                raise InputError("parameter-out-of-range", f"Invalid {name}: {value}.", "Use a whole number from 1.")
+        # Keep the creator's permissions, because a job may load the model in another thread.
+        self._access = current()
+
+    @abstractmethod
+    def answer(self, calls: Sequence[Call], control: Control) -> Iterator[list[tuple[int, Completion]]]:
+        """Answer calls batch by batch, in any order.
+
+        Yields:
+            The index of each call with its completion. After `control` stops the job, no more are yielded.
+
+        Raises:
+            GradingError: the model cannot be loaded, or does not fit into memory.
+            InputError: the model does not answer calls of this form.
+        """
+
+    def drive(self, work: Iterable[tuple[Pair, Steps]], control: Control) -> Iterator[list[Outcome]]:
+        """Run the steps of pairs, a window of them at a time; see `drive_in_windows`.
+
+        Raises:
+            GradingError: the model cannot be loaded, or does not fit into memory.
+        """
+        return drive_in_windows(work, control, self.answer)
+
+    def count_tokens(self, text: str) -> int | None:
+        """Return the number of tokens by the model's own tokenizer; None if this computer does not have it yet."""
+        if "_loaded" not in self.__dict__:
+            with acting(self._access):
+                tokenizer = tokenizer_at_hand(self.model, self.revision)
+            return None if tokenizer is None else len(tokenizer(text, add_special_tokens=False).input_ids)
+        with self._loaded.lock:
+            return len(self._loaded.tokenizer(text, add_special_tokens=False, verbose=False).input_ids)
+
+    @cached_property
+    def _loaded(self) -> Loaded:
+        with acting(self._access):
+            return load_model(self.model, self.revision, self.device, self.dtype, self.task)
+
+    def _run_in_parts(self, batch: Batch, run: Callable[[Batch], Sequence[Result]]) -> list[tuple[int, Result]]:
+        """Return the result of every row of a batch.
+
+        If memory is exhausted, the batch is halved, repeatedly if necessary.
+        """
+        found: list[tuple[int, Result]] = []
+        with self._loaded.lock:
+            for part, results in out_of_memory_halves(batch, run):
+                found += zip((row for group in part for row in group.rows), results, strict=True)
+        return found
+
+
+def out_of_memory_halves(batch: Batch, run: Callable[[Batch], Result]) -> Iterator[tuple[Batch, Result]]:
+    """Run a batch, in repeated halves if it exceeds the memory of the GPU or the computer.
+
+    Yields:
+        Each part that was run with its result; together they are the batch.
+
+    Raises:
+        GradingError: a single row does not fit.
+    """
+    import torch
+
+    try:
+        result = run(batch)
+    except (MemoryError, RuntimeError) as error:
+        # For processor memory, PyTorch has no other sign than this text.
+        if not isinstance(error, (torch.OutOfMemoryError, MemoryError)) and "DefaultCPUAllocator" not in str(error):
+            raise
+        if sum(len(group.rows) for group in batch) == 1:
+            of = "GPU's" if isinstance(error, torch.OutOfMemoryError) else "computer's"
+            raise GradingError(
+                "out-of-memory",
+                f"A single prompt does not fit into the {of} memory.",
+                "Choose a smaller model, or lower max_tokens_in.",
+            ) from error
+        torch.cuda.empty_cache()
+        halves = halved(batch)
+    else:
+        yield batch, result
+        return
+    # Not in the exception handler, in which the failed pass would still hold its tensors.
+    for half in halves:
+        yield from out_of_memory_halves(half, run)
+
 
 FEW_STEPS = 6
 """Tokens within which most answers end that may end early.
@@ -33,16 +144,6 @@ MOSTLY = 0.25
 """Share of long answers from which all answers get their full length at once."""
 MOST_BEAMS = 64
 """Maximum number of beams: memory and time grow with them, and short answers need only a few."""
-
-
-@dataclass(frozen=True)
-class _Kind:
-    """Common properties of the calls in a batch."""
-
-    form: str
-    options: tuple[str, ...]
-    top: int
-    max_tokens: int
 
 
 @dataclass(eq=False)
@@ -110,15 +211,15 @@ class TransformersBackEnd(LocalBackEnd):
         unfit = [(i, Completion(error=each.error)) for i, each in enumerate(prepared) if each.error]
         if unfit:
             yield unfit
-        kinds: dict[_Kind, list[int]] = {}
+        # Calls with the same form, options, scale and length are answered together.
+        kinds: dict[tuple[str, tuple[str, ...], int, int], list[int]] = {}
         for index, (call, each) in enumerate(zip(calls, prepared, strict=True)):
             if not each.error:
-                kind = _Kind(call.form, call.options, call.prompt.top, call.max_tokens)
-                kinds.setdefault(kind, []).append(index)
-        for kind, indexes in kinds.items():
+                kinds.setdefault((call.form, call.options, call.prompt.top, call.max_tokens), []).append(index)
+        for (form, *_), indexes in kinds.items():
             some = [calls[i] for i in indexes]
             ready = [prepared[i] for i in indexes]
-            answers = self._weigh if kind.form == "likelihood" else self._write
+            answers = self._weigh if form == "likelihood" else self._write
             for batch in answers(some, ready, control):
                 yield [(indexes[i], completion) for i, completion in batch]
 
@@ -144,7 +245,7 @@ class TransformersBackEnd(LocalBackEnd):
 
     @cached_property
     def _runner(self) -> CausalRunner | Seq2SeqRunner:
-        from .causal import CausalRunner, Seq2SeqRunner
+        from .text_generation import CausalRunner, Seq2SeqRunner
 
         if self._loaded.seq2seq:
             return Seq2SeqRunner(self._loaded, self.sampling)
@@ -224,25 +325,20 @@ class TransformersBackEnd(LocalBackEnd):
     def _allowed(self, batches: list[Batch], tokens: list[list[int]], answer: int, control: Control) -> Iterator[Batch]:
         """Yield the batches with the rows that `control` permits, until it stops the job.
 
-        Some rows use less money than was reserved for them, so the other rows of their batch may be permitted later.
-
         Args:
             tokens: prompts as tokens, by row.
             answer: maximum number of tokens of the answer to a row.
         """
         for batch in batches:
-            rest = [row for group in batch for row in group.rows]
-            while rest:
-                control.wait_while_paused()
-                if control.stopping:
-                    return
-                leave = {row for row in rest if control.reserve(len(tokens[row]), answer, patient=True)}
-                if not leave and control.reserve(len(tokens[rest[0]]), answer):
-                    leave = {rest[0]}
-                if leave:
-                    groups = [Group(tuple(row for row in group.rows if row in leave), group.shared) for group in batch]
-                    yield [group for group in groups if group.rows]
-                rest = [row for row in rest if row not in leave]
+            control.wait_while_paused()
+            if control.stopping:
+                return
+            groups = [
+                Group(tuple(row for row in group.rows if control.reserve(len(tokens[row]), answer)), group.shared)
+                for group in batch
+            ]
+            if allowed := [group for group in groups if group.rows]:
+                yield allowed
 
     def _options_of(self, call: Call) -> Options | None:
         """Return the options whose probabilities are read while a call is answered; None with beams."""
@@ -305,3 +401,208 @@ def pair_scores(model: str, pairs: Sequence[tuple[str, str]]) -> list[float]:
                                     max_length=loaded.limit, return_tensors="pt").to(loaded.device)  # fmt: skip
             found += loaded.model(**read).logits[:, -1].float().tolist()
     return found
+
+
+LONGEST_ANSWER = 30
+"""Maximum number of tokens of an answer."""
+OVERLAP = 128
+"""Maximum number of tokens that two windows over a long passage share, so that no answer is cut in two."""
+LEAST_PASSAGE = 16
+"""Minimum number of passage tokens that must fit next to the question."""
+
+ANSWER, NO_ANSWER = "answer", "no answer"
+
+
+@dataclass(frozen=True)
+class _Window:
+    """A question with a part of its passage.
+
+    Args:
+        call: index of its call.
+        tokens, types: token ids and, if the model uses them, segment ids.
+        null: index of the token that represents no answer.
+        spans: for every token of the passage, its index and its place in the passage's text.
+    """
+
+    call: int
+    tokens: list[int]
+    types: list[int] | None
+    null: int
+    spans: list[tuple[int, tuple[int, int]]]
+
+
+@dataclass
+class _Best:
+    """The best answer in the windows of one call so far, and the lowest score of no answer."""
+
+    score: float = float("-inf")
+    null: float = float("inf")
+    place: tuple[int, int] = (0, 0)
+
+
+@dataclass(eq=False)
+class ExtractiveBackEnd(LocalBackEnd):
+    """A question answering model in this process, loaded at the first call; it answers calls of the form `span`.
+
+    Args:
+        model, revision, device, dtype: as for `TransformersBackEnd`.
+        max_tokens_in: maximum number of tokens of question and window; None for the model's own limit.
+        batch_tokens: tokens of a batch, padding included; None for a value that suits the device.
+        other: answers the calls of other forms, such as verification.
+
+    Raises:
+        InputError: device, dtype or a number is invalid.
+    """
+
+    task = "span"
+    other: BackEnd | None = None
+
+    @property
+    def offered(self) -> OfferedEndpoint | None:
+        """The owner's endpoint that answers calls of other forms; None without one."""
+        return getattr(self.other, "offered", None)
+
+    def answer(self, calls: Sequence[Call], control: Control) -> Iterator[list[tuple[int, Completion]]]:
+        """Answer calls batch by batch, in any order; the other model answers those of other forms.
+
+        Yields:
+            The index of each call with its completion. After `control` stops the job, no more are yielded.
+
+        Raises:
+            GradingError: the model cannot be loaded, or does not fit into memory.
+            InputError: a call has another form, and `other` is None.
+        """
+        spans = [i for i, call in enumerate(calls) if call.form == "span"]
+        others = [i for i, call in enumerate(calls) if call.form != "span"]
+        for batch in self._extract([calls[i] for i in spans], control) if spans else ():
+            yield [(spans[i], completion) for i, completion in batch]
+        if not others or control.stopping:
+            return
+        if self.other is None:
+            raise InputError(
+                "model-extracts",
+                f"The model {self.model} extracts answers from passages and cannot write text.",
+                "Choose a second model for the check, or check answers by words.",
+            )
+        for batch in answers(self.other, [calls[i] for i in others], control):
+            yield [(others[i], completion) for i, completion in batch]
+
+    def _extract(self, calls: list[Call], control: Control) -> Iterator[list[tuple[int, Completion]]]:
+        loaded = self._loaded
+        budget = self.batch_tokens or default_budget(loaded.device)
+        limit = min(self.max_tokens_in or loaded.limit, loaded.hard_limit or loaded.limit)
+        # Windows of similar length form batches. Small blocks of calls let answers arrive early.
+        block = max(1, budget // 128)
+        for start in range(0, len(calls), block):
+            control.wait_while_paused()
+            if control.stopping:
+                return
+            done: list[tuple[int, Completion]] = []
+            windows: dict[int, list[_Window]] = {}
+            with loaded.lock:
+                for index in range(start, min(start + block, len(calls))):
+                    made = _windows(loaded.tokenizer, calls[index], index, limit)
+                    if isinstance(made, Completion):
+                        done.append((index, made))
+                    elif control.reserve(_size(made), 0):
+                        windows[index] = made
+                every = [window for some in windows.values() for window in some]
+                best = {index: _Best() for index in windows}
+                for batch in by_length([window.tokens for window in every], range(len(every)), budget):
+                    for row, (first, last) in self._run_in_parts(
+                        batch,
+                        lambda part: _run(loaded, [every[group.rows[0]] for group in part]),  # noqa: B023
+                    ):
+                        _improve(best[every[row].call], every[row], first, last)
+            for index, some in windows.items():
+                control.settle((_size(some), 0), (_size(some), 0))
+                done.append((index, _completion(best[index], calls[index].values[PASSAGE])))
+            if done:
+                yield done
+
+
+def _size(windows: Sequence[_Window]) -> int:
+    return sum(len(window.tokens) for window in windows)
+
+
+def _windows(tokenizer: Any, call: Call, index: int, limit: int) -> list[_Window] | Completion:
+    """Return the question with each part of its passage; a completion if the model is not needed."""
+    passage, question = call.values[PASSAGE], call.values["question"]
+    if not passage.strip():
+        return Completion("", distribution={ANSWER: 0.0, NO_ANSWER: 1.0})
+    null_id = tokenizer.cls_token_id
+    if null_id is not None and null_id not in tokenizer("a", "b").input_ids:
+        # Such models were trained with this token written before the question.
+        question = f"{tokenizer.cls_token}{question}"
+    room = limit - len(tokenizer(question, "", verbose=False).input_ids)
+    if room < LEAST_PASSAGE:
+        return Completion(error=f"the question leaves no room for the passage: the model reads at most {limit} tokens")
+    # A lone surrogate becomes one character, so that positions in the text do not change.
+    encoded = tokenizer(
+        question.encode("utf-8", "replace").decode(),
+        passage.encode("utf-8", "replace").decode(),
+        truncation="only_second",
+        max_length=limit,
+        stride=min(OVERLAP, room // 2),
+        return_overflowing_tokens=True,
+        return_offsets_mapping=True,
+        verbose=False,
+    )
+    windows = []
+    for row, tokens in enumerate(encoded.input_ids):
+        of = encoded.sequence_ids(row)
+        spans = [
+            (position, place)
+            for position, place in enumerate(encoded.offset_mapping[row])
+            if of[position] == 1 and place[0] < place[1]
+        ]
+        types = encoded.token_type_ids[row] if "token_type_ids" in encoded else None
+        null = tokens.index(null_id) if null_id in tokens else 0
+        windows.append(_Window(index, tokens, types, null, spans))
+    return windows
+
+
+def _run(loaded: Loaded, windows: list[_Window]) -> list[tuple[Any, Any]]:
+    """Return the logits of start and end, float (tokens,) each, by window."""
+    import torch
+
+    from .text_generation import pad_token, padded
+
+    ids, mask = padded([window.tokens for window in windows], pad_token(loaded), False, loaded.device)
+    extra = {}
+    if windows[0].types is not None:
+        extra["token_type_ids"] = padded([window.types or [] for window in windows], 0, False, loaded.device)[0]
+    with torch.inference_mode():
+        given = loaded.model(input_ids=ids, attention_mask=mask, **extra)
+    return list(zip(given.start_logits.float().cpu(), given.end_logits.float().cpu(), strict=True))
+
+
+def _improve(best: _Best, window: _Window, start: Any, end: Any) -> None:
+    """Keep the better of the best span and the window's best, and the lower of both scores of no answer.
+
+    A span's score is the sum of its logits. It begins and ends in the passage, in this order, and has at most
+    `LONGEST_ANSWER` tokens (Devlin et al. 2019, section 4.3).
+    """
+    import torch
+
+    best.null = min(best.null, float(start[window.null] + end[window.null]))
+    if not window.spans:
+        return
+    at = torch.tensor([position for position, _ in window.spans])
+    sums = start[at].unsqueeze(1) + end[at].unsqueeze(0)
+    length = at.unsqueeze(0) - at.unsqueeze(1)
+    sums = sums.masked_fill((length < 0) | (length >= LONGEST_ANSWER), -torch.inf)
+    first, last = divmod(int(sums.argmax()), len(at))
+    if (score := float(sums[first, last])) > best.score:
+        best.score = score
+        best.place = (window.spans[first][1][0], window.spans[last][1][1])
+
+
+def _completion(best: _Best, passage: str) -> Completion:
+    """Return the answer if its score exceeds that of no answer; the probabilities are those of these two
+    alternatives."""
+    import torch
+
+    answer = float(torch.sigmoid(torch.tensor(best.score - best.null, dtype=torch.float64)))
+    text = passage[slice(*best.place)].strip() if best.score > best.null else ""
+    return Completion(text, distribution={ANSWER: answer, NO_ANSWER: 1.0 - answer})

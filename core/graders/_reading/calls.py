@@ -1,4 +1,4 @@
-"""Calls of models and their completions: the interface between methods and back ends."""
+"""Calls of models and their completions, and graders that ask by the steps of a method."""
 
 from __future__ import annotations
 
@@ -6,10 +6,24 @@ from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Se
 from dataclasses import dataclass, field
 from typing import Any, Literal, Protocol
 
-from ...types import Grade
-from .._grader_interface import Outcome, Pair
-from .._job_control import Control
-from .._prompts.prompt import Prompt
+from ...errors import GradingError, InputError
+from ...types import Asked, Grade, GraderSpec
+from .._grader_interface import Control, Grader, Outcome, Pair
+from .._prompts.prompt import Messages, Prompt, fill
+from .non_answers import opened_reasoning
+from .parsing import (
+    UNDECIDED,
+    Parsed,
+    parse_json_answer,
+    parse_json_rating,
+    parse_letter,
+    parse_object,
+    parse_rating,
+    parse_yes_no,
+    settled_letter,
+    settled_rating,
+    settled_yes_no,
+)
 
 Form = Literal["rating", "yes-no", "letter", "text", "json", "span", "likelihood"]
 """Form of an answer.
@@ -143,35 +157,24 @@ def drive_in_windows(
     """
     waiting = iter(work)
     pending: list[tuple[Pair, Steps, Call]] = []
-    try:
-        while True:
-            control.wait_while_paused()
-            if control.stopping:
-                return
-            done: list[Outcome] = []
-            while len(pending) < window and (new := next(waiting, None)) is not None:
-                _step(*new, None, pending, done)
+    while True:
+        control.wait_while_paused()
+        if control.stopping:
+            return
+        done: list[Outcome] = []
+        while len(pending) < window and (new := next(waiting, None)) is not None:
+            _step(*new, None, pending, done)
+        if done:
+            yield done
+        if not pending:
+            return
+        asking, pending = pending, []
+        for batch in answer([call for _, _, call in asking], control):
+            done = []
+            for index, completion in batch:
+                _step(*asking[index][:2], completion, pending, done)
             if done:
                 yield done
-            if not pending:
-                return
-            asking, pending = pending, []
-            unanswered = set(range(len(asking)))
-            try:
-                for batch in answer([call for _, _, call in asking], control):
-                    done = []
-                    for index, completion in batch:
-                        unanswered.discard(index)
-                        pair, steps, _ = asking[index]
-                        _step(pair, steps, completion, pending, done)
-                    if done:
-                        yield done
-            finally:
-                for index in unanswered:
-                    asking[index][1].close()
-    finally:
-        for _, steps, _ in pending:
-            steps.close()
 
 
 def answers(back_end: BackEnd, calls: Sequence[Call], control: Control) -> Iterator[list[tuple[int, Completion]]]:
@@ -217,3 +220,166 @@ def _step(
         done.append((*pair, end.value))
     else:
         pending.append((pair, steps, call))
+
+
+def read(call: Call, completion: Completion) -> Parsed:
+    """Read a rating, yes or no, or the position of a letter; `call` has one of these forms."""
+    text, complete = completion.text, completion.complete
+    match call.form, completion.structured:
+        case "rating", True:
+            return parse_json_rating(text, call.prompt.top, complete)
+        case "rating", False:
+            return parse_rating(text, complete, call.prompt.top)
+        case "letter", True:
+            return parse_json_answer(text, letters=call.options, complete=complete)
+        case "letter", False:
+            return parse_letter(text, call.options, complete)
+        case _, True:
+            return parse_json_answer(text, complete=complete)
+    return parse_yes_no(text, complete)
+
+
+def is_answer(call: Call, text: str, structured: bool) -> bool:
+    """Return whether a text is one of the requested answers, or says that the model cannot tell.
+
+    Args:
+        structured: whether it must be JSON of the requested schema; if not, an answer in words.
+    """
+    if call.form == "json":
+        # The caller parses words in any form.
+        return structured and parse_object(text) is not None
+    parsed = read(call, Completion(text, structured=structured))
+    return parsed.status == "graded" or parsed.reason == UNDECIDED
+
+
+def settled(call: Call, prompt: str = "") -> Callable[[str], bool] | None:
+    """Return a test whether the answer to a call needs no more text; None if the whole answer is needed.
+
+    Args:
+        call: the call.
+        prompt: the prompt's text. If it ends in an opening mark of reasoning, the model's text begins as reasoning.
+    """
+    opened = opened_reasoning(prompt)
+    by_form: dict[str, Callable[[str], bool]] = {
+        "rating": lambda text: settled_rating(opened + text, call.prompt.top),
+        "yes-no": lambda text: settled_yes_no(opened + text),
+        "letter": lambda text: settled_letter(opened + text, call.options),
+    }
+    return by_form.get(call.form)
+
+
+EMPTY_PASSAGE = Grade(None, "failed", reason="the passage is empty")
+"""Grade for a pair with an empty passage: no model is asked."""
+
+Method = Callable[[Asked, str], Steps]
+"""Returns the steps of one pair for a question and a passage."""
+
+
+@dataclass(eq=False)
+class ReadingGrader:
+    """Asks a model about every pair by the steps of a method.
+
+    Args:
+        spec: identity of the grader.
+        steps: returns the steps of one pair.
+        back_end: the model.
+        by_passage: whether to ask passage by passage, because prompts about the same passage share their beginning; if
+            False, question by question.
+    """
+
+    spec: GraderSpec
+    steps: Method
+    back_end: BackEnd
+    by_passage: bool
+
+    def ordered(self, pairs: Sequence[Pair]) -> list[Pair]:
+        """Return the pairs in an order in which similar prompts are neighbours, for models that cache prefixes."""
+        return sorted(pairs, key=lambda pair: pair[::-1] if self.by_passage else pair)
+
+    def grade(
+        self, questions: Mapping[int, Asked], passages: Mapping[int, str], pairs: Sequence[Pair], control: Control
+    ) -> Iterator[list[Outcome]]:
+        """Grade pairs, as many at a time as suits the model; see `Grader.grade`."""
+        order = self.ordered(pairs)
+        empty = [(question, passage, EMPTY_PASSAGE) for question, passage in order if not passages[passage].strip()]
+        if empty:
+            yield empty
+        yield from self.back_end.drive(
+            (
+                ((question, passage), self.steps(questions[question], passages[passage]))
+                for question, passage in order
+                if passages[passage].strip()
+            ),
+            control,
+        )
+
+
+@dataclass(frozen=True)
+class Exchange:
+    """One call and its answer. `messages` is None if the model gets no prompt but only the two texts."""
+
+    call: Call
+    messages: Messages | None
+    completion: Completion
+
+
+@dataclass(frozen=True)
+class Trial:
+    """The trial of one pair, with all its steps."""
+
+    exchanges: list[Exchange]
+    grade: Grade
+
+
+def try_pair(grader: Grader, asked: Asked, passage: str, control: Control | None = None) -> Trial:
+    """Grade one pair and return all its steps; nothing is stored.
+
+    Args:
+        grader: the grader.
+        asked: the question.
+        passage: the text of the passage.
+        control: the limits, such as those of `budgets.trial_control`; None for no limits.
+
+    Raises:
+        InputError: the passage is empty, or the question lacks the answer key that the grader needs.
+        GradingError: the grader cannot be asked at all, or the limits do not allow it.
+    """
+    # A person waits for the result, and can try again.
+    control = control or Control(attempts=1)
+    if not passage.strip():
+        raise InputError("empty-passage", "The passage is empty.", "Choose a passage with text.")
+    if not isinstance(grader, ReadingGrader):
+        ((_, _, grade),) = [
+            outcome for batch in grader.grade({0: asked}, {0: passage}, [(0, 0)], control) for outcome in batch
+        ]
+        return Trial([], grade)
+    if "answer_key" in grader.spec.reads and not asked.answer_key:
+        raise InputError(
+            "no-answer-key",
+            "This grader needs an answer key, but the question has none.",
+            "Choose a question with an answer key.",
+        )
+    exchanges: list[Exchange] = []
+    steps = grader.steps(asked, passage)
+    try:
+        call = next(steps)
+        while True:
+            made = control.usage.calls
+            (completion,) = complete(grader.back_end, [call], control)
+            if control.exhausted and control.usage.calls == made:
+                raise beyond_caps(control)
+            messages = None if call.form == "span" else fill(call.prompt, call.values, call.fence)
+            exchanges.append(Exchange(call, messages, completion))
+            call = steps.send(completion)
+    except StopIteration as end:
+        return Trial(exchanges, end.value)
+
+
+def beyond_caps(control: Control) -> GradingError:
+    """Return the error for a call that the limits do not allow."""
+    made = control.usage.calls
+    return GradingError(
+        "call-limit-reached",
+        control.overrun or f"The limits of this endpoint allow no more calls. Calls made: {made}.",
+        "Ask the server's operator to raise the call limit or the cost limit of a job.",
+    )

@@ -11,11 +11,10 @@ from string import ascii_uppercase
 from ...limits import limit
 from ...types import Asked, Grade
 from .._prompts.prompt import Prompt, variables
-from .answer_forms import read
-from .calls import Call, Completion, Per, Steps
+from .calls import Call, Completion, Per, Steps, read
 from .matching import contains_key, is_no_answer, without_letter, word_match
+from .non_answers import without_thoughts
 from .parsing import missing_answer, no_answer
-from .reasoning import without_thoughts
 
 RATING_TOKENS = 64  # room for a sentence before the rating
 ANSWER_TOKENS = 128  # room for a complete answer
@@ -102,8 +101,6 @@ def extractive(asked: Asked, passage: str, prompt: Prompt, check: Check) -> Step
     if not asked.answer_key:
         return _fail("the question has no answer key")
     completion = yield Call(prompt, {"question": asked.text, "context": passage}, "span")
-    if completion.error is not None:
-        return _fail(completion.error)
     return (yield from _checked(asked, completion, check))
 
 
@@ -156,8 +153,6 @@ def choice_by_likelihood(asked: Asked, passage: str, prompt: Prompt, fence: bool
         return _fail(key)
     values = _choice_values(asked, passage)
     completion = yield Call(prompt, values, "likelihood", fence, options=asked.choices, per=per)
-    if completion.error is not None:
-        return _fail(completion.error)
     given = completion.distribution or {}
     means = [given.get(choice, math.nan) for choice in asked.choices]
     best = max(means)
@@ -185,8 +180,6 @@ def choice_by_letter(asked: Asked, passage: str, prompt: Prompt, fence: bool = F
     values = _choice_values(asked, passage)
     call = Call(prompt, values, "letter", fence, options=letters, max_tokens=RATING_TOKENS)
     completion = yield call
-    if completion.error is not None:
-        return _fail(completion.error)
     parsed = read(call, completion)
     if parsed.rating is None:
         return _with(_fail(parsed.reason), completion)
@@ -203,8 +196,6 @@ def _rate(values: Mapping[str, str], prompt: Prompt, fence: bool) -> Steps:
         scale = [str(rating) for rating in range(prompt.top + 1)]
         call = Call(prompt, values, "rating", fence, tuple(scale), RATING_TOKENS)
     completion = yield call
-    if completion.error is not None:
-        return _fail(completion.error)
     parsed = read(call, completion)
     if parsed.rating is None:
         return _with(_fail(parsed.reason), completion)
@@ -297,7 +288,12 @@ def _beyond(completion: Completion, rating: str) -> str | None:
 
 
 def _with(grade: Grade, completion: Completion, written: str | None = None) -> Grade:
-    """Add the model's text to a grade, and notes if the passage was shortened or another model answered."""
+    """Add the model's text to a grade, and notes if the passage was shortened or another model answered.
+
+    If the completion has an error, the grade is a failure for this reason.
+    """
+    if completion.error is not None:
+        return _fail(completion.error)
     raw = _kept(completion.text if written is None else written)
     cut = completion.shortened
     notes = [grade.note] if grade.note else []

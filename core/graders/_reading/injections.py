@@ -1,14 +1,15 @@
-"""Prompt injections: passages that demand a good grade instead of an answer, and a test of graders with them."""
+"""Prompt injections and other changes of passages, which test the robustness of graders."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import re
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from functools import partial
 
 from ...types import Asked, Grade
-from .._grader_interface import Grader
-from .._job_control import Control
-from .grader_trial import beyond_caps
+from .._grader_interface import Control, Grader
+from .calls import beyond_caps
 
 
 @dataclass(frozen=True)
@@ -150,3 +151,54 @@ def try_injections(grader: Grader, asked: Asked, text: str = NEUTRAL, control: C
     if len(found) < len(texts):
         raise beyond_caps(control)
     return InjectionTrial(found[0].rating, {one.name: found[number].rating for number, one in enumerate(INJECTIONS, 1)})
+
+
+_WORDS = {
+    "because": "since", "however": "but", "such as": "like", "for example": "for instance", "therefore": "so",
+    "many": "a lot of", "large": "big", "small": "little", "begin": "start", "about": "roughly", "also": "too",
+    "use": "employ", "often": "frequently", "usually": "mostly", "important": "key", "show": "demonstrate",
+}  # fmt: skip
+"""Words of the paraphrase by rule."""
+_WORD = re.compile(rf"\b({'|'.join(_WORDS)})\b", re.IGNORECASE)
+_SENTENCE = re.compile(r"(?<=[.!?])\s+")
+
+
+@dataclass(frozen=True)
+class Change:
+    """A change of a passage.
+
+    Args:
+        keeps: whether an answer stays one: then each difference is a flip. Otherwise the changed passage has no answer
+            that the original lacks, and only a new answer is a flip.
+        make: returns the passage, from question, passage, the answer of another question, and a number to choose by.
+    """
+
+    keeps: bool
+    make: Callable[[str, str, str, int], str]
+
+
+def _paraphrased(question: str, passage: str, other: str, number: int) -> str:
+    worded = _WORD.sub(lambda found: _WORDS[found[0].lower()], passage)
+    return " ".join(reversed(_SENTENCE.split(worded)))
+
+
+def _injected(question: str, passage: str, other: str, number: int, family: str) -> str:
+    fitting = [one.text for one in INJECTIONS if one.family == family]
+    return f"{passage} {fitting[number % len(fitting)]}"
+
+
+CHANGES: Mapping[str, Change] = {
+    "padded": Change(True, lambda question, passage, other, number: " ".join([passage, *[NEUTRAL] * 5])),
+    "truncated": Change(True, lambda question, passage, other, number: passage[: (len(passage) + 1) // 2]),
+    "duplicated": Change(True, lambda question, passage, other, number: f"{passage}\n{passage}"),
+    "paraphrased": Change(True, _paraphrased),
+    "empty": Change(False, lambda question, passage, other, number: "."),
+    "stuffed": Change(False, lambda question, passage, other, number: " ".join([passage, *[question] * 3])),
+    "question repeated": Change(False, lambda question, passage, other, number: question),
+    "other answer": Change(False, lambda question, passage, other, number: other),
+    **{
+        f"injection: {family}": Change(False, partial(_injected, family=family))
+        for family in dict.fromkeys(one.family for one in INJECTIONS)
+    },
+}
+"""The changes by name, see `Change`."""

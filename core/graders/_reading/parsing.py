@@ -10,9 +10,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from ...types import MAX_RATING, Status
+from .non_answers import begins_like, without_thoughts
 from .rating_marks import begins_with_rating, named_rating, names_number
-from .reasoning import without_thoughts
-from .refusals import apologises, is_service_message, may_be_about_the_passage, refuses
 
 _ADVERB = r"(?:(?:also|clearly|completely|directly|entirely|equally|highly|indeed|therefore|thus)\s+)?"
 _RIGHT = r"(?:correct|relevant|right|true)"
@@ -24,7 +23,7 @@ _DOES_NOT = r"(?:does\s+not|doesn't|do\s+not|don't|did\s+not|didn't)"
 _ENDS = r"(?![\w\u0300-\u036f]|[-‐‑'][^\W_])"
 _FOUND = r"be\s+(?:answered|derived|found|inferred)"
 
-_SAYS = (
+_PATTERNS = (
     (1, rf"\byes{_ENDS}"),
     (0, rf"\bno{_ENDS}(?!\s*\w)"),  # "no" in "no evidence" is not an answer
     (1, rf"\A\W*{_ADVERB}{_RIGHT}\W*\Z"),
@@ -38,7 +37,6 @@ _SAYS = (
     (1, rf"\bcan\s+{_FOUND}\b"),
     (0, rf"\b(?:can\s*not|can't|could\s+not|couldn't)\s+{_FOUND}\b"),
 )
-_PATTERNS = tuple((verdict, re.compile(pattern)) for verdict, pattern in _SAYS)
 # A text with a comparison or a doubt says neither yes nor no.
 _HEDGES = re.compile(
     r"\b(?:(?:do|did|does|would)(?:\s+not|n't)\s+(?:agree|believe|say|see|think)|not\s+(?:an?\s+)?(?:no|yes)"
@@ -48,18 +46,6 @@ _HEDGES = re.compile(
     r"|though|unclear|uncertain|unless|whether|yet|(?:can\s*not|can't|could\s+not|unable\s+to)\s+"
     r"(?:be\s+(?:certain|determined|sure)|conclude|decide|determine|judge|say|tell))\b"
 )
-
-
-def verdicts_in(text: str) -> set[int]:
-    """Return 1 if prose says yes, and 0 if it says no; empty if the text doubts or compares the two.
-
-    Examples with an answer: "I would say yes", "The passage is not relevant.", "It does not answer the question".
-    Without one: "It is partially correct", "It is correct, but not complete", "There is no evidence".
-    """
-    plain = text.lower().replace("’", "'")
-    if _HEDGES.search(plain):
-        return set()
-    return {verdict for verdict, pattern in _PATTERNS if pattern.search(plain)}
 
 
 UNANSWERABLE = (
@@ -127,14 +113,14 @@ def parse_rating(text: str, complete: bool = True, top: int = MAX_RATING) -> Par
     if (missing := missing_answer(text, complete)) is not None:
         return _failed(missing)
     reason = no_answer(text)
-    if reason is not None and not may_be_about_the_passage(text):
+    if reason is not None and not begins_like("statement about the passage", text):
         return _failed(reason)
     rating = named_rating(text, top)
     if rating is not None:
         return Parsed(rating, "graded")
     if reason is not None:
         return _failed(reason)
-    if apologises(text):
+    if begins_like("apology", text):
         return _failed(REFUSED)
     if top < MAX_RATING:
         return _failed("no rating")
@@ -152,9 +138,9 @@ def missing_answer(text: str, complete: bool) -> str | None:
 
 def no_answer(text: str) -> str | None:
     """Return why a text is not an answer: a refusal, or a service message; None if it may be an answer."""
-    if refuses(text):
+    if begins_like("refusal", text):
         return REFUSED
-    return SERVICE if is_service_message(text) else None
+    return SERVICE if begins_like("service message", text) else None
 
 
 def settled_rating(text: str, top: int = MAX_RATING) -> bool:
@@ -216,7 +202,14 @@ _LONGEST_PROSE = 100_000  # characters in which yes and no are searched; models 
 
 
 def _verdict_in_prose(text: str) -> Parsed:
-    verdicts = verdicts_in(text[:_LONGEST_PROSE])
+    """Return 1 if prose says yes, and 0 if it says no; failed if it doubts or compares the two.
+
+    Examples with an answer: "I would say yes", "The passage is not relevant.", "It does not answer the question".
+    Without one: "It is partially correct", "It is correct, but not complete", "There is no evidence".
+    """
+    plain = text[:_LONGEST_PROSE].lower().replace("’", "'")
+    doubts = _HEDGES.search(plain) is not None
+    verdicts = set() if doubts else {verdict for verdict, pattern in _PATTERNS if re.search(pattern, plain)}
     if len(verdicts) > 1:
         return _failed(BOTH)
     return Parsed(verdicts.pop(), "graded") if verdicts else _failed("neither yes nor no")

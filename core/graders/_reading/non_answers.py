@@ -1,9 +1,79 @@
-"""Recognition of texts that are not answers: refusals of a model, and service messages, by their beginning."""
+"""Texts that are not an answer: reasoning, chat marks, refusals and service messages."""
 
 from __future__ import annotations
 
 import re
 import string
+
+_KIND = (
+    r"[\w:. -]{0,24}?(?:think|thought|reason|rational|planning|internal|analys[ei]s|reflection|scratch|deliberat"
+    r"|monologue|(?<![a-z])cot(?![a-z]))"
+    r"[\w:. -]{0,24}"
+)
+_CLOSES = re.compile(
+    rf"(?:<\|?\s?/\|?|\[/|◁/){_KIND}\|?[>\]▷]"
+    r"|<\|end[_ ]?(?:of[_ ])?(?:think|thought|reason)\w{0,8}\|>|<\|(?:think|thought|reason)\w{0,8}_end\|>"
+    # gpt-oss, with and without its special tokens; Gemma; models that announce their answer in plain words
+    r"|<\|channel\|>\s?final\b[^<]{0,80}<\|message\|>|assistantfinal|<channel\|>|<unused95>"
+    r"|\.\.\.done thinking\.|\bhere is my response:",
+    re.IGNORECASE,
+)
+_OPENING = (
+    rf"(?:<\|?|\[|◁){_KIND}\|?[>\]▷]|<\|(?:begin|start)[_ ]?(?:of[_ ])?(?:think|thought|reason)\w{{0,8}}\|>"
+    r"|<\|channel\|>\s?(?:analysis|commentary)\b|<\|channel>\s?thought\b|<unused94>|thinking\.\.\.[ ]?\n"
+)
+_OPENS = re.compile(rf"\s*(?:{_OPENING})", re.IGNORECASE)
+# A tag of any other name marks reasoning too, unless the name says that it holds the answer, a text from the prompt, or
+# a form of text.
+_NAME = (
+    r"(?![\w:.-]{0,30}?(?:answ|respon|output|result|solution|final|conclu|decision|verdict|judg|rating|rate|scor|grad"
+    r"|label|relevan|choice|option|letter|yes|no[>\]]|value|number|level|json|quer|question|passage|document|context"
+    r"|text|title|cit|source|ref))"
+    r"(?!(?:a|b|i|p|q|s|u|br|dd|dl|dt|em|h\d|hr|li|ol|td|th|tr|tt|ul|code|div|html|body|mark|pre|small|span|strong"
+    r"|su[bp]|table|tbody|thead|article|section|blockquote|inst|eos|bos|pad)[\s>\]])"
+    r"[a-z][\w:.-]{1,30}"
+)
+_OTHER_OPENS = re.compile(rf"\s*[<\[]({_NAME})(?:\s[^<>]{{0,60}})?[>\]]", re.IGNORECASE)
+_LEFT_OPEN = re.compile(rf"(?:{_OPENING}|<{_NAME}>)\s*\Z", re.IGNORECASE)
+_LONGEST_MARK = 120
+_OTHER_CLOSES = re.compile(rf"(?:</|\[/)({_NAME})\s?[>\]](?=\s*\S)", re.IGNORECASE)
+# Special tokens of the turn precede an answer. After the answer, a model may continue with another turn.
+_MARK = r"<[|｜](?![|｜])[^<>|｜\s]{1,40}[|｜]>"
+_TURN = re.compile(rf"\A(?:\s*(?:{_MARK}|<s>|<bos>|<start_of_turn>)(?:\s?(?:assistant|model)\b(?=\s*(?:\n|<)))?)++")
+_TURN_ENDS = re.compile(rf"{_MARK}|<end_of_turn>|<eos>|<pad>|<turn\|>|</s>\s*\Z|\[/?INST\]")
+_WHOLE = re.compile(r"\A\s*<(answer|response|output|final_answer|solution)>(.*)</\1>\s*\Z", re.DOTALL | re.IGNORECASE)
+
+
+def without_thoughts(text: str) -> str:
+    """Return the answer alone; empty if the model only reasoned.
+
+    The text up to the last closing mark of reasoning is reasoning, even without an opening mark: chat templates often
+    write that into the prompt. Marks of chat turns, and an `<answer>` element around the whole answer, are removed.
+    """
+    answer = _TURN.sub("", text[reasoning_length(text) :], count=1)
+    answer = _TURN_ENDS.split(answer, maxsplit=1)[0]
+    return _WHOLE.sub(r"\2", answer)
+
+
+def reasoning_length(text: str) -> int:
+    """Return the number of leading characters that are reasoning: all of them if the reasoning is not closed."""
+    length = max((mark.end() for mark in _CLOSES.finditer(text)), default=0)
+    for mark in _OTHER_CLOSES.finditer(text, length):
+        opens = _OTHER_OPENS.match(text, length)
+        is_opened = re.search(rf"[<\[]{re.escape(mark[1])}\b", text[length : mark.start()], re.IGNORECASE)
+        if opens or not is_opened:
+            length = mark.end()
+    is_open = _OPENS.match(text, length) is not None
+    if not is_open and (opens := _OTHER_OPENS.match(text, length)):
+        is_open = opens[0].endswith(">") and f"</{opens[1]}" not in text[length:]
+    return len(text) if is_open else length
+
+
+def opened_reasoning(prompt: str) -> str:
+    """Return the opening mark of reasoning at the end of a prompt; empty without one."""
+    mark = _LEFT_OPEN.search(prompt, max(len(prompt) - _LONGEST_MARK, 0))
+    return mark[0] if mark else ""
+
 
 _SORRY = (
     r"(?:(?:i am|i'm|we are|we're) (?:\w+ )?sorry|sorry|(?:i apologi[sz]e|apologies)(?: for \w+ \w+)?|unfortunately)"
@@ -153,37 +223,26 @@ ABOUT_THE_PASSAGE = {
 With a rating they are answers; without one they count as refusals or messages.
 """
 
-_ABOUT = re.compile("|".join(f"(?:{pattern})" for pattern in ABOUT_THE_PASSAGE.values()))
-_REFUSAL = re.compile("|".join(f"(?:{pattern})" for pattern in REFUSALS.values()))
-_SERVICE = re.compile("|".join(f"(?:{pattern})" for pattern in SERVICE_MESSAGES.values()))
-_APOLOGY = re.compile(APOLOGY)
+_BEGINNINGS = {
+    kind: re.compile("|".join(f"(?:{pattern})" for pattern in patterns))
+    for kind, patterns in (
+        ("refusal", REFUSALS.values()),
+        ("service message", SERVICE_MESSAGES.values()),
+        ("apology", (APOLOGY,)),
+        ("statement about the passage", ABOUT_THE_PASSAGE.values()),
+    )
+}
 _LONGEST = 200
 _AROUND = string.whitespace + "\u00a0\u200b\u3000\ufeff\"'“”«»*_#>([-`"
 _QUOTES = str.maketrans("‘’`´", "'" * 4)
 
 
-def refuses(text: str) -> bool:
-    """Return whether an answer begins like a refusal, after quotes and markup."""
-    return _REFUSAL.match(_beginning(text)) is not None
+def begins_like(kind: str, text: str) -> bool:
+    """Return whether a text begins like a text of a kind, after quotes and markup.
 
-
-def is_service_message(text: str) -> bool:
-    """Return whether a text begins like a service's message about itself, its limits or an account."""
-    return _SERVICE.match(_beginning(text)) is not None
-
-
-def apologises(text: str) -> bool:
-    """Return whether an answer begins with an apology that is not about the passage; it may still name a rating
-    later."""
-    return _APOLOGY.match(_beginning(text)) is not None
-
-
-def may_be_about_the_passage(text: str) -> bool:
-    """Return whether a text that begins like a refusal or message may be about the passage; with a rating it is an
-    answer."""
-    return _ABOUT.match(_beginning(text)) is not None
-
-
-def _beginning(text: str) -> str:
+    Args:
+        kind: refusal; service message (about the service itself, its limits or an account); apology (that is not about
+            the passage); or statement about the passage (that begins like a refusal or message).
+    """
     beginning = " ".join(text.lstrip(_AROUND)[:_LONGEST].lower().translate(_QUOTES).split())
-    return beginning.lstrip(_AROUND)
+    return _BEGINNINGS[kind].match(beginning.lstrip(_AROUND)) is not None

@@ -1,1 +1,0 @@
-"""Permissions for keys, endpoints and models, and their locations."""
