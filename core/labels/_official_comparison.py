@@ -11,7 +11,7 @@ import numpy as np
 from ..measures import Correlation, Ties, bootstrap_samples, correlate, parse_measure
 from ..records import boards, find_source
 from ..store import Project, as_act
-from . import Policy
+from ._basis import Policy
 from ._leaderboard import Leaderboard, order_systems, queries_with_ungraded
 from ._leaderboard_making import leaderboard
 

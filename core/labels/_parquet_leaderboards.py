@@ -13,7 +13,7 @@ from ..measures import make_evaluator, parse_measure
 from ..records import by_rank
 from ..store import first_line, quoted_path, scratch
 from ..types import MAX_RATING
-from . import Policy, label_sql
+from ._basis import Policy, label_sql
 from ._leaderboard import Leaderboard, order_systems, without_waiting
 
 BATCH = 200_000

@@ -1,8 +1,4 @@
-"""The ratings of one query as a matrix, for labels and coverage by any list of its questions.
-
-The definitions are those of `labels.labels`, but in memory for one query. So a change in a query recomputes only this
-query. A property test compares both forms.
-"""
+"""The ratings of one query as a matrix, and the scores of every run on this query."""
 
 from __future__ import annotations
 
@@ -12,13 +8,14 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from ..bank import StoredGrader
-from ..records import ranked_keys
+from ..bank import StoredGrader, answered_by_topic
+from ..errors import InputError
+from ..measures import answers_of, make_intent_evaluator, parse_measure, trec_order
+from ..records import ranked_keys, rankings
 from ..store import Project, array_of, cache
 from ..types import SEPARATOR, GraderSpec, Question
-from ._basis import Basis
-from ._ratings import ratings as ratings_of
-from ._rules import MISSING, Ratings, labels_of, weights_of
+from ._basis import MISSING, Basis, Ratings, coverage_of, labels_of, ratings as ratings_of, weights_of
+from ._leaderboard_making import score_runs
 
 
 @dataclass(frozen=True)
@@ -169,3 +166,65 @@ def _ratings_of_texts(project: Project, base: Basis, text_keys: NDArray[np.int64
     by_text = np.full((len(unique), len(texts)), MISSING, np.int8)
     by_text[place[here], column[here]] = rating[here]
     return by_text[row_of]
+
+
+def query_scores(
+    project: Project, base: Basis, measure: str, known: QueryRatings, questions: Sequence[Question], ratings: Ratings
+) -> dict[str, float] | None:
+    """Return the score on a query of every run that answers it, as `leaderboard` defines it.
+
+    Args:
+        questions: all questions of the query, active or not, saved or not.
+        ratings: p x r, for the p passages of `known` and the r questions that `labels.scored` returns.
+
+    Returns:
+        Score by run; None if the query has nothing to score.
+
+    Raises:
+        InputError: the measure also depends on gold texts or on the coverage of the pool.
+    """
+    query_id = known.query_id
+    answered = {run: by_query[query_id] for run, by_query in rankings(project).items() if query_id in by_query}
+    active = scored(questions, base.grader)
+    weights = weights_of(active, base.policy.weighted)
+    wanted = parse_measure(measure, base.policy.cutoff)
+    if answered_by_topic(project, query_id, questions):
+        return None
+    if not wanted.by_query_alone:
+        raise InputError(
+            "measure-not-predictable",
+            f"Cannot predict the effect of a change on {wanted}.",
+            "Choose EXAM-Cover or a measure of labels, or save the change and see the leaderboard.",
+        )
+    if wanted.basis == "coverage":
+        cutoff = wanted.depth
+        row_of = {passage_id: row for row, passage_id in enumerate(known.passage_ids)}
+        tops = project.cached(
+            ("tops", query_id, cutoff, len(row_of)),
+            lambda: {
+                run: [row_of[passage] for passage in trec_order(scores, cutoff) if passage in row_of]
+                for run, scores in answered.items()
+            },
+            cache.LABELS,
+        )
+        found = {run: coverage_of(ratings, weights, top, base.min_rating) for run, top in tops.items()}
+        scores = {run: score for run, score in found.items() if score is not None}
+        return scores if (weights > 0).any() else None
+    pooled = np.flatnonzero(known.pooled)
+    if wanted.basis == "intents":
+        passages = [known.passage_ids[row] for row in pooled.tolist()]
+        asked = np.array([q.weight > 0 for q in active], bool)
+        answers = answers_of(passages, ratings[pooled][:, asked], base.min_rating)
+        if answers is None:
+            return None
+        evaluate = make_intent_evaluator(wanted, {query_id: answers})
+        ranked = [trec_order(scores, wanted.depth) for scores in answered.values()]
+        return dict(zip(answered, evaluate.of(query_id, ranked), strict=True))
+    values = labels_of(ratings, weights, base.policy.rule)
+    labels = {known.passage_ids[row]: int(values[row]) for row in pooled if values[row] != MISSING}
+    if not labels:
+        return None
+    runs = {run: {query_id: scores} for run, scores in answered.items()}
+    scored_runs = score_runs(runs, [wanted.name], {query_id: labels}, base.min_rating)
+    by_run = {run: by_measure[wanted.name] for run, by_measure in scored_runs.items()}
+    return {run: scores[query_id] for run, scores in by_run.items() if query_id in scores}

@@ -1,21 +1,42 @@
-"""Leaderboards by subtopic: each subtopic of a query is evaluated by its own questions, as in TREC CAR."""
+"""Further leaderboards: by subtopic as in TREC CAR, coverage by budget, and Nuggetizer's scores."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
-from dataclasses import replace
-from typing import Literal
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, Literal
 
-from ..bank import bank_for
+from ..bank import bank_for, graders
 from ..errors import InputError
-from ..measures import Measure, make_intent_evaluator, parse_measure
-from ..records import Runs, boards, find_source, rankings
+from ..measures import (
+    COVER,
+    NUGGETS_SUPPORTED,
+    Measure,
+    NuggetScores,
+    make_intent_evaluator,
+    mean_nugget_scores,
+    nugget_scores,
+    parse_measure,
+    system_score,
+)
+from ..records import Runs, boards, check_runs, find_source, pool_depth, rankings
 from ..store import Project, as_act
-from . import RANKED, Basis, Policy, Scores, Skipped, basis, coverage_of_union, covered, first_answers, ratings
+from . import (
+    RANKED,
+    Basis,
+    Policy,
+    Scores,
+    Skipped,
+    basis,
+    coverage_by_rank,
+    coverage_of_union,
+    covered,
+    first_answers,
+    ratings,
+)
 from ._leaderboard import Leaderboard, order_systems
-from ._leaderboard_making import leaderboard
-from ._run_scores import score_runs
+from ._leaderboard_making import leaderboard, score_runs
 
 Per = Literal["query", "subtopic", "topic", "union"]
 PERS: tuple[Per, ...] = ("query", "subtopic", "topic", "union")
@@ -251,3 +272,161 @@ def _topics_among_queries(project: Project) -> Topics:
             " JOIN queries q ON q.query_key = s.query_key"
         )
     )
+
+
+DEFAULT_MAX_K = 50
+MAX_K = 1000
+"""Maximum depth of a curve. People do not read deeper, and pools are not deeper."""
+
+
+@dataclass(frozen=True)
+class Curve:
+    """Coverage of one run by number of passages read; `scores[k - 1]` is its EXAM-Cover@k."""
+
+    run: str
+    scores: list[float]
+    std_errors: list[float | None]
+    queries: int
+
+
+@dataclass(frozen=True)
+class CoverCurves:
+    """Coverage of runs by budget.
+
+    Args:
+        curves: by run, in the order of their import or of the request.
+        pool_depth: number of passages of each run in the pool. A deeper passage is graded only if it is in the pool for
+            another reason, such as another run. So a flat curve there may rise with more grades.
+    """
+
+    curves: list[Curve]
+    max_k: int
+    pool_depth: int
+    policy: Policy
+
+    def order(self, k: int) -> list[str]:
+        """Return the runs by falling coverage at a rank depth, or at the greatest one if that is smaller."""
+        at = min(k, self.max_k) - 1
+        return [curve.run for curve in sorted(self.curves, key=lambda curve: -curve.scores[at])]
+
+    def as_dict(self) -> dict[str, Any]:
+        """Return the curves as plain values, as `--json` prints them."""
+        return {
+            "measure": COVER,
+            "max_k": self.max_k,
+            "pool_depth": self.pool_depth,
+            "policy": self.policy.as_dict(),
+            "curves": [vars(curve) for curve in self.curves],
+        }
+
+
+@as_act("see boards")
+def cover_curves(
+    project: Project,
+    policy: Policy | None = None,
+    max_k: int = DEFAULT_MAX_K,
+    runs: Sequence[str] | None = None,
+) -> CoverCurves:
+    """Return EXAM-Cover@k of runs for every k up to a depth, with standard errors over queries.
+
+    At each k the value equals the leaderboard's EXAM-Cover@k (exam-plus-plus, equation 1), over the queries without
+    ungraded pairs down to `max_k`. Each question is looked up once, at the first rank that answers it.
+
+    Args:
+        policy: its cutoff is ignored; None means the default policy.
+        max_k: greatest rank depth, from 1.
+        runs: names; None means all.
+
+    Raises:
+        InputError: a depth out of range, an unknown run, grader or version, or nothing to score.
+    """
+    if not 1 <= max_k <= MAX_K:
+        raise InputError("depth-out-of-range", f"Depth {max_k} is out of range.", f"Use a number from 1 to {MAX_K}.")
+    policy = policy or Policy()
+    names = list(rankings(project)) if runs is None else check_runs(project, runs)
+    queries = leaderboard(project, f"{COVER}@{max_k}", policy=policy).query_ids
+    base = basis(project, policy)
+    by_run = coverage_by_rank(project, base, max_k)
+    curves = []
+    for run in names:
+        known = {query: values.tolist() for query, values in by_run.get(run, {}).items()}
+        points = [
+            system_score({query: values[k] for query, values in known.items()}, queries, policy.skipped)
+            for k in range(max_k)
+        ]
+        scores = [score for score, _, _ in points if score is not None]
+        # A run that answered none of the queries has no score if skipped queries are ignored.
+        if len(scores) == max_k:
+            curves.append(Curve(run, scores, [error for _, error, _ in points], points[0][2]))
+    return CoverCurves(curves, max_k, project.read(pool_depth), base.policy)
+
+
+VITAL = 1.0
+"""The weight from which an active nugget counts as vital."""
+
+
+@dataclass(frozen=True)
+class NuggetBoardRow:
+    """The mean scores of a run over its responses with assignments, and the numbers of responses and nuggets."""
+
+    run: str
+    queries: int
+    nuggets: int
+    scores: NuggetScores
+
+
+@as_act("see boards")
+def nugget_board(project: Project, policy: Policy) -> list[NuggetBoardRow]:
+    """Return Nuggetizer's four scores of each run, the best `all` first.
+
+    For each nugget, a response has the highest grade of its ranked passages, or the grade of a passage with the id
+    RUN/QUERY. A nugget without a grade is left out of the response, like an unassigned nugget. Retired nuggets count,
+    because Nuggetizer counts nuggets without a valid importance.
+
+    Args:
+        policy: names the grader. If it does not, the first grader with the scale of assignments is used; without such
+            a grader the result is empty.
+
+    Raises:
+        InputError: the grader is unknown, its scale is not the scale of assignments, or it has not graded a response.
+    """
+    if policy.grader is None:
+        named = [one.spec.name for one in graders(project) if one.spec.max_rating == NUGGETS_SUPPORTED]
+        if not named:
+            return []
+        policy = replace(policy, grader=named[0])
+    base = basis(project, policy)
+    spec = base.grader.spec
+    if spec.max_rating != NUGGETS_SUPPORTED:
+        raise InputError(
+            "not-assignments",
+            f"Grader {spec.name} rates from 0 to {spec.max_rating}, not from 0 to {NUGGETS_SUPPORTED}.",
+            "Choose a grader of imported assignments (--grader).",
+        )
+    responses: dict[str, dict[str, list[tuple[bool, int]]]] = {}
+    for run, query_id, vital, rating in project.rows(_ASSIGNED, {**base.parameters, "vital": VITAL}):
+        responses.setdefault(run, {}).setdefault(query_id, []).append((vital, rating))
+    if not responses:
+        raise InputError("no-grades", f"Grader {spec.name} has not graded any responses.", "Choose another --grader.")
+    rows = [
+        NuggetBoardRow(
+            run,
+            len(assigned),
+            sum(map(len, assigned.values())),
+            mean_nugget_scores([nugget_scores(nuggets) for nuggets in assigned.values()]),
+        )
+        for run, assigned in responses.items()
+    ]
+    return sorted(rows, key=lambda row: -row.scores.all)
+
+
+_ASSIGNED = (
+    "SELECT name, query_id, any_value(active AND weight >= $vital), max(rating)"
+    " FROM (SELECT run_key, query_key, passage_key FROM rankings"
+    "  UNION SELECT run_key, query_key, passage_key FROM runs CROSS JOIN queries"
+    "  JOIN passages ON passage_id = name || '/' || query_id)"
+    " JOIN runs USING (run_key) JOIN queries USING (query_key) JOIN passages p USING (passage_key)"
+    " JOIN questions USING (query_key) JOIN bank_at($version) r USING (question_key)"
+    " JOIN grades g ON g.question_text_key = r.text_key AND g.passage_text_key = p.text_key AND grader_key = $grader"
+    " GROUP BY run_key, name, query_key, query_id, question_key ORDER BY run_key, query_key, question_key"
+)
