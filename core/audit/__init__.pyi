@@ -1,3 +1,4 @@
+from ._audit_data import draw as draw
 from ._audit_plan import (
     ALPHA as ALPHA,
     design as design,
@@ -9,6 +10,7 @@ from ._audit_plan import (
 from ._audit_publication import (
     audit_files as audit_files,
     audited_by as audited_by,
+    methods as methods,
     notice as notice,
     read_facts as read_facts,
     under_way as under_way,
@@ -33,7 +35,6 @@ from ._batch_assignment import (
     give_back as give_back,
     left as left,
 )
-from ._batch_sampling import draw as draw
 from ._calibration import (
     Calibration as Calibration,
     Share as Share,
@@ -41,14 +42,19 @@ from ._calibration import (
     calibration as calibration,
 )
 from ._circularity import Circularity as Circularity, Role as Role, circularity as circularity
-from ._grader_cards import GraderCard as GraderCard, find_card as find_card, make_card as make_card
-from ._grader_choice import GraderChoice as GraderChoice, ScoredGrader as ScoredGrader, choose_grader as choose_grader
-from ._judging_sheets import sentence as sentence, sheet as sheet, take_in as take_in
-from ._methods_section import methods as methods
+from ._grader_cards import (
+    GraderCard as GraderCard,
+    GraderChoice as GraderChoice,
+    ScoredGrader as ScoredGrader,
+    choose_grader as choose_grader,
+    find_card as find_card,
+    make_card as make_card,
+)
 from ._needed_judgments import (
     Forecast as Forecast,
     Outcome as Outcome,
     forecast as forecast,
+    foresee as foresee,
     outcome as outcome,
     outcome_of as outcome_of,
 )
@@ -59,7 +65,9 @@ from ._verdicts import (
     judge as judge,
     look as look,
     scale as scale,
+    sentence as sentence,
+    sheet as sheet,
     skip as skip,
     take_back as take_back,
+    take_in as take_in,
 )
-from ._width_curve import foresee as foresee

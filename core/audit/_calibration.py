@@ -25,9 +25,8 @@ from ..measures.audit import (
 )
 from ..store import Project
 from ..types import MAX_RATING
-from ._audit_data import Facts, Values, gather
+from ._audit_data import Estimation, Facts, Values, estimation, gather
 from ._audit_records import Audit
-from ._passage_gains import Estimation, estimation
 
 LEAST_STEP = 0.005
 """Minimum distance of neighbouring cut points."""

@@ -27,7 +27,6 @@ from ._citation_support import (
     support_agreement as support_agreement,
     support_board as support_board,
 )
-from ._cover_measure import coverage_measure as coverage_measure
 from ._coverage import (
     RANKED as RANKED,
     Scores as Scores,
@@ -115,6 +114,7 @@ from ._overrides import (
 from ._parquet_leaderboards import GradeFiles as GradeFiles, leaderboard_of_files as leaderboard_of_files
 from ._query_ratings import (
     QueryRatings as QueryRatings,
+    coverage_measure as coverage_measure,
     labels_under as labels_under,
     load_ratings as load_ratings,
     query_scores as query_scores,

@@ -32,7 +32,7 @@ from exam_workbench.audit import (
     read_facts,
 )
 from exam_workbench.audit._audit_data import gather
-from exam_workbench.audit._audit_rows import Difference
+from exam_workbench.audit._audited_leaderboard import Difference
 from exam_workbench.audit._needed_judgments import forecast_of
 from exam_workbench.exchange import bundle, bundle_again, export_project, import_project
 from exam_workbench.labels import Policy, leaderboard

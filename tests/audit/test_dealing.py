@@ -29,8 +29,7 @@ from exam_workbench.audit import (
     skip,
     take_back,
 )
-from exam_workbench.audit._batch_assignment import _hands, _own
-from exam_workbench.audit._batch_state import read_state
+from exam_workbench.audit._batch_assignment import _hands, _own, read_state
 from exam_workbench.errors import NotAllowed
 from exam_workbench.records import activity, find_source, judgments, official_sources, set_member, sources, write_board
 from exam_workbench.store import Project, open_project

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from ...errors import InputError
-from ._audited_scores import CONFIDENCE, Comparisons, Estimates, compare, estimates, quantile
+from ._audited_scores import CONFIDENCE, Estimates, compare, estimates, quantile, unbeaten
 from ._gain_estimates import Corrected
 from ._sampling_design import FLOOR, Array, Flags, chances
 
@@ -234,16 +234,6 @@ def best(w: Array, found: Corrected, level: float) -> Told:
         return Told(True, tuple(range(len(w))))
     left = tuple(np.flatnonzero(unbeaten(compare(w, found), len(w), level)).tolist())
     return Told(len(left) == 1, left)
-
-
-def unbeaten(pairs: Comparisons, count: int, level: float) -> Flags:
-    """Return which of `count` things are not worse than another one at the one-sided level / (count - 1), shape
-    (count,)."""
-    beyond = pairs.p / 2 <= level / max(1, count - 1)
-    kept = np.ones(count, bool)
-    kept[pairs.second[beyond & (pairs.difference.value > 0)]] = False
-    kept[pairs.first[beyond & (pairs.difference.value < 0)]] = False
-    return kept
 
 
 def precise(w: Array, found: Corrected, half_width: float, level: float) -> Told:

@@ -32,8 +32,16 @@ from ...labels import (
 from ...measures import parse_measure
 from ...store import Project
 from ...types import GraderSpec, Question
-from .query_comparison import RatingRow, rating_rows, ratings_of_passage, responsible, scoring_part
-from .rescoring import SystemChange, moves, rescored
+from .rescoring import (
+    RatingRow,
+    SystemChange,
+    moves,
+    rating_rows,
+    ratings_of_passage,
+    rescored,
+    responsible,
+    scoring_part,
+)
 
 Edits = Mapping[str, Sequence[Question]]
 """By query id: all questions of that query after the edit."""

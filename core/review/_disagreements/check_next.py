@@ -14,7 +14,7 @@ from ...labels import Leaderboard, Policy, basis, label_qrels, leaderboard, scor
 from ...measures import CrossTable, cohen_kappa, cross_table, halves, matching, merge, parse_measure, trec_order
 from ...records import Qrels, find_source, judgments, rankings
 from ...store import Project
-from .sides import Judgments, Labels, Matched, Person, Rater, Side, match
+from .label_agreement import Judgments, Labels, Matched, Person, Rater, Side, match
 
 if TYPE_CHECKING:
     import pandas as pd
