@@ -60,14 +60,13 @@ from ._needed_judgments import (
 )
 from ._verdicts import (
     Assessor as Assessor,
+    Verdict as Verdict,
     assessors as assessors,
-    cannot_say as cannot_say,
     judge as judge,
     look as look,
+    say as say,
     scale as scale,
     sentence as sentence,
     sheet as sheet,
-    skip as skip,
-    take_back as take_back,
     take_in as take_in,
 )

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from ..bank import find_grader
 from ..errors import InputError
-from ..labels import Basis, Policy, basis, graded_pairs, labels
+from ..labels import Basis, Policy, basis, graded_pairs, label_qrels
 from ..measures.audit import (
     FLOOR,
     Array,
@@ -30,7 +30,7 @@ from ..measures.audit import (
     pool_of,
     predict_batches,
 )
-from ..records import judgments
+from ..records import Qrels, judgments
 from ..store import Project, as_name, log, stage
 from ._audit_plan import Ranked, measure_of, ranks_of, weights_from
 from ._audit_records import LAST_SAID, Audit, Batch, Goal, batches
@@ -170,14 +170,19 @@ def basis_of(project: Project, audit: Audit, grader: str) -> Basis:
     return basis(project, replace(audit.policy, grader=grader, rating=rating))
 
 
-def labels_of(project: Project, audit: Audit, grader: str, column: Mapping[tuple[str, str], int]) -> Values:
+def values_of(qrels: Qrels, items: Iterable[tuple[str, str]]) -> Values:
+    """Return the values of passages; NaN if missing."""
+    return np.array([float(qrels.get(query, {}).get(passage, np.nan)) for query, passage in items])
+
+
+def labels_of(project: Project, audit: Audit, grader: str, items: Iterable[tuple[str, str]]) -> Values:
     """Return the labels of a grader for the passages of an audit; NaN if missing."""
-    table = labels(project, basis_of(project, audit, grader)).dropna(subset=["label"])
-    found = np.full(len(column), np.nan)
-    for query, passage, label in zip(table["query_id"], table["passage_id"], table["label"].astype(int), strict=True):
-        if (at := column.get((query, passage))) is not None:
-            found[at] = label
-    return found
+    return values_of(label_qrels(project, basis_of(project, audit, grader)), items)
+
+
+def known_or_none(value: float) -> float | None:
+    """Return None for NaN, which is a missing value."""
+    return None if np.isnan(value) else float(value)
 
 
 def columns_of(
@@ -343,7 +348,8 @@ def draw(project: Project, audit: Audit, author: str, size: int | None = None, d
             "Use a size from 1 and a share from 0 to 1.",
         )
     facts = gather(project, audit)
-    known = _known(project, audit, facts)
+    items = facts.weights.items
+    known = values_of(judgments(project, audit.source), items)
     if not np.isnan(known).any():
         raise InputError(
             "everything-judged",
@@ -354,7 +360,6 @@ def draw(project: Project, audit: Audit, author: str, size: int | None = None, d
     sizes, how = _sizes(facts)
     eligible = np.isnan(known)
     chance = np.where(eligible, chances(sizes, float(size), FLOOR, eligible), 1.0)
-    items = facts.weights.items
     drawn = drawn_of(chance, str(audit.seed), number, items) & eligible
     twice = drawn_of(np.full(len(items), doubled), f"{audit.seed} second", number, items) & drawn
     told = {
@@ -405,12 +410,6 @@ def draw(project: Project, audit: Audit, author: str, size: int | None = None, d
             known=int((~eligible).sum()),
         )
     return batches(project, audit)[-1]
-
-
-def _known(project: Project, audit: Audit, facts: Facts) -> Array:
-    """Return the source's judgments; NaN for unjudged passages."""
-    given = judgments(project, audit.source)
-    return np.array([float(given.get(query, {}).get(passage, np.nan)) for query, passage in facts.weights.items])
 
 
 def _sizes(facts: Facts) -> tuple[Array, dict[str, str]]:

@@ -88,7 +88,7 @@ def design(
     resolved = replace(base.policy, grader=base.grader.spec.fingerprint, bank_version=base.version, overrides=False)
     further = [find_grader(project, one).spec.fingerprint for one in graders]
     chosen = check_runs(project, list(dict.fromkeys(runs))) if runs else run_names(project)
-    _check_runs(goal, chosen)
+    check_goal(goal, chosen)
     queries = without_answered_by_topic(project, label_qrels(project, base))
     if not queries:
         raise InputError(
@@ -157,7 +157,12 @@ def design(
     return find_audit(project, name)
 
 
-def _check_runs(goal: Goal, chosen: Sequence[str]) -> None:
+def check_goal(goal: Goal, chosen: Sequence[str]) -> None:
+    """Refuse systems that do not fit a goal.
+
+    Raises:
+        InputError: no systems, a single one for a comparison, or not those that the goal names.
+    """
     if not chosen:
         raise InputError("no-runs", "No runs to audit.", "Import runs: exam import runs FILE...")
     if goal.aim in ("best", "pair") and len(chosen) < 2:

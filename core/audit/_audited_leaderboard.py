@@ -32,13 +32,13 @@ from ..measures.audit import (
 )
 from ..store import Project
 from ..text import first_few
-from ._audit_data import Estimation, Facts, estimation, gather
+from ._audit_data import Estimation, Facts, estimation, gather, known_or_none
 from ._audit_records import Aim, Audit
 from ._calibration import LabelQuality, Share, label_quality
 from ._circularity import circularity
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class AuditedSystem:
     """A row of the audited leaderboard.
 
@@ -57,19 +57,19 @@ class AuditedSystem:
     """
 
     run: str
-    rank: int | None
-    audited: float | None
-    error: float | None
-    low: float | None
-    high: float | None
-    worst_low: float | None
-    worst_high: float | None
+    rank: int | None = None
+    audited: float | None = None
+    error: float | None = None
+    low: float | None = None
+    high: float | None = None
+    worst_low: float | None = None
+    worst_high: float | None = None
     machine: float
     machine_rank: int
-    bias: float | None
-    bias_low: float | None
-    bias_high: float | None
-    order: int | None
+    bias: float | None = None
+    bias_low: float | None = None
+    bias_high: float | None = None
+    order: int | None = None
 
 
 @dataclass(frozen=True)
@@ -318,10 +318,14 @@ def board_of(facts: Facts, variance: Variance = "pool", kin: Sequence[str] = ())
         "people": _people(facts),
     }  # fmt: skip
     if found is None:
-        order = sorted(range(len(names)), key=lambda at: (-machine[at], names[at]))
+        ranks = _rank(machine)
+        rows = [
+            AuditedSystem(run=name, machine=float(score), machine_rank=rank)
+            for name, score, rank in zip(names, machine, ranks, strict=True)
+        ]
         return AuditBoard(
             **common,
-            systems=[_unaudited(names[at], machine, at) for at in order],
+            systems=sorted(rows, key=lambda row: (-row.machine, row.run)),
             groups=[],
             differences=[],
             statement=statement_of(facts, None),
@@ -341,7 +345,7 @@ def board_of(facts: Facts, variance: Variance = "pool", kin: Sequence[str] = ())
     favour = None
     if members.any() and not members.all():
         told = group_bias(w, facts.machine, found.corrected, members, **how)
-        favour = Favour(tuple(kin), float(told.value[0]), _known(told.low[0]), _known(told.high[0]))
+        favour = Favour(tuple(kin), float(told.value[0]), known_or_none(told.low[0]), known_or_none(told.high[0]))
     systems = _systems(found, scores, bias, machine, how)
     return AuditBoard(
         **common,
@@ -359,20 +363,9 @@ def board_of(facts: Facts, variance: Variance = "pool", kin: Sequence[str] = ())
     )
 
 
-def _known(value: float) -> float | None:
-    return None if np.isnan(value) else float(value)
-
-
 def _rank(values: Array) -> list[int]:
     """Return ranks from 1, best first; equal values have equal ranks."""
     return [1 + int((values > value + 1e-12).sum()) for value in values]
-
-
-def _unaudited(name: str, machine: Array, at: int) -> AuditedSystem:
-    empty: dict[str, Any] = dict.fromkeys(
-        ("rank", "audited", "error", "low", "high", "worst_low", "worst_high", "bias", "bias_low", "bias_high", "order")
-    )
-    return AuditedSystem(run=name, machine=float(machine[at]), machine_rank=_rank(machine)[at], **empty)
 
 
 def _systems(
@@ -391,16 +384,16 @@ def _systems(
             run=name,
             rank=ranks[i],
             audited=float(scores.value[i]),
-            error=_known(scores.error[i]),
-            low=_known(scores.low[i]),
-            high=_known(scores.high[i]),
-            worst_low=None if worst is None else _known(worst[0][i]),
-            worst_high=None if worst is None else _known(worst[1][i]),
+            error=known_or_none(scores.error[i]),
+            low=known_or_none(scores.low[i]),
+            high=known_or_none(scores.high[i]),
+            worst_low=None if worst is None else known_or_none(worst[0][i]),
+            worst_high=None if worst is None else known_or_none(worst[1][i]),
             machine=float(machine[i]),
             machine_rank=machine_ranks[i],
             bias=float(bias.value[i]),
-            bias_low=_known(bias.low[i]),
-            bias_high=_known(bias.high[i]),
+            bias_low=known_or_none(bias.low[i]),
+            bias_high=known_or_none(bias.high[i]),
             order=order[i],
         )
         for i, name in enumerate(names)
@@ -413,7 +406,7 @@ def _differences(names: Sequence[str], compared: Comparisons) -> list[Difference
     # If the error is unknown, p only helps to correct the other pairs, so it is not shown.
     p, adjusted = (np.where(np.isnan(told.error), np.nan, one) for one in (compared.p, compared.adjusted))
     return [
-        Difference(names[a], names[b], float(value), *map(_known, numbers))
+        Difference(names[a], names[b], float(value), *map(known_or_none, numbers))
         for a, b, value, *numbers in zip(
             compared.first, compared.second, told.value, told.low, told.high, p, adjusted, strict=True
         )

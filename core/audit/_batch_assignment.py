@@ -232,7 +232,10 @@ def _hands(project: Project, audit: Audit, name: str, state: State, claims: Sequ
         )
     )
     dealt = [
-        (claim, [one for one in state.places if one.query_key == claim.query_key and _is_of(one, name, claim.turn)])
+        (
+            claim,
+            [one for one in state.places if one.query_key == claim.query_key and _is_of(one, name, claim.turn)],
+        )
         for claim in claims
     ]
     texts = passage_texts(project, [one.passage_id for _, places in dealt for one in places])

@@ -25,7 +25,7 @@ from ..measures.audit import (
 )
 from ..store import Project
 from ..types import MAX_RATING
-from ._audit_data import Estimation, Facts, Values, estimation, gather
+from ._audit_data import Estimation, Facts, Values, estimation, gather, known_or_none
 from ._audit_records import Audit
 
 LEAST_STEP = 0.005
@@ -45,9 +45,7 @@ class Share:
     @classmethod
     def of(cls, rate: Rate) -> Share:
         """Convert a rate of `measures.audit`."""
-        if np.isnan(rate.value):
-            return cls(None, None, None)
-        return cls(float(rate.value), float(rate.low), float(rate.high))
+        return cls(*map(known_or_none, (rate.value, rate.low, rate.high)))
 
 
 @dataclass(frozen=True)
@@ -173,7 +171,7 @@ def calibration(project: Project, audit: Audit) -> Calibration:
             one.passages,
             one.judged,
             {int(value): Share.of(rate) for value, rate in one.chances.items()},
-            None if np.isnan(one.mean) else float(one.mean),
+            known_or_none(one.mean),
         )
         for one in meanings(facts.labels, *sample, levels, confidence)
     ]

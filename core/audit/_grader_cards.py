@@ -24,7 +24,7 @@ from ..measures.audit import (
     shares as shares_of_batches,
 )
 from ..store import Project, log
-from ._audit_data import basis_of, columns_of, estimation, gather, labels_of
+from ._audit_data import basis_of, columns_of, estimation, gather, known_or_none, labels_of
 from ._audit_records import Audit, audits, batches
 
 
@@ -92,7 +92,7 @@ def _choose(project: Project, audit: Audit) -> GraderChoice:
     column = {item: i for i, item in enumerate(facts.weights.items)}
     w, kept, machines = facts.weights.w, [], []
     for one in graders(project):
-        values = labels_of(project, audit, one.spec.fingerprint, column)
+        values = labels_of(project, audit, one.spec.fingerprint, facts.weights.items)
         least = basis_of(project, audit, one.spec.fingerprint).min_rating
         own = replace(facts, labels=values, top_rating=one.spec.max_rating, min_rating=least)
         scores = w @ own.machine
@@ -122,17 +122,13 @@ def _choose(project: Project, audit: Audit) -> GraderChoice:
             share,
             float(compared.value[i]),
             bool(compared.kept[i]),
-            *(_known(one[i]) for one in (compared.behind.value, compared.behind.low, compared.behind.high)),
+            *(known_or_none(one[i]) for one in (compared.behind.value, compared.behind.low, compared.behind.high)),
         )
         for i, (spec, share) in enumerate(kept)
     ]
     rows.sort(key=lambda row: (-row.correlation, row.grader))
     chosen = kept[compared.chosen][0].name
     return GraderChoice(audit.name, audit.measure_title, 1 - facts.alpha, found.corrected.judged, chosen, rows)
-
-
-def _known(value: float) -> float | None:
-    return None if np.isnan(value) else float(value)
 
 
 @dataclass(frozen=True)
@@ -160,17 +156,14 @@ class GraderCard:
             blind = "Calibrated with blind judgments" if agreement["blind"] else "Not calibrated: labels were revealed"
             kappa = agreement["kappa"]
             value = "undefined" if kappa["value"] is None else f"{kappa['value']:z.2f}"
-            said = f"{blind} ({agreement['judged']:,}). Cross-fitted kappa {value}{_range(kappa)}."
+            interval = "" if kappa["low"] is None else f" [{kappa['low']:z.2f}, {kappa['high']:z.2f}]"
+            said = f"{blind} ({agreement['judged']:,}). Cross-fitted kappa {value}{interval}."
         changed = f" Stale: {', '.join(self.stale)} changed." if self.stale else ""
         return f"{said} Card of {self.made_at:%Y-%m-%d}.{changed}"
 
     def as_dict(self) -> dict[str, Any]:
         """Return the card as plain values, as `--json` prints it."""
         return {**vars(self), "says": self.says}
-
-
-def _range(rate: Mapping[str, float | None]) -> str:
-    return "" if rate["low"] is None else f" [{rate['low']:z.2f}, {rate['high']:z.2f}]"
 
 
 def find_card(project: Project, grader: StoredGrader) -> GraderCard | None:
@@ -250,8 +243,7 @@ def _agreement(project: Project, grader: StoredGrader) -> dict[str, Any] | None:
     found = estimation(gather(project, done[-1]))
     assert found is not None
     facts, w = found.facts, found.facts.weights
-    column = {item: i for i, item in enumerate(w.items)}
-    labels = labels_of(project, done[-1], grader.spec.fingerprint, column)
+    labels = labels_of(project, done[-1], grader.spec.fingerprint, w.items)
     weight, _ = combined_weights(found.batches, shares_of_batches(found.planned[: len(found.batches)]))
     judged = np.flatnonzero(~np.isnan(labels) & ~np.isnan(facts.judged) & (weight > 0))
     if not len(judged):

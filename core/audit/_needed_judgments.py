@@ -26,8 +26,8 @@ from ..measures.audit import (
 )
 from ..records import SCALE, check_runs, run_names
 from ..store import Project
-from ._audit_data import Estimation, Facts, estimation, gather, weighed
-from ._audit_plan import ALPHA, BATCH_SIZE, LOOKS, weights_from
+from ._audit_data import Estimation, Facts, estimation, gather, values_of, weighed
+from ._audit_plan import ALPHA, BATCH_SIZE, LOOKS, check_goal, weights_from
 from ._audit_records import Audit, Goal
 from ._audited_leaderboard import AuditBoard, audit_board
 
@@ -215,7 +215,8 @@ def _rows(facts: Facts, found: Estimation | None) -> Array:
     """Return the weights of the quantities with intervals: all scores, or the differences that decide the goal."""
     goal, w = facts.goal, facts.weights
     if goal.aim == "pair":
-        return (w.of(str(goal.first)) - w.of(str(goal.second)))[None]
+        one, other = (w.systems.index(str(name)) for name in (goal.first, goal.second))
+        return (w.w[one] - w.w[other])[None]
     if goal.aim == "best":
         leader = int(np.argmax(_scores(facts, found)))
         return np.delete(w.w[leader] - w.w, leader, axis=0)
@@ -285,13 +286,7 @@ def foresee(
     linear = linear_measure(measure)
     base = basis(project, replace(policy or Policy(), overrides=False))
     chosen = check_runs(project, list(dict.fromkeys(runs))) if runs else run_names(project)
-    for run in (goal.first, goal.second):
-        if run is not None and run not in chosen:
-            raise InputError(
-                "goal-run-not-audited",
-                f"Run '{run}' of the goal is not among the systems of the audit.",
-                "Add it to the systems of the audit, or change the goal.",
-            )
+    check_goal(goal, chosen)
 
     def compute() -> Forecast:
         labels = label_qrels(project, base)
@@ -325,7 +320,7 @@ def foresee(
                 seed=0,
                 ranks=ranks,
                 weights=weights,
-                labels=np.array([labels.get(query, {}).get(passage, np.nan) for query, passage in weights.items]),
+                labels=values_of(labels, weights.items),
                 top_rating=base.grader.spec.max_rating,
                 min_rating=base.min_rating,
                 min_judgment=(policy or Policy()).min_judgment,

@@ -57,52 +57,36 @@ def judge(
 
     Args:
         value: a key of `scale`.
+        lease, raises: see `say`.
+    """
+    say(project, audit, Verdict(query_id, passage_id, "judged", value, note), assessor, lease)
+
+
+def say(project: Project, audit: Audit, verdict: Verdict, assessor: str, lease: timedelta = LEASE) -> None:
+    """Store a verdict. The last one counts; assessors can change their own until the next batch is drawn.
+
+    `cannot say` gives the passage no value and widens intervals. A skipped passage goes to other assessors, or to this
+    one at the end. `taken back` withdraws the assessor's own verdict. A repeated verdict is stored once.
+
+    Args:
         lease: how long the query stays assigned to this person from now on.
 
     Raises:
         InputError: the value is out of range, the name is empty, or the passage was not drawn or belongs to another
             assessor.
     """
-    say(project, audit, Verdict(query_id, passage_id, "judged", value, note), assessor, lease)
-
-
-def cannot_say(project: Project, audit: Audit, query_id: str, passage_id: str, assessor: str, note: str = "") -> None:
-    """Record that the passage cannot be judged. It gets no value, and intervals become wider. See `judge`."""
-    say(project, audit, Verdict(query_id, passage_id, "cannot say", None, note), assessor)
-
-
-def skip(project: Project, audit: Audit, query_id: str, passage_id: str, assessor: str) -> None:
-    """Skip the passage, so that other assessors can judge it, or this assessor at the end. See `judge`."""
-    say(project, audit, Verdict(query_id, passage_id, "skipped"), assessor)
-
-
-def take_back(project: Project, audit: Audit, query_id: str, passage_id: str, assessor: str) -> None:
-    """Withdraw the assessor's own verdict, so that the passage is open again; see `judge`."""
-    say(project, audit, Verdict(query_id, passage_id, "taken back"), assessor)
-
-
-def say(project: Project, audit: Audit, verdict: Verdict, assessor: str, lease: timedelta = LEASE) -> None:
-    """Store a verdict. The last verdict counts; a repeated verdict is stored once. See `judge`."""
     name = assessor_name(assessor)
-    if verdict.said == "judged":
-        check_value(audit, verdict.value)
+    if verdict.said == "judged" and verdict.value not in scale(audit):
+        raise InputError(
+            "judgment-out-of-range",
+            f"Judgment {verdict.value} is out of range.",
+            f"Use a number from 0 to {audit.highest}.",
+        )
     with project.transaction(act="judge audits", queries=[verdict.query_id], author=name) as cursor:
         state = read_state(cursor, audit)
         place = state.place(verdict.query_id, verdict.passage_id)
         turn = _turn(cursor, state, place, verdict.said, name, lease)
         write_verdict(cursor, audit, state, place, turn, verdict, name)
-
-
-def check_value(audit: Audit, value: int | None) -> None:
-    """Refuse an invalid value of a judgment.
-
-    Raises:
-        InputError: the value is not on the scale.
-    """
-    if value not in scale(audit):
-        raise InputError(
-            "judgment-out-of-range", f"Judgment {value} is out of range.", f"Use a number from 0 to {audit.highest}."
-        )
 
 
 def _turn(cursor: Cursor, state: State, place: Place, said: Said, assessor: str, lease: timedelta) -> int:

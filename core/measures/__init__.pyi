@@ -74,5 +74,6 @@ from ._system_choice import (
     Stake as Stake,
     Table as Table,
     choosing as choosing,
+    order_signs as order_signs,
     stakes as stakes,
 )

@@ -11,7 +11,6 @@ from statistics import mean
 import numpy as np
 from numpy.typing import NDArray
 
-from ..errors import InputError
 from ..text import meaningful_words
 from ._measure import Measure, RunScores, trec_order
 
@@ -106,16 +105,7 @@ def make_intent_evaluator(measure: Measure, intents: Intents) -> IntentEvaluator
     Returns:
         An evaluator that returns a run's scores by query id, for the queries in both `intents` and the run. The score
         is 0 if no passage answers a question.
-
-    Raises:
-        InputError: the measure is not computed from answered questions.
     """
-    if measure.basis != "intents":
-        raise InputError(
-            "not-an-answer-measure",
-            f"Measure {measure} is not computed from answered questions.",
-            "Use a measure such as ERR_IA@20.",
-        )
     return _MAKERS[measure.family.name](intents, measure.depth)
 
 
@@ -132,7 +122,7 @@ def make_err_ia(intents: Intents, cutoff: int) -> IntentEvaluator:
     Source: Chapelle, Metzler, Zhang and Grinspan, Expected Reciprocal Rank for Graded Relevance, CIKM 2009, with
     binary grades. The divisor is the collection-independent normalisation that TREC's Web track reported.
 
-    Args, returns, raises: as `make_intent_evaluator`, with a cutoff from 1.
+    Args, returns: as `make_intent_evaluator`, with a cutoff from 1.
     """
     best = _err(range(1, cutoff + 1))
 
@@ -156,7 +146,7 @@ def make_ndcg_ia(intents: Intents, cutoff: int) -> IntentEvaluator:
     Source: Agrawal, Gollapudi, Halverson and Ieong, Diversifying Search Results, WSDM 2009, section 5.1, with the
     discount 1 / log2(1 + rank).
 
-    Args, returns, raises: as `make_intent_evaluator`, with a cutoff from 1.
+    Args, returns: as `make_intent_evaluator`, with a cutoff from 1.
     """
 
     def score(answering: Sequence[set[str]], top: Sequence[str]) -> float:

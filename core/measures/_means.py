@@ -125,12 +125,12 @@ def interval(value: float | None, samples: Array, undefined: str | None = None) 
     return Interval(value) if bounds is None else Interval(value, *bounds)
 
 
-def percentiles(samples: Array, level: float = LEVEL) -> tuple[float, float] | None:
-    """Return the (low, high) that contain a share `level` of the samples, ignoring NaN; None if all are NaN."""
+def percentiles(samples: Array) -> tuple[float, float] | None:
+    """Return the (low, high) that contain a share `LEVEL` of the samples, ignoring NaN; None if all are NaN."""
     defined = samples[~np.isnan(samples)]
     if not len(defined):
         return None
-    low, high = np.quantile(defined, [(1 - level) / 2, (1 + level) / 2])
+    low, high = np.quantile(defined, [(1 - LEVEL) / 2, (1 + LEVEL) / 2])
     return float(low), float(high)
 
 

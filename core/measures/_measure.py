@@ -319,7 +319,7 @@ def make_evaluator(measures: Sequence[str], qrels: Qrels, min_rating: int = 1) -
         passage in the run.
 
     Raises:
-        InputError: a measure is unknown or needs intents, or the min rating is below 1.
+        InputError: a measure is unknown or not computed from qrels, or the min rating is below 1.
     """
     if min_rating < 1:
         raise InputError(
@@ -334,12 +334,6 @@ def make_evaluator(measures: Sequence[str], qrels: Qrels, min_rating: int = 1) -
     names: list[str] = []
     for name in measures:
         known = parse_measure(name)
-        if known.basis != "labels":
-            raise InputError(
-                "measure-not-from-qrels",
-                f"Measure {known} is not computed from qrels.",
-                "Use a measure such as nDCG@10 or AP.",
-            )
         names.append(known.name)
         if known.family.name == "F1":
             parts = f"P@{known.depth}", f"R@{known.depth}"

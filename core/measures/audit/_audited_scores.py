@@ -321,16 +321,7 @@ def group_bias(
 
     Returns:
         Arrays of shape (1,): mean bias of the members minus mean bias of the other systems.
-
-    Raises:
-        InputError: all or no systems are members.
     """
-    if members.all() or not members.any():
-        raise InputError(
-            "bias-group-of-all",
-            "The bias of a group needs systems inside and outside the group.",
-            "Name some of the systems, not all.",
-        )
     contrast = w[members].mean(axis=0) - w[~members].mean(axis=0)
     return machine_bias(contrast[None], machine, found, variance=variance, queries=queries, confidence=confidence)
 

@@ -50,18 +50,14 @@ def confusion(
 
     Args:
         labels: shape (N,); NaN without a label. Passages without a label are left out of the table.
-        judgments: shape (N,); NaN if unknown.
+        judgments: shape (N,); NaN if unknown; of at least one labelled passage.
         weight, spread: shape (N,), from `combined_weights`.
         levels: the possible judgments; None means the values that occur.
 
     Raises:
-        InputError: no labelled passage was judged.
+        InputError: a judgment is not one of the levels.
     """
     seen = ~np.isnan(labels) & ~np.isnan(judgments) & (weight > 0)
-    if not seen.any():
-        raise InputError(
-            "no-judged-labels", "No passage with a label has been judged.", "Judge a batch of the audit first."
-        )
     rows = np.unique(labels[~np.isnan(labels)])
     columns = np.unique(judgments[seen]) if levels is None else np.array(sorted(levels), float)
     if not np.isin(judgments[seen], columns).all():
@@ -374,15 +370,8 @@ def cut_points(scores: Array, judgments: Array, weight: Array, levels: Sequence[
     Returns:
         K cut points, rising or equal. A score of at least the k-th belongs to level k or above. A cut point is infinite
         if the level was not given, or if the scores do not separate it.
-
-    Raises:
-        InputError: no passage with a score was judged.
     """
     seen = ~np.isnan(scores) & ~np.isnan(judgments) & (weight > 0)
-    if not seen.any():
-        raise InputError(
-            "no-judged-scores", "No passage with a score has been judged.", "Judge a batch of the audit first."
-        )
     s, y, own = scores[seen], judgments[seen], weight[seen]
     values = np.unique(s)
     # Any cut between two scores is equally good; use the midpoint.

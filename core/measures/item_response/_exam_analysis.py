@@ -244,6 +244,8 @@ def analyse(
     abilities = student_abilities(table, found, students, draws)
     by_component, level = ([], 0.0) if found.design.flat else components(table, found, draws)
     errors = item_errors(table, found)
+    equal = [row.student for row in abilities if draws is not None and row.ability.low is None]
+    without = [f"No interval for {first_few(equal)}: the fit is the same for every sample of items."] if equal else []
     return Analysis(
         found,
         fit_statistics(table, found, held_out, seed),
@@ -255,15 +257,8 @@ def analyse(
             {kind: None if value != value else value for kind, value in zip("dbg", values, strict=True)}
             for values in zip(errors.d.tolist(), errors.b.tolist(), errors.g.tolist(), strict=True)
         ],
-        [*remarks(found), *_without_interval(draws, abilities)],
+        [*remarks(found), *without],
     )
-
-
-def _without_interval(draws: Draws | None, abilities: Sequence[StudentAbility]) -> list[str]:
-    equal = [row.student for row in abilities if row.ability.low is None]
-    if draws is None or not equal:
-        return []
-    return [f"No interval for {first_few(equal)}: the fit is the same for every sample of items."]
 
 
 def remarks(found: Fit) -> list[str]:

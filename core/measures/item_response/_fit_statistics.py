@@ -9,7 +9,8 @@ from typing import Literal
 
 import numpy as np
 
-from ._response_fits import ESTIMATORS, Fit, Objective, fit, in_unit, maximise, prior_curvature
+from .._means import quotients
+from ._response_fits import ESTIMATORS, KINDS, Fit, Objective, fit, in_unit, maximise, prior_curvature
 from ._response_models import Array, Design, Items, information, peak, sigmoid
 
 HELD_OUT = 0.1
@@ -194,10 +195,8 @@ def item_rest(responses: Array) -> Array:
     n = np.maximum(use.sum(axis=0), 1)
     x, y = (np.where(use, values - (values * use).sum(axis=0) / n, 0.0) for values in (right, rest))
     spread = np.sqrt((x**2).sum(axis=0) * (y**2).sum(axis=0))
-    found: Array = np.full(responses.shape[1], np.nan)
     # Values that differ only by rounding have no spread.
-    np.divide((x * y).sum(axis=0), spread, out=found, where=spread > 1e-12 * n)
-    return found
+    return quotients((x * y).sum(axis=0), spread, spread > 1e-12 * n)
 
 
 def worth(responses: Array, found: Fit, items: Sequence[str]) -> list[ItemWorth]:
@@ -348,8 +347,7 @@ def item_errors(responses: Array, found: Fit) -> Items:
     told = np.einsum("amn,bmn,mn->nab", by, by, seen / (p * (1 - p)))
     if ESTIMATORS[found.estimator].priors:
         told[:, range(3), range(3)] += np.stack(prior_curvature(items.d, items.b, items.g), axis=1)
-    kinds = {"1pl": "b", "2pl": "db", "3pl": "dbg"}[found.model]
-    free = np.stack([~found.at_bound[kind] & (kind in kinds) for kind in "dbg"], axis=1)
+    free = np.stack([~found.at_bound[kind] & (kind in KINDS[found.model]) for kind in "dbg"], axis=1)
     # Rows and columns of held parameters become those of the identity, which removes them from the inverse.
     told = np.where(free[:, :, None] & free[:, None, :], told, np.eye(3))
     variance = np.diagonal(np.linalg.pinv(told, hermitian=True), axis1=1, axis2=2)

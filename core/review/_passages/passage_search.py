@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Literal
 
@@ -252,68 +252,69 @@ def _position(project: Project, opened: tuple[str, str | None] | None) -> tuple[
     return rows[0] if rows else (BEFORE_ALL, BEFORE_ALL)
 
 
+_STATES: Mapping[State, str] = {
+    "failed": "failed > 0",
+    "ungraded": "needed - rated - failed > 0",
+    "complete": "needed > 0 AND needed = rated",
+}
+
+
 def _conditions(filters: Filters, base: Basis | None, judgments: str) -> tuple[list[str], dict[str, Any]]:
     """Return the filters as SQL conditions on columns of the pool's summary and `judged.value`, with parameters."""
-    wanted, parameters = ["true"], {"source": filters.source}
-
-    def ask(condition: str, **values: Any) -> None:
-        wanted.append(condition)
-        parameters.update(values)
-
-    if filters.query_id is not None:
-        ask("d.query_key = (SELECT query_key FROM queries WHERE query_id = $in_query)", in_query=filters.query_id)
-    if words := filters.words.strip():
-        ask(
+    flagged = filters.flagged and base is not None
+    rows: list[tuple[bool, str, dict[str, Any]]] = [
+        (
+            filters.query_id is not None,
+            "d.query_key = (SELECT query_key FROM queries WHERE query_id = $in_query)",
+            {"in_query": filters.query_id},
+        ),
+        (
+            bool(filters.words.strip()),
             "(d.text_key IN (SELECT text_key FROM passage_texts WHERE contains(lower(text), lower($words)))"
             " OR d.passage_key = (SELECT passage_key FROM passages WHERE passage_id = $words))",
-            words=words,
-        )
-    if filters.label == NONE:
-        ask("label IS NULL")
-    elif filters.label is not None:
-        ask("label = $label", label=filters.label)
-    if filters.rating is not None:
-        ask("given & (1::INTEGER << $rating::INTEGER) > 0", rating=filters.rating)
-    if filters.judgment == NONE:
-        ask("judged.value IS NULL")
-    elif filters.judgment is not None:
-        ask("judged.value = $judgment", judgment=filters.judgment)
-    if filters.run is not None:
-        ask(
+            {"words": filters.words.strip()},
+        ),
+        (filters.label == NONE, "label IS NULL", {}),
+        (filters.label not in (None, NONE), "label = $label", {"label": filters.label}),
+        (
+            filters.rating is not None,
+            "given & (1::INTEGER << $rating::INTEGER) > 0",
+            {"rating": filters.rating},
+        ),
+        (filters.judgment == NONE, "judged.value IS NULL", {}),
+        (filters.judgment not in (None, NONE), "judged.value = $judgment", {"judgment": filters.judgment}),
+        (
+            filters.run is not None,
             "EXISTS (SELECT * FROM rankings r JOIN runs USING (run_key) WHERE runs.name = $run AND r.rank <= $depth"
             " AND r.query_key = d.query_key AND r.passage_key = d.passage_key)",
-            run=filters.run,
-            depth=filters.depth,
-        )
-    if filters.state is not None:
-        ask(
-            {
-                "failed": "failed > 0",
-                "ungraded": "needed - rated - failed > 0",
-                "complete": "needed > 0 AND needed = rated",
-            }[filters.state]
-        )
-    if filters.flagged and base is not None:
-        ask(
+            {"run": filters.run, "depth": filters.depth},
+        ),
+        (filters.state is not None, _STATES[filters.state or "failed"], {}),
+        (
+            flagged,
             "(label >= $min_rating) <> (judged.value >= $min_judgment)",
-            min_rating=base.min_rating,
-            min_judgment=base.policy.min_judgment,
-        )
-    if filters.overridden:
-        ask("overridden")
-    if filters.unjudged_by is not None:
-        ask(
+            {"min_rating": base.min_rating, "min_judgment": base.policy.min_judgment} if base else {},
+        ),
+        (filters.overridden, "overridden", {}),
+        (
+            filters.unjudged_by is not None,
             f"NOT EXISTS (SELECT * FROM {judgments} own JOIN sources USING (source_key) WHERE sources.name = $me"
             " AND own.query_key = d.query_key AND own.passage_key = d.passage_key)",
-            me=filters.unjudged_by,
-        )
-    if filters.assigned_to is not None:
-        ask(
+            {"me": filters.unjudged_by},
+        ),
+        (
+            filters.assigned_to is not None,
             "EXISTS (FROM doubles b JOIN double_people p USING (double_key) WHERE p.present AND p.name = $assigned"
             " AND b.ended_at IS NULL AND b.query_key = d.query_key"
             " AND (b.passage_keys IS NULL OR list_contains(b.passage_keys, d.passage_key)))",
-            assigned=filters.assigned_to,
-        )
+            {"assigned": filters.assigned_to},
+        ),
+    ]
+    wanted, parameters = ["true"], {"source": filters.source}
+    for is_on, condition, values in rows:
+        if is_on:
+            wanted.append(condition)
+            parameters |= values
     return wanted, parameters
 
 

@@ -23,7 +23,7 @@ def test_scores_are_weights_times_gains() -> None:
     whole = 1 + 1 / np.log2(3)
     assert (dcg.w @ [3.0, 2.0, 0.0]).tolist() == pytest.approx([(3 + 2 / np.log2(3)) / whole, 2 / whole])
     rbp = weights_from([*of_first, ("A", "q1", "c", 3)], ["A", "B"], linear_measure("RBP(p=0.8)@3"), 1)
-    assert rbp.of("A") == pytest.approx([0.2, 0.16, 0.128, 0.0])
+    assert rbp.w[rbp.systems.index("A")] == pytest.approx([0.2, 0.16, 0.128, 0.0])
 
 
 @pytest.mark.parametrize("name", ["nDCG@10", "AP", "P@0", "RBP@10", "RBP(p=0.0)@10", "DCG"])

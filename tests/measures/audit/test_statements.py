@@ -50,7 +50,6 @@ from exam_workbench.measures.audit._gain_estimates import folds_of, predictions
 from exam_workbench.measures.audit._label_quality import confusion
 from exam_workbench.measures.audit._sampling_design import Array, Weights
 from tests.made.projects import examples
-from tests.made.refusals import refusal
 
 
 def board(seed: int = 0) -> tuple[Weights, Array, dict[str, Array]]:
@@ -158,13 +157,6 @@ def test_missing_features_are_not_zeros_and_few_judgments_give_a_mean() -> None:
     assert nobody.tolist() == [0.0] * len(GAINS)
 
 
-def test_features_that_do_not_fit_are_refused() -> None:
-    with refusal("infinite-feature"):
-        pool_of(WEIGHTS, {"label": np.full(len(WEIGHTS.items), np.inf)})
-    with refusal("features-differ-in-length"):
-        pool_of(WEIGHTS, {"label": np.zeros(3)})
-
-
 def test_batches_learn_where_residuals_are_large() -> None:
     n = 300
     noisy = np.arange(n) % 2 == 0
@@ -223,8 +215,6 @@ def test_the_table_of_labels_keeps_the_numbers_of_passages_that_are_known() -> N
     assert table.judged.tolist() == [[2, 1], [1, 2]]
     rates = quality(LABELS, SAID, SEEN, SEEN, label_from=1, judgment_from=1)
     assert [rates.precision.value, rates.recall.value, rates.kappa.value] == pytest.approx([2 / 3, 2 / 3, 1 / 3])
-    with refusal("no-judged-labels"):
-        confusion(LABELS, np.full(9, np.nan), SEEN, SEEN)
 
 
 def test_a_plain_sample_has_the_interval_of_clopper_and_pearson_and_all_judged_has_none() -> None:
@@ -292,8 +282,6 @@ def test_the_level_is_spent_once_and_then_nothing_is_left() -> None:
     assert list(levels) == sorted(levels)
     assert spending(0.05, 4, power=1) == pytest.approx([0.0125] * 4)
     assert level_at(0.05, 5, 3) == levels[2]
-    with refusal("no-look-left"):
-        level_at(0.05, 5, 6)
     with pytest.raises(InputError):
         spending(0, 5)
 
