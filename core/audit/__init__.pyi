@@ -41,12 +41,14 @@ from ._calibration import (
     accept_cut_points as accept_cut_points,
     calibration as calibration,
 )
-from ._circularity import Circularity as Circularity, Role as Role, circularity as circularity
 from ._grader_cards import (
+    Circularity as Circularity,
     GraderCard as GraderCard,
     GraderChoice as GraderChoice,
+    Role as Role,
     ScoredGrader as ScoredGrader,
     choose_grader as choose_grader,
+    circularity as circularity,
     find_card as find_card,
     make_card as make_card,
 )

@@ -16,7 +16,7 @@ from ..labels import Policy, basis, label_qrels
 from ..measures.audit import LinearMeasure, Weights, linear_measure
 from ..records import SCALE, check_new, check_runs, judged_values, run_names
 from ..store import Project, as_name, log
-from ._audit_records import Audit, Goal, batches, find_audit
+from ._audit_records import Audit, Goal, batches, check, find_audit
 
 BATCH_SIZE, LOOKS = 100, 4
 """Default number of passages per batch, and default number of batches."""
@@ -97,29 +97,33 @@ def design(
     batch_size, looks = in_batches(goal, batch_size, looks)
     kept = source or f"audit: {name}"
     highest = max(judged_values(project, kept) or SCALE) if highest is None else highest
-    if not 1 <= highest <= LARGEST:
-        raise InputError(
+    seed = secrets.randbelow(LARGEST_SEED) if seed is None else seed
+    check(
+        (
+            not 1 <= highest <= LARGEST,
             "judgment-out-of-range",
             f"Highest judgment {highest} is out of range.",
             f"Use a number from 1 to {LARGEST:,}.",
-        )
-    if not 0 < alpha < 1:
-        raise InputError(
+        ),
+        (
+            not 0 < alpha < 1,
             "level-out-of-range",
             f"Alpha {alpha} is not between 0 and 1.",
             "Use 0.05 for a 5% risk of a wrong conclusion.",
-        )
-    if looks < 1 or batch_size < 1:
-        raise InputError(
+        ),
+        (
+            looks < 1 or batch_size < 1,
             "batch-size-out-of-range",
             f"Cannot plan {looks} batches of {batch_size} passages.",
             "Use at least 1 batch and 1 passage per batch.",
-        )
-    seed = secrets.randbelow(LARGEST_SEED) if seed is None else seed
-    if not 0 <= seed <= LARGEST_SEED:
-        raise InputError(
-            "seed-out-of-range", f"Seed {seed} is out of range.", f"Use a whole number from 0 to {LARGEST_SEED:,}."
-        )
+        ),
+        (
+            not 0 <= seed <= LARGEST_SEED,
+            "seed-out-of-range",
+            f"Seed {seed} is out of range.",
+            f"Use a whole number from 0 to {LARGEST_SEED:,}.",
+        ),
+    )
     with project.transaction(act="plan audits", author=author) as cursor:
         if cursor.execute("SELECT 1 FROM audits WHERE name = ?", [name]).fetchall():
             raise InputError("name-taken", f"An audit named '{name}' already exists.", "Choose another name.")
@@ -163,21 +167,24 @@ def check_goal(goal: Goal, chosen: Sequence[str]) -> None:
     Raises:
         InputError: no systems, a single one for a comparison, or not those that the goal names.
     """
-    if not chosen:
-        raise InputError("no-runs", "No runs to audit.", "Import runs: exam import runs FILE...")
-    if goal.aim in ("best", "pair") and len(chosen) < 2:
-        raise InputError(
+    check(
+        (not chosen, "no-runs", "No runs to audit.", "Import runs: exam import runs FILE..."),
+        (
+            goal.aim in ("best", "pair") and len(chosen) < 2,
             "single-system",
             "A comparison needs at least two systems.",
             "Name two runs or more, or choose another goal.",
-        )
-    for run in (goal.first, goal.second):
-        if run is not None and run not in chosen:
-            raise InputError(
+        ),
+        *(
+            (
+                run is not None and run not in chosen,
                 "goal-run-not-audited",
                 f"Run '{run}' of the goal is not part of the audit.",
                 f"Add --run {run}.",
             )
+            for run in (goal.first, goal.second)
+        ),
+    )
 
 
 def end_batch(project: Project, audit: Audit, author: str) -> None:

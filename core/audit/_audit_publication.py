@@ -20,7 +20,7 @@ from ._audit_plan import weights_from
 from ._audit_records import Audit, Goal, audits, batches
 from ._audited_leaderboard import AuditBoard, audit_board
 from ._calibration import Share
-from ._circularity import circularity
+from ._grader_cards import circularity
 from ._verdicts import assessors
 
 FORMAT, FORMAT_VERSION = "exam-workbench audit", 1

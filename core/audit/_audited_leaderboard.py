@@ -35,7 +35,7 @@ from ..text import first_few
 from ._audit_data import Estimation, Facts, estimation, gather, known_or_none
 from ._audit_records import Aim, Audit
 from ._calibration import LabelQuality, Share, label_quality
-from ._circularity import circularity
+from ._grader_cards import circularity
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -216,7 +216,7 @@ def _rows(facts: Facts, found: Estimation | None) -> Array:
     goal, w = facts.goal, facts.weights
     if goal.aim == "pair":
         one, other = (w.systems.index(str(name)) for name in (goal.first, goal.second))
-        return (w.w[one] - w.w[other])[None]
+        return np.asarray(w.w[one] - w.w[other])[None]
     if goal.aim == "best":
         leader = int(np.argmax(_scores(facts, found)))
         return np.delete(w.w[leader] - w.w, leader, axis=0)

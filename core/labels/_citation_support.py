@@ -13,8 +13,8 @@ from ..records import lengths, visible
 from ..store import Project, as_act, as_name, log
 from ..text import clean_text
 from . import Basis, Policy, Scores, basis, first_answers, ratings
-from ._grading_progress import queries_with_questions
-from ._leaderboard import Leaderboard, order_systems, without_waiting
+from ._grading_progress import queries_with_questions, without_waiting
+from ._leaderboard import Leaderboard, order_systems
 
 
 @dataclass(frozen=True)

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
-from typing import Literal
+from typing import Literal, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,12 +17,24 @@ from ..measures import Measure, Skipped, mean_and_standard_error
 from ..records import GOLD, gold_name
 from ..store import Project, array_of, by_query, cache
 from ._basis import MISSING, Basis, Ratings, covered_shares, ratings, weight_sql, weights_that_count
+from ._grading_progress import without_waiting
 from ._labels import Layout, matrices
 
 Reference = Literal["gold", "pool"]
 
 Scores = dict[str, dict[str, float]]
 """Score by query id by run name."""
+
+V = TypeVar("V")
+
+
+def nested(rows: Iterable[tuple[str, str, V]]) -> dict[str, dict[str, V]]:
+    """Return the third value of each row by the first two, such as scores by query by run; later rows replace."""
+    found: dict[str, dict[str, V]] = {}
+    for outer, inner, value in rows:
+        found.setdefault(outer, {})[inner] = value
+    return found
+
 
 RANKED = (
     "SELECT run_key, query_key, text_key, rank FROM rankings JOIN passages USING (passage_key) WHERE rank <= $cutoff"
@@ -268,15 +280,13 @@ def coverage_of_union(project: Project, base: Basis, cutoff: int) -> UnionCovera
         " ON g.question_text_key = p.text_key AND g.passage_text_key = p.passage",
         parameters,
     )
-    scores: Scores = {}
-    for run, query, value in project.rows(
+    rows = project.rows(
         f"SELECT name, query_id, {covered(base)} FROM {first_answers(base, ranked, ('run_key', 'query_key'), asked)}"
         " JOIN runs USING (run_key) JOIN queries USING (query_key)"
         " GROUP BY name, query_id, query_key ORDER BY name, query_key",
         parameters,
-    ):
-        scores.setdefault(run, {})[query] = value
-    return UnionCoverage(scores, [query for (query,) in queries], int(needed), int(usable))
+    )
+    return UnionCoverage(nested(rows), [query for (query,) in queries], int(needed), int(usable))
 
 
 @dataclass(frozen=True)
@@ -329,13 +339,22 @@ def normalise(per_query: Scores, reference: Mapping[str, float], skipped: Skippe
     return scores
 
 
-def normalised_scores(project: Project, measure: Measure, base: Basis, queries: Sequence[str]) -> Normalised:
+def normalised(
+    project: Project,
+    measure: Measure,
+    base: Basis,
+    runs: Scores,
+    queries: Sequence[str],
+    waiting: Collection[str],
+) -> Normalised:
     """Return the normalised coverage of every run.
 
     The cutoff applies only to the runs, not to the gold texts or the pool.
 
     Args:
+        runs: coverage by query by run.
         queries: the queries with questions of positive weight.
+        waiting: queries to leave out, unless all queries are among them.
 
     Raises:
         InputError: gold texts for these queries are missing, the reference has no graded pairs, or it answers no
@@ -361,6 +380,7 @@ def normalised_scores(project: Project, measure: Measure, base: Basis, queries: 
         raise InputError(
             "gold-not-graded", f"No passage in {of} has been graded yet.", how_to_grade(project, base.grader.spec)
         )
+    known = {query: known[query] for query in without_waiting(waiting, list(known))}
     mean, error = mean_and_standard_error(known.values())
     if not mean:
         raise InputError(
@@ -368,6 +388,5 @@ def normalised_scores(project: Project, measure: Measure, base: Basis, queries: 
             f"Cannot normalise: {of} answers no question at min rating {base.policy.min_rating}.",
             "Lower the min rating.",
         )
-    runs = coverage(project, base, measure.depth)
     scores = normalise(runs, known, base.policy.skipped)
     return Normalised(scores, list(known), of, mean, None if error is None else error / mean)

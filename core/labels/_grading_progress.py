@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field, fields
 from typing import TYPE_CHECKING, Any
 
@@ -14,7 +15,7 @@ from ..bank import bank_for, speaking_passages
 from ..measures import Measure
 from ..records import visible
 from ..store import Project, array_of, as_act, cache
-from ._basis import MISSING, Basis, graded, graded_pairs, labels_of, overriding, weights_that_count
+from ._basis import MISSING, Basis, graded, graded_pairs, overriding
 from ._labels import label_pairs, pooled_labels, pooled_passages, pooled_ratings
 
 if TYPE_CHECKING:
@@ -264,6 +265,11 @@ def seen_by(project: Project, measure: Measure, queries: list[str], passages: li
     return np.fromiter((pair in top for pair in zip(queries, passages, strict=True)), bool, len(queries))
 
 
+def without_waiting(waiting: Collection[str], query_ids: Sequence[str]) -> list[str]:
+    """Return the queries that do not wait for grades, or all queries if all wait."""
+    return [query for query in query_ids if query not in waiting] or list(query_ids)
+
+
 def queries_with_questions(project: Project, base: Basis) -> list[str]:
     def compute() -> list[str]:
         rows = project.rows(
@@ -296,10 +302,9 @@ def pool_summary(project: Project, base: Basis | None) -> pa.Table:
 
 def _summary(project: Project, base: Basis) -> pa.Table:
     pool = project.table("SELECT query_key, passage_key, text_key, position FROM pool ORDER BY query_key, position")
-    label = np.full(len(pool), MISSING, np.int8)
+    label = pooled_labels(project, base).labels
     given, rated, needed = (np.zeros(len(pool), np.int32) for _ in range(3))
     for own, ratings, weights in pooled_ratings(project, base):
-        label[own] = labels_of(ratings, weights_that_count(weights, base.policy.weighted), base.policy.rule)
         here = ratings != MISSING
         given[own] = np.bitwise_or.reduce(np.where(here, 1 << ratings.clip(0).astype(np.int32), 0), axis=1)
         rated[own] = here.sum(axis=1)

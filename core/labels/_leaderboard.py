@@ -137,11 +137,6 @@ def queries_with_ungraded(query_ids: Collection[str]) -> str:
     return f"{how_many(len(query_ids), 'queries')} with ungraded pairs ({first_few(list(query_ids))})"
 
 
-def without_waiting(waiting: Collection[str], query_ids: Sequence[str]) -> list[str]:
-    """Return the queries that do not wait for grades, or all queries if all wait."""
-    return [query for query in query_ids if query not in waiting] or list(query_ids)
-
-
 def order_systems(
     per_query: Scores, queries: Sequence[str], policy: Policy, known: Mapping[str, System] | None = None
 ) -> list[System]:

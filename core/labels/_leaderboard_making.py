@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -25,9 +26,9 @@ from ..records import Qrels, Runs, boards, find_source, gold_texts, judgments, l
 from ..store import Project, as_act, by_query, cache
 from . import Basis, Policy, basis, from_answers, label_pairs, label_qrels
 from ._citation_support import citation_grader, support_board
-from ._coverage import Normalised, Scores, coverage, normalised_scores
-from ._grading_progress import pairs_needed, queries_with_questions
-from ._leaderboard import Leaderboard, System, order_systems, without_waiting
+from ._coverage import Normalised, Scores, coverage, nested, normalised
+from ._grading_progress import pairs_needed, queries_with_questions, without_waiting
+from ._leaderboard import Leaderboard, System, order_systems
 
 
 def score_runs(
@@ -142,11 +143,8 @@ def _tops(project: Project, depth: int) -> dict[str, dict[str, list[str]]]:
     """Return the top passages by query and run. They are cached by depth alone, so all min ratings share them."""
 
     def compute() -> dict[str, dict[str, list[str]]]:
-        found: dict[str, dict[str, list[str]]] = {}
-        for run, by in rankings(project).items():
-            for query, scores in by.items():
-                found.setdefault(query, {})[run] = trec_order(scores, depth)
-        return found
+        answered = ((query, run, scores) for run, by in rankings(project).items() for query, scores in by.items())
+        return nested((query, run, trec_order(scores, depth)) for query, run, scores in answered)
 
     return project.cached(("tops", depth), compute, cache.COLLECTION)
 
@@ -221,15 +219,11 @@ def leaderboard(
         InputError: unknown measure, source, grader or version, or nothing to score.
     """
     policy = policy or Policy()
-    return project.cached(
-        ("leaderboard", measure, source, policy, with_ungraded),
-        lambda: _leaderboard(project, measure, source, policy, with_ungraded),
-    )
+    make = partial(_from_grades if source == "exam" else _from_source, project, measure, source, policy, with_ungraded)
+    return project.cached(("leaderboard", measure, source, policy, with_ungraded), make)
 
 
-def _leaderboard(project: Project, measure: str, source: str, policy: Policy, with_ungraded: bool) -> Leaderboard:
-    if source == "exam":
-        return _board(project, parse_measure(measure, policy.cutoff), policy, with_ungraded)
+def _from_source(project: Project, measure: str, source: str, policy: Policy, with_ungraded: bool) -> Leaderboard:
     source = find_source(project, source)
     imported = dict(boards(project))
     if source in imported:
@@ -247,54 +241,39 @@ def _leaderboard(project: Project, measure: str, source: str, policy: Policy, wi
     return Leaderboard(name, source, policy, order_systems(per_query, list(qrels), policy), per_query, list(qrels))
 
 
-@dataclass(frozen=True)
-class _Scored:
-    """The scores of a measure by query by run, the queries that count, and the reference of a normalised measure."""
-
-    per_query: Scores
-    query_ids: list[str]
-    share_of: Normalised | None = None
-
-
-def _by_labels(project: Project, measure: Measure, base: Basis, waiting: Collection[str]) -> _Scored:
+def _by_labels(project: Project, measure: Measure, base: Basis) -> tuple[Scores, list[str]]:
     scores = _per_query(label_scores(project, base, [measure.name]), measure.name)
-    return _Scored(scores, without_waiting(waiting, without_answered_by_topic(project, label_qrels(project, base))))
+    return scores, without_answered_by_topic(project, label_qrels(project, base))
 
 
-def _by_intents(project: Project, measure: Measure, base: Basis, waiting: Collection[str]) -> _Scored:
+def _by_intents(project: Project, measure: Measure, base: Basis) -> tuple[Scores, list[str]]:
     scores, queries = intent_scores(project, measure, base)
-    return _Scored(scores, without_waiting(waiting, without_answered_by_topic(project, queries)))
+    return scores, without_answered_by_topic(project, queries)
 
 
-def _by_coverage(project: Project, measure: Measure, base: Basis, waiting: Collection[str]) -> _Scored:
-    scores = coverage(project, base, measure.depth)
-    return _Scored(scores, without_waiting(waiting, queries_with_questions(project, base)))
+def _by_coverage(project: Project, measure: Measure, base: Basis) -> tuple[Scores, list[str]]:
+    return coverage(project, base, measure.depth), queries_with_questions(project, base)
 
 
-def _by_share(project: Project, measure: Measure, base: Basis, waiting: Collection[str]) -> _Scored:
-    found = normalised_scores(project, measure, base, queries_with_questions(project, base))
-    counted = without_waiting(waiting, found.query_ids)
-    if counted != found.query_ids:
-        found = normalised_scores(project, measure, base, counted)
-    return _Scored(found.per_query, found.query_ids, found)
-
-
-SCORERS: Mapping[MeasureBasis, Callable[[Project, Measure, Basis, Collection[str]], _Scored]] = {
+SCORERS: Mapping[MeasureBasis, Callable[[Project, Measure, Basis], tuple[Scores, list[str]]]] = {
     "labels": _by_labels,
     "intents": _by_intents,
     "coverage": _by_coverage,
-    "share of gold": _by_share,
-    "share of pool": _by_share,
+    "share of gold": _by_coverage,
+    "share of pool": _by_coverage,
 }
-"""By basis of a measure, the function that computes its scores from grades."""
+"""By basis of a measure, the function that returns its scores from grades, and the queries with anything to score. A
+share is coverage that `normalised` divides."""
 
 
-def _board(project: Project, measure: Measure, policy: Policy, with_ungraded: bool) -> Leaderboard:
+def _from_grades(project: Project, measure: str, source: str, policy: Policy, with_ungraded: bool) -> Leaderboard:
     """Return the leaderboard of the runs; it includes runs without a score for any query."""
-    if measure.basis == "citations":
-        return support_board(project, measure, policy, citation_grader(project), with_ungraded=with_ungraded)
+    wanted = parse_measure(measure, policy.cutoff)
+    if wanted.basis == "citations":
+        return support_board(project, wanted, policy, citation_grader(project), with_ungraded=with_ungraded)
     pairs: dict[str, Any] = {}
-    if measure.takes_grades:
+    share_of: Normalised | None = None
+    if wanted.takes_grades:
         if not rankings(project):
             raise InputError("no-runs", "No runs to rank.", "Import runs: exam import runs FILE...")
         base = basis(project, policy)
@@ -305,28 +284,32 @@ def _board(project: Project, measure: Measure, policy: Policy, with_ungraded: bo
                 "No pooled passage has been graded yet.",
                 how_to_grade(project, base.grader.spec),
             )
-        pairs = pairs_needed(project, base, measure)
+        pairs = pairs_needed(project, base, wanted)
         waiting = {} if with_ungraded or pairs["imported"] else pairs["ungraded"]
-        found = SCORERS[measure.basis](project, measure, base, waiting)
+        scores, queries = SCORERS[wanted.basis](project, wanted, base)
+        if wanted.basis in ("share of gold", "share of pool"):
+            share_of = normalised(project, wanted, base, scores, queries, waiting)
+            scores, queries = share_of.per_query, share_of.query_ids
+        queries = without_waiting(waiting, queries)
     else:
-        found = _Scored(*similarity_scores(project, measure))
-    counted = set(found.query_ids)
+        source = "gold"
+        scores, queries = similarity_scores(project, wanted)
+    counted = set(queries)
     per_query = {
-        run: {query: score for query, score in found.per_query.get(run, {}).items() if query in counted}
+        run: {query: score for query, score in scores.get(run, {}).items() if query in counted}
         for run in rankings(project)
     }
-    systems = order_systems(per_query, found.query_ids, policy)
-    source = "exam" if measure.takes_grades else "gold"
-    board = Leaderboard(measure.name, source, policy, systems, per_query, found.query_ids, **pairs)
+    systems = order_systems(per_query, queries, policy)
+    board = Leaderboard(wanted.name, source, policy, systems, per_query, queries, **pairs)
     # Longer texts raise coverage and likeness; with generated responses, length matters for every measure.
-    if not measure.ranks_passages:
-        board = replace(board, lengths=lengths(project, measure.depth))
+    if not wanted.ranks_passages:
+        board = replace(board, lengths=lengths(project, wanted.depth))
     elif project.value("SELECT count(*) FROM responses"):
         board = replace(board, lengths=lengths(project, policy.cutoff))
-    if found.share_of is None:
+    if share_of is None:
         return board
-    reference = System(found.share_of.reference, 1.0, found.share_of.std_error, len(found.query_ids), 0)
-    starred = frozenset(system.run for system in systems if found.share_of.within_error(system.score))
+    reference = System(share_of.reference, 1.0, share_of.std_error, len(queries), 0)
+    starred = frozenset(system.run for system in systems if share_of.within_error(system.score))
     return replace(board, reference=reference, starred=starred)
 
 
@@ -362,11 +345,11 @@ def _imported_board(project: Project, name: str, measure: str, policy: Policy) -
         [name],
     )
     scores = [score for _, score, _ in rows]
-    per_query: Scores = {}
-    for run, query, score in project.rows(
-        "SELECT run, query_id, score FROM board_query_scores JOIN boards USING (board_key) WHERE name = ?", [name]
-    ):
-        per_query.setdefault(run, {})[query] = score
+    per_query: Scores = nested(
+        project.rows(
+            "SELECT run, query_id, score FROM board_query_scores JOIN boards USING (board_key) WHERE name = ?", [name]
+        )
+    )
     systems = [
         System(run, score, error, len(per_query.get(run, {})), 1 + scores.index(score)) for run, score, error in rows
     ]

@@ -20,21 +20,10 @@ from ..measures import (
     parse_measure,
     system_score,
 )
-from ..records import Runs, boards, check_runs, find_source, pool_depth, rankings
+from ..records import boards, check_runs, find_source, pool_depth, rankings
 from ..store import Project, as_act
-from . import (
-    RANKED,
-    Basis,
-    Policy,
-    Scores,
-    Skipped,
-    basis,
-    coverage_by_rank,
-    coverage_of_union,
-    covered,
-    first_answers,
-    ratings,
-)
+from ._basis import Basis, Policy, Skipped, basis, ratings
+from ._coverage import RANKED, Scores, coverage_by_rank, coverage_of_union, covered, first_answers, nested
 from ._leaderboard import Leaderboard, order_systems
 from ._leaderboard_making import leaderboard, score_runs
 
@@ -101,7 +90,12 @@ def leaderboard_per(
         scores, every_topic = _exam_scores(project, wanted, basis(project, policy))
         topics = {topic: query for topic, query in every_topic.items() if not {topic, query} & plain.left_out}
     else:
-        stands_for = _topics_among_queries(project)
+        stands_for = dict(
+            project.rows(
+                "SELECT t.query_id, q.query_id FROM topics() s JOIN queries t ON t.query_key = s.topic_key"
+                " JOIN queries q ON q.query_key = s.query_key"
+            )
+        )
         scores, topics = plain.per_query, {topic: stands_for.get(topic, topic) for topic in plain.query_ids}
     scores = {run: scores.get(run, {}) for run in rankings(project)}
     queries = list(topics)
@@ -169,7 +163,15 @@ def _exam_scores(project: Project, measure: Measure, base: Basis) -> tuple[Score
     topics = bank_topics(project, base)
     if measure.basis == "coverage":
         return coverage_by_topic(project, base, measure.depth), topics
-    runs = topic_runs(rankings(project), topics)
+    # The run's ranking for the topic, or else for the topic's query.
+    runs = {
+        run: {
+            topic: by_query[topic if topic in by_query else query]
+            for topic, query in topics.items()
+            if topic in by_query or query in by_query
+        }
+        for run, by_query in rankings(project).items()
+    }
     scores: Scores
     if measure.basis == "intents":
         intents = _intents(project, base)
@@ -182,18 +184,6 @@ def _exam_scores(project: Project, measure: Measure, base: Basis) -> tuple[Score
     return scores, {topic: query for topic, query in topics.items() if topic in qrels}
 
 
-def topic_runs(runs: Runs, topics: Topics) -> Runs:
-    """Return rankings by run and topic id: the run's ranking for the topic, or else for the topic's query."""
-    return {
-        run: {
-            topic: by_query[topic if topic in by_query else query]
-            for topic, query in topics.items()
-            if topic in by_query or query in by_query
-        }
-        for run, by_query in runs.items()
-    }
-
-
 def coverage_by_topic(project: Project, base: Basis, cutoff: int) -> Scores:
     """Return EXAM-Cover@k of every run and topic, over the questions of the topic.
 
@@ -201,17 +191,15 @@ def coverage_by_topic(project: Project, base: Basis, cutoff: int) -> Scores:
         cutoff: k; the cutoff of the policy is ignored.
     """
     firsts = first_answers(base, RANKED, ("run_key", "query_key", "topic_id"), _parts(base), ("query_key", "topic_id"))
-    scores: Scores = {}
-    for run, topic, value in project.rows(
+    rows = project.rows(
         f"SELECT name, topic_id, {covered(base)} FROM {firsts} JOIN runs USING (run_key) JOIN queries USING (query_key)"
         " GROUP BY name, query_key, query_id, topic_id"
         # A run may have a ranking for the topic and one for its query. The topic's own ranking comes last and replaces
         # the other.
         " ORDER BY name, query_id = topic_id, query_key",
         base.parameters | {"cutoff": cutoff},
-    ):
-        scores.setdefault(run, {})[topic] = value
-    return scores
+    )
+    return nested(rows)
 
 
 def _union_board(project: Project, plain: Leaderboard, cutoff: int) -> Leaderboard:
@@ -244,14 +232,12 @@ def _rated(base: Basis) -> str:
 
 def topic_labels(project: Project, base: Basis) -> dict[str, dict[str, int]]:
     """Return labels by topic id and passage id, computed only from the questions of the topic."""
-    found: dict[str, dict[str, int]] = {}
-    for topic, passage, label in project.rows(
+    rows = project.rows(
         f"SELECT topic_id, passage_id, {base.label_sql} AS label FROM ({_rated(base)})"
         " GROUP BY topic_id, passage_id HAVING label IS NOT NULL ORDER BY topic_id, passage_id",
         base.parameters,
-    ):
-        found.setdefault(topic, {})[passage] = label
-    return found
+    )
+    return nested(rows)
 
 
 def _intents(project: Project, base: Basis) -> dict[str, dict[str, dict[str, int]]]:
@@ -263,15 +249,6 @@ def _intents(project: Project, base: Basis) -> dict[str, dict[str, dict[str, int
     ):
         found.setdefault(topic, {}).setdefault(passage, {})[question] = int(rating >= base.min_rating)
     return found
-
-
-def _topics_among_queries(project: Project) -> Topics:
-    return dict(
-        project.rows(
-            "SELECT t.query_id, q.query_id FROM topics() s JOIN queries t ON t.query_key = s.topic_key"
-            " JOIN queries q ON q.query_key = s.query_key"
-        )
-    )
 
 
 DEFAULT_MAX_K = 50

@@ -17,7 +17,7 @@ from typing import Literal, NamedTuple
 from ..bank import QueryOverview, drafts, overview, proposals, questions
 from ..errors import InputError
 from ..jobs import jobs
-from ..labels import Leaderboard, Override, Policy, Progress, basis, compare, leaderboard, overrides, progress
+from ..labels import Leaderboard, Override, Policy, Progress, basis, compare, leaderboard, nested, overrides, progress
 from ..measures import Correlation
 from ..records import (
     PREFIX,
@@ -399,30 +399,26 @@ def judged_of(project: Project, double: Double) -> tuple[dict[str, int | None], 
         judged passages is None if the assessor's values are hidden from the person of the handle. In this case, the
         visible values would give a wrong count.
     """
-    found, of = _judged_of(project, double)
-    return {name: None if project.hides(name, double.adjudicator) else count for name, count in found.items()}, of
-
-
-def _judged_of(project: Project, double: Double) -> tuple[dict[str, int], int]:
     if double.passages is None:
         everybody, pooled = _judged(project), {one.query_id: one.pooled for one in at_a_glance(project)}
         found = {name: everybody.get(name, {}).get(double.query_id, 0) for name in double.present}
-        return found, pooled.get(double.query_id, 0)
-    places = {(double.query_id, passage_id) for passage_id in double.passages}
-    return {name: len(places & judged_pairs(project, name)) for name in double.present}, len(places)
+        of = pooled.get(double.query_id, 0)
+    else:
+        places = {(double.query_id, passage_id) for passage_id in double.passages}
+        found, of = {name: len(places & judged_pairs(project, name)) for name in double.present}, len(places)
+    return {name: None if project.hides(name, double.adjudicator) else count for name, count in found.items()}, of
 
 
 def _judged(project: Project) -> Mapping[str, Mapping[str, int]]:
     """Return the number of judged pooled passages, by name of the assessor and query id."""
     rows = project.rows(
-        f"SELECT s.name, query_id, count(*) FROM {visible(project, 'judgments')} JOIN sources s USING (source_key)"
-        " JOIN pool USING (query_key, passage_key) JOIN queries USING (query_key) GROUP BY ALL"
+        "SELECT substr(s.name, length($prefix) + 1), query_id, count(*)"
+        f" FROM {visible(project, 'judgments')} JOIN sources s USING (source_key)"
+        " JOIN pool USING (query_key, passage_key) JOIN queries USING (query_key)"
+        " WHERE starts_with(s.name, $prefix) GROUP BY ALL",
+        {"prefix": PREFIX},
     )
-    found: dict[str, dict[str, int]] = {}
-    for source, query_id, count in rows:
-        if source.startswith(PREFIX):
-            found.setdefault(source.removeprefix(PREFIX), {})[query_id] = count
-    return found
+    return nested(rows)
 
 
 PRESENT = 45.0

@@ -35,7 +35,7 @@ from ._meta_table import (
     meta_table as meta_table,
     methods as methods,
 )
-from ._questions import (
+from ._question_statistics import (
     MEANINGS as MEANINGS,
     BankWorth as BankWorth,
     Examinees as Examinees,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Hashable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Literal
 
@@ -347,14 +347,6 @@ def meta_table(
         InputError: a measure or source is unknown, there is nothing to rank, or options are incompatible.
     """
     official = official or Policy()
-    if within_error and ties != "random":
-        raise InputError("ties-with-standard-errors", "--within-error needs random ties.", "Add --ties random.")
-    if samples < 0:
-        raise InputError(
-            "samples-out-of-range",
-            f"Number of resamples {samples} is out of range.",
-            "Use 1000, or 0 for no intervals.",
-        )
     imported = dict(boards(project))
     if any(row.source not in imported for row in rows) and not rankings(project):
         raise InputError("no-runs", "No runs to rank.", "Import runs: exam import runs FILE...")
@@ -382,7 +374,9 @@ def meta_table(
                     raise InputError("measure-without-correlation", other, "Choose another official measure.")
                 cells.append(_cell(column.measure, board, other, ties, repeats, within_error, samples, seed, queries))
             common = row.source not in imported or any(cell.correlation.systems for cell in cells)
-            (drawn if common else apart).append(_table_row(project, row, found.values(), cells))
+            known = next((board for board in found.values() if isinstance(board, Leaderboard)), None)
+            pairs = (known.needed, known.usable) if known else (0, 0)
+            (drawn if common else apart).append(TableRow(row, *row_name(project, row), *pairs, tuple(cells)))
             told(MetaTable(columns, tuple(_marked(drawn or apart)), ties, samples))
         # If all rows were left out, they are shown, because their cells give the reasons.
         left_out = tuple(dict.fromkeys(row.name for row in apart)) if drawn else ()
@@ -469,12 +463,6 @@ def _cell(
         fixed, skipped = made.official.per_query or made.official.scores, official.policy.skipped
         intervals = bootstrap(made.board.per_query, fixed, COEFFICIENTS, samples, seed, skipped=skipped)
     return Cell(board.measure, made.correlation, itself, {}, intervals, made.queries)
-
-
-def _table_row(project: Project, row: Row, found: Iterable[Leaderboard | str], cells: Sequence[Cell]) -> TableRow:
-    known = next((board for board in found if isinstance(board, Leaderboard)), None)
-    needed, usable = (known.needed, known.usable) if known else (0, 0)
-    return TableRow(row, *row_name(project, row), needed, usable, tuple(cells))
 
 
 def _marked(rows: Sequence[TableRow]) -> Iterator[TableRow]:

@@ -10,7 +10,6 @@ import numpy as np
 
 from ..errors import InputError
 from ..labels import (
-    Basis,
     Leaderboard,
     Policy,
     Queries,
@@ -235,7 +234,13 @@ def select(
             "Use a source of judgments, such as imported qrels.",
         )
     qrels = label_qrels(project, base)
-    unreadable = _unreadable(project, base, qrels)
+    failed = project.rows(
+        f"SELECT DISTINCT query_id, passage_id FROM ({failed_pairs(base)}) JOIN queries USING (query_key)"
+        " JOIN passages USING (passage_key)",
+        base.parameters,
+    )
+    # Graded, but without a label.
+    unreadable = {(query, passage) for query, passage in failed if passage not in qrels.get(query, {})}
     said = _relevant(qrels, base.min_rating)
     if unreadable_no:
         qrels = _with_zeros(qrels, unreadable)
@@ -282,16 +287,6 @@ def _relevant(qrels: Qrels, threshold: int) -> dict[tuple[str, str], bool]:
     return {
         (query, passage): label >= threshold for query, labels in qrels.items() for passage, label in labels.items()
     }
-
-
-def _unreadable(project: Project, base: Basis, qrels: Qrels) -> Pairs:
-    """Return the (query, passage) of the pool that were graded but have no label."""
-    asked = project.rows(
-        f"SELECT DISTINCT query_id, passage_id FROM ({failed_pairs(base)}) JOIN queries USING (query_key)"
-        " JOIN passages USING (passage_key)",
-        base.parameters,
-    )
-    return {(query, passage) for query, passage in asked if passage not in qrels.get(query, {})}
 
 
 def _with_zeros(qrels: Qrels, pairs: Pairs) -> Qrels:

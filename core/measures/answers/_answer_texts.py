@@ -325,14 +325,11 @@ def propose(verdicts: Verdicts, texts: Texts) -> Proposal:
 
     Source: llm-reteval, section 4.1; the table is that of its specification, section 8.
     """
-    said = (verdicts.recall, verdicts.reteval, verdicts.gpteval, verdicts.goldeval)
-    fitting = (row for row in ROWS if all(_fits(*pair) for pair in zip(row[0], said, strict=True)))
-    _, decide = next(fitting)  # the last row fits all
+    found = (verdicts.recall, verdicts.reteval, verdicts.gpteval, verdicts.goldeval)
+    signs = [{True: "1", False: "0", None: "?"}[verdict] for verdict in found]
+    # The last row fits all.
+    decide = next(row[1] for row in ROWS if all(own in ("*", sign) for own, sign in zip(row[0], signs, strict=True)))
     return decide(verdicts, texts)
-
-
-def _fits(sign: str, verdict: Verdict) -> bool:
-    return sign == "*" or sign == {True: "1", False: "0", None: "?"}[verdict]
 
 
 def _evidence(verdicts: Verdicts, texts: Texts) -> Proposal:

@@ -93,8 +93,8 @@ def _items_of(vector: Array, kinds: int) -> Items:
     """Return the items of a vector of b, d and g; without d it is 1, and without g 0."""
     given = np.split(vector, kinds)
     usual = [given[0], np.ones(len(given[0])), np.zeros(len(given[0]))]
-    b, d, g = [*given, *usual[kinds:]]
-    return Items(d, b, g)
+    found = [*given, *usual[kinds:]]
+    return Items(found[1], found[0], found[2])
 
 
 @dataclass(frozen=True)

@@ -233,16 +233,12 @@ class _Delta:
         return self.ratings.of(scored(list(self.after.values()), self.base.grader))
 
     @cached_property
-    def labels_before(self) -> Ratings:
-        return self.labels(self.before)
-
-    @cached_property
     def labels_after(self) -> Ratings:
-        return self.labels(self.after)
+        return self.labels(list(self.after.values()))
 
-    def labels(self, questions: Mapping[str, Question]) -> Ratings:
+    def labels(self, questions: Sequence[Question]) -> Ratings:
         """Return the labels of all passages under some questions; MISSING for no label."""
-        return labels_under(self.base, self.ratings, list(questions.values()))
+        return labels_under(self.base, self.ratings, questions)
 
     def labels_if(self, rating: int) -> Ratings:
         """Return the labels after the edit as if every missing rating had this value."""
@@ -337,7 +333,7 @@ def _pairs(deltas: Sequence[_Delta]) -> tuple[int, int]:
 
 
 def _label_changes(delta: _Delta) -> list[LabelChange]:
-    old, new = delta.labels_before, delta.labels_after
+    old, new = delta.labels(list(delta.before.values())), delta.labels_after
     rows = np.flatnonzero((old != new) & delta.ratings.pooled)
     if not len(rows):
         return []

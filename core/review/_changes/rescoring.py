@@ -181,7 +181,7 @@ def scoring_part(question: Question | None, spec: GraderSpec) -> tuple[object, .
 
 
 def responsible(
-    keys: Sequence[str], sides: Sequence[tuple[Callable[[Asked], Ratings], Asked, Asked]]
+    keys: Sequence[str], sides: Sequence[tuple[Callable[[Sequence[Question]], Ratings], Asked, Asked]]
 ) -> dict[str, NDArray[np.bool_]]:
     """Return, by question, the passages whose changed label it is responsible for.
 
@@ -196,9 +196,9 @@ def responsible(
     """
     did: dict[str, NDArray[np.bool_]] = {}
     for labels, state, other in sides:
-        whole = labels(state)
+        whole = labels(list(state.values()))
         for key in keys:
-            moved = labels(swapped(state, other, key)) != whole
+            moved = labels(list(swapped(state, other, key).values())) != whole
             did[key] = did[key] | moved if key in did else moved
     return did
 

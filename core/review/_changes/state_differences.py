@@ -41,7 +41,6 @@ from ...store import Project, cache
 from ...tables import csv_text
 from ...types import Question
 from .rescoring import (
-    Asked,
     RatingRow,
     SystemChange,
     moves,
@@ -165,17 +164,13 @@ def responsible_questions(
             known[view] = load_ratings(project, base, query_id, texts)
         # A direct grader is asked only about the query, so changes of the bank do not affect it.
         asks = base.grader.spec.method != "direct"
-        sides.append((partial(_labels_of_query, base, known[view]), state if asks else {}, other if asks else {}))
+        sides.append((partial(labels_under, base, known[view]), state if asks else {}, other if asks else {}))
     did = responsible(keys, sides)
     passage_ids = known[view].passage_ids
     return {
         passage_id: tuple(key for key in keys if did[key][row]) or tuple(keys)
         for row, passage_id in enumerate(passage_ids)
     }
-
-
-def _labels_of_query(base: Basis, known: QueryRatings, asked: Asked) -> Ratings:
-    return labels_under(base, known, list(asked.values()))
 
 
 def overridden_questions(project: Project, bases: Sequence[Basis]) -> dict[tuple[str, str], tuple[str, ...]]:
