@@ -154,12 +154,12 @@ def _gather(project: Project, audit: Audit) -> Facts:
         seed=audit.seed,
         ranks=ranks,
         weights=weights,
-        labels=labels_of(project, audit, audit.graders[0], column),
+        labels=labels_of(project, audit, audit.graders[0], weights.items),
         top_rating=base.grader.spec.max_rating,
         min_rating=base.min_rating,
         min_judgment=audit.policy.min_judgment,
         top_judgment=audit.highest,
-        columns=columns_of(project, audit, audit.graders, column),
+        columns=columns_of(project, audit, audit.graders, weights.items),
         batches=_drawn(project, audit, column),
     )
 
@@ -186,24 +186,23 @@ def known_or_none(value: float) -> float | None:
 
 
 def columns_of(
-    project: Project, audit: Audit, graders: Sequence[str], column: Mapping[tuple[str, str], int]
+    project: Project, audit: Audit, graders: Sequence[str], items: Sequence[tuple[str, str]]
 ) -> dict[str, Values]:
     """Return, for each grader, its label, mean rating, mean squared rating and number of answered questions."""
     found: dict[str, Values] = {}
     for fingerprint in graders:
         name = find_grader(project, fingerprint).spec.name
         base = basis_of(project, audit, fingerprint)
-        mean, square, answered = (np.full(len(column), np.nan) for _ in range(3))
-        for query, passage, *numbers in project.rows(
+        rows = project.rows(
             "SELECT query_id, passage_id, avg(rating), avg(rating * rating),"
             f" count(*) FILTER (rating >= {base.min_rating:d}) FROM ({graded_pairs(base)})"
             " JOIN queries USING (query_key) JOIN passages USING (passage_key)"
             " WHERE rating IS NOT NULL AND weight > 0 GROUP BY ALL",
             base.parameters,
-        ):
-            if (at := column.get((query, passage))) is not None:
-                mean[at], square[at], answered[at] = numbers
-        found[f"label by {name}"] = labels_of(project, audit, fingerprint, column)
+        )
+        numbers = {(query, passage): values for query, passage, *values in rows}
+        mean, square, answered = np.array([numbers.get(item, [None] * 3) for item in items], float).reshape(-1, 3).T
+        found[f"label by {name}"] = labels_of(project, audit, fingerprint, items)
         found |= {f"mean rating by {name}": mean, f"mean squared rating by {name}": square}
         found[f"answered by {name}"] = answered
     return found

@@ -235,9 +235,7 @@ def rating_cuts(by_level: Sequence[float], min_rating: int, cosines: Values) -> 
 def _cosines(project: Project, audit: Audit, facts: Facts) -> Values:
     """Return each passage's highest similarity to a question of its query, as the embedding grader stored it."""
     base = basis(project, audit.policy)
-    column = {item: i for i, item in enumerate(facts.weights.items)}
-    found = np.full(len(column), np.nan)
-    for query, passage, cosine in project.rows(
+    rows = project.rows(
         f"SELECT query_id, passage_id, max(try_cast(g.raw AS DOUBLE)) FROM ({graded_pairs(base)}) n"
         " JOIN question_revisions r ON r.question_key = n.question_key AND r.version = (SELECT max(version) FROM"
         "  question_revisions o WHERE o.question_key = n.question_key AND o.version <= $version)"
@@ -245,10 +243,9 @@ def _cosines(project: Project, audit: Audit, facts: Facts) -> Values:
         " g.grader_key = $grader AND g.question_text_key = r.text_key AND g.passage_text_key = p.text_key"
         " WHERE n.weight > 0 GROUP BY ALL",
         base.parameters,
-    ):
-        if cosine is not None and (at := column.get((query, passage))) is not None:
-            found[at] = cosine
-    return found
+    )
+    known = {(query, passage): cosine for query, passage, cosine in rows}
+    return np.array([known.get(item) for item in facts.weights.items], float)
 
 
 def accept_cut_points(project: Project, audit: Audit, name: str, author: str) -> tuple[float, ...]:

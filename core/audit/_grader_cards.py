@@ -223,7 +223,6 @@ def choose_grader(project: Project, audit: Audit) -> GraderChoice:
 
 def _choose(project: Project, audit: Audit) -> GraderChoice:
     facts = gather(project, audit)
-    column = {item: i for i, item in enumerate(facts.weights.items)}
     w, kept, machines = facts.weights.w, [], []
     for one in graders(project):
         values = labels_of(project, audit, one.spec.fingerprint, facts.weights.items)
@@ -235,7 +234,7 @@ def _choose(project: Project, audit: Audit) -> GraderChoice:
             kept.append((one.spec, float((~np.isnan(values)).mean())))
             machines.append(scores)
     prints = [spec.fingerprint for spec, _ in kept]
-    found = estimation(replace(facts, columns=columns_of(project, audit, prints, column)))
+    found = estimation(replace(facts, columns=columns_of(project, audit, prints, facts.weights.items)))
     if found is None:
         raise InputError(
             "audit-without-batch",

@@ -90,9 +90,7 @@ class Leaderboard:
     @property
     def says_ungraded(self) -> str:
         """A sentence that names the queries with ungraded pairs, and whether the mean includes them; else empty."""
-        included = any(query in self.ungraded for query in self.query_ids)
-        verb = "Included" if included else "Excluded"
-        return f"{verb}: {queries_with_ungraded(list(self.ungraded))}." if self.ungraded else ""
+        return ungraded_sentence(self.ungraded, self.ungraded.keys().isdisjoint(self.query_ids))
 
     @property
     def pending(self) -> frozenset[str]:
@@ -135,6 +133,11 @@ class Leaderboard:
 def queries_with_ungraded(query_ids: Collection[str]) -> str:
     """Return the number and first names of queries with ungraded pairs, as part of a sentence."""
     return f"{how_many(len(query_ids), 'queries')} with ungraded pairs ({first_few(list(query_ids))})"
+
+
+def ungraded_sentence(query_ids: Collection[str], left_out: bool) -> str:
+    """Return a sentence that names the queries with ungraded pairs; empty without such queries."""
+    return f"{'Excluded' if left_out else 'Included'}: {queries_with_ungraded(query_ids)}." if query_ids else ""
 
 
 def order_systems(

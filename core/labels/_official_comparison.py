@@ -6,13 +6,11 @@ from collections.abc import Collection
 from dataclasses import asdict, dataclass, replace
 from typing import Any, Literal
 
-import numpy as np
-
-from ..measures import Correlation, Ties, bootstrap_samples, correlate, parse_measure
+from ..measures import Correlation, Ties, bootstrap_samples, correlate, parse_measure, percentiles
 from ..records import boards, find_source
 from ..store import Project, as_act
 from ._basis import Policy
-from ._leaderboard import Leaderboard, order_systems, queries_with_ungraded
+from ._leaderboard import Leaderboard, order_systems, ungraded_sentence
 from ._leaderboard_making import leaderboard
 
 DEFAULT_MEASURE = "nDCG@10"
@@ -64,8 +62,7 @@ class Queries:
     @property
     def says_ungraded(self) -> str:
         """A sentence that names the queries with ungraded pairs; empty without such queries."""
-        verb = "Excluded" if self.left_out else "Included"
-        return f"{verb}: {queries_with_ungraded(self.ungraded)}." if self.ungraded else ""
+        return ungraded_sentence(self.ungraded, self.left_out)
 
     @property
     def _numbers(self) -> str:
@@ -310,11 +307,10 @@ def correlation_shift(
         )
         for each in compared
     ]
-    shifts = drawn[1]["spearman"] - drawn[0]["spearman"]
-    shifts = shifts[~np.isnan(shifts)]
-    if not len(shifts):
+    bounds = percentiles(drawn[1]["spearman"] - drawn[0]["spearman"])
+    if bounds is None:
         return found(None, None, "Too few queries for an interval.")
-    low, high = (float(value) for value in np.quantile(shifts, (0.025, 0.975)))
+    low, high = bounds
     if low == high == 0:
         says = "Scores change, but the order of the systems does not (in any resample of the queries)."
     elif low <= 0 <= high:

@@ -199,6 +199,25 @@ def holm(p_values: Sequence[float]) -> list[float]:
     return adjusted
 
 
+def maximal_sections(separated: NDArray[np.bool_]) -> list[tuple[int, int]]:
+    """Return (first, last) of every maximal section of a leaderboard in which no two systems are separated.
+
+    Args:
+        separated: shape (S, S), whether two systems are separated, in the order of the leaderboard.
+
+    Returns:
+        Sections of two or more systems, from the top down; they can overlap.
+    """
+    found: list[tuple[int, int]] = []
+    for first in range(len(separated)):
+        last = first
+        while last + 1 < len(separated) and not separated[last + 1, first : last + 1].any():
+            last += 1
+        if last > first and (not found or last > found[-1][1]):
+            found.append((first, last))
+    return found
+
+
 def t_test(differences: Array) -> Array:
     """Return the p values of two-sided paired t tests.
 

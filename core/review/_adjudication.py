@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections import defaultdict
-from collections.abc import Callable, Collection, Hashable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass
 from datetime import datetime
 from itertools import combinations
@@ -470,28 +469,22 @@ def between_people(project: Project, query_id: str | None = None) -> list[Betwee
 
 def _of_kind(project: Project, kind: Kind, query_id: str | None) -> BetweenPeople:
     given = _VALUES[kind].format(judgments=visible(project, "judgments"), overrides=visible(project, "overrides"))
-    rows = project.rows(
+    table = project.table(
         f"WITH given AS ({given}) SELECT thing, name, value FROM given"
         " WHERE thing IN (SELECT thing FROM given GROUP BY thing HAVING count(*) > 1) ORDER BY thing, name",
         {"prefix": PREFIX, "query": query_id},
     )
-    things: dict[Hashable, dict[str, int]] = defaultdict(dict)
-    for thing, name, value in rows:
-        things[thing][name] = value
-    names = sorted({name for values in things.values() for name in values})
-    matrix = np.full((len(things), len(names)), np.nan)
-    for row, values in enumerate(things.values()):
-        for name, value in values.items():
-            matrix[row, names.index(name)] = value
+    by_thing = table.to_pandas().pivot(index="thing", columns="name", values="value")
+    names, matrix = list(by_thing.columns), by_thing.to_numpy(float)
     pairs = [
         _of_pair(names[one], names[other], matrix[:, [one, other]], SCALES[kind])
         for one, other in combinations(range(len(names)), 2)
     ]
     return BetweenPeople(
         kind,
-        len(things),
-        sum(len(set(values.values())) == 1 for values in things.values()),
-        {name: int((~np.isnan(matrix[:, at])).sum()) for at, name in enumerate(names)},
+        len(by_thing),
+        int((by_thing.nunique(axis=1) == 1).sum()),
+        {name: int(count) for name, count in by_thing.count().items()},
         krippendorff_alpha(matrix, "ordinal"),
         sorted((one for one in pairs if one.n), key=lambda one: -one.n),
     )

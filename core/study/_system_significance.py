@@ -5,13 +5,25 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
+from itertools import combinations, pairwise
 from typing import Any, Literal, get_args
 
 import numpy as np
 
 from ..errors import InputError, unknown_name
 from ..labels import RANKED, Comparison, Leaderboard, Policy, basis, first_answers, graded_share
-from ..measures import ALPHA, PERMUTATIONS, SEALED_LEVEL, Array, holm, randomisation_test, sealed_test, t_test, tied
+from ..measures import (
+    ALPHA,
+    PERMUTATIONS,
+    SEALED_LEVEL,
+    Array,
+    holm,
+    maximal_sections,
+    randomisation_test,
+    sealed_test,
+    t_test,
+    tied,
+)
 from ..records import sealed_questions
 from ..store import Project, as_act
 
@@ -101,8 +113,8 @@ def compare_neighbours(
     seed: int = 0,
 ) -> list[Difference]:
     """Compare every system except the first with the system above it. Arguments are as in `compare_systems`."""
-    runs = [system.run for system in board.systems]
-    return _compare(board, list(zip(runs[1:], runs[:-1], strict=True)), test, correction, permutations, seed)
+    pairs = [(below, above) for above, below in pairwise(board.scores)]
+    return _compare(board, pairs, test, correction, permutations, seed)
 
 
 def compare_all(
@@ -113,9 +125,7 @@ def compare_all(
     seed: int = 0,
 ) -> list[Difference]:
     """Compare every two systems; `run` is the better system. Arguments are as in `compare_systems`."""
-    runs = [system.run for system in board.systems]
-    pairs = [(run, other) for i, run in enumerate(runs) for other in runs[i + 1 :]]
-    return _compare(board, pairs, test, correction, permutations, seed)
+    return _compare(board, list(combinations(board.scores, 2)), test, correction, permutations, seed)
 
 
 @as_act("see boards")
@@ -217,17 +227,9 @@ def alike(board: Leaderboard, pairs: Sequence[Difference]) -> Alike:
     """
     order = [system.run for system in board.systems]
     same = {frozenset((row.run, row.against)) for row in pairs if row.differs is False or row.undefined == SAME}
-    groups: list[tuple[int, int]] = []
-    for first in range(len(order)):
-        last = first
-        while last + 1 < len(order) and all(
-            frozenset((run, order[last + 1])) in same for run in order[first : last + 1]
-        ):
-            last += 1
-        if last > first and (not groups or last > groups[-1][1]):
-            groups.append((first, last))
+    separated = np.array([[frozenset((run, other)) not in same for other in order] for run in order], bool)
     return Alike(
-        groups,
+        maximal_sections(separated),
         {run: [other for other in order if frozenset((run, other)) in same] for run in order},
         sorted({row.undefined for row in pairs if row.undefined not in (None, SAME)}),
     )

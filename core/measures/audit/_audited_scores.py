@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ...errors import InputError
-from .._means import holm
+from .._means import holm, maximal_sections
 from ._gain_estimates import Corrected
 from ._sampling_design import Array, Flags
 
@@ -260,14 +260,8 @@ def alike(values: Array, compared: Comparisons, level: float = 1 - CONFIDENCE) -
     differ = np.zeros((len(values), len(values)), bool)
     differ[compared.first, compared.second] = compared.adjusted <= level
     differ |= differ.T
-    groups: list[tuple[int, int]] = []
-    for start in range(len(order)):
-        end = start
-        while end + 1 < len(order) and not differ[order[end + 1], order[start : end + 1]].any():
-            end += 1
-        if end > start and (not groups or end > groups[-1][1]):
-            groups.append((start, end))
-    return [order[start : end + 1].tolist() for start, end in groups]
+    groups = maximal_sections(differ[np.ix_(order, order)])
+    return [order[first : last + 1].tolist() for first, last in groups]
 
 
 def unbeaten(pairs: Comparisons, count: int, level: float) -> Flags:
