@@ -37,7 +37,6 @@ from ._batch_assignment import (
 )
 from ._calibration import (
     Calibration as Calibration,
-    Share as Share,
     accept_cut_points as accept_cut_points,
     calibration as calibration,
 )

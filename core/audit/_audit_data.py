@@ -180,11 +180,6 @@ def labels_of(project: Project, audit: Audit, grader: str, items: Iterable[tuple
     return values_of(label_qrels(project, basis_of(project, audit, grader)), items)
 
 
-def known_or_none(value: float) -> float | None:
-    """Return None for NaN, which is a missing value."""
-    return None if np.isnan(value) else float(value)
-
-
 def columns_of(
     project: Project, audit: Audit, graders: Sequence[str], items: Sequence[tuple[str, str]]
 ) -> dict[str, Values]:

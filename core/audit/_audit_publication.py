@@ -12,14 +12,13 @@ import numpy as np
 from ..bank import find_grader
 from ..errors import InputError, WorkbenchError
 from ..labels import Policy
-from ..measures.audit import linear_measure
+from ..measures.audit import Rate, linear_measure
 from ..store import Project, as_act
 from ..text import first_few, how_many
 from ._audit_data import Drawn, Facts, Values, gather
 from ._audit_plan import weights_from
 from ._audit_records import Audit, Goal, audits, batches
 from ._audited_leaderboard import AuditBoard, audit_board
-from ._calibration import Share
 from ._grader_cards import circularity
 from ._verdicts import assessors
 
@@ -289,7 +288,7 @@ def _found(board: AuditBoard) -> str:
     return said
 
 
-def _rate(share: Share) -> str:
+def _rate(share: Rate) -> str:
     if share.value is None or share.low is None or share.high is None:
         return "undefined"
     return f"{share.value:.3f} [{share.low:.3f}, {share.high:.3f}]"

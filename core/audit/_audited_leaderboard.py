@@ -13,6 +13,8 @@ from ..measures.audit import (
     Array,
     Comparisons,
     Estimates,
+    Quality,
+    Rate,
     Variance,
     alike,
     best,
@@ -22,6 +24,7 @@ from ..measures.audit import (
     estimates,
     group_bias,
     kendall_bounds,
+    known_or_none,
     level_at,
     linear_measure,
     machine_bias,
@@ -32,9 +35,9 @@ from ..measures.audit import (
 )
 from ..store import Project
 from ..text import first_few
-from ._audit_data import Estimation, Facts, estimation, gather, known_or_none
+from ._audit_data import Estimation, Facts, estimation, gather
 from ._audit_records import Aim, Audit
-from ._calibration import LabelQuality, Share, label_quality
+from ._calibration import label_quality
 from ._grader_cards import circularity
 
 
@@ -245,8 +248,8 @@ class AuditBoard:
     groups: list[list[str]]
     differences: list[Difference]
     statement: Statement
-    labels: LabelQuality | None
-    correlation: Share | None
+    labels: Quality | None
+    correlation: Rate | None
     kendall: tuple[float, float] | None
     favour: Favour | None
     people: Coefficient | None
@@ -354,7 +357,7 @@ def board_of(facts: Facts, variance: Variance = "pool", kin: Sequence[str] = ())
         differences=_differences(names, compared),
         statement=statement_of(facts, found),
         labels=label_quality(facts, found),
-        correlation=Share.of(true_correlation(machine, w, found.corrected, confidence)) if len(names) > 2 else None,
+        correlation=true_correlation(machine, w, found.corrected, confidence) if len(names) > 2 else None,
         kendall=kendall_bounds(machine, compared, facts.alpha) if len(names) > 1 else None,
         favour=favour,
         batches=len(found.batches),

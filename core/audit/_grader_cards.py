@@ -15,19 +15,19 @@ from ..bank import StoredGrader, drift, flip_rates, graders, latest_version
 from ..errors import InputError
 from ..labels import Policy, basis
 from ..measures.audit import (
-    Rate,
     clustered,
     combined_weights,
     compare_graders,
     cross_fitted,
     kappas,
+    known_or_none,
     relevant_shares,
     shares as shares_of_batches,
 )
 from ..records import run_names, stated_families
 from ..store import Project, as_act, log
 from ..text import first_few
-from ._audit_data import basis_of, columns_of, estimation, gather, known_or_none, labels_of
+from ._audit_data import basis_of, columns_of, estimation, gather, labels_of
 from ._audit_records import Audit, audits, batches
 
 _STEMS = (
@@ -386,7 +386,7 @@ def _agreement(project: Project, grader: StoredGrader) -> dict[str, Any] | None:
     predicted = cross_fitted(levels, relevant, own, queries)
 
     def rate(value: Any, at: np.ndarray) -> dict[str, float | int | None]:
-        return _plain(clustered(value, own[at], predicted[at], relevant[at], queries[at])) | {"judged": int(at.sum())}
+        return vars(clustered(value, own[at], predicted[at], relevant[at], queries[at])) | {"judged": int(at.sum())}
 
     return {
         "audit": done[-1].name,
@@ -396,7 +396,3 @@ def _agreement(project: Project, grader: StoredGrader) -> dict[str, Any] | None:
         "by_label": {str(int(level)): rate(relevant_shares, levels == level) for level in np.unique(levels)},
         "by_system": {run: rate(kappas, w.w[i, judged] > 0) for i, run in enumerate(w.systems)},
     }
-
-
-def _plain(rate: Rate) -> dict[str, float | int | None]:
-    return {name: None if np.isnan(value) else value for name, value in vars(rate).items() if name != "error"}

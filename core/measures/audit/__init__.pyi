@@ -23,6 +23,7 @@ from ._audited_scores import (
     estimates as estimates,
     group_bias as group_bias,
     kendall_bounds as kendall_bounds,
+    known_or_none as known_or_none,
     machine_bias as machine_bias,
     true_correlation as true_correlation,
 )
@@ -39,7 +40,9 @@ from ._gain_estimates import (
     residual_spread as residual_spread,
 )
 from ._label_quality import (
+    Meaning as Meaning,
     Quality as Quality,
+    Threshold as Threshold,
     balanced as balanced,
     clustered as clustered,
     cross_fitted as cross_fitted,

@@ -23,21 +23,19 @@ CONFIDENCE = 0.95
 
 @dataclass(frozen=True)
 class Rate:
-    """A number with its interval.
+    """A number with its interval. Each is None if it is undefined."""
 
-    Args:
-        value: NaN if it is undefined.
-        low, high: its interval.
-        error: its standard error.
-    """
-
-    value: float
-    low: float
-    high: float
-    error: float
+    value: float | None
+    low: float | None
+    high: float | None
 
 
-UNDEFINED = Rate(float("nan"), float("nan"), float("nan"), float("nan"))
+UNDEFINED = Rate(None, None, None)
+
+
+def known_or_none(value: float) -> float | None:
+    """Return None for NaN, which is a missing value."""
+    return None if np.isnan(value) else float(value)
 
 
 @dataclass(frozen=True)
@@ -362,7 +360,7 @@ def true_correlation(machine: Array, w: Array, found: Corrected, confidence: flo
     error = (linear + second) ** 0.5
     half = error * float(quantile((1 + confidence) / 2, np.array([np.inf]))[0])
     value = float(np.clip(r, -1, 1))
-    return Rate(value, max(-1.0, min(value, r - half)), min(1.0, max(value, r + half)), error)
+    return Rate(value, max(-1.0, min(value, r - half)), min(1.0, max(value, r + half)))
 
 
 def kendall_bounds(machine: Array, compared: Comparisons, level: float = 1 - CONFIDENCE) -> tuple[float, float]:

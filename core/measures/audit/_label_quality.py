@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ...errors import InputError
-from ._audited_scores import CONFIDENCE, UNDEFINED, Rate, degrees_of, quantile
+from ._audited_scores import CONFIDENCE, UNDEFINED, Rate, degrees_of, known_or_none, quantile
 from ._sampling_design import Array, Flags
 
 _STEP = 1e-6
@@ -115,16 +115,15 @@ def statistic(
     parts = table.spread * (slope - mean)[table.own, table.said] ** 2
     variance = float(parts.sum())
     degrees = degrees_of(np.array([variance]), np.array([(parts**2).sum()]))
-    error = variance**0.5
     if not share:
-        half = error * float(quantile((1 + confidence) / 2, degrees)[0])
-        return Rate(value, value - half, value + half, error)
+        half = variance**0.5 * float(quantile((1 + confidence) / 2, degrees)[0])
+        return Rate(value, value - half, value + half)
     if table.spread.sum() <= 0:
-        return Rate(value, value, value, 0.0)
+        return Rate(value, value, value)
     seen = variance > 0 and 0 < value < 1
     effective = value * (1 - value) / variance if seen else _effective(table, of)
     low, high = exact_interval(value, effective, confidence) if np.isfinite(effective) else (value, value)
-    return Rate(value, low, high, error)
+    return Rate(value, low, high)
 
 
 def _effective(table: Confusion, of: Callable[[Array], float]) -> float:
@@ -244,14 +243,14 @@ class Meaning:
         passages: number of the pool's passages with this label.
         judged: number of these that were judged.
         chances: by judgment, the estimated share of these passages that have it.
-        mean: the mean judgment; NaN if no passage was judged.
+        mean: the mean judgment; None if no passage was judged.
     """
 
-    label: float
+    label: int
     passages: int
     judged: int
-    chances: dict[float, Rate]
-    mean: float
+    chances: dict[int, Rate]
+    mean: float | None
 
 
 def meanings(
@@ -277,15 +276,15 @@ def meanings(
     for i, label in enumerate(whole.labels):
         passages, judged = int((labels == label).sum()), int(whole.judged[i].sum())
         if not judged:
-            rows.append(Meaning(label, passages, 0, {}, float("nan")))
+            rows.append(Meaning(int(label), passages, 0, {}, None))
             continue
         own = confusion(np.where(labels == label, labels, np.nan), judgments, weight, spread, whole.judgments)
         chances = {
-            level: statistic(own, lambda counts, j=j: float(counts[0, j] / counts.sum()), confidence=confidence)  # type: ignore[misc]
+            int(level): statistic(own, lambda counts, j=j: float(counts[0, j] / counts.sum()), confidence=confidence)  # type: ignore[misc]
             for j, level in enumerate(own.judgments)
         }
         mean = float(own.counts[0] @ np.array(own.judgments) / own.counts.sum())
-        rows.append(Meaning(label, passages, judged, chances, mean))
+        rows.append(Meaning(int(label), passages, judged, chances, mean))
     return rows
 
 
@@ -294,11 +293,11 @@ class Threshold:
     """The quality of labels at a min rating.
 
     Args:
-        label_from: the lowest label or rating that counts as relevant.
+        rating: the lowest label or rating that counts as relevant.
         quality: precision, recall and the other statistics.
     """
 
-    label_from: float
+    rating: int
     quality: Quality
 
 
@@ -321,7 +320,7 @@ def thresholds(
     offered = np.unique(labels[~np.isnan(labels)])[1:]
     return [
         Threshold(
-            float(level),
+            int(level),
             quality(
                 labels,
                 judgments,
@@ -345,9 +344,9 @@ def balanced(found: Sequence[Threshold]) -> Threshold | None:
         None if precision or recall is undefined at every min rating.
     """
     gaps = [
-        (abs(one.quality.precision.value - one.quality.recall.value), one.label_from, one)
+        (abs(one.quality.precision.value - one.quality.recall.value), one.rating, one)
         for one in found
-        if np.isfinite(one.quality.precision.value) and np.isfinite(one.quality.recall.value)
+        if one.quality.precision.value is not None and one.quality.recall.value is not None
     ]
     return min(gaps, key=lambda gap: gap[:2])[2] if gaps else None
 
@@ -440,6 +439,6 @@ def clustered(
         found = value(weight * times[:, own], predicted, relevant)
     found = found[~np.isnan(found)]
     if len(names) < 2 or not len(found):
-        return Rate(whole, float("nan"), float("nan"), float("nan"))
+        return Rate(known_or_none(whole), None, None)
     low, high = np.quantile(found, (0.025, 0.975))
-    return Rate(whole, float(low), float(high), float(found.std()))
+    return Rate(known_or_none(whole), float(low), float(high))

@@ -158,7 +158,7 @@ def test_an_interval_is_not_known_where_no_passage_of_a_system_was_judged() -> N
     machine = np.array([4.0, 3.0, 2.0, 1.0])
     order = composite(machine, told.value, told.error)
     assert order.tolist() == composite(machine, told.value, np.nan_to_num(told.error)).tolist()
-    assert np.isnan(true_correlation(machine[1:], w[[1, 2, 2]], found).value)
+    assert true_correlation(machine[1:], w[[1, 2, 2]], found).value is None
 
 
 def test_a_difference_of_systems_with_the_same_ranks_is_known_although_nothing_was_judged() -> None:

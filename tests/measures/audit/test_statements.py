@@ -199,7 +199,7 @@ def test_the_correlation_with_full_judgments_is_freed_of_noise_and_its_bounds_ho
     assert (all_.low, all_.value, all_.high) == pytest.approx((r, r, r))
     assert kendall_bounds(machine, compare(WEIGHTS.w, exact)) == pytest.approx((tau, tau))
     noise = Corrected(GAINS, np.full(len(GAINS), 1e4), 10, 0)
-    assert math.isnan(true_correlation(machine, WEIGHTS.w, noise).value)
+    assert true_correlation(machine, WEIGHTS.w, noise).value is None
     assert math.isnan(kendall_bounds(machine[:1], compare(WEIGHTS.w[:1], exact))[0])
 
 
@@ -228,13 +228,13 @@ def test_a_plain_sample_has_the_interval_of_clopper_and_pearson_and_all_judged_h
     agreed = quality(labels, np.ones(n), ones, ones, label_from=1, judgment_from=1)
     assert 0.9 < agreed.precision.low < 0.95
     assert agreed.precision.high == 1
-    assert math.isnan(agreed.kappa.value)
+    assert agreed.kappa.value is None
 
 
 def test_recall_is_undefined_where_nothing_labelled_low_was_judged() -> None:
     said = np.where(LABELS == 0, np.nan, SAID)
     rates = quality(LABELS, said, SEEN, SEEN, label_from=1, judgment_from=1)
-    assert math.isnan(rates.recall.value)
+    assert rates.recall.value is None
     assert rates.precision.value == pytest.approx(2 / 3)
 
 
@@ -245,7 +245,7 @@ def test_labels_mean_what_people_said_of_them() -> None:
     assert sum(rate.value for rate in rows[0].chances.values()) == pytest.approx(1)
     assert all(rate.low < rate.value < rate.high for row in rows for rate in row.chances.values())
     unseen = meanings(LABELS, np.where(LABELS == 0, np.nan, SAID), SEEN, SEEN)[0]
-    assert (unseen.judged, unseen.chances, math.isnan(unseen.mean)) == (0, {}, True)
+    assert (unseen.judged, unseen.chances, unseen.mean) == (0, {}, None)
 
 
 def test_the_balanced_min_rating_calls_as_many_relevant_as_there_are() -> None:
@@ -253,11 +253,11 @@ def test_the_balanced_min_rating_calls_as_many_relevant_as_there_are() -> None:
     said = (np.arange(120) % 20 < np.repeat([0, 2, 6, 12, 18, 20], 20)).astype(float)
     ones = np.ones(120)
     found = thresholds(rating, said, ones, ones, judgment_from=1)
-    assert [one.label_from for one in found] == [1, 2, 3, 4, 5]
+    assert [one.rating for one in found] == [1, 2, 3, 4, 5]
     recalls = [one.quality.recall.value for one in found]
     assert recalls == sorted(recalls, reverse=True)
     chosen = balanced(found)
-    assert chosen is not None and chosen.label_from == 3
+    assert chosen is not None and chosen.rating == 3
     assert balanced([]) is None
 
 
