@@ -8,7 +8,6 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from ..bank import find_grader
 from ..errors import InputError
@@ -18,6 +17,7 @@ from ..measures.audit import (
     Array,
     Batch as JudgedBatch,
     Corrected,
+    Flags,
     Pool,
     Weights,
     chances,
@@ -35,7 +35,7 @@ from ..store import Project, as_name, log, stage
 from ._audit_plan import Ranked, measure_of, ranks_of, weights_from
 from ._audit_records import LAST_SAID, Audit, Batch, Goal, batches
 
-Values = NDArray[np.float64]
+Values = Array
 """A value for each passage; NaN if missing, which is not 0."""
 
 
@@ -59,8 +59,8 @@ class Drawn:
     size: int
     chances: Array
     sizes: Array
-    drawn: NDArray[np.bool_]
-    doubled: NDArray[np.bool_]
+    drawn: Flags
+    doubled: Flags
     known: Values
     first: Values
     second: Values

@@ -9,11 +9,10 @@ from itertools import pairwise
 from typing import Literal, TypeVar
 
 import numpy as np
-from numpy.typing import NDArray
 
 from ..bank import bank_for, how_to_grade
 from ..errors import InputError
-from ..measures import Measure, Skipped, mean_and_standard_error
+from ..measures import Array, Indices, Measure, Skipped, mean_and_standard_error
 from ..records import GOLD, gold_name
 from ..store import Project, array_of, by_query, cache
 from ._basis import MISSING, Basis, Ratings, covered_shares, ratings, weight_sql, weights_that_count
@@ -151,8 +150,8 @@ class _Ranked:
         runs: keys of the runs.
     """
 
-    columns: Mapping[int, NDArray[np.int64]]
-    first: Mapping[int, NDArray[np.int64]]
+    columns: Mapping[int, Indices]
+    first: Mapping[int, Indices]
     runs: Mapping[int, list[int]]
 
 
@@ -168,8 +167,8 @@ def _ranked(project: Project, base: Basis, layout: Layout, depth: int) -> _Ranke
         query, run = query[here], array_of(top["run_key"])[here]
         column = layout.columns(query, array_of(top["text_key"])[here])
         cuts = np.searchsorted(query, np.arange(len(layout.query_keys) + 1))
-        columns: dict[int, NDArray[np.int64]] = {}
-        firsts: dict[int, NDArray[np.int64]] = {}
+        columns: dict[int, Indices] = {}
+        firsts: dict[int, Indices] = {}
         runs: dict[int, list[int]] = {}
         for number, (start, end) in enumerate(pairwise(cuts.tolist())):
             if start < end:
@@ -181,11 +180,11 @@ def _ranked(project: Project, base: Basis, layout: Layout, depth: int) -> _Ranke
     return project.cached(key, compute, cache.ASKED)
 
 
-def coverage_by_rank(project: Project, base: Basis, max_k: int) -> dict[str, dict[str, NDArray[np.float64]]]:
+def coverage_by_rank(project: Project, base: Basis, max_k: int) -> dict[str, dict[str, Array]]:
     """Return EXAM-Cover@k of every run and query for k = 1 to `max_k`; queries that a run skipped are absent."""
 
-    def compute() -> dict[str, dict[str, NDArray[np.float64]]]:
-        gains: dict[str, dict[str, NDArray[np.float64]]] = {}
+    def compute() -> dict[str, dict[str, Array]]:
+        gains: dict[str, dict[str, Array]] = {}
         for run, query, first, gain in project.rows(
             "SELECT name, query_id, first, sum(w) / any_value(total)"
             f" FROM {first_answers(base, RANKED, ('run_key', 'query_key'))}"
@@ -297,7 +296,6 @@ class Normalised:
         per_query: normalised coverage by query by run; the mean over the queries is the run's score.
         query_ids: the queries that count: they have questions of positive weight and a reference.
         reference: the divisor of the scores: `gold`, the gold run's name, or `pool`.
-        coverage: mean coverage of the reference over these queries.
         std_error: standard error of the reference in units of the measure, in which the reference scores 1; None for a
             single query.
     """
@@ -305,12 +303,7 @@ class Normalised:
     per_query: Scores
     query_ids: list[str]
     reference: str
-    coverage: float
     std_error: float | None
-
-    def within_error(self, score: float) -> bool:
-        """Return whether a score differs from 1 by at most the reference's standard error (original-exam, table 4)."""
-        return abs(score - 1) <= (self.std_error or 0.0) + 1e-12
 
 
 def normalise(per_query: Scores, reference: Mapping[str, float], skipped: Skipped = "zero") -> Scores:
@@ -389,4 +382,4 @@ def normalised(
             "Lower the min rating.",
         )
     scores = normalise(runs, known, base.policy.skipped)
-    return Normalised(scores, list(known), of, mean, None if error is None else error / mean)
+    return Normalised(scores, list(known), of, None if error is None else error / mean)

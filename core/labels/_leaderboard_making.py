@@ -8,18 +8,19 @@ from functools import partial
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from ..bank import how_to_grade, without_answered_by_topic
 from ..errors import InputError
 from ..measures import (
     SIMILARITIES,
     Answers,
+    Array,
     Measure,
     MeasureBasis,
     make_evaluator,
     make_intent_evaluator,
     parse_measure,
+    tied,
     trec_order,
 )
 from ..records import Qrels, Runs, boards, find_source, gold_texts, judgments, lengths, rankings
@@ -68,7 +69,7 @@ def label_scores(project: Project, base: Basis, measures: Sequence[str]) -> dict
         for query in by:
             answering.setdefault(query, []).append(run)
 
-    def make(queries: Sequence[str]) -> dict[str, NDArray[np.float64]]:
+    def make(queries: Sequence[str]) -> dict[str, Array]:
         some = {run: {query: by[query] for query in queries if query in by} for run, by in runs.items()}
         scored = score_runs(some, names, {query: qrels[query] for query in queries}, base.min_rating)
         return {
@@ -127,7 +128,7 @@ def intent_scores(project: Project, measure: Measure, base: Basis) -> tuple[Scor
     """
     runs, ranked = rankings(project), _tops(project, measure.depth)
 
-    def make(answers: Mapping[str, Answers]) -> dict[str, NDArray[np.float64]]:
+    def make(answers: Mapping[str, Answers]) -> dict[str, Array]:
         evaluator = make_intent_evaluator(measure, answers)
         return {query: np.array(evaluator.of(query, list(ranked.get(query, {}).values()))) for query in answers}
 
@@ -309,7 +310,8 @@ def _from_grades(project: Project, measure: str, source: str, policy: Policy, wi
     if share_of is None:
         return board
     reference = System(share_of.reference, 1.0, share_of.std_error, len(queries), 0)
-    starred = frozenset(system.run for system in systems if share_of.within_error(system.score))
+    # Within the standard error of the reference (original-exam, table 4).
+    starred = frozenset(system.run for system in systems if tied(system.score, None, 1.0, reference.std_error))
     return replace(board, reference=reference, starred=starred)
 
 

@@ -10,11 +10,10 @@ from typing import Any
 
 import ir_measures
 import numpy as np
-from numpy.typing import NDArray
 
 from ..bank import StoredGrader, answered_by_topic, questions
 from ..errors import InputError
-from ..measures import COVER, answers_of, make_intent_evaluator, parse_measure, trec_order
+from ..measures import COVER, Array, Flags, Indices, answers_of, make_intent_evaluator, parse_measure, trec_order
 from ..records import ranked_keys, rankings
 from ..store import Project, array_of, cache
 from ..text import first_few
@@ -41,8 +40,8 @@ class QueryRatings:
     spec: GraderSpec
     query_id: str
     passage_ids: list[str]
-    pooled: NDArray[np.bool_]
-    text_keys: NDArray[np.int64]
+    pooled: Flags
+    text_keys: Indices
     column: dict[str, int]
     ratings: Ratings
 
@@ -139,7 +138,7 @@ def _more_ratings(project: Project, base: Basis, known: QueryRatings, questions:
     return replace(known, column=column, ratings=ratings)
 
 
-def _ratings_of_texts(project: Project, base: Basis, text_keys: NDArray[np.int64], texts: Sequence[str]) -> Ratings:
+def _ratings_of_texts(project: Project, base: Basis, text_keys: Indices, texts: Sequence[str]) -> Ratings:
     """Return ratings by wording, p x len(texts).
 
     Args:
@@ -257,8 +256,8 @@ class _Graded:
 
     rows: dict[str, int]
     ratings: Ratings
-    ungraded: NDArray[np.bool_]
-    weights: NDArray[np.float64]
+    ungraded: Flags
+    weights: Array
 
 
 def coverage_measure(project: Project, name: str, settings: Mapping[str, Any]) -> Any:

@@ -36,6 +36,8 @@ from ._means import (
     PERMUTATIONS as PERMUTATIONS,
     SEALED_LEVEL as SEALED_LEVEL,
     Array as Array,
+    Flags as Flags,
+    Indices as Indices,
     Interval as Interval,
     RepairTest as RepairTest,
     Skipped as Skipped,

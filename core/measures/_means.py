@@ -13,6 +13,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 Array: TypeAlias = NDArray[np.float64]
+Flags: TypeAlias = NDArray[np.bool_]
+Indices: TypeAlias = NDArray[np.int64]
 
 Skipped = Literal["zero", "ignore"]
 """Treatment of a query that a run did not answer: it counts 0 (the papers), or is left out (trec_eval without -c)."""
@@ -400,7 +402,6 @@ def sealed_test(
     return SealedTest(public, hidden, found[:, 0], np.array(holm(p.tolist())))
 
 
-Flags = NDArray[np.bool_]
 REPAIR_ALPHA = 0.08
 """The chance that any test of a question accepts a wording without an advantage. The first test has the level .049."""
 HELD_OUT = 40

@@ -200,19 +200,16 @@ def decide(
                 "Wait for them, or replace them: exam assignments remove, then exam assignments join.",
             )
         if over is not None and (one.decision and one.decision.stated_at) not in over:
-            raise InputError(
-                "decided-meanwhile", _meanwhile(one.decision), "Check the decision, and decide again if it is wrong."
-            )
+            now = one.decision
+            said = f"{now.author} has already decided {now.value}: {now.reason}" if now else _WITHDRAWN
+            raise InputError("decided-meanwhile", said, "Check the decision, and decide again if it is wrong.")
         _write(project, cursor, double, one, value, reason, author)
 
     _each(project, place[0], author, write, lambda one: one.place == place, place[1])
     return decisions(project, place)[0].stated_at
 
 
-def _meanwhile(decision: Decision | None) -> str:
-    if decision is None:
-        return "Another person has withdrawn the decision."
-    return f"{decision.author} has already decided {decision.value}: {decision.reason}"
+_WITHDRAWN = "Another person has withdrawn the decision."
 
 
 def accept_agreed(project: Project, query_id: str, author: str) -> int:

@@ -9,7 +9,6 @@ from itertools import groupby
 from typing import Any, Literal
 
 import numpy as np
-from numpy.typing import NDArray
 
 from .. import bank
 from ..bank import asked_questions, overview
@@ -27,7 +26,7 @@ from ..labels import (
     ratings_beside,
     scored,
 )
-from ..measures import Array, trec_order
+from ..measures import Array, Flags, trec_order
 from ..measures.item_response import FEWEST, analyse, fit_graded, graded_information, information, item_rest
 from ..records import judgments, rankings, readable_texts
 from ..store import Project
@@ -234,7 +233,7 @@ def _answers_of_systems(
     query_id: str,
     policy: Policy,
     known: Ratings,
-    answers: NDArray[np.bool_],
+    answers: Flags,
 ) -> Array:
     """Return, systems x questions, whether the system answers the question down to the cutoff: 1, 0, or NaN without a
     usable grade."""
@@ -251,7 +250,7 @@ def _answers_of_systems(
     return found
 
 
-def _share(flags: NDArray[np.bool_]) -> float | None:
+def _share(flags: Flags) -> float | None:
     return float(flags.mean()) if flags.size else None
 
 

@@ -9,12 +9,10 @@ from dataclasses import dataclass
 from typing import Literal, TypeAlias
 
 import numpy as np
-from numpy.typing import NDArray
 
 from ...errors import InputError
+from .._means import Array as Array, Flags as Flags
 
-Array: TypeAlias = NDArray[np.float64]
-Flags: TypeAlias = NDArray[np.bool_]
 Item: TypeAlias = tuple[str, str]
 """A passage of a pool: (query_id, passage_id)."""
 

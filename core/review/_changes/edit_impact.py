@@ -7,7 +7,6 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property
 
 import numpy as np
-from numpy.typing import NDArray
 
 from ... import bank
 from ...bank import asked_questions, asking, query_as_question
@@ -29,7 +28,7 @@ from ...labels import (
     weights_of,
     wording,
 )
-from ...measures import parse_measure
+from ...measures import Indices, parse_measure
 from ...store import Project
 from ...types import GraderSpec, Question
 from .rescoring import (
@@ -257,7 +256,7 @@ class _Delta:
         return int((self.ratings.of(new)[rows] == MISSING).sum())
 
     @cached_property
-    def unknown(self) -> NDArray[np.int64]:
+    def unknown(self) -> Indices:
         """Number of ungraded questions of positive weight after the edit, by passage."""
         active = [q for q in scored(list(self.after.values()), self.base.grader) if q.weight > 0]
         return np.asarray((self.ratings.of(active) == MISSING).sum(axis=1), np.int64)

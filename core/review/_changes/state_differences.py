@@ -12,7 +12,6 @@ from dataclasses import dataclass, replace
 from functools import partial
 
 import numpy as np
-from numpy.typing import NDArray
 
 from ... import bank
 from ...bank import asked_questions, bank_for, check_version, overview, query_as_question, questions_by_query
@@ -36,7 +35,7 @@ from ...labels import (
     progress,
     scored,
 )
-from ...measures import parse_measure
+from ...measures import Flags, parse_measure
 from ...store import Project, cache
 from ...tables import csv_text
 from ...types import Question
@@ -389,8 +388,8 @@ def _labels(project: Project, policy: Policy) -> Ratings:
     return pooled_labels(project, basis(project, policy)).labels
 
 
-def _relevant(project: Project, policy: Policy) -> NDArray[np.bool_]:
-    found: NDArray[np.bool_] = _labels(project, policy) >= basis(project, policy).min_rating
+def _relevant(project: Project, policy: Policy) -> Flags:
+    found: Flags = _labels(project, policy) >= basis(project, policy).min_rating
     return found
 
 
@@ -437,9 +436,7 @@ def _flips(project: Project, old: Policy, new: Policy, of: Banks) -> list[LabelF
     return flips
 
 
-def _responsible_parts(
-    project: Project, old: Policy, new: Policy, parts: Sequence[str]
-) -> Mapping[str, NDArray[np.bool_]]:
+def _responsible_parts(project: Project, old: Policy, new: Policy, parts: Sequence[str]) -> Mapping[str, Flags]:
     """Return, by differing part of the policy, whether it alone moves or restores the label of each row of the pool."""
     before, after = _labels(project, old), _labels(project, new)
     if len(parts) == 1:

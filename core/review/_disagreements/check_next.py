@@ -7,12 +7,13 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Literal
 
 import numpy as np
-from numpy.typing import NDArray
 
 from ...errors import InputError
 from ...labels import Leaderboard, Policy, basis, label_qrels, leaderboard, score_runs
 from ...measures import (
+    Array,
     CrossTable,
+    Flags,
     cohen_kappa,
     cross_table,
     halves,
@@ -125,7 +126,7 @@ def check_next(
     return CheckNext(side, name, checks, int(disagreeing(found).sum()))
 
 
-def disagreeing(found: Matched) -> NDArray[np.bool_]:
+def disagreeing(found: Matched) -> Flags:
     """Return which pairs of two sides disagree, in their order; see `matching`."""
     agree = np.zeros(len(found.pairs), dtype=bool)
     left, right = found.pairs["left"].to_numpy(), found.pairs["right"].to_numpy()
@@ -227,7 +228,7 @@ def _tried(
     return sorted(checks, key=worth)
 
 
-def _exposure(project: Project, pairs: pd.DataFrame) -> NDArray[np.float64]:
+def _exposure(project: Project, pairs: pd.DataFrame) -> Array:
     """Return, for each pair, the sum over runs of 1 / log2(1 + rank); 0 if no run returned the passage."""
 
     import pandas as pd

@@ -8,11 +8,10 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
 import numpy as np
-from numpy.typing import NDArray
 
 from ...bank import latest_version
 from ...labels import Policy, basis, graded_pairs
-from ...measures import matching
+from ...measures import Flags, Indices, matching
 from ...records import readable_texts
 from ...store import Project
 from .._passages.passage_details import label_with, read_passage
@@ -172,7 +171,7 @@ def _rows(
     project: Project,
     sides: tuple[Side, Side],
     found: Matched,
-    shown: NDArray[np.int64],
+    shown: Indices,
     checks: Mapping[int, Check],
     cases: Mapping[Place, Settling],
 ) -> list[Row]:
@@ -191,12 +190,12 @@ def _rows(
     ]
 
 
-def _in_cell(found: Matched, cell: Cell) -> NDArray[np.bool_]:
+def _in_cell(found: Matched, cell: Cell) -> Flags:
     inside = found.pairs["left"].isin(list(cell[0])) & found.pairs["right"].isin(list(cell[1]))
     return inside.to_numpy(dtype=bool)
 
 
-def _ordered(found: Matched, order: Order, cell: Cell | None) -> NDArray[np.int64]:
+def _ordered(found: Matched, order: Order, cell: Cell | None) -> Indices:
     """Return the positions of pairs in `Matched.pairs`, ordered by distance. Values are shares of their scale's top."""
     chosen = disagreeing(found) if cell is None else _in_cell(found, cell)
     shares = [
@@ -210,7 +209,7 @@ def _ordered(found: Matched, order: Order, cell: Cell | None) -> NDArray[np.int6
     return np.asarray(rows[np.argsort(-distance[rows], kind="stable")], np.int64)
 
 
-def _place_of(found: Matched, rows: NDArray[np.int64], case: Place) -> int | None:
+def _place_of(found: Matched, rows: Indices, case: Place) -> int | None:
     pairs = found.pairs.iloc[rows]
     here = (pairs["passage_id"] == case[1]).to_numpy(dtype=bool) & (pairs["query_id"] == case[0]).to_numpy(dtype=bool)
     if "question_id" in pairs:
@@ -219,7 +218,7 @@ def _place_of(found: Matched, rows: NDArray[np.int64], case: Place) -> int | Non
     return int(places[0]) if len(places) else None
 
 
-def _among(pairs: pd.DataFrame, cases: Collection[Place]) -> NDArray[np.bool_]:
+def _among(pairs: pd.DataFrame, cases: Collection[Place]) -> Flags:
     if not cases:
         return np.zeros(len(pairs), bool)
     # There are far fewer settled cases than disagreements, so only pairs of their passages are compared one by one.
