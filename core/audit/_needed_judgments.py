@@ -80,19 +80,20 @@ class Forecast:
     @property
     def says(self) -> str:
         """The needed judgments, as a sentence."""
-        if self.needed is None:
-            return "The number of judgments that this goal needs is unknown."
+        needed, frame, made = self.needed or 0, f"{self.frame:,} passages", f"Judged so far: {self.made:,}."
         guess = " This forecast rests on labels only. The first batch makes it more reliable." if self.guessed else ""
-        if self.given:
-            enough = self.needed > self.frame
-            these = f"All {self.frame:,} passages" if enough else f"{self.needed:,} of {self.frame:,} passages"
-            fewer = " (fewer than the budget)" if enough else ""
-            return f"To judge: {these}{fewer}. Judged so far: {self.made:,}.{guess}"
-        if self.made >= self.needed:
-            return f"Judged: {self.made:,} of {self.frame:,} passages. The expected need was {self.needed:,}."
-        if self.needed >= self.frame:
-            return f"All {self.frame:,} passages need a judgment.{guess}"
-        return f"About {self.needed:,} of {self.frame:,} passages need a judgment. Judged so far: {self.made:,}.{guess}"
+        cases = (
+            (self.needed is None, "The number of judgments that this goal needs is unknown."),
+            (
+                self.given and needed > self.frame,
+                f"To judge: All {frame} (fewer than the budget). {made}{guess}",
+            ),
+            (self.given, f"To judge: {needed:,} of {frame}. {made}{guess}"),
+            (self.made >= needed, f"Judged: {self.made:,} of {frame}. The expected need was {needed:,}."),
+            (needed >= self.frame, f"All {frame} need a judgment.{guess}"),
+            (True, f"About {needed:,} of {frame} need a judgment. {made}{guess}"),
+        )
+        return next(sentence for applies, sentence in cases if applies)
 
     def as_dict(self) -> dict[str, Any]:
         """Return the forecast as plain values, as `--json` prints it."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Hashable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Literal
@@ -483,12 +484,13 @@ def _marked(rows: Sequence[TableRow]) -> Iterator[TableRow]:
 
 def _mark(cell: Cell, name: str, best: float | None) -> Mark:
     value = cell.value(name)
-    if value is None:
-        return "undefined"
-    if cell.itself or best is None:
-        return "itself"
-    if value >= best - _SLACK:
-        return "best"
-    if value < POOR - _SLACK:
-        return "poor"
-    return "near" if value >= best - NEAR - _SLACK else "plain"
+    score, top = (-math.inf if number is None else number for number in (value, best))
+    marks: tuple[tuple[bool, Mark], ...] = (
+        (value is None, "undefined"),
+        (cell.itself or best is None, "itself"),
+        (score >= top - _SLACK, "best"),
+        (score < POOR - _SLACK, "poor"),
+        (score >= top - NEAR - _SLACK, "near"),
+        (True, "plain"),
+    )
+    return next(mark for applies, mark in marks if applies)

@@ -268,15 +268,15 @@ class Summary:
     @property
     def separation(self) -> str:
         """The part on the best systems; empty for a single system."""
-        if self.systems < 2:
-            return ""
-        if self.unseparated is None:
-            return "The systems are not tested for differences"
-        if self.unseparated == self.systems:
-            return "No two systems are separated"
-        if self.unseparated == 1:
-            return "The best system is separated from the second"
-        return f"The top {self.unseparated:,} are not separated"
+        parts = (
+            (self.systems < 2, ""),
+            (self.unseparated is None, "The systems are not tested for differences"),
+            (self.unseparated == self.systems, "No two systems are separated"),
+            (self.unseparated == 1, "The best system is separated from the second"),
+        )
+        return next(
+            (part for applies, part in parts if applies), f"The top {self.unseparated or 0:,} are not separated"
+        )
 
     @property
     def agreement(self) -> str:
@@ -295,11 +295,12 @@ class Summary:
     @property
     def auditing(self) -> str:
         """The part on the audit; empty if the leaderboard needs no grades."""
-        if self.graded is None:
-            return ""
-        if self.audited is None:
-            return "Not audited"
-        return "Audited" if self.audited == self.measure else f"Only {self.audited} is audited"
+        parts = (
+            (self.graded is None, ""),
+            (self.audited is None, "Not audited"),
+            (self.audited == self.measure, "Audited"),
+        )
+        return next((part for applies, part in parts if applies), f"Only {self.audited} is audited")
 
     @property
     def says(self) -> str:

@@ -408,11 +408,12 @@ def _wrong(verdicts: Verdicts, texts: Texts) -> Proposal:
 
 
 def _nothing(verdicts: Verdicts, texts: Texts) -> Proposal:
-    if verdicts.reteval is None:
-        return Proposal(None, "The answers were not compared, or the comparison failed.")
-    if verdicts.recall is None:
-        return Proposal(None, "The query has no known gold passage.")
-    return Proposal(None, "Recall and LLM-retEval agree.")
+    reasons = (
+        (verdicts.reteval is None, "The answers were not compared, or the comparison failed."),
+        (verdicts.recall is None, "The query has no known gold passage."),
+        (True, "Recall and LLM-retEval agree."),
+    )
+    return Proposal(None, next(reason for applies, reason in reasons if applies))
 
 
 ROWS: tuple[tuple[str, Callable[[Verdicts, Texts], Proposal]], ...] = (

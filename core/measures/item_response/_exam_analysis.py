@@ -236,9 +236,9 @@ def analyse(
         held_out: whether to hide a tenth of the answers and predict them from the others.
 
     Raises:
-        InputError: the answers are not such a table, or the components cannot be separated.
+        InputError: no answers, or the components cannot be separated.
     """
-    table = checked(responses, len(students))
+    table = checked(responses)
     found = fit(table, design_of(students, factors), model, estimator, seed=seed)
     draws = bootstrap_items(table, found, bootstrap, seed) if bootstrap > 1 else None
     abilities = student_abilities(table, found, students, draws)

@@ -227,22 +227,22 @@ def worth(responses: Array, found: Fit, items: Sequence[str]) -> list[ItemWorth]
 
 
 def _reason(accuracy: float | None, correlation: float | None, answered: int, peak_at: float, theta: Array) -> str:
-    if accuracy is None:
-        return "not answered yet"
-    if accuracy == 1:
-        return "every examinee is right: it does not separate them"
-    if accuracy == 0:
-        return "no examinee is right: too hard, or its key is wrong"
     # Without any relation, a correlation is usually within twice 1 / sqrt(n) of 0.
-    if correlation is not None and correlation < -max(WEAK, 2 / answered**0.5):
-        return "stronger examinees fail it more often: check its key"
-    if correlation is None or correlation < WEAK:
-        return "answers hardly depend on ability: ambiguous, guessed, or given away by the question"
-    if peak_at > theta.max():
-        return "too hard for these examinees: it would separate stronger ones"
-    if peak_at < theta.min():
-        return "too easy for these examinees: it would separate weaker ones"
-    return ""
+    noise = max(WEAK, 2 / max(answered, 1) ** 0.5)
+    hardly = "answers hardly depend on ability: ambiguous, guessed, or given away by the question"
+    reasons = (
+        (accuracy is None, "not answered yet"),
+        (accuracy == 1, "every examinee is right: it does not separate them"),
+        (accuracy == 0, "no examinee is right: too hard, or its key is wrong"),
+        (
+            correlation is not None and correlation < -noise,
+            "stronger examinees fail it more often: check its key",
+        ),
+        (correlation is None or correlation < WEAK, hardly),
+        (peak_at > theta.max(), "too hard for these examinees: it would separate stronger ones"),
+        (peak_at < theta.min(), "too easy for these examinees: it would separate weaker ones"),
+    )
+    return next((reason for applies, reason in reasons if applies), "")
 
 
 REPEATS = 200
