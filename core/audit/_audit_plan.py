@@ -101,27 +101,33 @@ def design(
     check(
         (
             not 1 <= highest <= LARGEST,
-            "judgment-out-of-range",
-            f"Highest judgment {highest} is out of range.",
-            f"Use a number from 1 to {LARGEST:,}.",
+            InputError(
+                "judgment-out-of-range",
+                f"Highest judgment {highest} is out of range.",
+                f"Use a number from 1 to {LARGEST:,}.",
+            ),
         ),
         (
             not 0 < alpha < 1,
-            "level-out-of-range",
-            f"Alpha {alpha} is not between 0 and 1.",
-            "Use 0.05 for a 5% risk of a wrong conclusion.",
+            InputError(
+                "level-out-of-range",
+                f"Alpha {alpha} is not between 0 and 1.",
+                "Use 0.05 for a 5% risk of a wrong conclusion.",
+            ),
         ),
         (
             looks < 1 or batch_size < 1,
-            "batch-size-out-of-range",
-            f"Cannot plan {looks} batches of {batch_size} passages.",
-            "Use at least 1 batch and 1 passage per batch.",
+            InputError(
+                "batch-size-out-of-range",
+                f"Cannot plan {looks} batches of {batch_size} passages.",
+                "Use at least 1 batch and 1 passage per batch.",
+            ),
         ),
         (
             not 0 <= seed <= LARGEST_SEED,
-            "seed-out-of-range",
-            f"Seed {seed} is out of range.",
-            f"Use a whole number from 0 to {LARGEST_SEED:,}.",
+            InputError(
+                "seed-out-of-range", f"Seed {seed} is out of range.", f"Use a whole number from 0 to {LARGEST_SEED:,}."
+            ),
         ),
     )
     with project.transaction(act="plan audits", author=author) as cursor:
@@ -168,19 +174,21 @@ def check_goal(goal: Goal, chosen: Sequence[str]) -> None:
         InputError: no systems, a single one for a comparison, or not those that the goal names.
     """
     check(
-        (not chosen, "no-runs", "No runs to audit.", "Import runs: exam import runs FILE..."),
+        (not chosen, InputError("no-runs", "No runs to audit.", "Import runs: exam import runs FILE...")),
         (
             goal.aim in ("best", "pair") and len(chosen) < 2,
-            "single-system",
-            "A comparison needs at least two systems.",
-            "Name two runs or more, or choose another goal.",
+            InputError(
+                "single-system",
+                "A comparison needs at least two systems.",
+                "Name two runs or more, or choose another goal.",
+            ),
         ),
         *(
             (
                 run is not None and run not in chosen,
-                "goal-run-not-audited",
-                f"Run '{run}' of the goal is not part of the audit.",
-                f"Add --run {run}.",
+                InputError(
+                    "goal-run-not-audited", f"Run '{run}' of the goal is not part of the audit.", f"Add --run {run}."
+                ),
             )
             for run in (goal.first, goal.second)
         ),

@@ -19,18 +19,18 @@ within a half-width. `budget`: get results from a given number of judgments."""
 AIMS: tuple[Aim, ...] = ("best", "pair", "width", "budget")
 
 
-def check(*rules: tuple[bool, str, str, str]) -> None:
+def check(*rules: tuple[bool, InputError]) -> None:
     """Refuse input that breaks a rule.
 
     Args:
-        rules: whether the input breaks it, and the code, message and hint of the error.
+        rules: whether the input breaks it, and the error.
 
     Raises:
         InputError: the first broken rule.
     """
-    for is_broken, code, message, hint in rules:
+    for is_broken, error in rules:
         if is_broken:
-            raise InputError(code, message, hint)
+            raise error
 
 
 @dataclass(frozen=True)
@@ -59,33 +59,31 @@ class Goal:
         check(
             (
                 self.aim not in needs,
-                "unknown-audit-goal",
-                f"Unknown audit goal '{self.aim}'.",
-                f"Available: {', '.join(AIMS)}.",
+                InputError("unknown-audit-goal", f"Unknown audit goal '{self.aim}'.", f"Available: {', '.join(AIMS)}."),
             ),
             (
                 any(getattr(self, name) is None for name in given),
-                "incomplete-goal",
-                f"The goal '{self.aim}' is incomplete.",
-                f"Give {' and '.join(given)}.",
+                InputError("incomplete-goal", f"The goal '{self.aim}' is incomplete.", f"Give {' and '.join(given)}."),
             ),
             (
                 self.aim == "pair" and self.first == self.second,
-                "system-compared-with-itself",
-                f"The goal compares '{self.first}' with itself.",
-                "Name two different systems.",
+                InputError(
+                    "system-compared-with-itself",
+                    f"The goal compares '{self.first}' with itself.",
+                    "Name two different systems.",
+                ),
             ),
             (
                 self.half_width is not None and not 0 < self.half_width < float("inf"),
-                "width-out-of-range",
-                f"Half width {self.half_width} is out of range.",
-                "Use a number above 0.",
+                InputError(
+                    "width-out-of-range", f"Half width {self.half_width} is out of range.", "Use a number above 0."
+                ),
             ),
             (
                 self.budget is not None and self.budget < 1,
-                "budget-out-of-range",
-                f"Budget {self.budget} is out of range.",
-                "Use a number of judgments from 1.",
+                InputError(
+                    "budget-out-of-range", f"Budget {self.budget} is out of range.", "Use a number of judgments from 1."
+                ),
             ),
         )
 

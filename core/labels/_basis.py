@@ -229,20 +229,31 @@ class Policy:
                     f"{name.replace('_', ' ').capitalize()} is out of range.",
                     f"Use a whole number up to {LARGEST:,}.",
                 )
-        if not 1 <= self.min_rating <= MAX_RATING:
-            raise InputError(
-                "min-rating-out-of-range",
-                f"Min rating {self.min_rating} is out of range.",
-                f"Use a number from 1 to {MAX_RATING}.",
-            )
-        if self.cutoff < 1:
-            raise InputError(
-                "cutoff-out-of-range", f"Cutoff {self.cutoff} is out of range.", "Use a whole number from 1."
-            )
-        if self.skipped not in ("zero", "ignore"):
-            raise InputError(
-                "unknown-skipped", f"Unknown rule '{self.skipped}' for skipped queries.", "Available: zero, ignore."
-            )
+        checks = (
+            (
+                not 1 <= self.min_rating <= MAX_RATING,
+                InputError(
+                    "min-rating-out-of-range",
+                    f"Min rating {self.min_rating} is out of range.",
+                    f"Use a number from 1 to {MAX_RATING}.",
+                ),
+            ),
+            (
+                self.cutoff < 1,
+                InputError(
+                    "cutoff-out-of-range", f"Cutoff {self.cutoff} is out of range.", "Use a whole number from 1."
+                ),
+            ),
+            (
+                self.skipped not in ("zero", "ignore"),
+                InputError(
+                    "unknown-skipped", f"Unknown rule '{self.skipped}' for skipped queries.", "Available: zero, ignore."
+                ),
+            ),
+        )
+        for is_broken, error in checks:
+            if is_broken:
+                raise error
         parse_rule(self.label)
         parse_cuts(self.rating)
 

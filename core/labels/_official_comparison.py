@@ -6,7 +6,9 @@ from collections.abc import Collection
 from dataclasses import asdict, dataclass, replace
 from typing import Any, Literal
 
-from ..measures import Correlation, Ties, bootstrap_samples, correlate, parse_measure, percentiles
+import numpy as np
+
+from ..measures import Correlation, Ties, bootstrap_samples, correlate, parse_measure
 from ..records import boards, find_source
 from ..store import Project, as_act
 from ._basis import Policy
@@ -307,10 +309,11 @@ def correlation_shift(
         )
         for each in compared
     ]
-    bounds = percentiles(drawn[1]["spearman"] - drawn[0]["spearman"])
-    if bounds is None:
+    shifts = drawn[1]["spearman"] - drawn[0]["spearman"]
+    shifts = shifts[~np.isnan(shifts)]
+    if not len(shifts):
         return found(None, None, "Too few queries for an interval.")
-    low, high = bounds
+    low, high = (float(value) for value in np.quantile(shifts, (0.025, 0.975)))
     if low == high == 0:
         says = "Scores change, but the order of the systems does not (in any resample of the queries)."
     elif low <= 0 <= high:

@@ -47,7 +47,6 @@ from ._means import (
     mcnemar as mcnemar,
     mean_and_standard_error as mean_and_standard_error,
     noise_bound as noise_bound,
-    percentiles as percentiles,
     randomisation_test as randomisation_test,
     rewording_test as rewording_test,
     sealed_test as sealed_test,

@@ -85,7 +85,9 @@ def correlate(
     """
     if ties == "average" and (std_errors_a is not None or std_errors_b is not None):
         raise InputError(
-            "ties-with-standard-errors", "Standard errors cannot be used with average ties.", "Use random ties."
+            "ties-with-standard-errors",
+            "Standard errors cannot be used with average ties.",
+            "Use random ties: --ties random.",
         )
     if repeats < 1:
         raise InputError("samples-out-of-range", f"Number of repeats {repeats} is out of range.", "Use 1 or more.")

@@ -60,12 +60,6 @@ def test_what_is_known_is_not_drawn_and_what_is_open_always_can_be() -> None:
     assert found[1] > found[2] > 0
 
 
-@pytest.mark.parametrize(("budget", "floor"), [(0, 0.1), (np.nan, 0.1), (5, 0.0), (5, 1.5)])
-def test_designs_that_cannot_be_drawn_are_refused(budget: float, floor: float) -> None:
-    with pytest.raises(InputError):
-        chances(np.ones(4), budget, floor)
-
-
 def test_seed_and_ids_decide_the_sample_whatever_the_order_of_rows() -> None:
     items = [(f"q{i % 7}", f"p{i}") for i in range(300)]
     chance = np.linspace(0.05, 0.9, 300)
