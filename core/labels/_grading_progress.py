@@ -319,9 +319,7 @@ def _summary(project: Project, base: Basis) -> pa.Table:
         if base.overridden
         else pa.array(np.zeros(len(pool), bool)),
     }
-    for name, column in columns.items():
-        pool = pool.append_column(name, column)
-    return pool
+    return pa.table(dict(zip(pool.column_names, pool.columns, strict=True)) | columns)
 
 
 _OVERRIDDEN = (

@@ -321,8 +321,7 @@ def labels(project: Project, base: Basis) -> pd.DataFrame:
             "usable": pa.array(found.usable[here]),
             "needed": pa.array(found.needed[here]),
         }
-        for name, column in columns.items():
-            pool = pool.append_column(name, column)
+        pool = pa.table(dict(zip(pool.column_names, pool.columns, strict=True)) | columns)
         table: pd.DataFrame = pool.to_pandas(types_mapper={pa.int8(): pd.Int8Dtype()}.get)
         return table
 

@@ -198,19 +198,18 @@ def per_query_scores(project: Project, board: Leaderboard, official: Leaderboard
     mine = board.per_query.get(run, {})
     theirs = official.per_query.get(run, {}) if official else {}
     asked = {query for scores in board.per_query.values() for query in scores}
-    found = []
-    for query_id, text in project.rows("SELECT query_id, text FROM queries ORDER BY query_key"):
-        if query_id in asked:
-            found.append(
-                QueryScore(
-                    query_id,
-                    text,
-                    mine.get(query_id),
-                    _mean(board, query_id),
-                    theirs.get(query_id),
-                    _mean(official, query_id) if official else None,
-                )
-            )
+    found = [
+        QueryScore(
+            query_id,
+            text,
+            mine.get(query_id),
+            _mean(board, query_id),
+            theirs.get(query_id),
+            _mean(official, query_id) if official else None,
+        )
+        for query_id, text in project.rows("SELECT query_id, text FROM queries ORDER BY query_key")
+        if query_id in asked
+    ]
     return sorted(found, key=lambda row: (row.loss is None, -(row.loss or 0.0)))
 
 

@@ -174,24 +174,20 @@ def similarity_scores(project: Project, measure: Measure) -> tuple[Scores, list[
 
     def compute() -> Scores:
         score = similarity.scorer()
-        texts: dict[int, str] = {}
-        for key, text in project.rows(
+        rows = project.rows(
             "SELECT text_key, text FROM passage_texts SEMI JOIN (SELECT text_key FROM rankings"
             " JOIN passages USING (passage_key) WHERE rank <= ?) USING (text_key)",
             [cutoff],
-        ):
-            texts[key] = similarity.prepare(text)
-        scores: Scores = {}
-        for run, query_id, keys in project.rows(
+        )
+        texts = {key: similarity.prepare(text) for key, text in rows}
+        tops = project.rows(
             "SELECT name, query_id, list(text_key ORDER BY rank) FILTER (text_key IS NOT NULL) FROM rankings"
             " JOIN passages USING (passage_key) JOIN runs USING (run_key) JOIN queries USING (query_key)"
             " WHERE rank <= ? GROUP BY run_key, name, query_key, query_id ORDER BY run_key, query_key",
             [cutoff],
-        ):
-            if query_id in gold:
-                given = " ".join(texts[key] for key in keys or [])
-                scores.setdefault(run, {})[query_id] = score(given, gold[query_id])
-        return scores
+        )
+        answered = ((run, query, " ".join(map(texts.__getitem__, keys or []))) for run, query, keys in tops)
+        return nested((run, query, score(text, gold[query])) for run, query, text in answered if query in gold)
 
     return project.cached(measure.name, compute, cache.COLLECTION), list(gold)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
@@ -311,17 +312,14 @@ def classify(
         by_judge, in_truth: whether a pair is relevant; pairs without a value are absent.
     """
     labelled = [pair for pair in pairs if pair in by_judge]
-    counts = {(judge, truth): 0 for judge in (True, False) for truth in (True, False)}
-    for pair in labelled:
-        if pair in in_truth:
-            counts[by_judge[pair], in_truth[pair]] += 1
+    counts = Counter((by_judge[pair], in_truth[pair]) for pair in labelled if pair in in_truth)
     return Classification(
         counts[True, True],
         counts[True, False],
         counts[False, True],
         counts[False, False],
         len(pairs) - len(labelled),
-        len(labelled) - sum(counts.values()),
+        len(labelled) - counts.total(),
     )
 
 

@@ -9,7 +9,7 @@ from typing import Any
 from ..bank import check_version, find_grader, graders
 from ..errors import InputError
 from ..grading import missing_pairs
-from ..labels import Policy, basis, label_qrels
+from ..labels import Policy, basis, label_qrels, nested
 from ..measures import mean_and_standard_error
 from ..records import check_runs, judgments, pool_depth, rankings, sources
 from ..store import Project, as_act
@@ -158,14 +158,13 @@ def judged_shares(
     """
     known = {"exam": label_qrels(project, basis(project, policy))} if graders(project) else {}
     known |= {source: judgments(project, source) for source in sources(project) if official}
-    tops: dict[str, dict[str, list[str]]] = {run: {} for run in runs}
-    for run, query, passages in project.rows(
+    rows = project.rows(
         "SELECT name, query_id, list(passage_id ORDER BY rank) FROM rankings JOIN runs USING (run_key)"
         " JOIN queries USING (query_key) JOIN passages USING (passage_key)"
         " WHERE rank <= $top_k AND list_contains($runs, name) GROUP BY ALL",
         {"top_k": top_k, "runs": list(runs)},
-    ):
-        tops[run][query] = passages
+    )
+    tops: dict[str, dict[str, list[str]]] = {run: {} for run in runs} | nested(rows)
     found = []
     for run in runs:
         for source, values in known.items():

@@ -236,8 +236,7 @@ def _said(
     project: Project, grader: StoredGrader, version: int, query_key: int, text_key: int | None
 ) -> dict[str, Said]:
     """Return a grader's results by question id; for a direct grader by query id."""
-    found = {}
-    for row in project.rows(
+    rows = project.rows(
         "SELECT coalesce(question_id, query_id), g.rating, defaulted, g.answer, confidence, g.raw, note, distribution,"
         f" reason, f.raw{_ASKED.format(bank=bank_for(grader.spec))}"
         " LEFT JOIN (SELECT * FROM grades WHERE grader_key = $grader AND passage_text_key = $text) g"
@@ -246,9 +245,8 @@ def _said(
         "  FROM failures WHERE grader_key = $grader AND passage_text_key = $text GROUP BY 1) f"
         " ON f.question_text_key = b.text_key WHERE q.query_key = $query",
         {"version": version, "grader": grader.key, "query": query_key, "text": text_key},
-    ):
-        found[row[0]] = _as_said(row[1:])
-    return found
+    )
+    return {row[0]: _as_said(row[1:]) for row in rows}
 
 
 def _as_said(row: Sequence[Any]) -> Said:
