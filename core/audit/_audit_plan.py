@@ -12,7 +12,7 @@ import numpy as np
 from ..bank import find_grader, without_answered_by_topic
 from ..errors import InputError
 from ..formats import LARGEST
-from ..labels import Policy, basis, label_qrels
+from ..labels import DEFAULT_POLICY, Policy, basis, label_qrels
 from ..measures.audit import LinearMeasure, Weights, linear_measure
 from ..records import SCALE, check_new, check_runs, judged_values, run_names
 from ..store import Project, as_name, log
@@ -46,7 +46,7 @@ def design(
     name: str,
     measure: str,
     goal: Goal,
-    policy: Policy | None = None,
+    policy: Policy = DEFAULT_POLICY,
     *,
     runs: Sequence[str] = (),
     graders: Sequence[str] = (),
@@ -66,7 +66,7 @@ def design(
     Args:
         name: name of the audit.
         measure: P@k, mean judgment@k (DCG weights; DCG@k is an alias), or RBP(p=0.8)@k.
-        policy: policy of the grader's leaderboard; None for the default policy.
+        policy: policy of the grader's leaderboard.
         runs: the systems; empty for all.
         graders: graders whose ratings predict judgments, in addition to the policy's grader.
         source: source that gets the judgments; its existing judgments are known. None for `audit: NAME`.
@@ -83,8 +83,7 @@ def design(
     if not (name := as_name(name)):
         raise InputError("empty-name", "The name of the audit is empty.", "Give the audit a name.")
     linear = linear_measure(measure)
-    given = policy or Policy()
-    base = basis(project, replace(given, overrides=False))
+    base = basis(project, replace(policy, overrides=False))
     resolved = replace(base.policy, grader=base.grader.spec.fingerprint, bank_version=base.version, overrides=False)
     further = [find_grader(project, one).spec.fingerprint for one in graders]
     chosen = check_runs(project, list(dict.fromkeys(runs))) if runs else run_names(project)

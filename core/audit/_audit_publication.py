@@ -11,7 +11,7 @@ import numpy as np
 
 from ..bank import find_grader
 from ..errors import InputError, WorkbenchError
-from ..labels import Policy
+from ..labels import DEFAULT_POLICY, Policy
 from ..measures.audit import Rate, linear_measure
 from ..store import Project, as_act
 from ..text import first_few, how_many
@@ -159,7 +159,7 @@ def _values(values: Any, n: int) -> Values:
 
 
 @as_act("see boards")
-def audited_by(project: Project, policy: Policy | None = None, measure: str | None = None) -> Audit | None:
+def audited_by(project: Project, policy: Policy = DEFAULT_POLICY, measure: str | None = None) -> Audit | None:
     """Return the newest audit of a grader's labels that has a leaderboard; None without one.
 
     Args:
@@ -170,24 +170,24 @@ def audited_by(project: Project, policy: Policy | None = None, measure: str | No
 
 
 @as_act("see boards")
-def under_way(project: Project, policy: Policy | None = None) -> Audit | None:
+def under_way(project: Project, policy: Policy = DEFAULT_POLICY) -> Audit | None:
     """Return the newest open audit of a grader's labels that has no leaderboard yet; None without one."""
     begun = (audit for audit in reversed(_of(project, policy)) if not audit.ended)
     return next((audit for audit in begun if not any(batch.done for batch in batches(project, audit))), None)
 
 
-def _of(project: Project, policy: Policy | None) -> list[Audit]:
-    fingerprint = find_grader(project, (policy or Policy()).grader).spec.fingerprint
+def _of(project: Project, policy: Policy) -> list[Audit]:
+    fingerprint = find_grader(project, policy.grader).spec.fingerprint
     return [audit for audit in audits(project) if audit.graders[0] == fingerprint]
 
 
-def notice(project: Project, policy: Policy | None = None) -> str:
+def notice(project: Project, policy: Policy = DEFAULT_POLICY) -> str:
     """Return the notice for a leaderboard of the grader's labels: whether it was audited, and the roles of models."""
     roles = circularity(project, policy)
     return " ".join((_audited(project, policy), roles.says, *roles.warnings))
 
 
-def _audited(project: Project, policy: Policy | None) -> str:
+def _audited(project: Project, policy: Policy) -> str:
     if (found := audited_by(project, policy)) is not None:
         name = shlex.quote(found.name)
         return f"These scores rest on the grader's labels. For audited scores: exam audit leaderboard --audit {name}."

@@ -13,7 +13,7 @@ import numpy as np
 
 from ..bank import StoredGrader, drift, flip_rates, graders, latest_version
 from ..errors import InputError
-from ..labels import Policy, basis
+from ..labels import DEFAULT_POLICY, Policy, basis
 from ..measures.audit import (
     clustered,
     combined_weights,
@@ -110,17 +110,17 @@ class Circularity:
 
 
 @as_act("see boards")
-def circularity(project: Project, policy: Policy | None = None, runs: Sequence[str] = ()) -> Circularity:
+def circularity(project: Project, policy: Policy = DEFAULT_POLICY, runs: Sequence[str] = ()) -> Circularity:
     """Return the roles of models on the grader's leaderboard.
 
     Args:
-        policy: names the grader; None for the default policy.
+        policy: names the grader.
         runs: the systems; empty for all.
 
     Raises:
         InputError: the grader is unknown.
     """
-    grader = _grader_role(project, policy or Policy()) if graders(project) else Role("", (), None, False)
+    grader = _grader_role(project, policy) if graders(project) else Role("", (), None, False)
     questions = _questions_role(project)
     stated = stated_families(project, "run")
     roles = [Role(run, (), stated.get(run), run in stated) for run in runs or run_names(project)]

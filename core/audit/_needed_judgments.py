@@ -10,7 +10,7 @@ import numpy as np
 
 from ..bank import without_answered_by_topic
 from ..errors import InputError
-from ..labels import Policy, basis, label_qrels
+from ..labels import DEFAULT_POLICY, Policy, basis, label_qrels
 from ..measures.audit import (
     Array,
     Flags,
@@ -267,7 +267,7 @@ def foresee(
     project: Project,
     measure: str,
     goal: Goal,
-    policy: Policy | None = None,
+    policy: Policy = DEFAULT_POLICY,
     *,
     runs: Sequence[str] = (),
     highest: int = max(SCALE),
@@ -285,7 +285,7 @@ def foresee(
         InputError: the measure is not linear in gains, a run or grader is unknown, or nothing can be audited.
     """
     linear = linear_measure(measure)
-    base = basis(project, replace(policy or Policy(), overrides=False))
+    base = basis(project, replace(policy, overrides=False))
     chosen = check_runs(project, list(dict.fromkeys(runs))) if runs else run_names(project)
     check_goal(goal, chosen)
 
@@ -324,7 +324,7 @@ def foresee(
                 labels=values_of(labels, weights.items),
                 top_rating=base.grader.spec.max_rating,
                 min_rating=base.min_rating,
-                min_judgment=(policy or Policy()).min_judgment,
+                min_judgment=policy.min_judgment,
                 top_judgment=highest,
                 columns={},
                 batches=[],

@@ -1,4 +1,5 @@
 from ._basis import (
+    DEFAULT_POLICY as DEFAULT_POLICY,
     MISSING as MISSING,
     SETTING_OF_MIN_JUDGMENT as SETTING_OF_MIN_JUDGMENT,
     Basis as Basis,

@@ -270,6 +270,9 @@ class Policy:
         return values
 
 
+DEFAULT_POLICY = Policy()
+
+
 @as_act("see boards")
 def usual_min_judgment(project: Project) -> int:
     """Return the default min judgment of a project: the min judgment of the collection imported last, or else 1."""

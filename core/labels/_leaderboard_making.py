@@ -25,7 +25,7 @@ from ..measures import (
 )
 from ..records import Qrels, Runs, boards, find_source, gold_texts, judgments, lengths, rankings
 from ..store import Project, as_act, by_query, cache
-from . import Basis, Policy, basis, from_answers, label_pairs, label_qrels
+from . import DEFAULT_POLICY, Basis, Policy, basis, from_answers, label_pairs, label_qrels
 from ._citation_support import citation_grader, support_board
 from ._coverage import Normalised, Scores, coverage, nested, normalised
 from ._grading_progress import pairs_needed, queries_with_questions, without_waiting
@@ -197,7 +197,7 @@ def leaderboard(
     project: Project,
     measure: str,
     source: str = "exam",
-    policy: Policy | None = None,
+    policy: Policy = DEFAULT_POLICY,
     with_ungraded: bool = False,
 ) -> Leaderboard:
     """Order the systems by a measure.
@@ -209,13 +209,12 @@ def leaderboard(
             measure is ignored for an imported leaderboard, which has its own measure.
         source: `exam` for labels and coverage from grades, or the name of a source of judgments (`judgments` for the
             first) or of an imported leaderboard.
-        policy: the scoring settings; None means the default policy.
+        policy: the scoring settings.
         with_ungraded: whether to include the queries with ungraded pairs.
 
     Raises:
         InputError: unknown measure, source, grader or version, or nothing to score.
     """
-    policy = policy or Policy()
     make = partial(_from_grades if source == "exam" else _from_source, project, measure, source, policy, with_ungraded)
     return project.cached(("leaderboard", measure, source, policy, with_ungraded), make)
 

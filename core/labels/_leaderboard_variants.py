@@ -22,7 +22,7 @@ from ..measures import (
 )
 from ..records import boards, check_runs, find_source, pool_depth, rankings
 from ..store import Project, as_act
-from ._basis import Basis, Policy, Skipped, basis, ratings
+from ._basis import DEFAULT_POLICY, Basis, Policy, Skipped, basis, ratings
 from ._coverage import RANKED, Scores, coverage_by_rank, coverage_of_union, covered, first_answers, nested
 from ._leaderboard import Leaderboard, order_systems
 from ._leaderboard_making import leaderboard, score_runs
@@ -39,7 +39,7 @@ def leaderboard_per(
     project: Project,
     measure: str,
     source: str = "exam",
-    policy: Policy | None = None,
+    policy: Policy = DEFAULT_POLICY,
     per: Per = "query",
     with_ungraded: bool = False,
 ) -> Leaderboard:
@@ -67,7 +67,6 @@ def leaderboard_per(
     """
     if per not in PERS:
         raise InputError("unknown-mean", f"Unknown mean '{per}'.", f"Available: {', '.join(PERS)}.")
-    policy = policy or Policy()
     plain = leaderboard(project, measure, source, policy, with_ungraded)
     wanted = parse_measure(measure, policy.cutoff)
     if per == "union" and wanted.basis != "coverage":
@@ -300,7 +299,7 @@ class CoverCurves:
 @as_act("see boards")
 def cover_curves(
     project: Project,
-    policy: Policy | None = None,
+    policy: Policy = DEFAULT_POLICY,
     max_k: int = DEFAULT_MAX_K,
     runs: Sequence[str] | None = None,
 ) -> CoverCurves:
@@ -310,7 +309,7 @@ def cover_curves(
     ungraded pairs down to `max_k`. Each question is looked up once, at the first rank that answers it.
 
     Args:
-        policy: its cutoff is ignored; None means the default policy.
+        policy: its cutoff is ignored.
         max_k: greatest rank depth, from 1.
         runs: names; None means all.
 
@@ -319,7 +318,6 @@ def cover_curves(
     """
     if not 1 <= max_k <= MAX_K:
         raise InputError("depth-out-of-range", f"Depth {max_k} is out of range.", f"Use a number from 1 to {MAX_K}.")
-    policy = policy or Policy()
     names = list(rankings(project)) if runs is None else check_runs(project, runs)
     queries = leaderboard(project, f"{COVER}@{max_k}", policy=policy).query_ids
     base = basis(project, policy)

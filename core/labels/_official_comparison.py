@@ -11,7 +11,7 @@ import numpy as np
 from ..measures import Correlation, Ties, bootstrap_samples, correlate, parse_measure
 from ..records import boards, find_source
 from ..store import Project, as_act
-from ._basis import Policy
+from ._basis import DEFAULT_POLICY, Policy
 from ._leaderboard import Leaderboard, order_systems, ungraded_sentence
 from ._leaderboard_making import leaderboard
 
@@ -189,7 +189,7 @@ def compare(
     against: str,
     source: str = "exam",
     against_measure: str | None = None,
-    policy: Policy | None = None,
+    policy: Policy = DEFAULT_POLICY,
     ties: Ties = "average",
     within_error: bool = False,
     queries: QueryChoice = "common",
@@ -208,7 +208,6 @@ def compare(
     Raises:
         InputError: a leaderboard cannot be made.
     """
-    policy = policy or Policy()
     find_source(project, against)
     made = leaderboard(project, measure, source, policy, with_ungraded=True)
     official = official_board(project, against, measure, policy, against_measure)

@@ -13,7 +13,7 @@ from ..measures import make_evaluator, parse_measure
 from ..records import by_rank
 from ..store import first_line, quoted_path, scratch
 from ..types import MAX_RATING
-from ._basis import Policy, label_sql
+from ._basis import DEFAULT_POLICY, Policy, label_sql
 from ._coverage import nested
 from ._grading_progress import without_waiting
 from ._leaderboard import Leaderboard, order_systems
@@ -62,7 +62,7 @@ class FilesLeaderboard:
 def leaderboard_of_files(
     files: GradeFiles,
     measure: str,
-    policy: Policy | None = None,
+    policy: Policy = DEFAULT_POLICY,
     memory: str | None = None,
     spill: Path | None = None,
     report: Callable[[int, int], None] = lambda done, total: None,
@@ -83,7 +83,6 @@ def leaderboard_of_files(
         InputError: a file is missing, lacks a column, or has a value out of range. Also if the measure is not a measure
             of labels, or the disk is full.
     """
-    policy = policy or Policy()
     wanted = parse_measure(measure, policy.cutoff)
     if policy.rating != Policy.rating:
         raise InputError(

@@ -11,6 +11,7 @@ from ..bank import find_grader, graders, without_answered_by_topic
 from ..errors import InputError
 from ..labels import (
     DEFAULT_MEASURE,
+    DEFAULT_POLICY,
     Comparison,
     Leaderboard,
     Policy,
@@ -65,7 +66,7 @@ def choose_rows(
     min_ratings: Sequence[int] = MIN_RATINGS,
     label_rules: Sequence[str] = ("max",),
     bank_versions: Sequence[int | None] = (None,),
-    policy: Policy | None = None,
+    policy: Policy = DEFAULT_POLICY,
 ) -> list[Row]:
     """Return the rows of a table: every named method by label rule, bank version and min rating.
 
@@ -79,21 +80,20 @@ def choose_rows(
     Raises:
         InputError: a name, version, rule or min rating is unknown.
     """
-    base = policy or Policy()
     imported, judged = dict(boards(project)), sources(project)
     found: list[Row] = []
     for name in names or methods(project):
         if name in imported:
-            found.append(Row(name, base))
+            found.append(Row(name, policy))
         elif name in judged:
             top = max((value for values in judgments(project, name).values() for value in values.values()), default=1)
-            found += [Row(name, replace(base, min_judgment=max(1, min(t, top)))) for t in _checked(min_ratings)]
+            found += [Row(name, replace(policy, min_judgment=max(1, min(t, top)))) for t in _checked(min_ratings)]
         else:
             spec = find_grader(project, None if name == "exam" else name).spec
             direct = spec.method == "direct"
             for version in bank_versions[:1] if direct else bank_versions:
                 for rule in ["max"] if direct else label_rules:
-                    row = replace(base, grader=spec.name, bank_version=version, label=rule)
+                    row = replace(policy, grader=spec.name, bank_version=version, label=rule)
                     basis(project, row)
                     found += [Row("exam", replace(row, min_rating=spec.min_rating(t))) for t in _checked(min_ratings)]
     return list(dict.fromkeys(found))
@@ -316,7 +316,7 @@ def meta_table(
     against: Sequence[str],
     measures: Sequence[str] = META_MEASURES,
     against_measure: str | None = None,
-    official: Policy | None = None,
+    official: Policy = DEFAULT_POLICY,
     ties: Ties = "average",
     repeats: int = 10,
     within_error: bool = False,
@@ -347,7 +347,6 @@ def meta_table(
     Raises:
         InputError: a measure or source is unknown, there is nothing to rank, or options are incompatible.
     """
-    official = official or Policy()
     imported = dict(boards(project))
     if any(row.source not in imported for row in rows) and not rankings(project):
         raise InputError("no-runs", "No runs to rank.", "Import runs: exam import runs FILE...")
@@ -391,7 +390,7 @@ def cell_comparison(
     project: Project,
     row: Row,
     column: Column,
-    official: Policy | None = None,
+    official: Policy = DEFAULT_POLICY,
     ties: Ties = "average",
     queries: QueryChoice = "common",
 ) -> Comparison:
@@ -404,7 +403,7 @@ def cell_comparison(
         InputError: the row or the column has no leaderboard.
     """
     board = row_boards(project, row, [column.measure], {})[column.measure]
-    against = Row(column.against, official or Policy())
+    against = Row(column.against, official)
     other = row_boards(project, against, [column.against_measure], {})[column.against_measure]
     if isinstance(board, str) or isinstance(other, str):
         raise InputError("measure-without-correlation", f"{board if isinstance(board, str) else other}")

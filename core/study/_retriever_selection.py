@@ -11,6 +11,7 @@ import numpy as np
 
 from ..errors import InputError
 from ..labels import (
+    DEFAULT_POLICY,
     Leaderboard,
     Policy,
     Queries,
@@ -195,7 +196,7 @@ class Selection:
 def select(
     project: Project,
     against: str = "judgments",
-    policy: Policy | None = None,
+    policy: Policy = DEFAULT_POLICY,
     top_k: int = DEFAULT_TOP_K,
     measures: Sequence[str] = SELECTION_MEASURES,
     unjudged_zero: bool = False,
@@ -211,7 +212,7 @@ def select(
 
     Args:
         against: name of a source of judgments.
-        policy: names the grader; None for the default policy.
+        policy: names the grader.
         top_k: number of passages of each run and query to use.
         measures: measures of labels for both leaderboards.
         unjudged_zero: whether a passage without a judgment is non-relevant in truth. This fits judgments that list only
@@ -225,7 +226,6 @@ def select(
     """
     if top_k < 1:
         raise InputError("depth-out-of-range", f"Depth {top_k} is out of range.", "Use 1 or more.")
-    policy = policy or Policy()
     base = basis(project, policy)
     source = find_source(project, against)
     if source in dict(boards(project)):

@@ -410,9 +410,17 @@ def _record(
             *(act, reason, as_name(author), about, rating, source, value),
         ],
     )
-    detail: dict[str, Any] = {"left": case.left, "right": case.right, "values": [case.left_value, case.right_value]}
-    detail |= {"query": case.query_id, "passage": case.passage_id}
-    detail |= {"question": touched or case.question_id, "rating": rating, "source": source, "value": value}
+    detail: dict[str, Any] = {
+        "left": case.left,
+        "right": case.right,
+        "values": [case.left_value, case.right_value],
+        "query": case.query_id,
+        "passage": case.passage_id,
+        "question": touched or case.question_id,
+        "rating": rating,
+        "source": source,
+        "value": value,
+    }
     named = {name: said for name, said in detail.items() if said is not None}
     what = "reopen disagreement" if act == "reopen" else "settle disagreement"
     log(cursor, author, what, by=act, **named, reason=reason)
