@@ -13,7 +13,7 @@ from bench.audit import simulated
 from bench.audited import Array, Collection, Way, dl20, label_sets, made, simulate
 from bench.figures import header, row
 from exam_workbench.grading import AGAIN, SENTINELS
-from exam_workbench.measures._means import (
+from exam_workbench.measures._means_and_tests import (
     DRIFT_ALARM,
     SEALED_LEVEL,
     RepairTest,

@@ -29,7 +29,7 @@ from ._intents import (
     mean_nugget_scores as mean_nugget_scores,
     nugget_scores as nugget_scores,
 )
-from ._means import (
+from ._means_and_tests import (
     ALPHA as ALPHA,
     DRIFT_ALARM as DRIFT_ALARM,
     HELD_OUT as HELD_OUT,

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..errors import InputError, unknown_name
-from ._means import Array, Skipped, drawn_counts, percentiles, quotients, resampled_means, tied
+from ._means_and_tests import Array, Skipped, drawn_counts, percentiles, quotients, resampled_means, tied
 
 Ties = Literal["average", "random"]
 

@@ -18,7 +18,7 @@ import numpy as np
 from ir_measures.providers import registry as _providers
 
 from ..errors import InputError
-from ._means import harmonic
+from ._means_and_tests import harmonic
 
 COVER = "EXAM-Cover"
 SUPPORT_RECALL, SUPPORT_PRECISION, SUPPORTED_COVER = "Support-Recall", "Support-Precision", "Supported-Cover"

@@ -11,7 +11,7 @@ import numpy as np
 
 from ..errors import InputError
 from ._correlation import correlate, rank_correlations
-from ._means import SAMPLES, Array, Interval, drawn_counts, interval, mean_and_standard_error, resampled_means
+from ._means_and_tests import SAMPLES, Array, Interval, drawn_counts, interval, mean_and_standard_error, resampled_means
 
 Table: TypeAlias = Mapping[str, Mapping[str, float | None]]
 """run -> query id -> score. None means that the query could not be scored; it is left out of the run's mean. A query

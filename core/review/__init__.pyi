@@ -84,23 +84,6 @@ from ._disagreements.settling import (
     settled as settled,
     side_name as side_name,
 )
-from ._my_work import (
-    Agreeing as Agreeing,
-    Leading as Leading,
-    Presence as Presence,
-    Share as Share,
-    ToCurate as ToCurate,
-    Waiting as Waiting,
-    Work as Work,
-    agreeing as agreeing,
-    finished_jobs as finished_jobs,
-    judged_of as judged_of,
-    leading as leading,
-    my_work as my_work,
-    shares as shares,
-    stale_overrides as stale_overrides,
-    to_curate as to_curate,
-)
 from ._passages.passage_details import (
     AskedQuestion as AskedQuestion,
     Desk as Desk,
@@ -126,3 +109,20 @@ from ._passages.passage_search import (
     where_to_begin as where_to_begin,
 )
 from ._question_faults import Repair as Repair, repair as repair, strays as strays, uncovered as uncovered
+from ._work_status import (
+    Agreeing as Agreeing,
+    Leading as Leading,
+    Presence as Presence,
+    Share as Share,
+    ToCurate as ToCurate,
+    Waiting as Waiting,
+    Work as Work,
+    agreeing as agreeing,
+    finished_jobs as finished_jobs,
+    judged_of as judged_of,
+    leading as leading,
+    my_work as my_work,
+    shares as shares,
+    stale_overrides as stale_overrides,
+    to_curate as to_curate,
+)

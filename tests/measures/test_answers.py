@@ -12,7 +12,7 @@ from scipy.stats import spearmanr
 
 from exam_workbench.errors import InputError
 from exam_workbench.measures import SIMILARITIES, choosing, cohen_kappa, cross_table, make_evaluator, system_score
-from exam_workbench.measures._means import harmonic
+from exam_workbench.measures._means_and_tests import harmonic
 from exam_workbench.measures.answers import (
     TEXT_SCORES,
     against_people,

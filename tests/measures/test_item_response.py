@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings, strategies as st
 
-from exam_workbench.measures._means import wilson
+from exam_workbench.measures._means_and_tests import wilson
 from exam_workbench.measures.item_response import (
     ESTIMATORS,
     MODELS,

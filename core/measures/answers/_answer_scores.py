@@ -10,7 +10,16 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from ...errors import InputError
-from .._means import SAMPLES, Array, Interval, drawn_counts, harmonic, interval, mean_and_standard_error, quotients
+from .._means_and_tests import (
+    SAMPLES,
+    Array,
+    Interval,
+    drawn_counts,
+    harmonic,
+    interval,
+    mean_and_standard_error,
+    quotients,
+)
 
 
 @dataclass(frozen=True)

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from ...text import stem, without_citations
 from .._intents import SIMILARITIES
-from .._means import harmonic
+from .._means_and_tests import harmonic
 
 if TYPE_CHECKING:
     from sacrebleu.metrics.bleu import BLEU

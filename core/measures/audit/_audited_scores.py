@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ...errors import InputError
-from .._means import holm, maximal_sections
+from .._means_and_tests import holm, maximal_sections
 from ._gain_estimates import Corrected
 from ._sampling_design import Array, Flags
 
@@ -435,7 +435,7 @@ def compare_graders(w: Array, machines: Array, found: Corrected, level: float = 
     All graders are compared with the same audited scores t, so most of the sampling error cancels. With the
     standardised scores z of a grader, its correlation r has the slope (z - r z_t) / (S sd_t) in t. To first order, the
     difference of two graders is therefore a weighted sum of gains, with an error from `estimates`. A grader is removed
-    if another one is better at the one-sided level / (G - 1), as in `planning.best`. So the best grader is removed with
+    if another one is better at the one-sided level / (G - 1), as in `best`. So the best grader is removed with
     a probability of at most the level. Noise in t lowers all correlations by the same factor, which changes no order.
 
     Args:

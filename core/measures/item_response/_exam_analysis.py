@@ -10,7 +10,7 @@ import numpy as np
 
 from ...errors import InputError
 from ...text import first_few, how_many
-from .._means import wilson
+from .._means_and_tests import wilson
 from ._fit_statistics import (
     REPEATS,
     Draws,

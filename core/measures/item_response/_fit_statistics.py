@@ -9,7 +9,7 @@ from typing import Literal
 
 import numpy as np
 
-from .._means import quotients
+from .._means_and_tests import quotients
 from ._response_fits import ESTIMATORS, KINDS, Fit, Objective, fit, in_unit, maximise, prior_curvature
 from ._response_models import Array, Design, Items, information, peak, sigmoid
 

@@ -9,7 +9,7 @@ from typing import Literal
 import numpy as np
 
 from ...errors import InputError
-from .._means import Array as Array, Flags as Flags, Indices as Indices
+from .._means_and_tests import Array as Array, Flags as Flags, Indices as Indices
 
 Model = Literal["3pl", "2pl", "1pl"]
 MODELS: tuple[Model, ...] = ("3pl", "2pl", "1pl")

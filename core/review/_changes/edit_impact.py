@@ -53,7 +53,7 @@ class LabelChange:
     Args:
         query_id: id of an edited query, or of its topic.
         before, after: the labels; None for no label.
-        questions: ids of the changed questions that are responsible, see `causes.responsible_questions`.
+        questions: ids of the changed questions that are responsible, see `responsible_questions`.
         unknown: number of questions behind the label after the edit without a grade for this passage.
     """
 

@@ -220,7 +220,7 @@ def _judgments_of(source: str) -> str:
 
 
 def case_of(project: Project, left: Side, right: Side, pair: Pair) -> Case:
-    """Return the case of a pair of `review.disagreements.agreement`.
+    """Return the case of a pair of `agreement`.
 
     Raises:
         InputError: a grader or source is unknown.

@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from math import pi
 from statistics import NormalDist
 from typing import Any, Literal, TypeAlias
 
@@ -431,7 +430,7 @@ class RepairTest:
 
 def spent(test: int) -> float:
     """Return the level of the test with this number, from 1: alpha 6 / (pi test)^2, which adds up to alpha."""
-    return REPAIR_ALPHA * 6 / (pi * test) ** 2
+    return REPAIR_ALPHA * 6 / (math.pi * test) ** 2
 
 
 def rewording_test(before: Flags, after: Flags, held_out: Flags, level: float) -> RepairTest:
