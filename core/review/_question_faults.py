@@ -9,8 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from .. import bank
-from ..bank import grader_again
+from ..bank import grader_again, put_draft, questions as bank_questions
 from ..errors import InputError
 from ..grading import Request, run_job
 from ..labels import MISSING, Basis, Policy, basis, graded_pairs, load_ratings, overrides
@@ -182,7 +181,7 @@ def repair(
     project.require("grade", author=author)
     refuse_hidden(project, [question_id])
     base = basis(project, replace(policy, overrides=False))
-    question = next((one for one in bank.questions(project, base.version) if one.question_id == question_id), None)
+    question = next((one for one in bank_questions(project, base.version) if one.question_id == question_id), None)
     texts = [text for text in dict.fromkeys(one.strip() for one in wordings) if text]
     if question is None or not texts or question.text in texts:
         raise InputError(
@@ -206,7 +205,7 @@ def repair(
         )  # fmt: skip
         log(cursor, author, "test rewording", question=question_id, accepted=test.accepted)
     if test.accepted:
-        bank.put_draft(project, author, replace(question, text=found.wording))
+        put_draft(project, author, replace(question, text=found.wording))
     return found
 
 

@@ -10,8 +10,7 @@ from typing import Any, Literal
 
 import numpy as np
 
-from .. import bank
-from ..bank import asked_questions, overview
+from ..bank import asked_questions, find_query, overview, questions as bank_questions
 from ..errors import InputError
 from ..labels import (
     MISSING,
@@ -265,7 +264,7 @@ def bank_summary(project: Project, policy: Policy, source: str | None) -> Mappin
     def compute() -> dict[Verdict, int]:
         counts = Counter[Verdict | None]()
         for query in overview(project):
-            questions = bank.questions(project, base.version, query.query_id)
+            questions = bank_questions(project, base.version, query.query_id)
             diagnosed = diagnose(project, policy, query.query_id, questions, source).questions.values()
             counts.update(diagnosis.verdict for diagnosis in diagnosed)
         return {verdict: counts[verdict] for verdict in MEANINGS if counts[verdict]}
@@ -370,7 +369,7 @@ def bank_worth(
             "Choose another grader with --grader.",
         )
     if query_id is not None:
-        bank.find_query(project, query_id)
+        find_query(project, query_id)
     if examinees == "passages":
         if query_id is None:
             raise InputError("option-missing", "Analysing passages needs a query.", "Give --query Q.")
@@ -397,7 +396,7 @@ def _of_systems(project: Project, base: Basis, query_id: str | None) -> BankWort
 
 
 def _of_passages(project: Project, base: Basis, query_id: str) -> BankWorth:
-    questions = [q for q in scored(bank.questions(project, base.version, query_id), base.grader) if q.weight > 0]
+    questions = [q for q in scored(bank_questions(project, base.version, query_id), base.grader) if q.weight > 0]
     ratings = load_ratings(project, base, query_id, questions)
     known = ratings.of(questions)
     rows = ratings.pooled & (known != MISSING).any(axis=1)

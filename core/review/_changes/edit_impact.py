@@ -8,8 +8,7 @@ from functools import cached_property
 
 import numpy as np
 
-from ... import bank
-from ...bank import asked_questions, asking, query_as_question
+from ...bank import asked_questions, asking, query_as_question, questions as bank_questions
 from ...labels import (
     MISSING,
     Basis,
@@ -204,7 +203,7 @@ def version_edits(project: Project, before: int, after: int) -> dict[str, list[Q
     Raises:
         InputError: a version is unknown.
     """
-    old, new = (_by_query(bank.questions(project, version)) for version in (before, after))
+    old, new = (_by_query(bank_questions(project, version)) for version in (before, after))
     return {query: new.get(query, []) for query in {**old, **new} if old.get(query) != new.get(query)}
 
 
@@ -290,14 +289,14 @@ def _asked(
 
 def _deltas(project: Project, base: Basis, edits: Edits) -> list[_Delta]:
     """Return the queries whose scores an edit can change: edited queries, and topics that ask their questions."""
-    saved = {query_id: bank.questions(project, base.version, query_id) for query_id in edits}
+    saved = {query_id: bank_questions(project, base.version, query_id) for query_id in edits}
     found: dict[str, _Asked] = {}
     for query_id, questions in edits.items():
         places = [(query_id, q.subtopic_id) for q in (*saved[query_id], *questions)]
         group = {}
         for key in asking(project, places):
             if key not in saved:
-                saved[key] = bank.questions(project, base.version, key)
+                saved[key] = bank_questions(project, base.version, key)
             group[key] = _asked(project, base, key, saved, edits)
         moved = {key: asked for key, asked in group.items() if _edited(*asked, base.grader.spec)}
         if moved:

@@ -8,8 +8,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from ... import bank
-from ...bank import asked_questions, asking, asks, bank_for
+from ...bank import asked_questions, asking, asks, bank_for, readable
 from ...errors import InputError
 from ...labels import (
     MISSING,
@@ -154,7 +153,7 @@ def rating_rows(
     """
     asked = {**before, **after}
     keys = [key for key in asked if key in was or key in now]
-    shown = bank.readable(project, [asked[key] for key in keys])
+    shown = readable(project, [asked[key] for key in keys])
     return [
         RatingRow(key, one.shown, was.get(key), now.get(key), now.get(key, 0) is not None)
         for key, one in zip(keys, shown, strict=True)

@@ -13,8 +13,15 @@ from functools import partial
 
 import numpy as np
 
-from ... import bank
-from ...bank import asked_questions, bank_for, check_version, overview, query_as_question, questions_by_query
+from ...bank import (
+    asked_questions,
+    bank_for,
+    check_version,
+    overview,
+    query_as_question,
+    questions as bank_questions,
+    questions_by_query,
+)
 from ...errors import InputError
 from ...labels import (
     MISSING,
@@ -132,7 +139,7 @@ def banks(project: Project, before: Basis, after: Basis) -> Banks:
         old, new = (
             {
                 query_id: {question.question_id: question for question in asked}
-                for query_id, asked in questions_by_query(project, bank.questions(project, base.version)).items()
+                for query_id, asked in questions_by_query(project, bank_questions(project, base.version)).items()
             }
             for base in (before, after)
         )
