@@ -1,4 +1,4 @@
-"""All data behind an audited leaderboard, the gains estimated from it, and the drawing of batches."""
+"""The data behind an audited leaderboard, estimated gains, and the drawing of batches."""
 
 from __future__ import annotations
 

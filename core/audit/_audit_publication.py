@@ -1,4 +1,4 @@
-"""Audits in publications: files of a bundle, notices for leaderboards, and a paragraph for a methods section."""
+"""Audits in publications: files of a bundle, notices, and a methods section."""
 
 from __future__ import annotations
 

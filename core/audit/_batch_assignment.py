@@ -1,4 +1,4 @@
-"""The state of a batch, and its dealing to assessors by query; a passage may need a second judgment."""
+"""The state of a batch, and its dealing to assessors by query."""
 
 from __future__ import annotations
 

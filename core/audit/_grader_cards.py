@@ -1,4 +1,4 @@
-"""Graders by an audit: roles of models, the choice of a grader, and cards with audit, jobs, drift watch and probe."""
+"""Graders by an audit: roles of models, the choice of a grader, and cards."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Verdicts on drawn passages (a judgment, "cannot say", or skipped), given here or imported as a judged sheet."""
+"""Verdicts on drawn passages, given here or imported as a judged sheet."""
 
 from __future__ import annotations
 
@@ -63,10 +63,11 @@ def judge(
 
 
 def say(project: Project, audit: Audit, verdict: Verdict, assessor: str, lease: timedelta = LEASE) -> None:
-    """Store a verdict. The last one counts; assessors can change their own until the next batch is drawn.
+    """Store a verdict. The last one counts; a repeated verdict is stored once.
 
-    `cannot say` gives the passage no value and widens intervals. A skipped passage goes to other assessors, or to this
-    one at the end. `taken back` withdraws the assessor's own verdict. A repeated verdict is stored once.
+    Assessors can change their own verdicts until the next batch is drawn. `cannot say` gives the
+    passage no value and widens intervals. A skipped passage goes to other assessors, or to this
+    one at the end. `taken back` withdraws the assessor's own verdict.
 
     Args:
         lease: how long the query stays assigned to this person from now on.

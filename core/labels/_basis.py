@@ -1,4 +1,4 @@
-"""The basis of every score: rules for labels and weights, a policy, its resolved names, and the ratings that count."""
+"""The basis of every score: a policy, its rules and resolved names, and the ratings that count."""
 
 from __future__ import annotations
 

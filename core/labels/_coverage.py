@@ -1,4 +1,4 @@
-"""EXAM-Cover: the share of questions that the top passages of a run, the gold texts or the pool answer."""
+"""EXAM-Cover: the share of questions that a run, the gold texts or the pool answer."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Progress of grading: the pairs that labels and measures need, their states, and a summary of every passage."""
+"""Progress of grading: the pairs that labels and measures need, and their states."""
 
 from __future__ import annotations
 

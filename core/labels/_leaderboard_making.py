@@ -1,4 +1,4 @@
-"""Making leaderboards: scores of all runs by query, and a table from the basis of a measure to its scoring function."""
+"""Making leaderboards: scores of all runs by query, and a table of scoring functions."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The ratings of one query as a matrix, and scores from it: of the runs of the project, and of any other run."""
+"""The ratings of one query as a matrix, and scores of runs from it."""
 
 from __future__ import annotations
 

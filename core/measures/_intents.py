@@ -1,4 +1,4 @@
-"""Measures of the questions, nuggets and gold texts that passages answer or resemble, beyond labels."""
+"""Measures beyond labels: of questions, nuggets and gold texts."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Means with their errors, the bootstrap, and tests: of systems over queries, of sealed questions, and of graders."""
+"""Means with their errors, the bootstrap, and tests of systems, questions and graders."""
 
 from __future__ import annotations
 
@@ -127,7 +127,7 @@ def interval(value: float | None, samples: Array, undefined: str | None = None) 
 
 
 def percentiles(samples: Array) -> tuple[float, float] | None:
-    """Return the (low, high) that contain a share `LEVEL` of the samples, ignoring NaN; None if all are NaN."""
+    """Return the (low, high) around a share `LEVEL` of the samples, ignoring NaN; None for NaN."""
     defined = samples[~np.isnan(samples)]
     if not len(defined):
         return None
@@ -201,7 +201,7 @@ def holm(p_values: Sequence[float]) -> list[float]:
 
 
 def maximal_sections(separated: NDArray[np.bool_]) -> list[tuple[int, int]]:
-    """Return (first, last) of every maximal section of a leaderboard in which no two systems are separated.
+    """Return (first, last) of every maximal section of systems that are not separated.
 
     Args:
         separated: shape (S, S), whether two systems are separated, in the order of the leaderboard.

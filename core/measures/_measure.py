@@ -1,4 +1,4 @@
-"""Measures as values, and their scores of one run: trec_eval's through ir_measures, and Judged@k, F1@k and RR@k.
+"""Measures as values, and their scores of one run by trec_eval through ir_measures.
 
 Every family of measures is a row in `FAMILIES`. A new family with a known basis needs only a further row.
 """

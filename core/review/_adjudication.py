@@ -1,4 +1,4 @@
-"""Values that several people gave independently for the same item: decisions on them, and their agreement."""
+"""Values of several people for the same item: decisions on them, and their agreement."""
 
 from __future__ import annotations
 

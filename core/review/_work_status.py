@@ -1,6 +1,6 @@
-"""The status of a project and of the work in it: agreement, leading systems, work to do, and people's progress.
+"""The status of a project and of the work in it: agreement, leaders, and people's progress.
 
-Every part of the status is cached until its data changes, so that every visit of a screen can request it.
+Every part of the status is cached until its data changes, for every visit of a screen.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Leaderboards for figures and for the choice of a system: panels, scatter plots, and evaluations of the same runs."""
+"""Leaderboards for figures, and for the choice of a system by several evaluations."""
 
 from __future__ import annotations
 

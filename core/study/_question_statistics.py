@@ -1,4 +1,4 @@
-"""Questions of the bank: the systems that they separate, the passages that answer them, and item response."""
+"""Statistics of questions: systems that they separate, passages, and item response."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Significance of differences of systems: pairs, groups, the sentence above a leaderboard, and sealed questions."""
+"""Significance of differences of systems: pairs, groups, and sealed questions."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Texts of answers and passages: their scores, and cases that explain why Recall and LLM-retEval differ on a query."""
+"""Texts of answers: their scores, and cases in which Recall and LLM-retEval differ."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Quality of a machine's labels, estimated from an audit: rates, the meaning of each label, cut points, agreement."""
+"""Quality of a machine's labels, estimated from an audit."""
 
 from __future__ import annotations
 

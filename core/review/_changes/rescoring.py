@@ -1,4 +1,4 @@
-"""Comparison of leaderboards and ratings before and after a change, and the effects of overrides."""
+"""Leaderboards and ratings before and after a change, and the effects of overrides."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The queue of open disagreements in pages, with the questions behind each, and the effect of an override."""
+"""The queue of open disagreements in pages, and the effect of an override on each."""
 
 from __future__ import annotations
 

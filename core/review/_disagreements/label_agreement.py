@@ -1,4 +1,4 @@
-"""Agreement of two sides (labels, judgments, or a person's ratings): matched values, tables and coefficients."""
+"""Agreement of two sides: labels, judgments, or a person's ratings."""
 
 from __future__ import annotations
 

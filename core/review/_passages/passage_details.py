@@ -1,4 +1,4 @@
-"""A passage of a query: text, judgments, ranks, every question with its grades, and positions of answers in it."""
+"""A passage of a query: judgments, ranks, grades of questions, and positions of answers."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Search for passages: the pool with labels, judgments and grades, filtered, in pages, and in an assessor's order."""
+"""Search for passages of the pool, in pages and in an assessor's order."""
 
 from __future__ import annotations
 
